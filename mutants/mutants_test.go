@@ -565,9 +565,9 @@ var mutants = []mutant{
 	},
 	{
 		name:  "a launcher that an agent can change starts the next one",
-		file:  "lib/launch/birth/birth.go",
-		right: `	if b.start.BringsLauncher(b.run) {`,
-		wrong: `	if false && b.start.BringsLauncher(b.run) {`,
+		file:  "lib/launch/launch.go",
+		right: `	if l.spec.BringsLauncher(l.run) {`,
+		wrong: `	if false && l.spec.BringsLauncher(l.run) {`,
 		pkg:   ".", run: "TestScripts/session_box$",
 	},
 	{

@@ -11,7 +11,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/launch/birth"
+	"gt/lib/launch"
 	"gt/lib/live/fleet"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/home"
@@ -65,7 +65,7 @@ func (c *newOne) allocate(env *cli.Env, store instance.Store, known *agent.Table
 		return nil, cli.Failf(cli.No, "the rig %s is %s", of, status)
 	}
 	if n := count(members, taken); most > 0 && n >= most {
-		return nil, birth.Full(of, n, most)
+		return nil, launch.Full(of, n, most)
 	}
 	name := ""
 	for _, m := range members {

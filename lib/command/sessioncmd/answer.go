@@ -6,7 +6,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	launch "gt/lib/launch/send"
+	"gt/lib/launch/send"
 	"gt/lib/live/fleet"
 	"gt/lib/state/instance"
 	"gt/lib/sys/tmux"
@@ -30,7 +30,7 @@ func (c *reply) Run(env *cli.Env) error {
 	if err := runs(m); err != nil {
 		return err
 	}
-	to := launch.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent)}
+	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent)}
 	if c.Option == 0 {
 		q, err := to.Question()
 		if err != nil {
@@ -40,11 +40,11 @@ func (c *reply) Run(env *cli.Env) error {
 			fmt.Fprintf(env.Stdout, "%d. %s\n", i+1, env.Line(o.Text, maxCell))
 		}
 		if len(q.Options) == 0 {
-			return unanswered(env, m, q, launch.ErrNoOption)
+			return unanswered(env, m, q, send.ErrNoOption)
 		}
 		return nil
 	}
-	taken, err := to.Answer(c.Option, launch.Patience)
+	taken, err := to.Answer(c.Option, send.Patience)
 	if err != nil {
 		q, _ := to.Question()
 		return unanswered(env, m, q, err)
@@ -57,14 +57,14 @@ func (c *reply) Run(env *cli.Env) error {
 func unanswered(env *cli.Env, m fleet.Member, q agent.Question, err error) error {
 	failed := cli.Fail(cli.No, fmt.Errorf("cannot answer %s: %w", m.Name, err))
 	switch {
-	case errors.Is(err, launch.ErrNoOption) && len(q.Options) == 0:
+	case errors.Is(err, send.ErrNoOption) && len(q.Options) == 0:
 		return cli.WithHint(failed, "gt-session cannot read the options of its question; gt-session attach %s shows them", m.Name)
-	case errors.Is(err, launch.ErrNoOption):
+	case errors.Is(err, send.ErrNoOption):
 		for i, o := range q.Options {
 			failed = cli.WithHint(failed, "%d. %s", i+1, env.Line(o.Text, 200))
 		}
 		return failed
-	case errors.Is(err, launch.ErrNoQuestion), errors.Is(err, launch.ErrNotTaken), errors.Is(err, launch.ErrChanged):
+	case errors.Is(err, send.ErrNoQuestion), errors.Is(err, send.ErrNotTaken), errors.Is(err, send.ErrChanged):
 		return cli.WithHint(failed, "gt-session peek %s shows its screen", m.Name)
 	case errors.Is(err, tmux.ErrDead), errors.Is(err, tmux.ErrReadOnly):
 		return noInput(m, fmt.Errorf("cannot answer %s: %w", m.Name, err))

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	launch "gt/lib/launch/send"
+	"gt/lib/launch/send"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/reconcile/agents"
@@ -67,8 +67,8 @@ func (e *remote) peek(env *cli.Env, err error) error {
 	return err
 }
 
-// send gives it a prompt, or a command of its client's own.
-func (e *remote) send(env *cli.Env, c *send, text string, err error) error {
+// sendPrompt gives it a prompt, or a command of its client's own.
+func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (e *remote) send(env *cli.Env, c *send, text string, err error) error {
 
 // ask gives it a prompt, waits until it has answered, and prints that. Nothing is sent where
 // nothing tells what it says.
-func (e *remote) ask(env *cli.Env, c *send, text string) error {
+func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 	ctx := context.Background()
 	talks, ref, err := e.agents.Talker(e.in)
 	if err == nil {
@@ -115,7 +115,7 @@ func (e *remote) ask(env *cli.Env, c *send, text string) error {
 		case s.Alive == tick.No:
 			return false, cli.Failf(cli.No, "%s did not answer: it is no longer running", e.in.Name)
 		case s.Asks:
-			return false, cli.Fail(cli.Busy, fmt.Errorf("%s has not answered yet: %w", e.in.Name, launch.ErrAsks), fmt.Sprintf("gt-session peek %s shows its screen", e.in.Name))
+			return false, cli.Fail(cli.Busy, fmt.Errorf("%s has not answered yet: %w", e.in.Name, send.ErrAsks), fmt.Sprintf("gt-session peek %s shows its screen", e.in.Name))
 		case s.Limited:
 			return false, cli.Failf(cli.No, "%s did not answer: its account is at a limit", e.in.Name)
 		case s.Idle.IsZero():

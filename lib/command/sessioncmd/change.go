@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	"gt/lib/launch/birth"
+	"gt/lib/launch"
 	"gt/lib/live/fleet"
 	"gt/lib/state/instance"
 	"gt/lib/text/term"
@@ -118,7 +118,7 @@ func (c *rm) Run(env *cli.Env) error {
 	if m.Pane.ID != "" {
 		return cli.Fail(cli.No, fmt.Errorf("%s is running", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
 	}
-	if err := birth.CannotTell(m); err != nil {
+	if err := launch.CannotTell(m); err != nil {
 		return err
 	}
 	also := ""

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	"gt/lib/launch/birth"
+	"gt/lib/launch"
 	"gt/lib/state/instance"
 	"gt/lib/sys/tmux"
 )
@@ -45,7 +45,7 @@ func (c *fork) Run(env *cli.Env) (err error) {
 	}
 	dir, err := store.Enter(parent.Instance)
 	if err != nil {
-		return birth.NoFolder(parent.Instance, err)
+		return launch.NoFolder(parent.Instance, err)
 	}
 	dir.Close()
 	in := &instance.Instance{

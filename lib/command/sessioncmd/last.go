@@ -12,7 +12,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
-	launch "gt/lib/launch/send"
+	"gt/lib/launch/send"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/place/git"
@@ -179,7 +179,7 @@ func asks(known *agent.Table, m fleet.Member) bool {
 }
 
 // await waits until the agent has answered what it was sent, and prints that.
-func (c *send) await(env *cli.Env, s sent) error {
+func (c *sendPrompt) await(env *cli.Env, s sent) error {
 	known := table(env)
 	var m fleet.Member
 	var a answer
@@ -200,7 +200,7 @@ func (c *send) await(env *cli.Env, s sent) error {
 				asking = time.Now()
 			}
 			if time.Since(asking) > time.Second {
-				return false, cli.Fail(cli.Busy, fmt.Errorf("%s has not answered yet: %w", m.Name, launch.ErrAsks),
+				return false, cli.Fail(cli.Busy, fmt.Errorf("%s has not answered yet: %w", m.Name, send.ErrAsks),
 					fmt.Sprintf("gt-session peek %s shows its screen; gt-session answer %s N answers", m.Name, m.Name))
 			}
 			return false, nil

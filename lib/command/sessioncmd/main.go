@@ -112,7 +112,7 @@ type grammar struct {
 	Show    show       `cmd:"" help:"Show everything that is known about an agent."`
 	Peek    peek       `cmd:"" help:"Print what an agent's screen shows."`
 	Attach  attach     `cmd:"" help:"Show an agent in this terminal."`
-	Send    send       `cmd:"" help:"Give a prompt to a running agent."`
+	Send    sendPrompt `cmd:"" help:"Give a prompt to a running agent."`
 	Answer  reply      `cmd:"" help:"Answer what an agent's client asks, such as for permission."`
 	Wait    wait       `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
 	Notify  notifier   `cmd:"" help:"Run a command of yours when an agent begins to wait."`

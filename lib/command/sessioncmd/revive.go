@@ -8,7 +8,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/launch/birth"
+	"gt/lib/launch"
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/sys/process"
@@ -46,7 +46,7 @@ func (c *revive) Run(env *cli.Env) error {
 		again := starter(env, s, known)
 		again.Revives = true
 		_, err = again.Start(in.ID, false)
-		if errors.Is(err, birth.ErrRuns) {
+		if errors.Is(err, launch.ErrRuns) {
 			return nil
 		}
 		return err

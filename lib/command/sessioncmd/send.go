@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/launch/birth"
-	launch "gt/lib/launch/send"
+	"gt/lib/launch"
+	"gt/lib/launch/send"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/state/instance"
@@ -19,7 +19,7 @@ import (
 	"gt/lib/text/term"
 )
 
-type send struct {
+type sendPrompt struct {
 	profile
 	Name    string        `arg:"" help:"The agent."`
 	Text    string        `arg:"" help:"What it is told; - reads it from standard input."`
@@ -32,7 +32,7 @@ type send struct {
 const maxText = 1 << 20
 
 // Run gives a prompt to an agent that runs.
-func (c *send) Run(env *cli.Env) error {
+func (c *sendPrompt) Run(env *cli.Env) error {
 	text, err := c.text(env)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (c *send) Run(env *cli.Env) error {
 }
 
 // Validate refuses to wait for the answer to what is no question.
-func (c *send) Validate() error {
+func (c *sendPrompt) Validate() error {
 	switch {
 	case c.Wait && c.Command:
 		return errors.New("--wait and --command exclude each other: a command of the client's has no answer")
@@ -69,7 +69,7 @@ type sent struct {
 }
 
 // text is what is typed.
-func (c *send) text(env *cli.Env) (string, error) {
+func (c *sendPrompt) text(env *cli.Env) (string, error) {
 	text, err := textOf(env, c.Text)
 	if err != nil {
 		return "", err
@@ -78,7 +78,7 @@ func (c *send) text(env *cli.Env) (string, error) {
 	if c.Command {
 		text = strings.TrimSpace(plain.Text(text))
 	} else {
-		text, command = launch.Prompt(text)
+		text, command = send.Prompt(text)
 	}
 	switch {
 	case command != "":
@@ -106,8 +106,8 @@ func textOf(env *cli.Env, text string) (string, error) {
 	return text, nil
 }
 
-// send types the text, submits it and prints how that is known.
-func (c *send) send(env *cli.Env, text string) (sent, error) {
+// sendPrompt types the text, submits it and prints how that is known.
+func (c *sendPrompt) send(env *cli.Env, text string) (sent, error) {
 	held, store, err := c.lock(env, c.Name)
 	if err != nil {
 		return sent{}, err
@@ -122,30 +122,30 @@ func (c *send) send(env *cli.Env, text string) (sent, error) {
 	if c.Wait {
 		s.mark = markOf(env, known, m)
 	}
-	to := launch.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent), Busy: m.Status == status.Running}
+	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
 		to.LastPromptAt, to.Refused = fleet.LastPromptAt(store, m.Instance), m.Refused(env.Getenv)
 		to.PromptSeen = func(since time.Time) bool { return toldSince(env, known, m, text, since) }
 	}
 	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {
-		return s, refused(m, launch.ErrAsks)
+		return s, refused(m, send.ErrAsks)
 	}
-	proof, err := to.Send(text, launch.Patience)
+	proof, err := to.Send(text, send.Patience)
 	if err != nil {
 		return s, refused(m, err)
 	}
 	said := "sent to " + m.Name
 	switch proof {
-	case launch.Queued:
+	case send.Queued:
 		s.queued = true
 		said += ", which is busy and takes it up later"
-	case launch.Screen:
+	case send.Screen:
 		if to.LastPromptAt != nil {
 			env.Warn("no hook of %s told that it began a turn; its screen shows that the text was submitted", m.Name)
 		} else if !c.Command {
 			env.Hint("%s has no hooks that tell; its screen shows that the text was submitted", m.Name)
 		}
-	case launch.NoProof:
+	case send.NoProof:
 		env.Warn("nothing tells whether %s took it: gt does not know how its input box looks; gt-session peek %s shows its screen", m.Name, m.Name)
 	}
 	if c.Wait { // which prints the answer, and nothing else
@@ -160,7 +160,7 @@ func runs(m fleet.Member) error {
 	if m.Pane.ID != "" && m.Process.IsSet() {
 		return nil
 	}
-	if err := birth.CannotTell(m); err != nil {
+	if err := launch.CannotTell(m); err != nil {
 		return err
 	}
 	return cli.Fail(cli.No, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
@@ -178,11 +178,11 @@ func noInput(m fleet.Member, err error) error {
 func refused(m fleet.Member, err error) error {
 	peek := fmt.Sprintf("gt-session peek %s shows its screen", m.Name)
 	switch {
-	case errors.Is(err, launch.ErrAsks):
+	case errors.Is(err, send.ErrAsks):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek+fmt.Sprintf("; gt-session answer %s N answers", m.Name))
-	case errors.Is(err, launch.ErrDraft), errors.Is(err, launch.ErrNoInput), errors.Is(err, launch.ErrRefused), errors.Is(err, launch.ErrDeaf):
+	case errors.Is(err, send.ErrDraft), errors.Is(err, send.ErrNoInput), errors.Is(err, send.ErrRefused), errors.Is(err, send.ErrDeaf):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
-	case errors.Is(err, launch.ErrLost), errors.Is(err, launch.ErrNotArrived), errors.Is(err, launch.ErrNotSubmitted):
+	case errors.Is(err, send.ErrLost), errors.Is(err, send.ErrNotArrived), errors.Is(err, send.ErrNotSubmitted):
 		return cli.Fail(cli.No, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
 	case errors.Is(err, tmux.ErrDead), errors.Is(err, tmux.ErrReadOnly):
 		return noInput(m, fmt.Errorf("cannot send to %s: %w", m.Name, err))

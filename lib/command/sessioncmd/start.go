@@ -14,9 +14,8 @@ import (
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/launch/birth"
+	"gt/lib/launch"
 	"gt/lib/launch/launcher"
-	launch "gt/lib/launch/start"
 	"gt/lib/live"
 	"gt/lib/live/status"
 	"gt/lib/reconcile/perform"
@@ -239,8 +238,8 @@ func (b begin) explain(env *cli.Env, store instance.Store, known *agent.Table, i
 }
 
 // starter starts agents of a store.
-func starter(env *cli.Env, store instance.Store, known *agent.Table) birth.Starter {
-	return birth.Starter{
+func starter(env *cli.Env, store instance.Store, known *agent.Table) launch.Starter {
+	return launch.Starter{
 		Env: env, Store: store, Table: known,
 		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(env.Getenv, store.State, id) },
 		Worktree: func(in *instance.Instance, put func() error) error { return ensure(env, in, put) },
@@ -268,7 +267,7 @@ func (b begin) unmade(env *cli.Env, store instance.Store, id instance.ID, err er
 }
 
 // starter starts the agent that is made.
-func (b begin) starter(env *cli.Env, store instance.Store, known *agent.Table) birth.Starter {
+func (b begin) starter(env *cli.Env, store instance.Store, known *agent.Table) launch.Starter {
 	s := starter(env, store, known)
 	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
 	s.Resumes = b.resumes && !b.replaces
@@ -321,7 +320,7 @@ func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id in
 }
 
 // waits says that a client asks something at its start.
-func waits(b *birth.Birth) string {
+func waits(b *launch.Launch) string {
 	if !b.Asks {
 		return ""
 	}
@@ -417,7 +416,7 @@ func (c *start) Run(env *cli.Env) (err error) {
 		}
 		b, err := r.Start(in.ID, false)
 		switch {
-		case errors.Is(err, birth.ErrRuns):
+		case errors.Is(err, launch.ErrRuns):
 			return in.Name + " is already running", nil
 		case err != nil:
 			return "", err
@@ -464,7 +463,7 @@ func (c *restore) Run(env *cli.Env) error {
 	at, err := membersOf(env, all)
 	unread = errors.Join(unread, err)
 	var gone, down []*instance.Instance
-	starters := map[*instance.Instance]birth.Starter{}
+	starters := map[*instance.Instance]launch.Starter{}
 	where := map[*instance.Instance]string{}
 	of := map[*instance.Instance]site{}
 	for _, s := range at {
@@ -493,7 +492,7 @@ func (c *restore) Run(env *cli.Env) error {
 		}
 		b, err := starters[in].Start(in.ID, false)
 		switch {
-		case errors.Is(err, birth.ErrRuns):
+		case errors.Is(err, launch.ErrRuns):
 			return "", nil // another command was faster
 		case err != nil:
 			return "", err

@@ -9,8 +9,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/launch/birth"
-	launch "gt/lib/launch/start"
+	"gt/lib/launch"
 	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
 	"gt/lib/place/home"
@@ -63,7 +62,7 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 	}
 	defer held.Release()
 	m := fleet.Members(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
-	if err := birth.CannotTell(m); err != nil {
+	if err := launch.CannotTell(m); err != nil {
 		return false, err
 	}
 	if held.Desired != instance.Stopped && !s.wanted {
@@ -171,11 +170,11 @@ func warns(env *cli.Env) func(error) { return func(err error) { env.Warn("%v", e
 
 // noteStop notes that the session's process is ended on purpose.
 func noteStop(env *cli.Env, store instance.Store, id session.ID, until time.Time) error {
-	return closing.Expect(store.State, id, session.Stop{Reason: birth.StopReason, Until: until}, warns(env))
+	return closing.Expect(store.State, id, session.Stop{Reason: launch.StopReason, Until: until}, warns(env))
 }
 
 // closeSession notes the end of a session whose own end hook did not.
 func closeSession(env *cli.Env, store instance.Store, id session.ID) error {
-	end := closing.End{ID: id, Outcome: session.Killed, Reason: birth.StopReason, At: env.Now()}
+	end := closing.End{ID: id, Outcome: session.Killed, Reason: launch.StopReason, At: env.Now()}
 	return end.CloseIn(env.Getenv, store.State, readyWait, warns(env))
 }

@@ -13,9 +13,8 @@ import (
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/launch/birth"
+	"gt/lib/launch"
 	"gt/lib/launch/respawn"
-	"gt/lib/launch/start"
 	"gt/lib/live"
 	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
@@ -106,7 +105,7 @@ func (a Agents) status(ctx context.Context, r runtime.Runtime, all []*instance.I
 		case m.Pane.ID == "" || m.Pane.Dead:
 			s.Alive = tick.No
 			if m.Pane.Dead {
-				s.Why = start.Ended(tmux.Server(m.TmuxServer), m.Pane)
+				s.Why = launch.Ended(tmux.Server(m.TmuxServer), m.Pane)
 			}
 			s.LimitedAt = m.LimitedAt()
 			if s.Limited = !s.LimitedAt.IsZero(); s.Limited {
@@ -154,7 +153,7 @@ func (a Agents) Start(ctx context.Context, h *instance.Locked, e template.Effect
 			return nil
 		}
 	}
-	if _, err = s.StartHeld(h, false); errors.Is(err, birth.ErrRuns) {
+	if _, err = s.StartHeld(h, false); errors.Is(err, launch.ErrRuns) {
 		return nil
 	}
 	return err
@@ -226,13 +225,13 @@ func (a Agents) Explain(ctx context.Context, in *instance.Instance, e template.E
 
 // starter starts the agent of a session as its template has it, which is noted in its
 // record.
-func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.Effective) (birth.Starter, error) {
+func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.Effective) (launch.Starter, error) {
 	r, err := a.Runtime(in.Managed.Runtime)
 	if err != nil {
-		return birth.Starter{}, err
+		return launch.Starter{}, err
 	}
 	if !a.Table.Known(e.Provider) {
-		return birth.Starter{}, fmt.Errorf("no agent is called '%s'", e.Provider)
+		return launch.Starter{}, fmt.Errorf("no agent is called '%s'", e.Provider)
 	}
 	in.Agent, in.Args, in.Launcher = a.Table.Of(e.Provider).Name, nil, nil
 	if e.Model != "" {
@@ -243,7 +242,7 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	if !local { // which has no other way to tell its commands whose they are
 		vars = append(vars, [2]string{instance.Variable, a.Store.Name(in.ID)})
 	}
-	t := &birth.Template{Command: e.Command, Vars: vars, Remote: !local}
+	t := &launch.Template{Command: e.Command, Vars: vars, Remote: !local}
 	if len(e.PreStart) > 0 {
 		t.PreStart = func(environ []string) error { return a.commands(ctx, in, e, environ, "pre_start", e.PreStart) }
 	}
@@ -261,7 +260,7 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 			HookReported: func() bool { return a.Store.HookReported(in) },
 		})
 	}
-	return birth.Starter{
+	return launch.Starter{
 		Env: a.Env, Store: a.Store, Table: a.Table, Prompt: e.Prompt, Template: t,
 		Holder: func(id session.ID) *live.Holder { return scan.HolderOf(a.Env.Getenv, a.Store.State, id) },
 	}, nil
@@ -290,7 +289,7 @@ func (a Agents) commands(ctx context.Context, in *instance.Instance, e template.
 	environ = append(slices.Clip(environ), "GT_TMUX_SESSION="+in.TmuxSession)
 	dir, err := a.Store.Enter(in) // an agent beside it can have exchanged it since
 	if err != nil {
-		return birth.NoFolder(in, err)
+		return launch.NoFolder(in, err)
 	}
 	defer dir.Close()
 	for _, command := range all {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"gt/lib/client/agent"
+	"gt/lib/launch"
 	"gt/lib/launch/send"
-	"gt/lib/launch/start"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
@@ -49,7 +49,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 			return err
 		}
 	}
-	at := start.Place{Server: server, Name: a.Name, Self: t.Self, Environ: a.Environ, Shared: a.Shared}
+	at := launch.Place{Server: server, Name: a.Name, Self: t.Self, Environ: a.Environ, Shared: a.Shared}
 	pane, err := at.Begin(tmux.NewBuffer(), a.Run)
 	if errors.Is(err, tmux.ErrDuplicate) { // somebody else was faster
 		switch found, err := find(server, a.Ref); {
@@ -67,10 +67,10 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 		told = func() bool { return false }
 	}
 	// Its pane stays when it ends, so that who looks next sees its last words.
-	if _, err := start.Survived(server, pane, starting, told); err != nil {
-		var ended *start.EndedError
+	if _, err := launch.Survived(server, pane, starting, told); err != nil {
+		var ended *launch.EndedError
 		if errors.As(err, &ended) {
-			ended.LastWords = start.Ended(server, pane)
+			ended.LastWords = launch.Ended(server, pane)
 		}
 		return errors.Join(err, unanswered(server.Kill(a.Name)))
 	}

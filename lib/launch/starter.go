@@ -1,4 +1,4 @@
-package birth
+package launch
 
 import (
 	"cmp"
@@ -67,7 +67,7 @@ var ErrRuns = errors.New("it is already running")
 
 // Start starts the agent of an instance; again in the place of one that runs, where that
 // is asked for.
-func (s Starter) Start(id instance.ID, again bool) (*Birth, error) {
+func (s Starter) Start(id instance.ID, again bool) (*Launch, error) {
 	held, err := s.Store.Hold(id, hold)
 	if err != nil {
 		return nil, err
@@ -77,55 +77,60 @@ func (s Starter) Start(id instance.ID, again bool) (*Birth, error) {
 }
 
 // StartHeld is Start of an instance that the caller holds.
-func (s Starter) StartHeld(held *instance.Locked, again bool) (b *Birth, err error) {
-	b = s.birth(held.Instance)
-	b.put = func() error { return held.Put(b.now) }
-	if b.alive && !again {
-		if b.pane = b.m.Pane; !s.Revives && s.Template == nil { // the start before may have been cut off
-			if b.self, err = os.Executable(); err == nil {
-				b.start.Remain, b.process = b.stays(), b.m.Process
-				err = errors.Join(b.releasePane(), b.setRespawn())
-			}
-		}
-		return b, cmp.Or(err, ErrRuns)
+func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
+	l, err := s.launch(held.Instance)
+	if err != nil {
+		return l, err
 	}
-	if err := b.cannotTell(); err != nil {
-		return b, err
+	l.put = func() error { return held.Put(l.now) }
+	if l.alive && !again {
+		if l.pane = l.m.Pane; !s.Revives && s.Template == nil { // the start before may have been cut off
+			l.spec.Remain, l.process = l.stays(), l.m.Process
+			err = errors.Join(l.releasePane(), l.setRespawn())
+		}
+		return l, cmp.Or(err, ErrRuns)
+	}
+	if err := l.cannotTell(); err != nil {
+		return l, err
 	}
 	if s.Revives {
-		if is, err := b.revivable(); !is {
-			return b, err
+		if is, err := l.revivable(); !is {
+			return l, err
 		}
 	}
-	return b, b.take()
+	return l, l.start()
 }
 
-// birth is the start of an instance's agent, of which nothing is done yet.
-func (s Starter) birth(in *instance.Instance) *Birth {
-	b := &Birth{Starter: s, Instance: in, now: s.Env.Now(), at: tmux.Server(in.TmuxServer)}
-	b.m = fleet.Members(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{in}, b.now)[0]
-	b.alive = b.m.Process.IsSet()
-	return b
+// launch is the start of an instance's agent, of which nothing is done yet.
+func (s Starter) launch(in *instance.Instance) (*Launch, error) {
+	self, err := os.Executable()
+	l := &Launch{Starter: s, Instance: in, now: s.Env.Now(), at: tmux.Server(in.TmuxServer), self: self}
+	l.m = fleet.Members(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{in}, l.now)[0]
+	l.alive = l.m.Process.IsSet()
+	return l, err
 }
 
-// Explain prints the steps of a start.
+// Explain prints the plan of a start, step by step.
 func (s Starter) Explain(in *instance.Instance) error {
-	b := s.birth(in)
-	if b.alive && !s.Replaces {
+	l, err := s.launch(in)
+	if err != nil {
+		return err
+	}
+	if l.alive && !s.Replaces {
 		_, err := fmt.Fprintln(s.Env.Stdout, in.Name, "is already running")
 		return err
 	}
-	if err := b.cannotTell(); err != nil {
+	if err := l.cannotTell(); err != nil {
 		return err
 	}
-	return b.explain()
+	return l.explain()
 }
 
-func (b *Birth) cannotTell() error {
-	if b.Template != nil && b.Template.Remote {
+func (l *Launch) cannotTell() error {
+	if l.remote() {
 		return nil
 	}
-	return CannotTell(b.m)
+	return CannotTell(l.m)
 }
 
 // noTmux is the hint where there is none.

@@ -1,4 +1,4 @@
-package birth
+package launch
 
 import (
 	"fmt"
@@ -49,26 +49,30 @@ func notParked(env *cli.Env, in *instance.Instance) error {
 	return nil
 }
 
-// admitted reports that as many polecats of a rig run as may.
-func (b *Birth) admitted() error {
-	id, err := identity.Parse(b.Role)
-	if b.Role == "" || err != nil || id.Role != identity.Polecat || b.alive {
+// admitted reports that the worker's rig is parked, or that as many polecats of a rig run as
+// may.
+func (l *Launch) admitted() error {
+	if err := notParked(l.Env, l.Instance); err != nil {
+		return err
+	}
+	id, err := identity.Parse(l.Role)
+	if l.Role == "" || err != nil || id.Role != identity.Polecat || l.alive {
 		return nil
 	}
-	most, err := rig.MaxPolecats(town.Find(b.Env.Getenv, b.Path), id.Rig)
+	most, err := rig.MaxPolecats(town.Find(l.Env.Getenv, l.Path), id.Rig)
 	if err != nil || most == 0 {
 		return err
 	}
-	all, err := b.Store.All()
+	all, err := l.Store.All()
 	if err != nil {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(in *instance.Instance) bool {
 		other, err := identity.Parse(in.Role)
-		return err != nil || other.Role != identity.Polecat || other.Rig != id.Rig || in.ID == b.ID
+		return err != nil || other.Role != identity.Polecat || other.Rig != id.Rig || in.ID == l.ID
 	})
 	n := 0
-	for _, m := range fleet.Members(b.Env.Getenv, b.Store, b.Table, all, b.now) {
+	for _, m := range fleet.Members(l.Env.Getenv, l.Store, l.Table, all, l.now) {
 		if m.Process.IsSet() {
 			n++
 		}
@@ -76,7 +80,7 @@ func (b *Birth) admitted() error {
 	if n < most {
 		return nil
 	}
-	return fmt.Errorf("cannot start %s: %w", b.Name, Full(id.Rig, n, most))
+	return fmt.Errorf("cannot start %s: %w", l.Name, Full(id.Rig, n, most))
 }
 
 // Full is the error for a rig that has as many polecats as may run at once.
@@ -86,75 +90,75 @@ func Full(rig string, n, most int) error {
 }
 
 // track notes the process of a worker's agent for the programs of its town.
-func (b *Birth) track() {
-	if b.Role == "" {
+func (l *Launch) track() {
+	if l.Role == "" {
 		return
 	}
-	if err := pidfile.Of(b.start.Home.Town).Track(b.pane.Session, b.process); err != nil {
-		b.Env.Warn("%v", err)
+	if err := pidfile.Of(l.spec.Home.Town).Track(l.pane.Session, l.process); err != nil {
+		l.Env.Warn("%v", err)
 	}
 }
 
 // stays reports whether the agent's pane stays when its process ends, for the person or
 // until revive has looked at it.
-func (b *Birth) stays() bool { return b.Remain || b.Respawn || b.tellsLate() }
+func (l *Launch) stays() bool { return l.Remain || l.Respawn || l.tellsLate() }
 
 // tellsLate reports whether a server behind the client tells of the agent's end, a minute
 // later and alike for one that was left and one that was killed. The pane tells them apart.
-func (b *Birth) tellsLate() bool {
-	c := registry.Of(b.Table.Of(b.Agent).Dialect) // before any step of a start
-	return b.Template == nil && c != nil && c.Dialect.SharedServer != nil
+func (l *Launch) tellsLate() bool {
+	c := registry.Of(l.Table.Of(l.Agent).Dialect) // before any step of a start
+	return l.Template == nil && c != nil && c.Dialect.SharedServer != nil
 }
 
 // setRespawn has tmux call revive when the agent's process ends.
-func (b *Birth) setRespawn() error {
-	if !b.Respawn && !b.tellsLate() {
+func (l *Launch) setRespawn() error {
+	if !l.Respawn && !l.tellsLate() {
 		return nil
 	}
 	// tmux runs it in the environment that its server was started in.
-	words := []string{term.Quote(b.self), "revive", term.Quote(b.Store.Name(b.ID))}
-	if state := b.Env.Getenv("XDG_STATE_HOME"); state != "" {
+	words := []string{term.Quote(l.self), "revive", term.Quote(l.Store.Name(l.ID))}
+	if state := l.Env.Getenv("XDG_STATE_HOME"); state != "" {
 		words = append([]string{"XDG_STATE_HOME=" + term.Quote(state)}, words...)
 	}
-	if err := b.at.OnDeath(b.pane, strings.Join(words, " "), "exec "+term.Quote(b.self)+" outlive"); err != nil {
-		return fmt.Errorf("cannot start %s: %w", b.Name, err)
+	if err := l.at.OnDeath(l.pane, strings.Join(words, " "), "exec "+term.Quote(l.self)+" outlive"); err != nil {
+		return fmt.Errorf("cannot start %s: %w", l.Name, err)
 	}
 	return nil
 }
 
 // revivable reports whether the agent crashed and is started again. The pane of one that
 // was left is closed.
-func (b *Birth) revivable() (bool, error) {
-	if !b.m.Pane.Dead {
+func (l *Launch) revivable() (bool, error) {
+	if !l.m.Pane.Dead {
 		return false, nil
 	}
-	if b.tellsLate() {
-		if err := b.noteLeft(); err != nil {
+	if l.tellsLate() {
+		if err := l.noteLeft(); err != nil {
 			return false, err
 		}
 	}
 	switch {
-	case !b.Respawn && !b.tellsLate():
+	case !l.Respawn && !l.tellsLate():
 		return false, nil
-	case b.m.Wanted() && b.Respawn:
-		return b.now.Sub(b.StartedAt) >= minRun, nil
-	case b.Remain:
+	case l.m.Wanted() && l.Respawn:
+		return l.now.Sub(l.StartedAt) >= minRun, nil
+	case l.Remain:
 		return false, nil
 	}
-	return false, b.at.Kill(b.m.Pane.Session)
+	return false, l.at.Kill(l.m.Pane.Session)
 }
 
 // noteLeft notes that the person has left the agent, whose process has ended well.
-func (b *Birth) noteLeft() error {
-	left, err := b.at.ExitedCleanly(b.m.Pane.ID)
-	if err != nil || !left || b.m.Record == nil {
+func (l *Launch) noteLeft() error {
+	left, err := l.at.ExitedCleanly(l.m.Pane.ID)
+	if err != nil || !left || l.m.Record == nil {
 		return err
 	}
-	end := closing.End{ID: b.m.Record.ID, Outcome: session.Done, Reason: fleet.Left, At: b.now, ByClient: true}
-	if err := end.CloseIn(b.Env.Getenv, b.Store.State, hold, func(err error) { b.Env.Warn("%v", err) }); err != nil {
+	end := closing.End{ID: l.m.Record.ID, Outcome: session.Done, Reason: fleet.Left, At: l.now, ByClient: true}
+	if err := end.CloseIn(l.Env.Getenv, l.Store.State, hold, func(err error) { l.Env.Warn("%v", err) }); err != nil {
 		return err
 	}
-	b.m = fleet.Members(b.Env.Getenv, b.Store, b.Table, []*instance.Instance{b.Instance}, b.Env.Now())[0]
+	l.m = fleet.Members(l.Env.Getenv, l.Store, l.Table, []*instance.Instance{l.Instance}, l.Env.Now())[0]
 	return nil
 }
 

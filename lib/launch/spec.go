@@ -1,10 +1,4 @@
-// Package start puts the agent of an instance into a session of tmux, and takes it out
-// again.
-//
-// The agent is what the session's pane runs: nothing is typed into a shell. Its
-// arguments and environment travel in a buffer of the tmux server's, as a hand-over's do
-// (package respawn): they hold keys and prompts of any length.
-package start
+package launch
 
 import (
 	"encoding/json"
@@ -24,8 +18,12 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Start is how an instance's agent is started.
-type Start struct {
+// Spec is how an instance's agent is started.
+//
+// The agent is what the session's pane runs: nothing is typed into a shell. Its arguments
+// and environment travel in a buffer of the tmux server's, as a hand-over's do (package
+// respawn): they hold keys and prompts of any length.
+type Spec struct {
 	Instance *instance.Instance
 	Store    instance.Store
 	Client   agent.Client
@@ -44,7 +42,7 @@ type Start struct {
 }
 
 // Program returns the agent's program.
-func (s Start) Program() (string, error) {
+func (s Spec) Program() (string, error) {
 	command := s.Client.Restart(nil, agent.Next{})
 	if len(command) == 0 {
 		return "", errors.New("its client has no command")
@@ -52,23 +50,23 @@ func (s Start) Program() (string, error) {
 	return process.LookPath(command[0], s.Instance.Path, s.Environ)
 }
 
-func (s Start) successor() respawn.Successor {
+func (s Spec) successor() respawn.Successor {
 	return respawn.Successor{Client: s.Client, Home: s.Home, ID: string(s.id)}
 }
 
 // BringsLauncher is respawn.Successor's.
-func (s Start) BringsLauncher(r respawn.Run) bool { return s.successor().BringsLauncher(r) }
+func (s Spec) BringsLauncher(r respawn.Run) bool { return s.successor().BringsLauncher(r) }
 
 // Vars are the variables that tell the agent who it is, and Shared those that the session
 // of tmux has as well; none of these is secret.
-func (s Start) Vars() [][2]string { return s.successor().Vars() }
+func (s Spec) Vars() [][2]string { return s.successor().Vars() }
 
 // Shared is documented at Vars.
-func (s Start) Shared() [][2]string { return s.successor().Shared() }
+func (s Spec) Shared() [][2]string { return s.successor().Shared() }
 
 // Run returns what the pane runs, and the id of the agent's session where that is known
 // before it starts.
-func (s *Start) Run() (respawn.Run, session.ID, error) {
+func (s *Spec) Run() (respawn.Run, session.ID, error) {
 	c, in := s.Client, s.Instance
 	successor := respawn.NewSuccessor(c, s.Home, s.resumed())
 	next := agent.Next{Resume: string(s.Resume), Fork: s.Fork, Prompt: s.Prompt}
@@ -119,10 +117,10 @@ func (s *Start) Run() (respawn.Run, session.ID, error) {
 
 // Types reports whether what is said first is typed, and not an argument: where it is known
 // how the client's input box looks.
-func (s *Start) Types() bool { return s.Client.KnowsInput() && !s.Remote }
+func (s *Spec) Types() bool { return s.Client.KnowsInput() && !s.Remote }
 
 // resumed is the session that goes on under its own id.
-func (s Start) resumed() session.ID {
+func (s Spec) resumed() session.ID {
 	if s.Fork {
 		return ""
 	}
@@ -140,7 +138,7 @@ type Place struct {
 }
 
 // Begin starts an agent there and returns its pane. The run travels in the buffer. The pane
-// stays when the agent ends, so that who starts it sees its last words, until Settle.
+// stays when the agent ends, so that who starts it sees its last words, until ReleasePane.
 func (p Place) Begin(buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
 	r.Pane, r.Remain = "", stays
 	data, err := json.Marshal(r)
@@ -154,15 +152,15 @@ func (p Place) Begin(buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
 }
 
 // In starts the agent in a session of tmux of its own, as Begin does.
-func (s Start) In(server tmux.Server, name, self, theme string, buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
+func (s Spec) In(server tmux.Server, name, self, theme string, buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
 	p := Place{Server: server, Name: name, Self: self, Theme: theme, Environ: s.Table.StripRunVars(s.Environ), Shared: s.Shared()}
 	return p.Begin(buffer, r)
 }
 
 // Again starts the agent in the pane that it had, in the place of the one that runs there,
 // which is ended first: there is never a moment at which both run. stopped is called
-// between the two. As with Begin, the pane stays until Settle.
-func (s Start) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, stopped func() error, warn func(error), r respawn.Run) error {
+// between the two. As with Begin, the pane stays until ReleasePane.
+func (s Spec) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, stopped func() error, warn func(error), r respawn.Run) error {
 	r.Pane = pane.ID
 	before = launcher.Inside(s.Table, s.Client, before)
 	at := respawn.Place{Server: server, Pane: pane, Remain: stays, Stop: before, Stopped: stopped, Self: self, Now: now, Warn: warn}

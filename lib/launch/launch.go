@@ -1,0 +1,810 @@
+// Package launch starts agents: the agent of an instance that a person made, and that of a
+// session made from a template. A start is a specification (Spec), a plan that is a function
+// of what is found, and steps, which do what the plan says. Starter.Explain prints the plan.
+package launch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
+	"gt/lib/launch/beacon"
+	"gt/lib/launch/launcher"
+	"gt/lib/launch/respawn"
+	"gt/lib/live"
+	"gt/lib/live/closing"
+	"gt/lib/live/fleet"
+	"gt/lib/place"
+	"gt/lib/place/home"
+	"gt/lib/state/instance"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/term"
+)
+
+// Launch is one start of an instance's agent.
+type Launch struct {
+	Starter
+	*instance.Instance
+	Asks bool // its client asks the person something
+
+	put   func() error // writes the instance
+	m     fleet.Member
+	alive bool // an agent of the instance runs, and is ended first
+	now   time.Time
+	self  string // the program that takes --exec BUFFER
+	at    tmux.Server
+	plan
+
+	patience time.Duration // with an agent that still has the conversation open
+
+	pane    tmux.Pane
+	buffer  tmux.Buffer // that its run travels in, to a session of its own
+	process process.Proc
+	created bool   // the pane is ours, and goes where a later step fails
+	before  func() // takes back what the instance says of the start
+}
+
+// plan is what a start does. It is found in the order of the fields.
+type plan struct {
+	client     agent.Client
+	program    string // "" where it is looked for on another machine
+	spec       Spec
+	resumption string // which conversation goes on, in words
+	run        respawn.Run
+	session    session.ID // "" where it is not known before the start
+}
+
+// step is a step of a start.
+type step struct {
+	name string
+	// find finds the step's part of the plan, and changes nothing but the instance in
+	// memory; nil where there is nothing to find.
+	find func() error
+	// describe returns what the step does by the plan, and with what it was found.
+	describe func() (does, found string, err error)
+	run      func() error // nil for what another step does along with its own
+}
+
+// steps are the steps of a start in their order. The first looks after the folder; the
+// thirteen behind it are those that every agent of a town is started with.
+//
+// A session that was made from a template runs where its town wants it: what follows the
+// environment is its runtime's, and commands of the template stand around it.
+func (l *Launch) steps() []step {
+	steps := []step{
+		{"folder", l.findFolder, l.describeFolder, nil}, // made before there is a plan
+		{"agent", l.findAgent, l.describeAgent, nil},
+		{"settings", nil, l.describeSettings, nil},
+		{"prompt", l.findPrompt, l.describePrompt, nil},
+		{"command", l.findCommand, l.describeCommand, nil},
+		{"environment", nil, l.describeEnvironment, nil},
+	}
+	if l.Template != nil {
+		return append(steps,
+			step{"pre_start", nil, l.describePreStart, l.preStart},
+			step{"session", nil, l.describeRun, l.startThere},
+			step{"setup", nil, l.describeSetup, l.setup})
+	}
+	return append(steps, []step{
+		{"session", nil, l.describeSession, l.makeSession},
+		{"remain", nil, l.describeRemain, nil},
+		{"variables", nil, l.describeVariables, nil},
+		{"theme", nil, l.describeTheme, nil},
+		{"wait", nil, l.describeWait, l.wait},
+		{"respawn", nil, l.describeRespawn, l.setRespawn},
+		{"dialogs", nil, l.describeDialogs, l.answerDialogs},
+		{"ready", nil, l.describeReady, l.ready},
+	}...)
+}
+
+// start makes the folder, then the plan, and does its steps. Where one fails, nothing
+// half-started is left.
+func (l *Launch) start() error {
+	if err := l.admitted(); err != nil {
+		return err
+	}
+	if err := l.makeWorktree(); err != nil {
+		return err
+	}
+	l.patience = 2 * starting
+	steps := l.steps()
+	for _, s := range steps {
+		if s.find == nil {
+			continue
+		}
+		if err := s.find(); err != nil {
+			return err
+		}
+	}
+	for _, s := range steps {
+		if s.run == nil {
+			continue
+		}
+		if err := s.run(); err != nil {
+			return l.undo(err)
+		}
+	}
+	return nil
+}
+
+// undo takes back what a start has done that failed with err.
+func (l *Launch) undo(err error) error {
+	if l.created {
+		if l.buffer != "" {
+			_ = l.at.Drop(l.buffer) // it was taken, as a rule
+		}
+		if kerr := l.at.Kill(l.pane.Session); kerr != nil {
+			err = errors.Join(err, kerr)
+		}
+	}
+	if l.before != nil { // it is starting no more
+		l.before()
+		err = errors.Join(err, l.put())
+	}
+	return err
+}
+
+// explain prints what each step would do, and what was found, up to the first that would
+// fail. It changes nothing.
+func (l *Launch) explain() error {
+	if err := l.admitted(); err != nil {
+		return err
+	}
+	for i, s := range l.steps() {
+		if s.find != nil {
+			if err := s.find(); err != nil {
+				return err
+			}
+		}
+		does, found, err := s.describe()
+		if err != nil {
+			return err
+		}
+		number := "  "
+		if i > 0 {
+			number = fmt.Sprintf("%2d", i)
+		}
+		if found != "" {
+			found = " (" + found + ")"
+		}
+		if _, err := fmt.Fprintf(l.Env.Stdout, "%s %-11s  %s%s\n", number, s.name, does, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// needsWorktree reports whether the start makes a worktree.
+func (l *Launch) needsWorktree() bool {
+	return l.Instance.Worktree != nil && !l.Instance.Worktree.Ready && l.Starter.Worktree != nil
+}
+
+func (l *Launch) describeFolder() (does, found string, err error) {
+	if l.needsWorktree() {
+		w := l.Instance.Worktree
+		does = fmt.Sprintf("make the worktree %s, with the branch %s", l.Env.DisplayPath(w.Path), l.Env.Line(w.Branch, maxCell))
+		return does, "git makes it where it is missing", nil
+	}
+	return "work in " + l.Env.DisplayPath(l.Path), "it is there", nil
+}
+
+// findFolder finds the folder, and notes which one it is. A worktree that the start makes
+// need not be there.
+func (l *Launch) findFolder() error {
+	if l.needsWorktree() {
+		return nil
+	}
+	dir, err := l.Store.Enter(l.Instance)
+	if err != nil {
+		return NoFolder(l.Instance, err)
+	}
+	l.Folder = &dir.Folder
+	return dir.Close()
+}
+
+// NoFolder is the error for an instance whose folder cannot be entered.
+func NoFolder(in *instance.Instance, err error) error {
+	var exchanged *place.ExchangedError
+	switch {
+	case errors.As(err, &exchanged) && in.Managed != nil:
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err),
+			fmt.Sprintf("if that is meant: name the folder without links as work_dir, and close the session: gt-session rm %s", in.Name))
+	case errors.As(err, &exchanged):
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err),
+			fmt.Sprintf("if %s is to work there: gt-session new --replace -n %s %s", in.Name, in.Name, term.Typed(in.Path)))
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return cli.Fail(cli.No, fmt.Errorf("the folder '%s' of %s is gone", in.Path, in.Name))
+	}
+	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err)))
+}
+
+// makeWorktree makes the worktree of an instance that has one, also where a removal was cut
+// off.
+func (l *Launch) makeWorktree() error {
+	if l.Starter.Worktree == nil {
+		return nil
+	}
+	return l.Starter.Worktree(l.Instance, l.put)
+}
+
+// findAgent finds the agent, which is the instance's: its maker chose it by the town, the
+// role and the flags.
+func (l *Launch) findAgent() error {
+	l.client = l.Table.Of(l.Agent)
+	environ := l.Env.ChildEnviron()
+	var limits *process.Limits
+	if l.Adopted != nil && l.alive { // what it was started in is what runs now
+		around := launcher.Of(l.Table, l.client, l.m.Process, l.m.Pane)
+		if around.Why != "" {
+			return cli.Fail(cli.No, fmt.Errorf("cannot start %s: it would not run in what it was started in: %s", l.Name, around.Why),
+				"end it in its pane, and start it there again")
+		}
+		l.Launcher, limits = around.Words, around.Limits
+	}
+	if len(l.Launcher) == 0 {
+		l.Launcher = l.client.Wrapper
+	}
+	if t := l.Template; t != nil {
+		environ = slices.Clone(environ)
+		for _, kv := range t.Vars {
+			environ = append(environ, kv[0]+"="+kv[1])
+		}
+		if len(t.Command) > 0 {
+			l.client.Command = t.Command
+		}
+	}
+	l.spec = Spec{
+		Instance: l.Instance, Store: l.Store, Client: l.client, Table: l.Table,
+		Home: home.Elsewhere(l.Env.Getenv, l.Path), Environ: environ, Remain: l.stays(), Limits: limits,
+		Remote: l.remote(),
+	}
+	if l.remote() {
+		return nil
+	}
+	var err error
+	if l.program, err = l.spec.Program(); err != nil {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err))
+	}
+	return nil
+}
+
+// remote reports whether the agent is started on another machine, for all that is known.
+func (l *Launch) remote() bool { return l.Template != nil && l.Template.Remote }
+
+func (l *Launch) describeAgent() (does, found string, err error) {
+	if l.remote() {
+		return l.Agent, "its program is looked for where it runs", nil
+	}
+	return l.Agent, l.Env.DisplayPath(l.program), nil
+}
+
+// describeSettings says whether gt's hooks are in the agent's settings, where gt-hooks
+// writes them. A start changes nobody's settings.
+func (l *Launch) describeSettings() (does, found string, err error) {
+	const none = "take the settings as they are"
+	how, path, err := l.wiring()
+	switch {
+	case err != nil:
+		return none, err.Error(), nil
+	case path == "":
+		return none, l.Agent + " has no hooks of gt's; its screen tells what it does", nil
+	}
+	if len(how.Read(wiring.User, path).Ours()) == 0 {
+		return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", l.Env.DisplayPath(path), l.Agent), nil
+	}
+	return none, "gt's hooks are in " + l.Env.DisplayPath(path), nil
+}
+
+// wiring returns how gt's hooks are wired into the agent and the file of its own settings
+// that has them, "" of one that takes none.
+func (l *Launch) wiring() (how wiring.Client, file string, err error) {
+	hooks := l.client.Hooks
+	how, known := wirings.Of(cmp.Or(hooks.Format, l.client.Dialect))
+	if !known || hooks.User == "" {
+		return how, "", nil
+	}
+	getenv := func(key string) string {
+		if key == l.client.StoreEnv && l.Account != "" {
+			return l.Account
+		}
+		return l.Env.Getenv(key)
+	}
+	file, err = hooks.UserFile(getenv, l.Env.Dir)
+	return how, file, err
+}
+
+// findConversation finds the conversation that goes on.
+func (l *Launch) findConversation() {
+	m, spec := l.m, &l.spec
+	l.resumption = "a new conversation"
+	switch {
+	case l.client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable(l.Env.Getenv):
+		spec.Resume = m.Now
+		l.ForkOf = ""
+		l.resumption = "goes on with the conversation " + string(spec.Resume)
+	case l.ForkOf != "":
+		spec.Resume, spec.Fork = l.ForkOf, true
+		l.resumption = "goes on with a copy of the conversation " + string(spec.Resume)
+	case m.Record != nil && l.client.CanResume():
+		l.Env.Warn("%s begins a new conversation: %s has none of session %s", l.Name, l.client.Name, m.Now)
+	}
+}
+
+// findPrompt finds what is said first, for which it has to know whether a conversation goes
+// on. In a town the first prompt is a beacon. A session of
+// a template whose conversation goes on is told nothing: its template's prompt was said.
+func (l *Launch) findPrompt() error {
+	l.findConversation()
+	spec, topic := &l.spec, l.About
+	if l.Template != nil && spec.Resume != "" {
+		return nil
+	}
+	to := spec.Home.Identity
+	if topic == "" && to.Role != "" && l.Prompt == "" && (spec.Resume == "" || spec.Fork || l.Gives) {
+		topic = beacon.ColdStart
+		if work, _ := mail.Of(spec.Home, to.Address()).Hooked(); l.Gives || len(work) > 0 { // what cannot be read is told by gt-prime
+			topic = beacon.Assigned
+		}
+	}
+	switch spec.Prompt = l.Prompt; {
+	case topic == "":
+	case to.Role != "":
+		spec.Prompt = beacon.Prompt(to, sender(l.Env, to), l.Env.Now(), topic, "")
+		if l.Prompt != "" {
+			spec.Prompt += "\n\n" + l.Prompt
+		}
+	case l.Prompt != "":
+		spec.Prompt = topic + "\n\n" + l.Prompt
+	}
+	if spec.Types() || spec.Remote {
+		return nil
+	}
+	if hidden := l.Env.Redact(spec.Prompt); hidden != spec.Prompt {
+		spec.Prompt = hidden
+		l.Env.Warn("%s takes what it is told first on its command line only: what looks like a secret is left out", l.Agent)
+	}
+	return nil
+}
+
+func (l *Launch) describePrompt() (does, found string, err error) {
+	spec := &l.spec
+	switch {
+	case l.Template != nil && spec.Resume != "":
+		return "say nothing first", "its conversation goes on", nil
+	case spec.Prompt == "":
+		return "say nothing first", "", nil
+	}
+	found = fmt.Sprintf("%d characters", utf8.RuneCountInString(spec.Prompt))
+	if spec.Types() {
+		found += ", typed"
+	}
+	if l.Template != nil { // what a session has besides of its own is shown as a size only
+		return "say first what its template has", found, nil
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(spec.Prompt), "\n")
+	return "say first: " + l.Env.Line(first, maxCell), found, nil
+}
+
+// awaitConversation waits until nobody else has the conversation open that goes on, and
+// fails where somebody still has. Its own agent may still be ending: the server of tmux went
+// away under it.
+func (l *Launch) awaitConversation() error {
+	id := l.spec.Resume
+	if id == "" || l.spec.Fork {
+		return nil
+	}
+	own := func(by *live.Holder) bool {
+		return l.Template != nil || by.TmuxPane == l.TmuxPane && (by.TmuxSession == "" || by.TmuxSession == l.TmuxSession)
+	}
+	by := l.Holder(id)
+	for end := time.Now().Add(l.patience); by != nil && l.m.Pane.ID == "" && own(by) && time.Now().Before(end); by = l.Holder(id) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if by != nil && !runsBelow(l.m, by.PID) {
+		return openElsewhere(l.Name, id, by)
+	}
+	return nil
+}
+
+// findCommand finds the command line.
+func (l *Launch) findCommand() (err error) {
+	if err := l.awaitConversation(); err != nil {
+		return err
+	}
+	if l.run, l.session, err = l.spec.Run(); err != nil {
+		return err
+	}
+	return l.checkLauncher()
+}
+
+func (l *Launch) describeCommand() (does, found string, err error) {
+	var words []string
+	for _, word := range l.run.In {
+		words = append(words, term.Quote(l.Env.Line(word, 200)))
+	}
+	for _, arg := range l.run.Args {
+		switch {
+		case arg == l.spec.Prompt && arg != "":
+			arg = "PROMPT"
+		case arg == string(l.session) && session.ID(arg) != l.spec.Resume:
+			arg = "ID" // another one each time
+		default:
+			arg = term.Quote(l.Env.Line(arg, 200))
+		}
+		words = append(words, arg)
+	}
+	return "run " + strings.Join(words, " "), l.resumption, nil
+}
+
+// checkLauncher returns an error if what the agent is started in cannot be run or lies where
+// an agent that it keeps in could change it.
+func (l *Launch) checkLauncher() error {
+	if len(l.run.In) == 0 || l.remote() {
+		return nil
+	}
+	if _, err := process.LookPath(l.run.In[0], l.run.Dir, l.run.Env); err != nil {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err))
+	}
+	if l.spec.BringsLauncher(l.run) {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: a program or file of what it is started in lies in the project, where an agent can change it", l.Name),
+			"put it outside of "+l.Env.DisplayPath(l.Path))
+	}
+	return nil
+}
+
+// describeEnvironment names the variables that are gt's or the table's, and of the others
+// their number: a value may be a key.
+func (l *Launch) describeEnvironment() (does, found string, err error) {
+	names := []string{instance.Variable}
+	if l.Account != "" {
+		names = append(names, l.client.StoreEnv)
+	}
+	vars := l.spec.Vars()
+	if l.Template != nil {
+		vars = slices.Concat(vars, l.Template.Vars)
+	}
+	for _, kv := range vars {
+		names = append(names, kv[0])
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return "set " + strings.Join(names, " "), fmt.Sprintf("besides %d variables from here", len(l.run.Env)-len(names)), nil
+}
+
+func (l *Launch) describeSession() (does, found string, err error) {
+	name := l.sessionName(l.Instance)
+	switch {
+	case l.m.Pane.ID != "":
+		found = "the one that it had is ended first"
+	case l.at.Has(name) && (l.Replaces || l.Role != ""):
+		if err := l.foreign(name, false); err != nil {
+			return "", "", err
+		}
+		found = "another program's of that name is there: it is ended first"
+	case l.at.Has(name):
+		return "", "", duplicate(l.Name, name, fmt.Errorf("%w: %s", tmux.ErrDuplicate, name))
+	default:
+		found = "there is none"
+	}
+	return fmt.Sprintf("make the tmux session %s on %s", name, l.Env.DisplayPath(l.TmuxServer)), found, nil
+}
+
+// duplicate is the error for the name of a session of tmux that is taken.
+func duplicate(name, session string, err error) error {
+	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", name, err), fmt.Sprintf("another program made it; tmux kill-session -t =%s ends it", session))
+}
+
+// markStarted notes when the agent begins, and its session where that is known.
+func (l *Launch) markStarted(at time.Time) {
+	l.now = at
+	l.MarkStarted(at, l.session, l.spec.Resume != "" && !l.spec.Fork)
+}
+
+// makeSession puts the agent into a session of tmux, or into the pane of the one that
+// runs. The instance's file says what runs at every moment: that it is wanted is written
+// first, where it runs afterwards.
+func (l *Launch) makeSession() error {
+	l.Desired = instance.Running
+	started, id, at := l.StartedAt, l.SessionID, l.SessionAt
+	l.before = func() { l.StartedAt, l.SessionID, l.SessionAt = started, id, at }
+	l.markStarted(l.Env.Now())
+	l.LoadedMCPNames = instance.Servers(l.Path)
+	if l.Adopted != nil {
+		// Its pane is the person's: it goes on in a session of its own.
+		if l.alive {
+			l.noteStop(OwnWay.Sum() + 2*time.Second)
+			Leave(l.at, l.m.Pane, l.client, l.m.Process, OwnWay)
+			l.markStarted(l.Env.Now())
+		}
+		l.Adopted, l.alive, l.m.Pane = nil, false, tmux.Pane{}
+	}
+	if !l.alive && !l.Revives {
+		l.TmuxSession, l.TmuxPane = l.sessionName(l.Instance), ""
+		if l.m.Pane.ID != "" { // its pane stayed, or its agent is a zombie
+			if err := l.at.Kill(l.m.Pane.Session); err != nil {
+				return err
+			}
+		}
+	}
+	l.Topic = l.About
+	if err := l.put(); err != nil {
+		return err
+	}
+	var err error
+	if l.pane = l.m.Pane; l.alive || l.Revives {
+		l.noteStop(20 * time.Second)
+		// What the old agent's hooks tell of its end, they tell before this: it is no word of
+		// the new one's.
+		stopped := func() error {
+			l.markStarted(l.Env.Now())
+			return l.put()
+		}
+		err = l.spec.Again(l.at, l.pane, l.m.Process, l.self, l.now, stopped, func(err error) { l.Env.Warn("%v", err) }, l.run)
+		if err == nil {
+			l.pane, err = l.at.Pane(l.pane.ID, 5*time.Second)
+		}
+	} else if err = l.foreign(l.TmuxSession, true); err == nil {
+		l.buffer = tmux.NewBuffer()
+		l.pane, err = l.spec.In(l.at, l.TmuxSession, l.self, l.Theme, l.buffer, l.run)
+	}
+	switch {
+	case errors.Is(err, errForeign):
+		return err
+	case errors.Is(err, tmux.ErrDuplicate):
+		return duplicate(l.Name, l.TmuxSession, err)
+	case errors.Is(err, tmux.ErrNoTmux):
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err), noTmux)
+	case err != nil:
+		return fmt.Errorf("cannot start %s: %w", l.Name, err)
+	}
+	l.created = true
+	l.TmuxPane, l.TmuxSession = l.pane.ID, l.pane.Session
+	return l.put()
+}
+
+// errForeign says that an agent runs under the name that another program started.
+var errForeign = errors.New("is already running")
+
+// foreign sees to a session of the name that another program made: of a worker it is taken
+// for the worker's, and ended if no agent runs in it; where that is asked for, it is ended
+// whatever runs in it.
+func (l *Launch) foreign(name string, end bool) error {
+	if !l.Replaces && l.Role == "" || l.m.Pane.ID != "" || !l.at.Has(name) {
+		return nil
+	}
+	all, err := l.at.Panes()
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(p tmux.Pane) bool { return p.Session != name })
+	if !l.Replaces {
+		if agents := live.InPanes(l.Table, l.at, all); len(agents) > 0 {
+			return cli.Fail(cli.No, fmt.Errorf("%s %w: process %d, which another program started", l.Name, errForeign, agents[0].PID), "--replace ends it first")
+		}
+	}
+	for _, pane := range all {
+		if !end {
+			break
+		}
+		if err := Stop(l.at, pane, agent.Client{}, OwnWay); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StopReason is what a session's record has that was ended by gt-session.
+const StopReason = "gt-session stop"
+
+// noteStop notes that the agent that runs is ended on purpose.
+func (l *Launch) noteStop(within time.Duration) {
+	if r := l.m.Record; r != nil && !r.Ended() {
+		stop := session.Stop{Reason: StopReason, Until: l.now.Add(within)}
+		if err := closing.Expect(l.Store.State, r.ID, stop, func(err error) { l.Env.Warn("%v", err) }); err != nil {
+			l.Env.Warn("%v", err)
+		}
+	}
+}
+
+func (l *Launch) describeRemain() (does, found string, err error) {
+	if l.spec.Remain {
+		return "keep the pane when the agent ends", "with step 6", nil
+	}
+	return "close the pane when the agent ends", "--remain keeps it", nil
+}
+
+func (l *Launch) describeVariables() (does, found string, err error) {
+	var names []string
+	for _, kv := range l.spec.Shared() {
+		names = append(names, kv[0])
+	}
+	return "set in the tmux session " + strings.Join(names, " "), "with step 6", nil
+}
+
+func (l *Launch) describeTheme() (does, found string, err error) {
+	if l.Theme == "" {
+		return "leave the theme", "--theme gives it one", nil
+	}
+	return "give its status line the style " + l.Theme, "with step 6", nil
+}
+
+func (l *Launch) describeWait() (does, found string, err error) {
+	return fmt.Sprintf("wait until the pane runs %s", l.Agent), fmt.Sprintf("at most %v; else the session is ended", l.readyWait()), nil
+}
+
+// readyWait is how long the pane may take to become the agent.
+func (l *Launch) readyWait() time.Duration {
+	if c := l.run.Capture; c != nil { // it is asked for a session first
+		return c.Wait + starting
+	}
+	return starting
+}
+
+func (l *Launch) wait() (err error) {
+	l.process, err = Began(l.at, l.pane, l.readyWait())
+	return l.failed(err)
+}
+
+func (l *Launch) describeRespawn() (does, found string, err error) {
+	if l.Respawn {
+		return "start it again when it crashes", "a hook of the tmux session does", nil
+	}
+	return "leave it when it crashes", "--respawn starts it again", nil
+}
+
+func (l *Launch) describeDialogs() (does, found string, err error) {
+	switch {
+	case !l.Trust:
+		return "leave its client's dialogs to you", "--trust accepts them", nil
+	case len(l.client.AcceptDialogs) == 0:
+		return "leave its client's dialogs to you", "none of " + l.Agent + "'s is known", nil
+	}
+	return "accept its client's dialogs about trust and permissions", "--trust", nil
+}
+
+func (l *Launch) describeReady() (does, found string, err error) {
+	return "wait until it is ready", fmt.Sprintf("until a hook or its screen tells, or it has run for %v", Patience(l.client)), nil
+}
+
+// answerDialogs accepts what the client asks at its start about trust and permissions,
+// where that is wanted. What else it asks is the person's to answer.
+func (l *Launch) answerDialogs() error {
+	if !l.Trust || len(l.client.AcceptDialogs) == 0 {
+		return nil
+	}
+	accepted, err := AcceptDialogs(l.at, l.pane, l.client, l.process)
+	for _, text := range accepted {
+		l.Env.Hint("%s: accepted '%s'", l.Name, l.Env.Line(text, maxCell))
+	}
+	return l.failed(err)
+}
+
+func (l *Launch) ready() (err error) {
+	l.Asks, err = Ready(l.at, l.pane, l.client, l.process, func() bool { return l.Store.HookReported(l.Instance) })
+	if err != nil {
+		return l.failed(err)
+	}
+	l.waitPrompted()
+	l.track()
+	return l.releasePane()
+}
+
+// releasePane lets the pane close when the agent ends, as one does from now on.
+func (l *Launch) releasePane() error {
+	if l.spec.Remain {
+		return nil
+	}
+	if err := ReleasePane(l.at, l.pane); l.process.Alive() {
+		if err != nil {
+			err = fmt.Errorf("cannot start %s: %w", l.Name, err)
+		}
+		return err
+	}
+	return l.at.Kill(l.pane.Session) // it has ended since, and its pane stayed
+}
+
+// waitPrompted waits until the agent was told what it is told first, or its client asks something
+// before that.
+func (l *Launch) waitPrompted() {
+	if l.run.First == nil {
+		return
+	}
+	peek := fmt.Sprintf("gt-session peek %s shows its screen", l.Name)
+	for end := time.Now().Add(promptWait); !l.Asks && l.process.Alive(); time.Sleep(50 * time.Millisecond) {
+		pending, asked, failure := respawn.FirstPromptState(l.at, l.pane.ID)
+		switch {
+		case failure != "":
+			l.Env.Warn("%s was not told what it is told first: %s", l.Name, failure)
+			l.Env.Hint("%s", peek)
+			return
+		case asked:
+			l.Asks = true
+		case !pending:
+			return
+		case time.Now().After(end):
+			l.Env.Warn("%s is told what it is told first once its input box is on the screen", l.Name)
+			l.Env.Hint("%s", peek)
+			return
+		}
+	}
+}
+
+// promptWait is how long a start waits for that.
+const promptWait = 30 * time.Second
+
+func (l *Launch) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	var ended *EndedError
+	resumed := errors.As(err, &ended) && l.spec.Resume != "" && !l.spec.Fork
+	err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err))
+	if resumed && !l.Resumes { // else its place goes
+		err = cli.WithHint(err, "where %s no longer has its conversation %s: gt-session rm %s, then gt-session new", l.Agent, l.spec.Resume, l.Name)
+	}
+	return err
+}
+
+func (l *Launch) describePreStart() (does, found string, err error) {
+	if l.Template.PreStart == nil {
+		return "run nothing before it", "its template has no pre_start", nil
+	}
+	return "run the commands of pre_start", "one that fails, fails the start", nil
+}
+
+func (l *Launch) preStart() error {
+	if l.Template.PreStart == nil {
+		return nil
+	}
+	return l.Template.PreStart(l.run.Env)
+}
+
+func (l *Launch) describeRun() (does, found string, err error) {
+	if l.Template.Remote {
+		return "start it with " + l.Managed.Runtime, "which says when it runs", nil
+	}
+	return fmt.Sprintf("make the tmux session %s on %s, and wait until it runs %s", l.TmuxSession, l.Env.DisplayPath(l.TmuxServer), l.Agent), "", nil
+}
+
+// startThere starts the agent in its runtime. Its record says what is about to run before
+// it does.
+func (l *Launch) startThere() error {
+	l.markStarted(l.Env.Now())
+	l.TmuxPane = ""
+	l.LoadedMCPNames = instance.Servers(l.Path)
+	if err := l.put(); err != nil {
+		return err
+	}
+	return l.failed(l.Template.Run(l.run, l.spec.Shared()))
+}
+
+func (l *Launch) describeSetup() (does, found string, err error) {
+	if l.Template.SessionSetup == nil {
+		return "run nothing after it", "its template has no session_setup", nil
+	}
+	return "run the commands of session_setup", "one that fails is told, and nothing more", nil
+}
+
+func (l *Launch) setup() error {
+	if l.Template.SessionSetup != nil {
+		l.Template.SessionSetup(l.run.Env)
+	}
+	return nil
+}
+
+// maxCell bounds what a step prints of one thing, in characters.
+const maxCell = 4096
