@@ -2,6 +2,7 @@ package git
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,11 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
+	"gt/lib/sys/process"
 )
 
 // Worktree is one of the worktrees of a repository.
@@ -164,6 +168,11 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 	if err := r.linkless(branch); err != nil {
 		return err
 	}
+	unlock, err := r.lockWorktrees()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	all, err := r.worktrees()
 	if err != nil {
 		return err
@@ -213,6 +222,7 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 			return err
 		}
 	}
+	unlock() // the files of a large repository take their time
 	if err := fill(path, wait); err != nil {
 		return errors.Join(err, undo())
 	}
@@ -380,6 +390,31 @@ func hidden(path string, wait time.Duration) (string, error) {
 	}
 	return "", nil
 }
+
+// lockWorktrees keeps other programs of gt from adding a worktree to the repository until
+// unlock is called, which may be called twice. git writes the files of a new worktree one
+// after the other, and another git that reads them meanwhile fails: "failed to read
+// commondir". In a sandbox that cannot write to the person's state there is no lock.
+func (r checkout) lockWorktrees() (unlock func(), err error) {
+	dir := filepath.Join(string(place.StateOf(os.Getenv)), "git")
+	if err := atomicfile.EnsurePrivateDir(dir); err != nil {
+		if process.InSandbox() {
+			return func() {}, nil
+		}
+		return nil, err
+	}
+	lock, err := flock.Acquire(filepath.Join(dir, fmt.Sprintf("%x.lock", sha256.Sum256([]byte(r.common)))), addWait)
+	if err != nil {
+		if process.InSandbox() {
+			return func() {}, nil
+		}
+		return nil, err
+	}
+	return sync.OnceFunc(lock.Unlock), nil
+}
+
+// addWait is how long another program may take to add a worktree.
+const addWait = time.Minute
 
 // ForgetWorktree has the repository that contains dir forget a worktree whose folder is
 // gone. That it knows none there is no error.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -136,6 +137,23 @@ func TestAddWorktree(t *testing.T) {
 			t.Errorf("%q is a branch", name)
 		}
 	}
+}
+
+// git that lists worktrees fails where another git is in the middle of adding one.
+func TestAddWorktreesAtOnce(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	dir := repository(t, "a")
+	beside := t.TempDir()
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			branch := fmt.Sprint("b", i)
+			if err := AddWorktree(dir, filepath.Join(beside, branch), branch, time.Minute); err != nil {
+				t.Errorf("%s: %v", branch, err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // What was cut off while it was made is finished, whatever was there already.
