@@ -145,7 +145,7 @@ func TestAddWorktreesAtOnce(t *testing.T) {
 	dir := repository(t, "a")
 	beside := t.TempDir()
 	var all sync.WaitGroup
-	for i := range 16 {
+	for i := range 40 {
 		all.Go(func() {
 			branch := fmt.Sprint("b", i)
 			if err := AddWorktree(dir, filepath.Join(beside, branch), branch, time.Minute); err != nil {
