@@ -149,119 +149,146 @@ func (p *proof) wiredSomewhere() bool {
 // judge fills in the rows and returns the verdict. run says whether a run was asked for,
 // can whether gt knows how to run the agent.
 func (p *proof) judge(env *cli.Env, run, can bool) verdict {
-	v := verdict{Agent: p.name}
-	why := func(format string, args ...any) { v.Why = append(v.Why, env.Redact(fmt.Sprintf(format, args...))) }
-	do := func(line string) {
-		if line != "" && !slices.Contains(v.Do, line) {
-			v.Do = append(v.Do, line)
-		}
+	v := p.verdict(run, can)
+	for i, why := range v.Why {
+		v.Why[i] = env.Redact(why)
 	}
+	return v
+}
+
+func (p *proof) verdict(run, can bool) verdict {
+	v := verdict{Agent: p.name}
 	if p.unable != "" {
-		why("%s", p.unable)
+		v.why("%s", p.unable)
 		return v
 	}
-	for _, d := range duties {
-		if row, ok := p.row(d.program); ok {
-			if s := p.duty[d.program]; s != nil {
-				row.Seen, row.Session = s.at, s.session
-			}
-			if p.fire != nil {
-				if took, ok := p.fire.took[d.program]; ok {
-					seconds := float64(took.Round(10*time.Millisecond)) / float64(time.Second)
-					row.Ran = &seconds
-				}
-			}
-			if row.Seen.IsZero() && row.Ran == nil && (finding{State: row.State}).works() {
-				row.Do = fmt.Sprintf(d.how, p.command, p.client.Compact)
-			}
-			p.rows = append(p.rows, row)
+	p.rows = append(p.hookRows(), p.commandRows()...)
+	if p.settings(&v); !p.wiredSomewhere() {
+		return v
+	}
+	p.obstacles(&v)
+	switch {
+	case p.fire != nil && p.fire.fired():
+		return p.ran()
+	case p.fire != nil:
+		p.fire.explain(&v)
+	case run && len(p.stops) > 0: // it was not run
+	default:
+		if run {
+			v.why("gt does not know how to run it without a cost")
+		}
+		v.Proved = p.complete() && p.seen()
+		if p.complete() && can && p.of(primes).at.IsZero() {
+			v.do("gt-hooks prove " + p.name + " --run")
 		}
 	}
-	for _, f := range p.all {
-		if f.Event == allowEvent {
+	return v
+}
+
+func (v *verdict) why(format string, args ...any) {
+	v.Why = append(v.Why, fmt.Sprintf(format, args...))
+}
+
+func (v *verdict) do(line string) {
+	if line != "" && !slices.Contains(v.Do, line) {
+		v.Do = append(v.Do, line)
+	}
+}
+
+// hookRows returns a row for each duty of which the agent has a hook.
+func (p *proof) hookRows() (rows []proofRow) {
+	for _, d := range duties {
+		row, ok := p.row(d.program)
+		if !ok {
 			continue
 		}
-		if f.Event == commandEvent {
-			row := proofRow{Agent: p.name, Hook: f.Hook, State: f.State}
-			if s := p.duty[hands]; s != nil {
-				row.Seen, row.Session = s.at, s.session
-			}
-			if row.Seen.IsZero() && f.works() {
-				row.Do = fmt.Sprintf("type %s in %s", f.Hook, p.command)
-			}
-			p.rows = append(p.rows, row)
+		if s := p.duty[d.program]; s != nil {
+			row.Seen, row.Session = s.at, s.session
 		}
+		if p.fire != nil {
+			if took, ok := p.fire.took[d.program]; ok {
+				seconds := float64(took.Round(10*time.Millisecond)) / float64(time.Second)
+				row.Ran = &seconds
+			}
+		}
+		if row.Seen.IsZero() && row.Ran == nil && (finding{State: row.State}).works() {
+			row.Do = fmt.Sprintf(d.how, p.command, p.client.Compact)
+		}
+		rows = append(rows, row)
 	}
+	return rows
+}
+
+// commandRows returns a row for each command that gt adds to the agent.
+func (p *proof) commandRows() (rows []proofRow) {
+	for _, f := range p.all {
+		if f.Event != commandEvent {
+			continue
+		}
+		row := proofRow{Agent: p.name, Hook: f.Hook, State: f.State}
+		if s := p.duty[hands]; s != nil {
+			row.Seen, row.Session = s.at, s.session
+		}
+		if row.Seen.IsZero() && f.works() {
+			row.Do = fmt.Sprintf("type %s in %s", f.Hook, p.command)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// settings adds what is wrong with the agent's settings.
+func (p *proof) settings(v *verdict) {
 	for _, line := range p.details() {
-		why("%s", line)
+		v.why("%s", line)
 	}
 	for _, f := range p.all {
 		if !f.works() {
-			do(f.Fix)
+			v.do(f.Fix)
 		}
 	}
 	if path := p.unread(); path != "" {
-		do(p.mend(path))
-		if !p.wiredSomewhere() {
-			return v
-		}
+		v.do(p.mend(path))
+	} else if !p.wiredSomewhere() {
+		v.why("no hook of gt is wired")
+		v.do(p.remedy("install", wiring.User))
 	}
-	if !p.wiredSomewhere() {
-		why("no hook of gt is wired")
-		do(p.remedy("install", wiring.User))
-		return v
-	}
+}
+
+// obstacles adds what keeps hooks that are wired from firing, and their last errors.
+func (p *proof) obstacles(v *verdict) {
 	for _, s := range p.stops {
-		why("%s", s.Reason)
-		do(s.Remedy)
+		v.why("%s", s.Reason)
+		v.do(s.Remedy)
 	}
 	for _, at := range p.places {
 		if at.Caveat != "" {
-			why("%s", at.Caveat)
+			v.why("%s", at.Caveat)
 		}
 	}
 	for _, c := range p.complaints[max(0, len(p.complaints)-3):] {
 		if c.at.After(p.of(primes).at) || c.session == p.of(primes).session {
-			why("%s at %s: %s", c.program, stamp(c.at), c.what)
+			v.why("%s at %s: %s", c.program, stamp(c.at), c.what)
 		}
 	}
-	switch {
-	case p.fire != nil && p.fire.err != nil:
-		why("gt could not run it: %v", p.fire.err)
-	case p.fire != nil && p.fire.took[primes] == 0:
-		if p.fire.cut > 0 {
-			why("in a test run no hook fired within %v", p.fire.cut)
-			do("gt-hooks prove " + p.name + " --run --limit " + (4 * p.fire.cut).String())
-		} else {
-			why("in a test run no hook fired")
-		}
-		for _, line := range lastLines(p.fire.output, 2) {
-			why("it printed: %s", line)
-		}
-	case p.fire != nil:
-		v.Why, v.Do = nil, nil
-		v.Proved = p.complete()
-		for _, wrong := range p.fire.hookErrors {
-			why("in a test run: %s", wrong)
-			v.Proved = false
-		}
-		return v
-	case run && len(p.stops) > 0:
-	case run:
-		why("gt does not know how to run it without a cost")
-		fallthrough
-	default:
-		v.Proved = p.complete()
-		if v.Proved && can && p.of(primes).at.IsZero() {
-			do("gt-hooks prove " + p.name + " --run")
-		}
-		for _, row := range p.rows {
-			if row.Seen.IsZero() && row.Hook != saves && row.Hook != typedOf(p.target) {
-				v.Proved = false
-			}
-		}
+}
+
+// ran returns the verdict of a test run in which hooks fired. What the settings let expect
+// does not count then.
+func (p *proof) ran() verdict {
+	v := verdict{Agent: p.name, Proved: p.complete() && len(p.fire.hookErrors) == 0}
+	for _, wrong := range p.fire.hookErrors {
+		v.why("in a test run: %s", wrong)
 	}
 	return v
+}
+
+// seen reports whether each hook fired in some session. The one that saves fires rarely,
+// and the command only if somebody types it.
+func (p *proof) seen() bool {
+	return !slices.ContainsFunc(p.rows, func(row proofRow) bool {
+		return row.Seen.IsZero() && row.Hook != saves && row.Hook != typedOf(p.target)
+	})
 }
 
 // row returns the row of a duty. ok is false if the agent has no such hook.
@@ -359,6 +386,26 @@ type firing struct {
 	hookErrors []string                 // the errors of hooks
 	cut        time.Duration            // the limit after which it was stopped; 0 if it ended before
 	err        error
+}
+
+// fired reports whether the run shows that hooks fire.
+func (f *firing) fired() bool { return f.err == nil && f.took[primes] != 0 }
+
+// explain adds why a run shows no hook.
+func (f *firing) explain(v *verdict) {
+	switch {
+	case f.err != nil:
+		v.why("gt could not run it: %v", f.err)
+		return
+	case f.cut > 0:
+		v.why("in a test run no hook fired within %v", f.cut)
+		v.do("gt-hooks prove " + v.Agent + " --run --limit " + (4 * f.cut).String())
+	default:
+		v.why("in a test run no hook fired")
+	}
+	for _, line := range lastLines(f.output, 2) {
+		v.why("it printed: %s", line)
+	}
 }
 
 // rehearse runs an agent once in a sandbox without a network. It calls waiting repeatedly
