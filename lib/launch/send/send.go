@@ -135,93 +135,86 @@ func (t Target) Send(text string, limits Limits) (proof Proof, err error) {
 
 // once is Send, and returns ErrRefused for what the client drops.
 func (t Target) once(text string, limits Limits) (Proof, error) {
-	known := t.Client.KnowsInput()
-	before, err := t.free(known, limits.Settle)
+	before, err := t.free(limits.Settle)
 	if err != nil {
 		return NoProof, err
 	}
 	begin := time.Now()
-	_, box := t.Client.Input(before)
+	if err := t.typeIn(text, before, begin, limits.Arrive); errors.Is(err, errTaken) {
+		return InConversation, nil
+	} else if err != nil {
+		return NoProof, err
+	}
+	if err := t.Server.Type(t.Pane, "\r"); err != nil {
+		return NoProof, err
+	}
+	if !t.Client.KnowsInput() {
+		return t.awaitHook(begin, limits.Hook), nil
+	}
+	return t.awaitProof(begin, limits)
+}
+
+// typeIn types a text, which began at a time, into the input box of a screen.
+func (t Target) typeIn(text, screen string, begin time.Time, within time.Duration) (err error) {
+	_, box := t.Client.Input(screen)
 	all := pieces(text, t.Client.PasteSize)
 	for i, piece := range all {
 		if err := t.Server.Paste(t.Pane, piece); err != nil {
-			return NoProof, err
+			return err
 		}
-		box, err = t.arrived(box, i > 0, begin, limits.Arrive)
-		switch {
-		case errors.Is(err, errTaken):
-			return InConversation, nil
-		case err != nil:
-			return NoProof, err
+		if box, err = t.arrived(box, i > 0, begin, within); err != nil {
+			return err
 		}
 	}
 	if len(all) > 1 {
 		time.Sleep(digestWait)
 	}
-	if err := t.Server.Type(t.Pane, "\r"); err != nil {
-		return NoProof, err
-	}
-	first := time.Now()
-	pressed, again := first, limits.Again // when Enter was pressed last, and when it is again
-	var empty time.Time                   // since when the box is empty
-	for ; ; time.Sleep(pollInterval) {
-		heard := t.LastPromptAt != nil && !t.Busy && t.LastPromptAt().After(begin)
-		now := time.Now()
-		if !known {
-			if heard {
-				return Hook, nil
-			}
-			if t.LastPromptAt == nil || now.Sub(first) > limits.Hook {
-				return NoProof, nil
-			}
-			continue
+	return nil
+}
+
+// heard reports whether a hook told of a prompt since a time. That of a busy agent can tell of
+// another prompt.
+func (t Target) heard(since time.Time) bool {
+	return t.LastPromptAt != nil && !t.Busy && t.LastPromptAt().After(since)
+}
+
+// awaitHook returns the proof of a text that was typed since a time, where nothing is known of
+// the screen.
+func (t Target) awaitHook(since time.Time, within time.Duration) Proof {
+	for first := time.Now(); ; time.Sleep(pollInterval) {
+		switch {
+		case t.heard(since):
+			return Hook
+		case t.LastPromptAt == nil || time.Since(first) > within:
+			return NoProof
 		}
+	}
+}
+
+// awaitProof presses Enter until a text that was typed since a time is submitted.
+func (t Target) awaitProof(since time.Time, limits Limits) (Proof, error) {
+	s := newSubmission(time.Now(), limits)
+	s.busy, s.hooked = t.Busy, t.LastPromptAt != nil
+	if t.Refused != nil {
+		s.refused = func() bool { return t.Refused(since) }
+	}
+	for ; ; time.Sleep(pollInterval) {
+		v := view{heard: t.heard(since), time: time.Now()}
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
 			return NoProof, err
 		}
-		switch shown, _ := t.Client.Input(screen); shown {
-		case agent.Draft:
-			empty = time.Time{}
-			switch {
-			case now.Sub(first) > limits.Submit:
-				return NoProof, ErrNotSubmitted
-			case now.Sub(pressed) > again:
-				if err := t.Server.Type(t.Pane, "\r"); err != nil {
-					return NoProof, err
-				}
-				pressed, again = now, 2*again
+		v.input, _ = t.Client.Input(screen)
+		v.deaf = t.Client.Deaf(screen)
+		switch s.see(v) {
+		case due:
+			if err := t.Server.Type(t.Pane, "\r"); err != nil {
+				return NoProof, err
 			}
-			continue
-		case agent.NoInput: // it draws its screen anew, and the text may still be there then
-			if now.Sub(first) < limits.Hook {
-				continue
-			}
-		}
-		// The hook can be that of the prompt before, which came late. So the box has to stay
-		// empty for a moment; the agent may ask something at once.
-		if empty.IsZero() {
-			empty = now
-		}
-		settled := now.Sub(empty)
-		if t.Client.Deaf(screen) && !heard {
-			return NoProof, ErrLost
-		}
-		if t.Refused != nil {
-			if t.Refused(begin) {
-				return NoProof, ErrRefused
-			}
-			if settled <= noteWait {
-				continue
-			}
-		}
-		switch {
-		case heard && settled > 2*pollInterval:
-			return Hook, nil
-		case t.Busy && settled > 4*pollInterval:
-			return Queued, nil
-		case t.LastPromptAt == nil && settled > 4*pollInterval, settled > limits.Hook:
-			return Screen, nil
+		case proven:
+			return s.proof, nil
+		case failed:
+			return NoProof, s.err
 		}
 	}
 }
@@ -256,7 +249,8 @@ func boundary(text string, at int) int {
 
 // free returns the screen of an agent that takes a prompt. What stands against that has to
 // stay for a moment: the prompt before this one may just be leaving the box.
-func (t Target) free(known bool, settle time.Duration) (string, error) {
+func (t Target) free(settle time.Duration) (string, error) {
+	known := t.Client.KnowsInput()
 	for deadline := time.Now().Add(settle); ; time.Sleep(pollInterval) {
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
