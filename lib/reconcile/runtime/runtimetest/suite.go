@@ -125,328 +125,382 @@ func (p patient) Send(ctx context.Context, r runtime.Ref, text string) error {
 	return again(func() error { return p.Runtime.Send(ctx, r, text) })
 }
 
-// Suite checks a runtime.
-func Suite(t *testing.T, b Bench) {
-	ctx := context.Background()
-	hasty := b.Runtime
-	b.Runtime = patient{hasty}
-	ref := func(name string) runtime.Ref {
-		return runtime.Ref{ID: "instances/" + name, Name: "gt-" + name, Server: b.Server, Agent: "none"}
-	}
-	agent := func(t *testing.T, name string, vars ...string) runtime.Agent {
-		t.Helper()
-		a := runtime.Agent{Ref: ref(name)}
-		dir := filepath.Join(t.TempDir(), `a "place", #{of} its own;`)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		a.Vars = [][2]string{{reportVar, filepath.Join(t.TempDir(), "report")}, {"GT_INSTANCE", a.ID}}
-		for _, kv := range vars {
-			k, v, _ := strings.Cut(kv, "=")
-			a.Vars = append(a.Vars, [2]string{k, v})
-		}
-		a.Run = respawn.Run{Dir: dir, Args: []string{b.Program, "agent"}, Env: []string{"PATH=/usr/bin:/bin", "ONLY_HERE=yes"}}
-		for _, kv := range a.Vars {
-			a.Run.Env = append(a.Run.Env, kv[0]+"="+kv[1])
-		}
-		t.Cleanup(func() {
-			if err := b.Stop(ctx, a.Ref); err != nil {
-				t.Error(err)
-			}
-		})
-		return a
-	}
-	start := func(t *testing.T, a runtime.Agent) {
-		t.Helper()
-		if err := b.Start(ctx, a); err != nil {
-			t.Fatal(err)
-		}
-	}
-	told := func(t *testing.T, a runtime.Agent) (r report) {
-		t.Helper()
-		await(t, "the agent's report", func() bool {
-			data, err := os.ReadFile(a.Vars[0][1])
-			return err == nil && json.Unmarshal(data, &r) == nil
-		})
-		return r
-	}
-	look := func(t *testing.T, refs ...runtime.Ref) (all []tick.Liveness) {
-		t.Helper()
-		statuses := b.Status(ctx, refs)
-		if len(statuses) != len(refs) {
-			t.Fatalf("%d statuses of %d", len(statuses), len(refs))
-		}
-		for _, s := range statuses {
-			if (s.Alive == tick.Unknown) != (s.Err != nil) {
-				t.Errorf("%v, %v", s.Alive, s.Err)
-			}
-			all = append(all, s.Alive)
-		}
-		return all
-	}
-	is := func(t *testing.T, r runtime.Ref, want tick.Liveness) {
-		t.Helper()
-		if s := b.Status(ctx, []runtime.Ref{r})[0]; s.Alive != want {
-			t.Errorf("%s runs: %s, not %s (%v)", r.Name, s.Alive, want, s.Err)
-		}
-	}
+// suite is a runtime under test, which is asked again while nothing is known.
+type suite struct {
+	Bench
+	hasty runtime.Runtime // asks once
+}
 
-	// Rows that do not keep the runtime from answering run at the same time.
-	row := func(name string, do func(t *testing.T)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			do(t)
-		})
-	}
-	real := func(name string, do func(t *testing.T)) {
-		if b.Program != "" {
-			row(name, do)
-		}
-	}
+// rows are what holds of a runtime, each where applies says so.
+var rows = []struct {
+	name    string
+	check   func(suite, *testing.T)
+	applies func(suite) bool // nil for always
+}{
+	{"nothing runs", suite.nothing, nil},
+	{"started, again, stopped, again", suite.life, nil},
+	{"many at once", suite.many, nil},
+	{"one session started by two", suite.twice, nil},
+	{"a name that another session has", suite.taken, nil},
+	{"a name that is none", suite.names, nil},
+	{"crashed", suite.crashed, nil},
+	{"sent", suite.sent, nil},
+	{"told a command, and asked what it said", suite.talks, suite.converses},
+	{"as it was described", suite.described, suite.runs},
+	{"asked to end, with what it started", suite.asked, suite.runs},
+	{"does not want to end", suite.stubborn, suite.runs},
+	{"ends at once", suite.brief, suite.runs},
+	{"no program", suite.absent, suite.runs},
+}
+
+// runs reports whether a program runs as an agent.
+func (s suite) runs() bool { return s.Program != "" }
+
+// converses reports whether the runtime knows what an agent said.
+func (s suite) converses() bool {
+	_, ok := s.hasty.(runtime.Talker)
+	return ok
+}
+
+// Suite checks a runtime. Rows that do not keep the runtime from answering run at the same
+// time.
+func Suite(t *testing.T, b Bench) {
+	s := suite{b, b.Runtime}
+	s.Runtime = patient{s.hasty}
 	t.Run("all", func(t *testing.T) {
-		row("nothing runs", func(t *testing.T) {
-			r := ref("nothing")
-			is(t, r, tick.No)
-			if err := b.Stop(ctx, r); err != nil {
-				t.Error(err)
+		for _, row := range rows {
+			if row.applies != nil && !row.applies(s) {
+				continue
 			}
-			if _, err := b.Peek(ctx, r); !errors.Is(err, runtime.ErrNone) {
-				t.Errorf("peek: %v", err)
-			}
-			if err := b.Send(ctx, r, "hello"); !errors.Is(err, runtime.ErrNone) {
-				t.Errorf("send: %v", err)
-			}
-			if n := len(b.Status(ctx, nil)); n != 0 {
-				t.Errorf("%d statuses of nothing", n)
-			}
-		})
-		row("started, again, stopped, again", func(t *testing.T) {
-			a := agent(t, "life")
-			start(t, a)
-			is(t, a.Ref, tick.Yes)
-			start(t, a)
-			is(t, a.Ref, tick.Yes)
-			for range 2 {
-				if err := b.Stop(ctx, a.Ref); err != nil {
-					t.Error(err)
-				}
-				is(t, a.Ref, tick.No)
-			}
-			start(t, a)
-			is(t, a.Ref, tick.Yes)
-		})
-		row("many at once", func(t *testing.T) {
-			var refs []runtime.Ref
-			var want []tick.Liveness
-			for i := range 4 {
-				a := agent(t, fmt.Sprintf("many-%d", i))
-				refs = append(refs, a.Ref)
-				want = append(want, tick.No)
-				if i%2 == 0 {
-					start(t, a)
-					want[i] = tick.Yes
-				}
-			}
-			if got := look(t, refs...); !slices.Equal(got, want) {
-				t.Errorf("%v, not %v", got, want)
-			}
-		})
-		row("one session started by two", func(t *testing.T) {
-			a := agent(t, "twice")
-			var both sync.WaitGroup
-			for range 2 {
-				both.Go(func() {
-					if err := b.Start(ctx, a); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			both.Wait()
-			is(t, a.Ref, tick.Yes)
-			if err := b.Stop(ctx, a.Ref); err != nil {
-				t.Error(err)
-			}
-			is(t, a.Ref, tick.No)
-		})
-		row("a name that another session has", func(t *testing.T) {
-			a := agent(t, "name")
-			start(t, a)
-			other := a
-			other.ID = "instances/other"
-			if err := b.Start(ctx, other); !errors.Is(err, runtime.ErrTaken) {
-				t.Errorf("start: %v", err)
-			}
-			is(t, other.Ref, tick.No)
-			if err := b.Stop(ctx, other.Ref); err != nil {
-				t.Errorf("stop: %v", err)
-			}
-			if err := b.Send(ctx, other.Ref, "hello"); !errors.Is(err, runtime.ErrNone) {
-				t.Errorf("send: %v", err)
-			}
-			is(t, a.Ref, tick.Yes)
-		})
-		row("a name that is none", func(t *testing.T) {
-			for _, name := range []string{"", "a b", "a:b", "a.b", "=x", "-x", "../x", "a\nb"} {
-				a := runtime.Agent{Ref: runtime.Ref{ID: "instances/x", Name: name, Server: b.Server}}
-				if b.Start(ctx, a) == nil || b.Stop(ctx, a.Ref) == nil {
-					t.Errorf("'%s' is taken for a name", name)
-				}
-			}
-		})
-		row("crashed", func(t *testing.T) {
-			a := agent(t, "crash")
-			start(t, a)
-			if b.Crash != nil {
-				b.Crash(a.Ref)
-			} else if err := syscall.Kill(told(t, a).PID, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			await(t, "the end to be seen", func() bool { return look(t, a.Ref)[0] == tick.No })
-			start(t, a)
-			is(t, a.Ref, tick.Yes)
-		})
-		row("sent", func(t *testing.T) {
-			a := agent(t, "send")
-			start(t, a)
-			if b.Program != "" {
-				told(t, a)
-			}
-			if err := b.Send(ctx, a.Ref, "what is this"); err != nil {
-				t.Fatal(err)
-			}
-			await(t, "the prompt on the screen", func() bool {
-				text, err := b.Peek(ctx, a.Ref)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return strings.Contains(text, "what is this")
-			})
-		})
-		if talks, ok := hasty.(runtime.Talker); ok {
-			row("told a command, and asked what it said", func(t *testing.T) {
-				a := agent(t, "talk")
-				if _, err := talks.Last(ctx, a.Ref); !errors.Is(err, runtime.ErrNone) && !errors.Is(err, runtime.ErrUnknown) {
-					t.Errorf("of one that does not run: %v", err)
-				}
-				start(t, a)
-				if b.Program != "" {
-					told(t, a)
-				}
-				if err := again(func() error { return talks.Command(ctx, a.Ref, "/compact now") }); err != nil {
-					t.Fatal(err)
-				}
-				await(t, "the command to be heard", func() bool {
-					var said string
-					if err := again(func() (err error) { said, err = talks.Last(ctx, a.Ref); return err }); err != nil {
-						t.Fatal(err)
-					}
-					return strings.Contains(said, "/compact now")
-				})
+			t.Run(row.name, func(t *testing.T) {
+				t.Parallel()
+				row.check(s, t)
 			})
 		}
-		real("as it was described", func(t *testing.T) {
-			long := strings.Repeat("a prompt; of 'any' \"length\" $(x) #{y}\n", 3000)
-			a := agent(t, "described", "ODD=a\nb;'\"$(x)", "EMPTY=")
-			args := []string{"", " ", "-n", ";", "a;", `\;`, "#{pane_id}", "%3", "ünd", long}
-			a.Run.Args = append(a.Run.Args, args...)
-			start(t, a)
-			r := told(t, a)
-			if !slices.Equal(r.Args, args) {
-				t.Errorf("its arguments are %.500q", r.Args)
-			}
-			if r.Dir != a.Run.Dir {
-				t.Errorf("it is in %s", r.Dir)
-			}
-			for _, kv := range a.Vars[2:] {
-				if !slices.Contains(r.Env, kv[0]+"="+kv[1]) {
-					t.Errorf("it has no %s", kv[0])
-				}
-			}
-			if slices.Contains(r.Env, "ONLY_HERE=yes") != b.Whole {
-				t.Errorf("its environment is %q", r.Env)
-			}
-		})
-		real("asked to end, with what it started", func(t *testing.T) {
-			a := agent(t, "asked")
-			start(t, a)
-			r := told(t, a)
-			if err := b.Stop(ctx, a.Ref); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := os.Stat(a.Vars[0][1] + ".asked"); err != nil {
-				t.Error("it was killed and not asked")
-			}
-			for _, pid := range []int{r.PID, r.Child} {
-				await(t, "what it started to end", func() bool {
-					p, err := process.Find(pid)
-					return err != nil || !p.Alive()
-				})
-			}
-		})
-		real("does not want to end", func(t *testing.T) {
-			a := agent(t, "stubborn", stubbornVar+"=yes")
-			start(t, a)
-			told(t, a)
-			begin := time.Now()
-			if err := b.Stop(ctx, a.Ref); err != nil {
-				t.Fatal(err)
-			}
-			if took := time.Since(begin); took < runtime.Grace {
-				t.Errorf("it had %v", took)
-			}
-			is(t, a.Ref, tick.No)
-		})
-		real("ends at once", func(t *testing.T) {
-			a := agent(t, "brief", briefVar+"=I am not logged in")
-			if err := b.Start(ctx, a); err == nil || !strings.Contains(err.Error(), "I am not logged in") {
-				t.Errorf("start: %v", err)
-			}
-			is(t, a.Ref, tick.No)
-		})
-		real("no program", func(t *testing.T) {
-			a := agent(t, "absent")
-			a.Run.Args[0] = "/nowhere/agent"
-			if err := b.Start(ctx, a); err == nil {
-				t.Error("it was started")
-			}
-			is(t, a.Ref, tick.No)
-		})
 	})
-	t.Run("nothing answers", func(t *testing.T) {
-		a, never := agent(t, "silence"), agent(t, "never")
-		start(t, a)
-		restore := b.Silence()
-		defer restore()
-		var all sync.WaitGroup
+	t.Run("nothing answers", s.silent)
+}
+
+func (s suite) ref(name string) runtime.Ref {
+	return runtime.Ref{ID: "instances/" + name, Name: "gt-" + name, Server: s.Server, Agent: "none"}
+}
+
+func (s suite) agent(t *testing.T, name string, vars ...string) runtime.Agent {
+	t.Helper()
+	a := runtime.Agent{Ref: s.ref(name)}
+	dir := filepath.Join(t.TempDir(), `a "place", #{of} its own;`)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a.Vars = [][2]string{{reportVar, filepath.Join(t.TempDir(), "report")}, {"GT_INSTANCE", a.ID}}
+	for _, kv := range vars {
+		k, v, _ := strings.Cut(kv, "=")
+		a.Vars = append(a.Vars, [2]string{k, v})
+	}
+	a.Run = respawn.Run{Dir: dir, Args: []string{s.Program, "agent"}, Env: []string{"PATH=/usr/bin:/bin", "ONLY_HERE=yes"}}
+	for _, kv := range a.Vars {
+		a.Run.Env = append(a.Run.Env, kv[0]+"="+kv[1])
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(context.Background(), a.Ref); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+func (s suite) start(t *testing.T, a runtime.Agent) {
+	t.Helper()
+	if err := s.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s suite) report(t *testing.T, a runtime.Agent) (r report) {
+	t.Helper()
+	await(t, "the agent's report", func() bool {
+		data, err := os.ReadFile(a.Vars[0][1])
+		return err == nil && json.Unmarshal(data, &r) == nil
+	})
+	return r
+}
+
+func (s suite) look(t *testing.T, refs ...runtime.Ref) (all []tick.Liveness) {
+	t.Helper()
+	statuses := s.Status(t.Context(), refs)
+	if len(statuses) != len(refs) {
+		t.Fatalf("%d statuses of %d", len(statuses), len(refs))
+	}
+	for _, status := range statuses {
+		if (status.Alive == tick.Unknown) != (status.Err != nil) {
+			t.Errorf("%v, %v", status.Alive, status.Err)
+		}
+		all = append(all, status.Alive)
+	}
+	return all
+}
+
+func (s suite) is(t *testing.T, r runtime.Ref, want tick.Liveness) {
+	t.Helper()
+	if status := s.Status(t.Context(), []runtime.Ref{r})[0]; status.Alive != want {
+		t.Errorf("%s runs: %s, not %s (%v)", r.Name, status.Alive, want, status.Err)
+	}
+}
+
+func (s suite) nothing(t *testing.T) {
+	r := s.ref("nothing")
+	s.is(t, r, tick.No)
+	if err := s.Stop(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Peek(t.Context(), r); !errors.Is(err, runtime.ErrNone) {
+		t.Errorf("peek: %v", err)
+	}
+	if err := s.Send(t.Context(), r, "hello"); !errors.Is(err, runtime.ErrNone) {
+		t.Errorf("send: %v", err)
+	}
+	if n := len(s.Status(t.Context(), nil)); n != 0 {
+		t.Errorf("%d statuses of nothing", n)
+	}
+}
+
+func (s suite) life(t *testing.T) {
+	a := s.agent(t, "life")
+	s.start(t, a)
+	s.is(t, a.Ref, tick.Yes)
+	s.start(t, a)
+	s.is(t, a.Ref, tick.Yes)
+	for range 2 {
+		if err := s.Stop(t.Context(), a.Ref); err != nil {
+			t.Error(err)
+		}
+		s.is(t, a.Ref, tick.No)
+	}
+	s.start(t, a)
+	s.is(t, a.Ref, tick.Yes)
+}
+
+func (s suite) many(t *testing.T) {
+	var refs []runtime.Ref
+	var want []tick.Liveness
+	for i := range 4 {
+		a := s.agent(t, fmt.Sprintf("many-%d", i))
+		refs = append(refs, a.Ref)
+		want = append(want, tick.No)
+		if i%2 == 0 {
+			s.start(t, a)
+			want[i] = tick.Yes
+		}
+	}
+	if got := s.look(t, refs...); !slices.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
+	}
+}
+
+func (s suite) twice(t *testing.T) {
+	a := s.agent(t, "twice")
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if err := s.Start(t.Context(), a); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	s.is(t, a.Ref, tick.Yes)
+	if err := s.Stop(t.Context(), a.Ref); err != nil {
+		t.Error(err)
+	}
+	s.is(t, a.Ref, tick.No)
+}
+
+func (s suite) taken(t *testing.T) {
+	a := s.agent(t, "name")
+	s.start(t, a)
+	other := a
+	other.ID = "instances/other"
+	if err := s.Start(t.Context(), other); !errors.Is(err, runtime.ErrTaken) {
+		t.Errorf("start: %v", err)
+	}
+	s.is(t, other.Ref, tick.No)
+	if err := s.Stop(t.Context(), other.Ref); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if err := s.Send(t.Context(), other.Ref, "hello"); !errors.Is(err, runtime.ErrNone) {
+		t.Errorf("send: %v", err)
+	}
+	s.is(t, a.Ref, tick.Yes)
+}
+
+func (s suite) names(t *testing.T) {
+	for _, name := range []string{"", "a b", "a:b", "a.b", "=x", "-x", "../x", "a\nb"} {
+		a := runtime.Agent{Ref: runtime.Ref{ID: "instances/x", Name: name, Server: s.Server}}
+		if s.Start(t.Context(), a) == nil || s.Stop(t.Context(), a.Ref) == nil {
+			t.Errorf("'%s' is taken for a name", name)
+		}
+	}
+}
+
+func (s suite) crashed(t *testing.T) {
+	a := s.agent(t, "crash")
+	s.start(t, a)
+	if s.Crash != nil {
+		s.Crash(a.Ref)
+	} else if err := syscall.Kill(s.report(t, a).PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the end to be seen", func() bool { return s.look(t, a.Ref)[0] == tick.No })
+	s.start(t, a)
+	s.is(t, a.Ref, tick.Yes)
+}
+
+func (s suite) sent(t *testing.T) {
+	a := s.agent(t, "send")
+	s.start(t, a)
+	if s.Program != "" {
+		s.report(t, a)
+	}
+	if err := s.Send(t.Context(), a.Ref, "what is this"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the prompt on the screen", func() bool {
+		text, err := s.Peek(t.Context(), a.Ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(text, "what is this")
+	})
+}
+
+func (s suite) talks(t *testing.T) {
+	talks := s.hasty.(runtime.Talker)
+	a := s.agent(t, "talk")
+	if _, err := talks.Last(t.Context(), a.Ref); !errors.Is(err, runtime.ErrNone) && !errors.Is(err, runtime.ErrUnknown) {
+		t.Errorf("of one that does not run: %v", err)
+	}
+	s.start(t, a)
+	if s.Program != "" {
+		s.report(t, a)
+	}
+	if err := again(func() error { return talks.Command(t.Context(), a.Ref, "/compact now") }); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the command to be heard", func() bool {
+		var said string
+		if err := again(func() (err error) { said, err = talks.Last(t.Context(), a.Ref); return err }); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(said, "/compact now")
+	})
+}
+
+func (s suite) described(t *testing.T) {
+	long := strings.Repeat("a prompt; of 'any' \"length\" $(x) #{y}\n", 3000)
+	a := s.agent(t, "described", "ODD=a\nb;'\"$(x)", "EMPTY=")
+	args := []string{"", " ", "-n", ";", "a;", `\;`, "#{pane_id}", "%3", "ünd", long}
+	a.Run.Args = append(a.Run.Args, args...)
+	s.start(t, a)
+	r := s.report(t, a)
+	if !slices.Equal(r.Args, args) {
+		t.Errorf("its arguments are %.500q", r.Args)
+	}
+	if r.Dir != a.Run.Dir {
+		t.Errorf("it is in %s", r.Dir)
+	}
+	for _, kv := range a.Vars[2:] {
+		if !slices.Contains(r.Env, kv[0]+"="+kv[1]) {
+			t.Errorf("it has no %s", kv[0])
+		}
+	}
+	if slices.Contains(r.Env, "ONLY_HERE=yes") != s.Whole {
+		t.Errorf("its environment is %q", r.Env)
+	}
+}
+
+func (s suite) asked(t *testing.T) {
+	a := s.agent(t, "asked")
+	s.start(t, a)
+	r := s.report(t, a)
+	if err := s.Stop(t.Context(), a.Ref); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(a.Vars[0][1] + ".asked"); err != nil {
+		t.Error("it was killed and not asked")
+	}
+	for _, pid := range []int{r.PID, r.Child} {
+		await(t, "what it started to end", func() bool {
+			p, err := process.Find(pid)
+			return err != nil || !p.Alive()
+		})
+	}
+}
+
+func (s suite) stubborn(t *testing.T) {
+	a := s.agent(t, "stubborn", stubbornVar+"=yes")
+	s.start(t, a)
+	s.report(t, a)
+	begin := time.Now()
+	if err := s.Stop(t.Context(), a.Ref); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took < runtime.Grace {
+		t.Errorf("it had %v", took)
+	}
+	s.is(t, a.Ref, tick.No)
+}
+
+func (s suite) brief(t *testing.T) {
+	a := s.agent(t, "brief", briefVar+"=I am not logged in")
+	if err := s.Start(t.Context(), a); err == nil || !strings.Contains(err.Error(), "I am not logged in") {
+		t.Errorf("start: %v", err)
+	}
+	s.is(t, a.Ref, tick.No)
+}
+
+func (s suite) absent(t *testing.T) {
+	a := s.agent(t, "absent")
+	a.Run.Args[0] = "/nowhere/agent"
+	if err := s.Start(t.Context(), a); err == nil {
+		t.Error("it was started")
+	}
+	s.is(t, a.Ref, tick.No)
+}
+
+func (s suite) silent(t *testing.T) {
+	a, never := s.agent(t, "silence"), s.agent(t, "never")
+	s.start(t, a)
+	restore := s.Silence()
+	defer restore()
+	var all sync.WaitGroup
+	all.Go(func() {
+		for _, status := range s.hasty.Status(t.Context(), []runtime.Ref{a.Ref, never.Ref}) {
+			if status.Alive != tick.Unknown || status.Err == nil {
+				t.Errorf("%v, %v", status.Alive, status.Err)
+			}
+		}
+	})
+	calls := map[string]func() error{
+		"start": func() error { return s.hasty.Start(t.Context(), never) },
+		"stop":  func() error { return s.hasty.Stop(t.Context(), a.Ref) },
+		"send":  func() error { return s.hasty.Send(t.Context(), a.Ref, "hello") },
+		"peek":  func() error { _, err := s.hasty.Peek(t.Context(), a.Ref); return err },
+	}
+	if talks, ok := s.hasty.(runtime.Talker); ok {
+		calls["command"] = func() error { return talks.Command(t.Context(), a.Ref, "/compact") }
+		calls["last"] = func() error { _, err := talks.Last(t.Context(), a.Ref); return err }
+	}
+	for word, err := range calls {
 		all.Go(func() {
-			for _, s := range hasty.Status(ctx, []runtime.Ref{a.Ref, never.Ref}) {
-				if s.Alive != tick.Unknown || s.Err == nil {
-					t.Errorf("%v, %v", s.Alive, s.Err)
-				}
+			if err := err(); !errors.Is(err, runtime.ErrUnknown) {
+				t.Errorf("%s: %v", word, err)
 			}
 		})
-		calls := map[string]func() error{
-			"start": func() error { return hasty.Start(ctx, never) },
-			"stop":  func() error { return hasty.Stop(ctx, a.Ref) },
-			"send":  func() error { return hasty.Send(ctx, a.Ref, "hello") },
-			"peek":  func() error { _, err := hasty.Peek(ctx, a.Ref); return err },
-		}
-		if talks, ok := hasty.(runtime.Talker); ok {
-			calls["command"] = func() error { return talks.Command(ctx, a.Ref, "/compact") }
-			calls["last"] = func() error { _, err := talks.Last(ctx, a.Ref); return err }
-		}
-		for word, err := range calls {
-			all.Go(func() {
-				if err := err(); !errors.Is(err, runtime.ErrUnknown) {
-					t.Errorf("%s: %v", word, err)
-				}
-			})
-		}
-		all.Wait()
-		restore()
-		is(t, a.Ref, tick.Yes)
-		is(t, never.Ref, tick.No)
-	})
+	}
+	all.Wait()
+	restore()
+	s.is(t, a.Ref, tick.Yes)
+	s.is(t, never.Ref, tick.No)
 }
 
 // await waits until something is so.
