@@ -352,115 +352,85 @@ type scanner struct {
 // at returns the span of the secret that s[i] indicates; to is 0 if there is none. The
 // number of bytes that it examines is bounded, or it examines them only once.
 func (sc *scanner) at(i int) (from, to int) {
-	s := sc.s
-	switch c := s[i]; c {
+	switch sc.s[i] {
 	case wide[0]:
 		return sc.wideSetting(i)
-	case '=', ':':
-		if strings.HasPrefix(s[i:], "://") {
-			return password(s, i+3)
+	case '=':
+		return sc.setting(i)
+	case ':':
+		if strings.HasPrefix(sc.s[i:], "://") {
+			return password(sc.s, i+3)
 		}
-		if from, to = sc.setting(i); to == 0 && c == ':' {
-			if from, to = sc.numbered(i); to == 0 {
-				from, to = sc.pgpass(i)
-			}
-			if to == 0 {
-				from, to = sc.dataSource(i)
-			}
-		}
-		return from, to
+		return sc.first(i, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource)
 	case ',':
 		return sc.argument(i)
 	case '>':
 		return sc.element(i)
-	case '(', '{':
-		if from, to = sc.called(i); to > 0 {
-			return from, to
-		}
 	case '"', '\'', '?':
 		return sc.alternative(i)
-	case 'K', 'k':
-		if from, to = sc.spacedValue(i); to > 0 {
-			return from, to
-		}
 	case '-':
-		switch {
-		case strings.HasPrefix(s[i:], beginKey):
-			return sc.privateKey(i)
-		case strings.HasPrefix(s[i:], endKey):
-			return sc.keyEnd(i)
-		case strings.HasPrefix(s[i:], "-us"):
-			return sc.mailchimp(i)
-		case strings.HasPrefix(s[i:], "-NR"):
-			return sc.suffixed(i)
-		case i+9 < len(s) && s[i+9] == '-' && in(s[i+1], "x"):
-			if from, to = sc.mailgun(i); to > 0 {
-				return from, to
-			}
-		}
-		if sc.begins(i) {
-			return sc.flag(i)
-		}
-		return 0, 0
+		return sc.dash(i)
+	case '(', '{':
+		return sc.first(i, (*scanner).called, (*scanner).shaped)
+	case 'K', 'k':
+		return sc.first(i, (*scanner).spacedValue, (*scanner).shaped)
 	case 'T', 't':
-		if from, to = sc.secureString(i); to > 0 {
-			return from, to
-		}
+		return sc.first(i, (*scanner).secureString, (*scanner).shaped)
 	case '+', 'F':
-		if from, to = sc.suffixed(i); to > 0 {
-			return from, to
-		}
-	case 'A', 'a', 'B', 'b', 'C', 'c':
-		if c == 'A' && i+1 < len(s) && (s[i+1] == 'C' || s[i+1] == 'z') {
-			if from, to = sc.suffixed(i); to > 0 {
-				return from, to
-			}
-		}
-		if c|0x20 != 'b' {
-			if from, to = sc.spacedValue(i); to > 0 {
-				return from, to
-			}
-		}
-		if from, to = sc.header(i); to > 0 {
-			return from, to
-		}
+		return sc.first(i, (*scanner).suffixed, (*scanner).shaped)
+	case 'A':
+		return sc.first(i, (*scanner).suffixed, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
+	case 'a', 'C', 'c':
+		return sc.first(i, (*scanner).spacedValue, (*scanner).header, (*scanner).shaped)
+	case 'B', 'b':
+		return sc.first(i, (*scanner).header, (*scanner).shaped)
 	case 'S', 's':
-		if from, to = sc.header(i); to > 0 {
-			return from, to
-		}
-		if from, to = sc.form(i); to > 0 {
-			return from, to
-		}
-	case 'E', 'I', 'i', 'P', 'p', '0', '#':
-		if c|0x20 == 'p' {
-			if from, to = sc.spacedValue(i); to > 0 {
-				return from, to
-			}
-			if from, to = sc.said(i); to > 0 {
-				return from, to
-			}
-		}
-		if from, to = sc.form(i); to > 0 {
-			return from, to
-		}
+		return sc.first(i, (*scanner).header, (*scanner).form, (*scanner).shaped)
+	case 'P', 'p':
+		return sc.first(i, (*scanner).spacedValue, (*scanner).said, (*scanner).form, (*scanner).shaped)
+	case 'E', 'I', 'i', '0', '#':
+		return sc.first(i, (*scanner).form, (*scanner).shaped)
 	case 'e':
-		if from, to = sc.jwt(i); to > 0 {
-			return from, to
-		}
-	case '|', '%', 'Q', '.', '_':
-		if c == '|' {
-			if from, to = sc.alternative(i); to > 0 {
-				return from, to
-			}
-		}
-		if from, to = sc.marked(i); to > 0 {
-			return from, to
-		}
-		if from, to = sc.form(i); to > 0 {
+		return sc.first(i, (*scanner).jwt, (*scanner).shaped)
+	case '|':
+		return sc.first(i, (*scanner).alternative, (*scanner).marked, (*scanner).form, (*scanner).shaped)
+	case '%', 'Q', '.', '_':
+		return sc.first(i, (*scanner).marked, (*scanner).form, (*scanner).shaped)
+	}
+	return sc.shaped(i)
+}
+
+// first returns what the first of the finders finds that finds something at s[i].
+func (sc *scanner) first(i int, finders ...func(*scanner, int) (from, to int)) (from, to int) {
+	for _, find := range finders {
+		if from, to = find(sc, i); to > 0 {
 			return from, to
 		}
 	}
-	return sc.shaped(i)
+	return 0, 0
+}
+
+// dash finds what a dash at s[i] indicates: a key, the end of a token, a flag.
+func (sc *scanner) dash(i int) (from, to int) {
+	s := sc.s
+	switch {
+	case strings.HasPrefix(s[i:], beginKey):
+		return sc.privateKey(i)
+	case strings.HasPrefix(s[i:], endKey):
+		return sc.keyEnd(i)
+	case strings.HasPrefix(s[i:], "-us"):
+		return sc.mailchimp(i)
+	case strings.HasPrefix(s[i:], "-NR"):
+		return sc.suffixed(i)
+	case i+9 < len(s) && s[i+9] == '-' && in(s[i+1], "x"):
+		if from, to = sc.mailgun(i); to > 0 {
+			return from, to
+		}
+	}
+	if sc.begins(i) {
+		return sc.flag(i)
+	}
+	return 0, 0
 }
 
 // begins reports whether a word can begin at s[i]. A dash inside a word continues it, but
