@@ -83,7 +83,7 @@ func (sc *scanner) assigned(_, i int) (from, to int) {
 	if name == "" || v == len(s) || !secretName(name) || strings.IndexByte("-=:\n", s[v]) >= 0 {
 		return 0, 0
 	}
-	from, to = value(s[:min(len(s), v+maxLook)], v)
+	from, to = head(s, v)
 	if from >= to || placeholder(s[from:to]) {
 		return 0, 0
 	}
@@ -96,7 +96,7 @@ func (sc *scanner) assigned(_, i int) (from, to int) {
 
 // lone reports whether the line from s[v] on is only one word or one quoted text.
 func lone(s string, v int) bool {
-	_, to := value(s[:min(len(s), v+maxLook)], v)
+	_, to := head(s, v)
 	if to < len(s) && (s[to] == '"' || s[to] == '\'') {
 		to++
 	}

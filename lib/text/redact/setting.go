@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Settings: a name that suggests a secret, and its value.
 
@@ -11,111 +14,149 @@ import "strings"
 // secret too, because code and prose are full of these.
 func (sc *scanner) setting(i int) (from, to int) {
 	s := sc.s
-	n := i
-	if s[i] == '=' && n > sc.done && strings.IndexByte("?+.", s[n-1]) >= 0 { // NAME ?= value
-		n--
-	}
-	n = sc.unquote(n)
-	element := n > sc.done && s[n-1] == ']' && s[i] == '=' // x['NAME'] = 'value'
-	if element {
-		n = sc.unquote(n - 1)
-	}
-	for ; n > sc.done && s[n-1] == '*' && i-n < 8; n-- { // **API key**: x
-	}
-	ends := n
-	name := sc.nameBefore(n)
-	if start := n - len(name); element && strings.Trim(name, "0123456789") == "" && start > sc.done && s[start-1] == '[' { // char name[32] = "x"
-		n = start - 1
-		name = sc.nameBefore(n)
-	}
-	switch name {
-	case "":
-		if s[i] == '=' {
-			n, name = sc.typed(i)
-		}
-	case "value", "Value", "VALUE", "default", "Default", "ParameterValue", "parameterValue": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
-		if name = sc.named(n-len(name), name); name == "" {
-			name = sc.namedAfter(i + 1)
-		}
-		n = -1
-	case "key", "Key", "KEY", "keys", "Keys": // API key: x
-		if words := sc.spaced(n, name); words != "" {
-			name = words
-		} else if of := sc.named(n-len(name), name); of != "" { // "Jwt": {"Key": "x"}
-			name = of + "_key"
-		}
-	case "1", "2", "3", "4", "5": // Unseal Key 1: x
-		if end := sc.unquote(n - 1); end < n-1 && s[i] == ':' {
-			last := sc.nameBefore(end)
-			if words := sc.spaced(end, last); words != "" {
-				last = words
-			}
-			n, name = end, last
-		}
-	default:
-		if s[i] == '=' && !secretName(name) {
-			if m, of := sc.typed(i); of != "" {
-				n, name = m, of
-			}
-		}
-	}
-	if (name == "" || !secretName(name)) && sc.isForeign(ends) {
-		n, name = -1, "password"
-	}
+	name, end := sc.settingName(i)
 	if name == "" {
 		return 0, 0
 	}
-	v := i + 1
-	if from, to = sc.short(n, v, name); to > 0 {
+	if from, to = sc.short(end, i+1, name); to > 0 {
 		return from, to
 	}
-	query := sc.inQuery(n, name)
+	query := sc.inQuery(end, name)
 	if !secretName(name) && !query {
 		return 0, 0
 	}
-	if s[i] == '=' && n == i && name == strings.ToUpper(name) && !strings.HasPrefix(s[v:], "=") {
-		if from, to = value(s[:min(len(s), v+maxLook)], v); from >= to || placeholder(s[from:to]) {
-			return 0, 0
-		}
-		return value(s, v)
+	if s[i] == '=' && end == i && name == strings.ToUpper(name) && !strings.HasPrefix(s[i+1:], "=") {
+		return filled(s, i+1)
 	}
-	if s[i] == '=' && strings.HasPrefix(s[v:], ">") { // name => value
-		v++
-		if v < len(s) && s[v] == '\n' {
-			v++
-		}
-	}
-	if n > 1 && s[i] == ':' && strings.HasPrefix(s[v:], "-") && s[n-len(name)-min(1, n-len(name))] == '{' { // ${NAME:-value}
-		v++
-	}
-	for n := v; v < len(s) && strings.IndexByte(" =:\t*", s[v]) >= 0 && v-n < 8; v++ {
-	}
-	if !sureName(name) && !query && !randomKey(s, v, name) {
+	v := valueStart(s, i, end, name)
+	if !sureName(name) && !query && !randomKey(s, v, name) || alias(s, i, v) {
 		return 0, 0
 	}
-	if v-i > 2 && v < len(s) && s[v-1] == '*' && s[v-2] == ' ' && isWord(s[v]) { // what an anchor of YAML names
-		return 0, 0
-	}
-	blocked := false
+	inBlock := false
 	if s[i] == ':' {
-		at := v
-		v = block(s, v)
-		blocked = v > at
-	}
-	if v < len(s) && s[v] == '\n' && s[i] == ':' {
-		if v = sc.below(v); v == 0 {
+		if v, inBlock = sc.nextLine(v); v == 0 {
 			return 0, 0
 		}
 	}
-	if sc.connects(n, name) {
+	if sc.connects(end, name) {
 		if from, to = connected(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
 			return from, to
 		}
 	}
-	if from, to = likely(s, v, name); blocked && to > 0 {
+	if from, to = likely(s, v, name); inBlock && to > 0 {
 		to = folded(s, from, to)
 	}
 	return from, to
+}
+
+// settingName returns the name of the setting whose sign is s[i], and its end, which is -1
+// if the name is not the word before the sign.
+func (sc *scanner) settingName(i int) (name string, end int) {
+	last := sc.wordEnd(i)
+	end = last
+	word := sc.nameBefore(end)
+	if start := end - len(word); strings.Trim(word, "0123456789") == "" && start > sc.done && sc.s[start-1] == '[' && strings.Contains(sc.s[last:i], "]") { // char name[32] = "x"
+		end = start - 1
+		word = sc.nameBefore(end)
+	}
+	name, end = sc.fullName(i, end, word)
+	if (name == "" || !secretName(name)) && sc.isForeign(last) {
+		return "password", -1
+	}
+	return name, end
+}
+
+// wordEnd returns the end of the word before the sign of a setting at s[i].
+func (sc *scanner) wordEnd(i int) int {
+	s, n := sc.s, i
+	if s[i] == '=' && n > sc.done && strings.IndexByte("?+.", s[n-1]) >= 0 { // NAME ?= value
+		n--
+	}
+	n = sc.unquote(n)
+	if n > sc.done && s[n-1] == ']' && s[i] == '=' { // x['NAME'] = 'value'
+		n = sc.unquote(n - 1)
+	}
+	for ; n > sc.done && s[n-1] == '*' && i-n < 8; n-- { // **API key**: x
+	}
+	return n
+}
+
+// fullName is settingName if the word before the sign is known, and ends at s[end].
+func (sc *scanner) fullName(i, end int, word string) (string, int) {
+	s := sc.s
+	switch word {
+	case "":
+		if s[i] == '=' {
+			return sc.typed(i)
+		}
+	case "value", "Value", "VALUE", "default", "Default", "ParameterValue", "parameterValue": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
+		name := sc.named(end-len(word), word)
+		if name == "" {
+			name = sc.namedAfter(i + 1)
+		}
+		return name, -1
+	case "key", "Key", "KEY", "keys", "Keys": // API key: x
+		if words := sc.spaced(end, word); words != "" {
+			return words, end
+		}
+		if of := sc.named(end-len(word), word); of != "" { // "Jwt": {"Key": "x"}
+			return of + "_key", end
+		}
+	case "1", "2", "3", "4", "5": // Unseal Key 1: x
+		if n := sc.unquote(end - 1); n < end-1 && s[i] == ':' {
+			last := sc.nameBefore(n)
+			return cmp.Or(sc.spaced(n, last), last), n
+		}
+	default:
+		if s[i] == '=' && !secretName(word) {
+			if name, n := sc.typed(i); name != "" {
+				return name, n
+			}
+		}
+	}
+	return word, end
+}
+
+// valueStart returns the beginning of the value after the sign at s[i]. The name ends at
+// s[end].
+func valueStart(s string, i, end int, name string) int {
+	v := i + 1
+	switch {
+	case s[i] == '=' && strings.HasPrefix(s[v:], ">\n"):
+		v += 2
+	case s[i] == '=' && strings.HasPrefix(s[v:], ">"): // name => value
+		v++
+	case s[i] == ':' && end > 1 && strings.HasPrefix(s[v:], "-") && s[max(0, end-len(name)-1)] == '{': // ${NAME:-value}
+		v++
+	}
+	for n := v; v < len(s) && strings.IndexByte(" =:\t*", s[v]) >= 0 && v-n < 8; v++ {
+	}
+	return v
+}
+
+// alias reports whether the value at s[v], of a setting whose sign is s[i], is the name of
+// an anchor of YAML.
+func alias(s string, i, v int) bool {
+	return v-i > 2 && v < len(s) && s[v-1] == '*' && s[v-2] == ' ' && isWord(s[v])
+}
+
+// nextLine returns the beginning of a value that is at s[v] or on one of the next lines, or 0
+// if there is something else. inBlock reports whether it is in a block of YAML.
+func (sc *scanner) nextLine(v int) (at int, inBlock bool) {
+	at = block(sc.s, v)
+	inBlock = at > v
+	if at < len(sc.s) && sc.s[at] == '\n' {
+		at = sc.below(at)
+	}
+	return at, inBlock
+}
+
+// filled is value for a value that is no placeholder.
+func filled(s string, v int) (from, to int) {
+	if from, to = head(s, v); from >= to || placeholder(s[from:to]) {
+		return 0, 0
+	}
+	return value(s, v)
 }
 
 // folded returns the end of a YAML block whose first line is s[from:to]. Its other lines
@@ -147,10 +188,10 @@ func ofType(word string) bool {
 // typed returns the name, and its end, in a declaration whose type is between the name and
 // the '=' at s[i]: var token string = "x", token: string | None = "x", and
 // TOKEN: &'static str = "x".
-func (sc *scanner) typed(i int) (end int, name string) {
+func (sc *scanner) typed(i int) (name string, end int) {
 	s, found := sc.s, false
 	if v := blanks(s, i+1); v == len(s) || strings.IndexByte("\"'`@$(", s[v]) < 0 && (s[v] < 'A' || s[v] > 'Z') {
-		return 0, ""
+		return "", 0
 	}
 	for p := i; p > sc.done && i-p < maxName; {
 		switch c := s[p-1]; {
@@ -161,18 +202,18 @@ func (sc *scanner) typed(i int) (end int, name string) {
 			}
 			if !ofType(strings.ToLower(s[start:p])) {
 				if word := sc.nameBefore(p); found && sureName(word) {
-					return p, word
+					return word, p
 				}
-				return 0, ""
+				return "", 0
 			}
 			p, found = start, true
 		case strings.IndexByte(" :?|&<>[]{};'", c) >= 0:
 			p--
 		default:
-			return 0, ""
+			return "", 0
 		}
 	}
-	return 0, ""
+	return "", 0
 }
 
 // block returns the end of the line at s[v] if it only introduces a YAML block on the next
@@ -231,7 +272,7 @@ func (sc *scanner) below(v int) int {
 	if at < len(s) && s[at] == '`' {
 		at++
 	}
-	start, end := value(s[:min(len(s), at+maxLook)], at)
+	start, end := head(s, at)
 	if start == end || strings.IndexByte("-#", s[start]) >= 0 || strings.IndexByte(":=,", s[end-1]) >= 0 {
 		return 0
 	}
@@ -297,7 +338,7 @@ func (sc *scanner) short(n, v int, name string) (from, to int) {
 			return 0, 0
 		}
 	}
-	from, to = value(s[:min(len(s), v+maxLook)], v)
+	from, to = head(s, v)
 	if from >= to || placeholder(s[from:to]) {
 		return 0, 0
 	}
@@ -401,7 +442,7 @@ func (sc *scanner) namedAfter(v int) string {
 	for v < len(s) && s[v] == ' ' {
 		v++
 	}
-	_, end := value(s[:min(len(s), v+maxLook)], v)
+	_, end := head(s, v)
 	word := ""
 	for p := end; p < len(s) && p-end < maxName && s[p] != '}' && s[p] != '{'; {
 		to := run(s[:min(len(s), p+maxName)], p, "w-.")
@@ -480,7 +521,7 @@ func (sc *scanner) flag(i int) (from, to int) {
 	case name == "-u" || name == "--user":
 		return sc.user(i, end+1)
 	case name == "--auth":
-		from, to = value(s[:min(len(s), end+1+maxLook)], end+1)
+		from, to = head(s, end+1)
 		if colon := strings.IndexByte(s[from:max(from, to)], ':'); colon > 0 && !placeholder(s[from+colon+1:to]+" ") && looksSecret(s[from+colon+1:to], minPassword) {
 			return from + colon + 1, to
 		}
@@ -494,10 +535,7 @@ func (sc *scanner) flag(i int) (from, to int) {
 		if !sc.command(i, "secret set") {
 			return 0, 0
 		}
-		if from, to = value(s[:min(len(s), end+1+maxLook)], end+1); from >= to || placeholder(s[from:to]) {
-			return 0, 0
-		}
-		return value(s, end+1)
+		return filled(s, end+1)
 	case s[end] == ' ' && len(name) > 4 && sureName(name):
 		return likely(s, end+1, name)
 	}
@@ -558,7 +596,7 @@ func (sc *scanner) user(i, v int) (from, to int) {
 	for v < len(s) && (s[v] == ' ' || s[v] == '\t') && v-i < maxName {
 		v++
 	}
-	from, to = value(s[:min(len(s), v+maxLook)], v)
+	from, to = head(s, v)
 	if from >= to {
 		return 0, 0
 	}

@@ -64,13 +64,13 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 	case by == "" && v+1 < len(s) && s[v] == '(' && quoted(s, v+1):
 		v++
 	case name == "AUTH" && by == "": // AUTH user x
-		if word, _ := value(s[:min(len(s), v+maxLook)], v); word == v {
+		if word, _ := head(s, v); word == v {
 			if next := unquoted(s[:min(len(s), v+maxName)], v); next+1 < len(s) && s[next] == ' ' && s[next+1] > ' ' && !looksSecret(s[v:next], minPassword) && lone(s, next+1) {
 				v = next + 1
 			}
 		}
 	}
-	from, to = value(s[:min(len(s), v+maxLook)], v)
+	from, to = head(s, v)
 	if from >= to || placeholder(s[from:to]) {
 		return 0, 0
 	}
@@ -112,7 +112,7 @@ func (sc *scanner) said(i int) (from, to int) {
 		return 0, 0
 	}
 	v := i + len(word) + sign + 2
-	from, to = value(s[:min(len(s), v+maxLook)], v)
+	from, to = head(s, v)
 	if from >= to || placeholder(s[from:to]) || !strong(s[from:to]) || !lastWord(s, to) {
 		return 0, 0
 	}

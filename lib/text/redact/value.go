@@ -11,7 +11,7 @@ import (
 // likely is value for a value that must look like a secret.
 func likely(s string, i int, name string) (from, to int) {
 	i = opening(s, i)
-	from, to = value(s[:min(len(s), i+maxLook)], i)
+	from, to = head(s, i)
 	if from < to && from > i && passwordName(name) && lastWord(s, to) && signed(s[from:to]) {
 		return from, to
 	}
@@ -56,6 +56,9 @@ func value(s string, i int) (from, to int) {
 	}
 	return i, to
 }
+
+// head is value, of which it examines at most maxLook bytes.
+func head(s string, i int) (from, to int) { return value(s[:min(len(s), i+maxLook)], i) }
 
 // continues reports whether the quote at s[to] is one in a quoted text: escaped, or doubled as
 // in YAML, and followed by more of the same word and another quote.
