@@ -12,87 +12,128 @@ var spacedBy = [...]string{"|", "│", "->", "→", "➜", "=>", "is:", "is", "w
 // The part of the name that suggests a secret begins at s[i].
 func (sc *scanner) spacedValue(i int) (from, to int) {
 	s := sc.s
-	if !beginsSecret(s[i:min(len(s), i+6)]) {
+	name, end := sc.spacedName(i)
+	if name == "" {
 		return 0, 0
 	}
-	end := run(s[:min(len(s), i+maxName)], i, "w-")
-	if end == len(s) || end == i || strings.IndexByte(" \t|.`*", s[end]) < 0 {
+	g, ok := gapAt(s, end)
+	if !ok {
 		return 0, 0
 	}
-	name := sc.nameBefore(end)
-	if equalFold(strings.ToLower(name), "key") {
-		name = sc.spaced(end, name)
-	}
-	if name == "" || !sureName(name) && !directive(name) {
-		return 0, 0
-	}
-	p := end
-	for p < len(s) && (s[p] == '`' || s[p] == '*') && p-end < 3 { // | `name` | in a table
-		p++
-	}
-	start := end - len(name)
-	v := blanks(s, p)
-	dots := run(s[:min(len(s), v+maxName)], v, ".")
-	wide := v-p > 1 || v > p && s[p] == '\t' || dots-v > 2
-	if dots-v > 2 {
-		v = blanks(s, dots)
-		if v < len(s) && s[v] == ':' {
-			v = blanks(s, v+1)
-		}
-	}
-	by := ""
-	for _, between := range spacedBy {
-		if strings.HasPrefix(s[v:], between) {
-			after := v + len(between)
-			if next := blanks(s, after); next > after || between == "|" {
-				by, v = between, next
-				break
-			}
-		}
-	}
-	if v == p || by == "=" || by == ":" { // these are settings
-		return 0, 0
-	}
-	if v < len(s) && (s[v] == '`' || s[v] == '*') {
-		for n := v; v < len(s) && (s[v] == '`' || s[v] == '*') && v-n < 3; v++ {
-		}
-		wide = true
-	}
+	v := g.end
 	switch {
-	case by == "" && v+1 < len(s) && isDigit(s[v]) && s[v+1] == ' ': // password 7 0822455D0A16
-		by, v = s[v:v+1], v+2
-	case by == "" && v+1 < len(s) && s[v] == '(' && quoted(s, v+1):
+	case g.sign != "":
+	case v+1 < len(s) && isDigit(s[v]) && s[v+1] == ' ': // password 7 0822455D0A16
+		g.sign, v = s[v:v+1], v+2
+	case v+1 < len(s) && s[v] == '(' && quoted(s, v+1):
 		v++
-	case name == "AUTH" && by == "": // AUTH user x
-		if word, _ := head(s, v); word == v {
-			if next := unquoted(s[:min(len(s), v+maxName)], v); next+1 < len(s) && s[next] == ' ' && s[next+1] > ' ' && !looksSecret(s[v:next], minPassword) && lone(s, next+1) {
-				v = next + 1
-			}
-		}
+	case name == "AUTH":
+		v = afterUser(s, v)
 	}
 	from, to = head(s, v)
 	if from >= to || placeholder(s[from:to]) {
 		return 0, 0
 	}
-	if directive(name) && by == "" && sc.firstWord(start) && looksSecret(s[from:to], minPassword) {
+	start := end - len(name)
+	if directive(name) && g.sign == "" && sc.firstWord(start) && looksSecret(s[from:to], minPassword) {
 		return value(s, v)
 	}
 	switch {
 	case !strong(s[from:to]):
 		return 0, 0
-	case by == "|" || by == "│":
-		if !sc.cell(start) || s[v-1] == '|' && strings.IndexByte(s[from:to], '|') < 0 && !sc.cell(start) {
+	case g.sign == "|" || g.sign == "│":
+		if !sc.cell(start) {
 			return 0, 0
 		}
 		if bar := strings.IndexByte(s[from:to], '|'); bar > 0 {
 			to = from + bar
 		}
 		return from, to
-	case by != "", wide && sc.firstWord(start), from > v:
+	case g.sign != "", g.wide && sc.firstWord(start), from > v:
 	case !lastWord(s, to), !strings.ContainsAny(name, "_-."):
 		return 0, 0
 	}
 	return value(s, v)
+}
+
+// spacedName returns the name of which s[i] begins the part that suggests a secret, and its
+// end. Blanks or signs follow it.
+func (sc *scanner) spacedName(i int) (name string, end int) {
+	s := sc.s
+	if !beginsSecret(s[i:min(len(s), i+6)]) {
+		return "", 0
+	}
+	end = run(s[:min(len(s), i+maxName)], i, "w-")
+	if end == len(s) || end == i || strings.IndexByte(" \t|.`*", s[end]) < 0 {
+		return "", 0
+	}
+	name = sc.nameBefore(end)
+	if equalFold(name, "key") {
+		name = sc.spaced(end, name)
+	}
+	if name == "" || !sureName(name) && !directive(name) {
+		return "", 0
+	}
+	return name, end
+}
+
+// A gap separates a name from its value.
+type gap struct {
+	sign string // one of spacedBy, or ""
+	wide bool   // as between columns, not only a blank
+	end  int
+}
+
+// gapAt returns the gap that begins at s[i]. ok is false if there is none, or if it is that
+// of a setting.
+func gapAt(s string, i int) (g gap, ok bool) {
+	begin := emphasis(s, i) // | `name` | in a table
+	v := blanks(s, begin)
+	g.wide = v-begin > 1 || v > begin && s[begin] == '\t'
+	if dots := run(s[:min(len(s), v+maxName)], v, "."); dots-v > 2 {
+		g.wide = true
+		v = blanks(s, dots)
+		if v < len(s) && s[v] == ':' {
+			v = blanks(s, v+1)
+		}
+	}
+	for _, sign := range spacedBy {
+		if after := v + len(sign); strings.HasPrefix(s[v:], sign) {
+			if next := blanks(s, after); next > after || sign == "|" {
+				g.sign, v = sign, next
+				break
+			}
+		}
+	}
+	if v == begin || g.sign == "=" || g.sign == ":" {
+		return g, false
+	}
+	if g.end = emphasis(s, v); g.end > v {
+		g.wide = true
+	}
+	return g, true
+}
+
+// emphasis returns the end of the signs of Markdown around a word, which begin at s[i].
+func emphasis(s string, i int) int {
+	end := i
+	for end < len(s) && (s[end] == '`' || s[end] == '*') && end-i < 3 {
+		end++
+	}
+	return end
+}
+
+// afterUser returns the beginning of the second of two words at s[v] if it is the last one and
+// the first is no secret: AUTH user x.
+func afterUser(s string, v int) int {
+	if word, _ := head(s, v); word != v {
+		return v
+	}
+	next := unquoted(s[:min(len(s), v+maxName)], v)
+	if next+1 < len(s) && s[next] == ' ' && s[next+1] > ' ' && !looksSecret(s[v:next], minPassword) && lone(s, next+1) {
+		return next + 1
+	}
+	return v
 }
 
 // said finds the value after the word password at s[i] and further words:
