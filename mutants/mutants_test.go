@@ -1791,8 +1791,8 @@ var mutants = []mutant{
 	{
 		name:  "code that makes a secret is taken for one",
 		file:  "lib/text/redact/opening.go",
-		right: `		if !wraps(`,
-		wrong: `		if false && !wraps(`,
+		right: `	if !wraps(`,
+		wrong: `	if false && !wraps(`,
 		pkg:   "./lib/text/redact", run: "TestHarmless",
 	},
 	{

@@ -53,31 +53,23 @@ func opened(s string, i int) (next int, wrapper bool) {
 	if i >= len(s) {
 		return i, false
 	}
-	switch c := s[i]; c {
+	switch s[i] {
 	case '"', '\'':
 		if strings.HasPrefix(s[i:], `"""`) || strings.HasPrefix(s[i:], "'''") {
 			return i + 2, false
 		}
 		return i, false
 	case '(', '[', '{':
-		p := i + 1
-		if c == '[' && p < len(s) && s[p] == ']' { // []byte("x")
-			return p + 1, true
+		if strings.HasPrefix(s[i:], "[]") { // []byte("x")
+			return i + 2, true
 		}
+		p := i + 1
 		for p < len(s) && strings.IndexByte(" \t\r\n", s[p]) >= 0 && p-i < maxName/2 {
 			p++
 		}
 		return p, true
-	case '!': // a YAML tag, except those that refer to something else
-		for _, tag := range []string{"!Ref ", "!GetAtt ", "!Sub ", "!ImportValue ", "!reference "} {
-			if strings.HasPrefix(s[i:], tag) {
-				return i, false
-			}
-		}
-		if end := run(s[:min(len(s), i+maxName)], i+1, "w!-./:"); end < len(s) && s[end] == ' ' {
-			return blanks(s, end), false
-		}
-		return i, false
+	case '!':
+		return tagged(s, i), false
 	case '&': // a YAML anchor, or the address operator
 		if end := run(s[:min(len(s), i+maxName)], i+1, "w-"); end > i+1 && end < len(s) && s[end] == ' ' {
 			return blanks(s, end), false
@@ -88,31 +80,56 @@ func opened(s string, i int) (next int, wrapper bool) {
 	if end == i || end == len(s) {
 		return i, false
 	}
-	word := strings.ToLower(s[i:end])
-	switch s[end] {
-	case '"', '\'':
-		if end-i > 3 || strings.Trim(word, "brful8@$") != "" {
-			return i, false
-		}
-		if s[end-1] == 'R' && strings.HasPrefix(s[end:], `"(`) { // of C++
-			return end + 2, true
-		}
-		return end, true
-	case '(', ' ', '=':
-		if word == "default" || word == "default_value" || word == "fallback" || word == "value" || word == "new" {
-			return blanks(s, end+1), true
-		}
-		if !wraps(word[strings.LastIndexAny(word, ".:")+1:]) || s[end] == ' ' && !quoted(s, end+1) || s[end] == '=' {
-			return i, false
-		}
-		p := end + 1
-		if digits := run(s[:min(len(s), p+8)], p, "0"); digits > p && strings.HasPrefix(s[digits:], ") ") { // string(12) "x"
-			return digits + 2, true
-		}
-		for p < len(s) && (s[p] == ' ' || s[p] == '\n') && p-end < maxName/2 {
-			p++
-		}
-		return p, true
+	if s[end] == '"' || s[end] == '\'' {
+		return literal(s, i, end)
 	}
-	return i, false
+	return wrapping(s, i, end)
+}
+
+// tagged returns the end of a YAML tag at s[i], or i if it is one that refers to something
+// else.
+func tagged(s string, i int) int {
+	for _, tag := range []string{"!Ref ", "!GetAtt ", "!Sub ", "!ImportValue ", "!reference "} {
+		if strings.HasPrefix(s[i:], tag) {
+			return i
+		}
+	}
+	if end := run(s[:min(len(s), i+maxName)], i+1, "w!-./:"); end < len(s) && s[end] == ' ' {
+		return blanks(s, end)
+	}
+	return i
+}
+
+// literal is opened for a prefix of a string literal, whose quote is s[end].
+func literal(s string, i, end int) (next int, wrapper bool) {
+	if end-i > 3 || strings.Trim(strings.ToLower(s[i:end]), "brful8@$") != "" {
+		return i, false
+	}
+	if s[end-1] == 'R' && strings.HasPrefix(s[end:], `"(`) { // of C++
+		return end + 2, true
+	}
+	return end, true
+}
+
+// wrapping is opened for a word that ends at s[end].
+func wrapping(s string, i, end int) (next int, wrapper bool) {
+	if strings.IndexByte("( =", s[end]) < 0 {
+		return i, false
+	}
+	word := strings.ToLower(s[i:end])
+	switch word {
+	case "default", "default_value", "fallback", "value", "new":
+		return blanks(s, end+1), true
+	}
+	if !wraps(word[strings.LastIndexAny(word, ".:")+1:]) || s[end] == ' ' && !quoted(s, end+1) || s[end] == '=' {
+		return i, false
+	}
+	p := end + 1
+	if digits := run(s[:min(len(s), p+8)], p, "0"); digits > p && strings.HasPrefix(s[digits:], ") ") { // string(12) "x"
+		return digits + 2, true
+	}
+	for p < len(s) && (s[p] == ' ' || s[p] == '\n') && p-end < maxName/2 {
+		p++
+	}
+	return p, true
 }

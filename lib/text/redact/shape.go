@@ -213,62 +213,74 @@ func (sc *scanner) shaped(i int) (from, to int) {
 	if i+1 >= len(s) || s[i]|s[i+1] >= 1<<7 {
 		return 0, 0
 	}
-	n := sc.index.first[int(s[i])<<7|int(s[i+1])]
-	if n == 0 {
-		return 0, 0
-	}
-	for ; n > 0; n = sc.index.next[n-1] {
-		sh := &shapes[n-1]
-		if !strings.HasPrefix(s[i:], sh.prefix) {
-			continue
-		}
-		begins := sh.how&word == 0 || sc.begins(i)
-		if !begins && !sc.joined(i) {
-			continue
-		}
-		start := i + len(sh.prefix)
-		end, found := start, sh.how&digit == 0
-		for end < len(s) && in(s[end], sh.chars) {
-			found = found || isDigit(s[end])
-			end++
-			if !found && end-start > maxDigit || sh.max > 0 && end-start > sh.max {
-				break
-			}
-		}
-		if !found && mixed(s[start:min(end, start+maxDigit)]) {
-			found = true
-			if sh.max == 0 {
-				end = run(s, end, sh.chars)
-			}
-		}
-		// A wrapped token continues on the next line.
-		for k := 0; k < maxLines && (sh.max == 0 || end-start < sh.max) && end-start > 3; k++ {
-			next := wrapped(s, end, sh.chars)
-			if next == end {
-				break
-			}
-			end, found = next, true
-		}
-		// A full stop ends the sentence, not the token.
-		for end > start && s[end-1] == '.' {
-			end--
-		}
-		if sh.max > 0 && end-start > sh.max && sc.seam(start+sh.max) {
-			end = start + sh.max
-		}
-		least, body := sh.min, s[start:min(end, start+maxLook)]
-		switch n := end - start; {
-		case n < least, !found,
-			sh.how&random != 0 && !mixed(body):
-		case !begins && !sure(body, sh.chars):
-		case sh.max > 0 && (n > sh.max || end < len(s) && isAlnum(s[end]) && !sc.seam(end)):
-		case sh.how&tail != 0:
-			return start, end
-		default:
-			return i, end
+	for n := sc.index.first[int(s[i])<<7|int(s[i+1])]; n > 0; n = sc.index.next[n-1] {
+		if from, to = sc.token(i, &shapes[n-1]); to > 0 {
+			return from, to
 		}
 	}
 	return 0, 0
+}
+
+// token finds a token of a shape.
+func (sc *scanner) token(i int, sh *shape) (from, to int) {
+	s := sc.s
+	if !strings.HasPrefix(s[i:], sh.prefix) {
+		return 0, 0
+	}
+	begins := sh.how&word == 0 || sc.begins(i)
+	if !begins && !sc.joined(i) {
+		return 0, 0
+	}
+	start := i + len(sh.prefix)
+	end, ok := sc.tokenEnd(start, sh)
+	body := s[start:min(end, start+maxLook)]
+	switch n := end - start; {
+	case !ok, n < sh.min, sh.how&random != 0 && !mixed(body):
+		return 0, 0
+	case !begins && !sure(body, sh.chars):
+		return 0, 0
+	case sh.max > 0 && (n > sh.max || end < len(s) && isAlnum(s[end]) && !sc.seam(end)):
+		return 0, 0
+	case sh.how&tail != 0:
+		return start, end
+	}
+	return i, end
+}
+
+// tokenEnd returns the end of a token of a shape, whose prefix ends at s[start]. ok is false if
+// it lacks a digit that the shape has.
+func (sc *scanner) tokenEnd(start int, sh *shape) (end int, ok bool) {
+	s := sc.s
+	end, ok = start, sh.how&digit == 0
+	for end < len(s) && in(s[end], sh.chars) {
+		ok = ok || isDigit(s[end])
+		end++
+		if !ok && end-start > maxDigit || sh.max > 0 && end-start > sh.max {
+			break
+		}
+	}
+	if !ok && mixed(s[start:min(end, start+maxDigit)]) {
+		ok = true
+		if sh.max == 0 {
+			end = run(s, end, sh.chars)
+		}
+	}
+	// A wrapped token continues on the next line.
+	for k := 0; k < maxLines && (sh.max == 0 || end-start < sh.max) && end-start > 3; k++ {
+		next := wrapped(s, end, sh.chars)
+		if next == end {
+			break
+		}
+		end, ok = next, true
+	}
+	// A full stop ends the sentence, not the token.
+	for end > start && s[end-1] == '.' {
+		end--
+	}
+	if sh.max > 0 && end-start > sh.max && sc.seam(start+sh.max) {
+		end = start + sh.max
+	}
+	return end, ok
 }
 
 // sure reports whether the text after a prefix is so random that it is a token even if the
