@@ -106,79 +106,98 @@ func (c *list) Run(env *cli.Env) error {
 		return unread
 	}
 	at, err := membersOf(env, all)
-	unread = errors.Join(unread, err)
-	total, several := 0, 0
-	var rows []row
-	for _, s := range at {
-		if c.retired() {
-			more, err := retiredOf(s.store)
-			s.members, unread = append(s.members, more...), errors.Join(unread, err)
-		}
-		groups, err := s.store.Groups()
-		if err != nil {
-			unread = errors.Join(unread, err)
-		}
-		var found []*fleet.Member
-		for i := range s.members {
-			m := &s.members[i]
-			if !c.matches(m.Instance) || c.Status != "" && string(m.Status) != c.Status || c.Agent != "" && m.Agent != c.Agent || c.Group != "" && !instance.In(m.Group, strings.Trim(c.Group, "/")) {
-				continue
-			}
-			found = append(found, m)
-		}
-		total += len(s.members)
-		if len(found) > 0 && s.name() != "" {
-			several++
-		}
-		for _, r := range flatten(groups, found) {
-			r.site = s.site
-			rows = append(rows, r)
-		}
-	}
+	found := c.find(at)
+	unread = errors.Join(unread, err, found.unread)
+	rows := found.rows
 	// Another town's table may know it, and has an agent then.
 	if len(rows) == 0 && c.Agent != "" {
 		if known := table(env); !known.Known(c.Agent) {
 			return known.Unknown(c.Agent)
 		}
 	}
-	if c.JSON {
-		lines, printed, errs := make([]line, len(rows)), make([][]byte, len(rows)), make([]error, len(rows))
-		share(len(rows), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
-		marked := marks{}
-		for i, r := range rows {
-			if err := marked.tell(r.site.store, lines[i].templated, r.Name); err != nil {
-				unread = errors.Join(unread, err)
-			}
-			if c.Everywhere {
-				lines[i].in(r.site)
-			}
-		}
-		share(len(rows), func(i int) { printed[i], errs[i] = term.JSON(lines[i]) })
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
-		if _, err := env.Stdout.Write(bytes.Join(printed, nil)); err != nil {
-			return err
-		}
-		return unread
-	}
 	switch {
-	case total == 0 && unread != nil:
+	case c.JSON:
+		return c.printJSON(env, rows, unread)
+	case found.total == 0 && unread != nil:
 		return unread
-	case total == 0:
+	case found.total == 0:
 		noneYet(env)
 		return nil
 	case len(rows) == 0:
-		env.Hint("no agent matches (%d in all)", total)
+		env.Hint("no agent matches (%d in all)", found.total)
 		return unread
 	}
-	if err := c.print(env, rows, c.Everywhere && several > 0); err != nil {
+	if err := c.print(env, rows, c.Everywhere && found.named); err != nil {
 		return errors.Join(err, unread)
 	}
 	for _, r := range rows {
 		if lost(env, *r.Member) {
 			break
 		}
+	}
+	return unread
+}
+
+// listed are the instances of some places that a list shows.
+type listed struct {
+	rows   []row
+	total  int  // of all instances of the places
+	named  bool // one of the rows is in a place that has a name
+	unread error
+}
+
+// find returns what the list shows of places.
+func (c *list) find(at []siteMember) (l listed) {
+	for _, s := range at {
+		if c.retired() {
+			more, err := retiredOf(s.store)
+			s.members, l.unread = append(s.members, more...), errors.Join(l.unread, err)
+		}
+		groups, err := s.store.Groups()
+		l.unread = errors.Join(l.unread, err)
+		var found []*fleet.Member
+		for i := range s.members {
+			if c.selects(&s.members[i]) {
+				found = append(found, &s.members[i])
+			}
+		}
+		l.total += len(s.members)
+		l.named = l.named || len(found) > 0 && s.name() != ""
+		for _, r := range flatten(groups, found) {
+			r.site = s.site
+			l.rows = append(l.rows, r)
+		}
+	}
+	return l
+}
+
+// selects reports whether an instance is one of those that the flags ask for.
+func (c *list) selects(m *fleet.Member) bool {
+	return c.matches(m.Instance) &&
+		(c.Status == "" || c.Status == string(m.Status)) &&
+		(c.Agent == "" || c.Agent == m.Agent) &&
+		(c.Group == "" || instance.In(m.Group, strings.Trim(c.Group, "/")))
+}
+
+// printJSON prints a line for each row. It returns unread with what it could not read itself.
+func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
+	lines, printed, errs := make([]line, len(rows)), make([][]byte, len(rows)), make([]error, len(rows))
+	share(len(rows), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
+	marked := marks{}
+	for i, r := range rows {
+		if err := marked.tell(r.site.store, lines[i].templated, r.Name); err != nil {
+			unread = errors.Join(unread, err)
+		}
+		if c.Everywhere {
+			lines[i].in(r.site)
+		}
+	}
+	share(len(rows), func(i int) { printed[i], errs[i] = term.JSON(lines[i]) })
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if _, err := env.Stdout.Write(bytes.Join(printed, nil)); err != nil {
+		return err
 	}
 	return unread
 }
@@ -200,8 +219,9 @@ func share(n int, do func(i int)) {
 // row is an instance in its place of the tree.
 type row struct {
 	*fleet.Member
-	site  site
-	depth int // below its parents
+	site      site
+	depth     int  // below its parents
+	outOfSync bool // its .mcp.json changed; a table finds that out
 }
 
 // flatten puts instances in the order of their groups, those without one first, and each
@@ -277,65 +297,90 @@ func indent(all []*fleet.Member) (rows []row) {
 	return rows
 }
 
-// print prints the table.
+// A column of a table of instances.
+type column struct {
+	heading string
+	shown   bool
+	cell    func(row) string
+}
+
+// cellsOf returns the cells of those columns that are shown, below their headings.
+func cellsOf(columns []column, rows []row) [][]string {
+	cells := make([][]string, 1+len(rows))
+	for _, c := range columns {
+		if !c.shown {
+			continue
+		}
+		cells[0] = append(cells[0], c.heading)
+		for i, r := range rows {
+			cells[1+i] = append(cells[1+i], c.cell(r))
+		}
+	}
+	return cells
+}
+
+// print prints the table. placed says whether it tells each instance's place.
 func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 	if slices.ContainsFunc(rows, func(r row) bool { return r.Managed != nil }) {
 		return printSessions(env, rows, placed)
 	}
-	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
-	cells := [][]string{{"NAME", "STATUS", "FOR", "AGENT", "GROUP", "FOLDER"}}
-	grouped := false
-	told := map[string]string{} // agents and groups stand in many rows
-	line := func(s string) string {
-		if _, ok := told[s]; !ok {
-			told[s] = env.Line(s, maxCell)
-		}
-		return told[s]
-	}
-	changed := make([]bool, len(rows))
-	share(len(rows), func(i int) { changed[i] = outOfSync(*rows[i].Member) })
-	for _, r := range rows {
-		grouped = grouped || r.Group != ""
-		state := string(r.Status)
-		if r.Status == status.Waiting || r.Background {
-			state = statusText(*r.Member)
-		}
-		since := ""
-		if !r.Since.IsZero() {
-			since = duration.Format(rough(now.Sub(r.Since)))
-		}
-		cells = append(cells, []string{
-			strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell), state, since,
-			line(r.Agent), line(r.Group), env.Line(term.Tilde(r.Path, env.Getenv("HOME")), maxCell),
-		})
-	}
-	if !grouped {
-		for i, row := range cells {
-			cells[i] = append(row[:4:4], row[5])
-		}
-	}
-	if placed {
-		cells[0] = append([]string{"PROFILE"}, cells[0]...)
-		for i, r := range rows {
-			cells[i+1] = append([]string{cmp.Or(env.Line(r.site.name(), maxCell), "-")}, cells[i+1]...)
-		}
-	}
-	if slices.Contains(changed, true) {
-		cells[0] = slices.Insert(cells[0], len(cells[0])-1, "MCP")
-		for i, is := range changed {
-			word := ""
-			if is {
-				word = "changed"
-			}
-			cells[i+1] = slices.Insert(cells[i+1], len(cells[i+1])-1, word)
-		}
-	}
+	share(len(rows), func(i int) { rows[i].outOfSync = outOfSync(*rows[i].Member) })
+	cells := cellsOf(instanceColumns(env, rows, placed), rows)
+	width := term.Width(env.Stdout, env.Getenv)
 	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "FOR", "GROUP")
 	style, paint := term.StyleFor(env.Stdout, env.Getenv), painted(env, slices.Index(cells[0], "STATUS"))
 	if !slices.Contains(cells[0], "FOLDER") {
 		return style.Table(env.Stdout, width, cells, paint)
 	}
 	return style.TableOfPaths(env.Stdout, width, cells, paint)
+}
+
+// instanceColumns are the columns of instances without a template.
+func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
+	now, home := env.Now(), env.Getenv("HOME")
+	inAny := func(is func(row) bool) bool { return slices.ContainsFunc(rows, is) }
+	lines := map[string]string{} // agents and groups are the same in many rows
+	line := func(s string) string {
+		if _, ok := lines[s]; !ok {
+			lines[s] = env.Line(s, maxCell)
+		}
+		return lines[s]
+	}
+	return []column{
+		placeColumn(env, placed),
+		nameColumn(env),
+		{"STATUS", true, func(r row) string {
+			if r.Status == status.Waiting || r.Background {
+				return statusText(*r.Member)
+			}
+			return string(r.Status)
+		}},
+		{"FOR", true, func(r row) string {
+			if r.Since.IsZero() {
+				return ""
+			}
+			return duration.Format(rough(now.Sub(r.Since)))
+		}},
+		{"AGENT", true, func(r row) string { return line(r.Agent) }},
+		{"GROUP", inAny(func(r row) bool { return r.Group != "" }), func(r row) string { return line(r.Group) }},
+		{"MCP", inAny(func(r row) bool { return r.outOfSync }), func(r row) string {
+			if r.outOfSync {
+				return "changed"
+			}
+			return ""
+		}},
+		{"FOLDER", true, func(r row) string { return env.Line(term.Tilde(r.Path, home), maxCell) }},
+	}
+}
+
+// nameColumn is that of the names, which are indented below their parents.
+func nameColumn(env *cli.Env) column {
+	return column{"NAME", true, func(r row) string { return strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell) }}
+}
+
+// placeColumn is that of the profiles and towns.
+func placeColumn(env *cli.Env, shown bool) column {
+	return column{"PROFILE", shown, func(r row) string { return cmp.Or(env.Line(r.site.name(), maxCell), "-") }}
 }
 
 // painted colours the column of a list that says what an agent does: by its first word,

@@ -1,7 +1,6 @@
 package sessioncmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -580,23 +579,36 @@ func why(m *instance.Managed) string {
 
 // printSessions prints a list that has sessions of templates.
 func printSessions(env *cli.Env, rows []row, placed bool) error {
-	cells := [][]string{{"NAME", "TEMPLATE", "SLOT", "STATE", "AGE", "REASON"}}
-	for _, r := range rows {
-		template, place, state, reason := "-", "-", string(r.Status), string(r.Reason)
-		if m := r.Managed; m != nil {
-			template, place, state, reason = m.Template, slot(m), string(m.State), why(m)
-		}
-		cells = append(cells, []string{
-			strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell), env.Line(template, maxCell), place, env.Line(state, maxCell),
-			age(r.Instance, env.Now()), env.Line(reason, maxCell),
-		})
-	}
-	if placed {
-		cells[0] = append([]string{"PROFILE"}, cells[0]...)
-		for i, r := range rows {
-			cells[i+1] = append([]string{cmp.Or(env.Line(r.site.name(), maxCell), "-")}, cells[i+1]...)
-		}
-	}
+	now := env.Now()
+	cells := cellsOf([]column{
+		placeColumn(env, placed),
+		nameColumn(env),
+		{"TEMPLATE", true, func(r row) string {
+			if r.Managed == nil {
+				return "-"
+			}
+			return env.Line(r.Managed.Template, maxCell)
+		}},
+		{"SLOT", true, func(r row) string {
+			if r.Managed == nil {
+				return "-"
+			}
+			return slot(r.Managed)
+		}},
+		{"STATE", true, func(r row) string {
+			if r.Managed == nil {
+				return env.Line(string(r.Status), maxCell)
+			}
+			return env.Line(string(r.Managed.State), maxCell)
+		}},
+		{"AGE", true, func(r row) string { return age(r.Instance, now) }},
+		{"REASON", true, func(r row) string {
+			if r.Managed == nil {
+				return env.Line(string(r.Reason), maxCell)
+			}
+			return env.Line(why(r.Managed), maxCell)
+		}},
+	}, rows)
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells,
 		painted(env, slices.Index(cells[0], "STATE")))
 }
