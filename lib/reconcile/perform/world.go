@@ -345,6 +345,9 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	p := &Plan{config: c, before: memory, Names: map[string]string{}}
 	f := &p.Facts
 	f.Before, f.Force, f.MaxChanges = memory.Memory, w.Force, w.MaxChanges
+	for _, t := range c.Templates {
+		f.Templates = append(f.Templates, t.Template)
+	}
 	if w.Check != nil {
 		f.Demand = w.Check(ctx, c)
 	}
@@ -362,18 +365,6 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 			return nil, err
 		}
 	}
-	for _, t := range c.Templates {
-		f.Templates = append(f.Templates, t.Template)
-	}
-	routed := map[string]map[string]bool{} // the labels, by name
-	for label, names := range r.markers {
-		for _, name := range names {
-			if routed[name] == nil {
-				routed[name] = map[string]bool{}
-			}
-			routed[name][label] = true
-		}
-	}
 	var statuses []Status
 	if len(r.all) > 0 {
 		statuses = w.Agents.Status(ctx, r.all)
@@ -382,60 +373,100 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	f.Tick = f.Now.Format("20060102T150405.000000000Z")
 	f.Held = maps.Clone(memory.Held)
 	maps.DeleteFunc(f.Held, func(_ string, until time.Time) bool { return !f.Now.Before(until) })
-	kept := map[Stray]bool{}
+	markers := newMarkers(r.markers)
 	plain := map[string]string{} // the hashes of templates, by name
-	works := map[string]bool{}
 	for i, in := range r.all {
 		s, t := w.observed(in, statuses[i]), c.Find(in.Managed.Template)
 		p.Names[s.ID] = in.Name
 		s.Claims = claims[in.Name]
-		row, known := s.State.Row()
-		works[in.Name] = row.Runs || !known
 		if t != nil {
 			s.Wanted, s.Differs = wanted(c, *t, in, plain)
-			if until := statuses[i].limit(); statuses[i].Limited && until.After(f.Now) {
-				if f.Held == nil {
-					f.Held = map[string]time.Time{}
-				}
-				if until.After(f.Held[t.Account]) {
-					f.Held[t.Account] = until
-				}
-			}
+			p.hold(t.Account, statuses[i])
 		}
-		// One that may have no marker has none of any label; one that may, no other's.
-		label, may := "", s.State == lifecycle.Active && s.Pool != ""
-		if t != nil {
-			label = t.RoutingLabel
-		}
-		for has := range routed[in.Name] {
-			if !may || t == nil || has == label {
-				s.Routed = true
-				kept[Stray{has, in.Name}] = true
-			}
-		}
+		s.Routed = markers.keep(s, in.Name, t)
 		f.Sessions = append(f.Sessions, s)
 		if r.tearingDown[s.ID] && s.Alive == tick.No && !s.Routed {
 			p.closed = append(p.closed, in.ID)
 		}
 	}
-	for _, label := range slices.Sorted(maps.Keys(r.markers)) {
-		for _, name := range r.markers[label] {
-			if s := (Stray{label, name}); !kept[s] {
-				p.Strays = append(p.Strays, s)
+	p.Strays = markers.strays()
+	p.Orphans = orphans(r.all, claimants, claims)
+	p.Plan = tick.Decide(*f)
+	p.Actions = append(p.Actions, tick.Retain(*f, p.Plan)...)
+	p.after = p.remembered(memory)
+	return p, nil
+}
+
+// hold notes until when nothing of an account is started, of which a session is at a limit.
+func (p *Plan) hold(account string, s Status) {
+	until := s.limit()
+	if !s.Limited || !until.After(p.Facts.Now) || !until.After(p.Facts.Held[account]) {
+		return
+	}
+	if p.Facts.Held == nil {
+		p.Facts.Held = map[string]time.Time{}
+	}
+	p.Facts.Held[account] = until
+}
+
+// markers are the routing markers that there are, and those of them that sessions keep.
+type markers struct {
+	names  map[string][]string // by label
+	labels map[string][]string // by name
+	kept   map[Stray]bool
+}
+
+func newMarkers(names map[string][]string) markers {
+	m := markers{names: names, labels: map[string][]string{}, kept: map[Stray]bool{}}
+	for label, all := range names {
+		for _, name := range all {
+			m.labels[name] = append(m.labels[name], label)
+		}
+	}
+	return m
+}
+
+// keep keeps the markers of a session, whose template may be nil, and reports whether there
+// are any. One that may have no marker has none of any label; one that may, no other's than
+// its template's.
+func (m markers) keep(s tick.Session, name string, t *template.Template) (routed bool) {
+	may := s.State == lifecycle.Active && s.Pool != ""
+	for _, label := range m.labels[name] {
+		if !may || t == nil || label == t.RoutingLabel {
+			routed = true
+			m.kept[Stray{label, name}] = true
+		}
+	}
+	return routed
+}
+
+// strays returns the markers that no session keeps.
+func (m markers) strays() (strays []Stray) {
+	for _, label := range slices.Sorted(maps.Keys(m.names)) {
+		for _, name := range m.names[label] {
+			if s := (Stray{label, name}); !m.kept[s] {
+				strays = append(strays, s)
 			}
 		}
+	}
+	return strays
+}
+
+// orphans returns the sessions that have claimed work and cannot do any.
+func orphans(all []*instance.Instance, claimants map[string]Claimant, claims map[string]int) (orphans []OrphanedWork) {
+	works := map[string]bool{}
+	for _, in := range all {
+		row, known := in.Managed.State.Row()
+		works[in.Name] = row.Runs || !known
 	}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		if !works[name] {
 			c := claimants[name]
 			c.Name = name
-			p.Orphans = append(p.Orphans, OrphanedWork{c, claims[name]})
+			orphans = append(orphans, OrphanedWork{c, claims[name]})
 		}
 	}
-	p.Plan = tick.Decide(*f)
-	p.Actions = append(p.Actions, tick.Retain(*f, p.Plan)...)
-	p.after = p.remembered(memory)
-	return p, nil
+	return orphans
 }
 
 // News are the notes with an event that the tick before did not have.
