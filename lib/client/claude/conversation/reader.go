@@ -105,97 +105,117 @@ func (Reader) file(store, path, name string, parent session.ID, lost *conversati
 // Metadata follows the client's own rule for titles: the person's, then the
 // client's, then its older summary.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
-	facts := conversation.Metadata{ID: f.ID, Parent: f.Parent}
-	old := f.Parent == "" && strings.HasPrefix(string(f.ID), "agent-")
-	var own time.Time // of a record that is never copied
-	front := func(rec record) {
-		if at := conversation.ParseTime(rec.Timestamp); !at.IsZero() {
-			if rec.Kind == "queue-operation" && own.IsZero() {
-				own = at
-			}
-			if facts.Started.IsZero() {
-				facts.Started = at
-			}
-		}
-		if facts.First == "" {
-			facts.First = rec.id.String()
-		}
-		if facts.ForkOf == "" && rec.forkedFrom != "" {
-			if id, err := session.ParseID(rec.forkedFrom.get("sessionId").Str); err == nil {
-				facts.ForkOf = id
-			}
-		}
-		if old && rec.Sidechain && facts.Parent == "" {
-			if id, err := session.ParseID(rec.session.String()); err == nil {
-				facts.Parent = id
-			}
-		}
-		if entry := rec.entrypoint.String(); entry != "" {
-			facts.Headless = strings.HasPrefix(entry, "sdk-")
-		}
-		conversation.Keep(&facts.CWD, rec.cwd.String())
-		conversation.Keep(&facts.Version, rec.version.String())
-		conversation.Keep(&facts.Branch, rec.branch.String())
-		conversation.Keep(&facts.Model, model(rec))
-		if facts.Parent != "" {
-			rec = rec.ownText()
-		}
-		if q := rec.request(); q.Text != "" && facts.Prompt == "" && !q.Reply {
-			facts.Prompt = conversation.Asked(q.Text)
-		}
-	}
-	begun := func() bool { return facts.Prompt != "" && facts.CWD != "" && facts.First != "" }
-
-	var custom, generated, summary, branch, cwd, last string
+	h := header{Metadata: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
+	h.unnamed = f.Parent == "" && strings.HasPrefix(string(f.ID), "agent-")
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
-		front(parse(line))
-		return whole && !begun()
-	}, func(line []byte) bool {
-		rec := parse(line)
-		switch rec.Kind {
-		case "custom-title":
-			conversation.Keep(&custom, rec.title.String())
-		case "ai-title":
-			conversation.Keep(&generated, rec.title.String())
-		case "summary":
-			conversation.Keep(&summary, gjson.GetBytes(line, "summary").Str)
-		}
-		conversation.Keep(&branch, rec.branch.String())
-		conversation.Keep(&cwd, rec.cwd.String())
-		if at := conversation.ParseTime(rec.Timestamp); facts.Last.IsZero() {
-			facts.Last = at
-		}
-		conversation.Keep(&last, model(rec))
-		return true
-	})
+		h.front(parse(line))
+		return whole && !h.begun()
+	}, h.back)
+	if err == nil && !h.complete() && f.Size > conversation.EndSize {
+		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+			if isAsking(line) || h.CWD == "" || h.First == "" || h.last.model == "" {
+				h.front(parse(line))
+			}
+			return !h.complete() && at < conversation.MaxFront
+		})
+	}
 	if err != nil {
 		return conversation.Metadata{}, err
 	}
-	if (!begun() || last == "" && facts.Model == "") && f.Size > conversation.EndSize {
-		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-			if isAsking(line) || facts.CWD == "" || facts.First == "" || last == "" {
-				front(parse(line))
-			}
-			return (!begun() || last == "" && facts.Model == "") && at < conversation.MaxFront
-		})
-		if err != nil {
-			return conversation.Metadata{}, err
+	return h.whole(), nil
+}
+
+// A header is what the records at the ends of a file tell of its conversation.
+type header struct {
+	conversation.Metadata           // as the front has it
+	unnamed               bool      // it is a subagent's of a version that names its parent in the records only
+	own                   time.Time // of a record that is never copied
+	custom, generated     string    // the titles
+	summary               string
+	last                  struct{ branch, cwd, model string } // as the end has them
+}
+
+// begun reports whether the front told what it has to.
+func (h *header) begun() bool { return h.Prompt != "" && h.CWD != "" && h.First != "" }
+
+// complete is begun for a conversation whose model is known as well.
+func (h *header) complete() bool { return h.begun() && (h.last.model != "" || h.Model != "") }
+
+// front takes what a record tells that follows those before it.
+func (h *header) front(rec record) {
+	if at := conversation.ParseTime(rec.Timestamp); !at.IsZero() {
+		if rec.Kind == "queue-operation" && h.own.IsZero() {
+			h.own = at
+		}
+		if h.Started.IsZero() {
+			h.Started = at
 		}
 	}
+	if h.First == "" {
+		h.First = rec.id.String()
+	}
+	if h.ForkOf == "" && rec.forkedFrom != "" {
+		if id, err := session.ParseID(rec.forkedFrom.get("sessionId").Str); err == nil {
+			h.ForkOf = id
+		}
+	}
+	if h.unnamed && rec.Sidechain && h.Parent == "" {
+		if id, err := session.ParseID(rec.session.String()); err == nil {
+			h.Parent = id
+		}
+	}
+	if entry := rec.entrypoint.String(); entry != "" {
+		h.Headless = strings.HasPrefix(entry, "sdk-")
+	}
+	conversation.Keep(&h.CWD, rec.cwd.String())
+	conversation.Keep(&h.Version, rec.version.String())
+	conversation.Keep(&h.Branch, rec.branch.String())
+	conversation.Keep(&h.Model, model(rec))
+	if h.Parent != "" {
+		rec = rec.ownText()
+	}
+	if q := rec.request(); q.Text != "" && h.Prompt == "" && !q.Reply {
+		h.Prompt = conversation.Asked(q.Text)
+	}
+}
+
+// back takes what a record tells that stands before those that it took.
+func (h *header) back(line []byte) bool {
+	rec := parse(line)
+	switch rec.Kind {
+	case "custom-title":
+		conversation.Keep(&h.custom, rec.title.String())
+	case "ai-title":
+		conversation.Keep(&h.generated, rec.title.String())
+	case "summary":
+		conversation.Keep(&h.summary, gjson.GetBytes(line, "summary").Str)
+	}
+	conversation.Keep(&h.last.branch, rec.branch.String())
+	conversation.Keep(&h.last.cwd, rec.cwd.String())
+	conversation.Keep(&h.last.model, model(rec))
+	if h.Last.IsZero() {
+		h.Last = conversation.ParseTime(rec.Timestamp)
+	}
+	return true
+}
+
+// whole returns the metadata when all was taken. What was said last holds, where the end of
+// the file says anything.
+func (h *header) whole() conversation.Metadata {
+	m := h.Metadata
 	// A fork begins with a copy, times and all, behind what is its own.
-	if own.After(facts.Started) {
-		facts.Started = own
+	if h.own.After(m.Started) {
+		m.Started = h.own
 	}
-	// What was said last holds, where the end of the file says anything.
-	facts.Branch, facts.Model = cmp.Or(branch, facts.Branch), cmp.Or(last, facts.Model)
-	if cwd != facts.CWD {
-		facts.Moved = cwd
+	m.Branch, m.Model = cmp.Or(h.last.branch, m.Branch), cmp.Or(h.last.model, m.Model)
+	if h.last.cwd != m.CWD {
+		m.Moved = h.last.cwd
 	}
-	if facts.Branch == "HEAD" { // in no repository
-		facts.Branch = ""
+	if m.Branch == "HEAD" { // in no repository
+		m.Branch = ""
 	}
-	facts.Title = conversation.Excerpt(cmp.Or(custom, generated, summary))
-	return facts, nil
+	m.Title = conversation.Excerpt(cmp.Or(h.custom, h.generated, h.summary))
+	return m
 }
 
 // model is the model that wrote an answer.
