@@ -272,10 +272,6 @@ type records struct {
 // take gives what a record says.
 func (r *records) take(rec record, at int64) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: rec.id.String(), Offset: at}
-	give := func(kind conversation.Kind, text string) bool {
-		e.Kind, e.Text = kind, text
-		return r.each(e)
-	}
 	if r.summary && !r.aside(e, rec) {
 		return false
 	}
@@ -283,59 +279,80 @@ func (r *records) take(rec record, at int64) bool {
 	case rec.Hidden && rec.Kind != "assistant", rec.Sidechain:
 		return true
 	case rec.Compacted:
-		return give(conversation.Summary, rec.summary())
+		return r.text(e, conversation.Summary, rec.summary())
 	case rec.Kind == "attachment":
 		if q := rec.request(); q.Text != "" {
-			return give(conversation.Prompt, q.Text)
+			return r.text(e, conversation.Prompt, q.Text)
 		}
 	case rec.Kind == "user":
-		if q := rec.request(); q.Text != "" {
-			kind := conversation.Prompt
-			if q.Reply {
-				kind = conversation.Reply
-			}
-			if !give(kind, q.Text) {
-				return false
-			}
-		}
-		for _, b := range rec.Message.blocks {
-			if b.Kind == "tool_result" && !r.result(e, b) {
-				return false
-			}
-		}
+		return r.user(e, rec)
 	case rec.Kind == "assistant":
-		m := rec.Message
-		e.Model = m.model.String()
-		switch {
-		case e.Model != "<synthetic>":
-			if !spent(e, m, r.each) {
-				return false
-			}
-		case rec.APIError: // which the person was told
-			e.Model, e.Failed = "", true
-		default: // the client's own words, to fill a gap
-			return true
+		return r.assistant(e, rec)
+	}
+	return true
+}
+
+func (r *records) text(e conversation.Entry, kind conversation.Kind, text string) bool {
+	e.Kind, e.Text = kind, text
+	return r.each(e)
+}
+
+// user gives what the person asked, and what tools answered.
+func (r *records) user(e conversation.Entry, rec record) bool {
+	if q := rec.request(); q.Text != "" {
+		kind := conversation.Prompt
+		if q.Reply {
+			kind = conversation.Reply
 		}
-		e.ID = cmp.Or(m.id.String(), e.ID)
-		if t := m.text.String(); t != "" {
-			return give(conversation.Answer, t)
+		if !r.text(e, kind, q.Text) {
+			return false
 		}
-		for _, b := range m.blocks {
-			more := true
-			switch b.Kind {
-			case "text":
-				more = give(conversation.Answer, b.text.String())
-			case "thinking":
-				if t := b.thought.String(); t != "" {
-					more = give(conversation.Thought, t)
-				}
-			case "tool_use":
-				more = r.call(e, b)
-			}
-			if !more {
-				return false
-			}
+	}
+	for _, b := range rec.Message.blocks {
+		if b.Kind == "tool_result" && !r.result(e, b) {
+			return false
 		}
+	}
+	return true
+}
+
+// assistant gives what the model said and called, and what that cost.
+func (r *records) assistant(e conversation.Entry, rec record) bool {
+	m := rec.Message
+	e.Model = m.model.String()
+	switch {
+	case e.Model != "<synthetic>":
+		if !spent(e, m, r.each) {
+			return false
+		}
+	case rec.APIError: // which the person was told
+		e.Model, e.Failed = "", true
+	default: // the client's own words, to fill a gap
+		return true
+	}
+	e.ID = cmp.Or(m.id.String(), e.ID)
+	if t := m.text.String(); t != "" {
+		return r.text(e, conversation.Answer, t)
+	}
+	for _, b := range m.blocks {
+		if !r.block(e, b) {
+			return false
+		}
+	}
+	return true
+}
+
+// block gives a part of an answer.
+func (r *records) block(e conversation.Entry, b block) bool {
+	switch b.Kind {
+	case "text":
+		return r.text(e, conversation.Answer, b.text.String())
+	case "thinking":
+		if t := b.thought.String(); t != "" {
+			return r.text(e, conversation.Thought, t)
+		}
+	case "tool_use":
+		return r.call(e, b)
 	}
 	return true
 }
