@@ -113,102 +113,121 @@ const wholeSize = 1 << 20
 // Metadata takes the facts from the header and the records, of a large file from
 // those at its ends.
 func (c Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
-	facts := conversation.Metadata{ID: f.ID}
-	copied := false
-	front := func(r gjson.Result) {
-		at := conversation.ParseTime(r.Get("timestamp").Str)
-		switch r.Get("type").Str {
-		case "session":
-			if !facts.Started.IsZero() {
-				return
-			}
-			facts.Started = at
-			if id, err := session.ParseID(r.Get("id").Str); err == nil {
-				facts.ID = session.ID(strings.Clone(string(id)))
-			}
-			conversation.Keep(&facts.CWD, r.Get("cwd").Str)
-			facts.ForkOf = session.ID(strings.Clone(string(idOf(filepath.Base(r.Get("parentSession").Str)))))
-			return
-		case "message":
-			if m := r.Get("message"); m.Get("role").Str == "user" {
-				conversation.Keep(&facts.First, entryID(r))
-				conversation.Keep(&facts.Prompt, conversation.Asked(textOf(m.Get("content"))))
-			}
-		}
-		copied = copied || at.Before(facts.Started) && !at.IsZero()
-	}
-	var named bool
-	var title, model string
-	back := func(r gjson.Result) {
-		if facts.Last.IsZero() {
-			facts.Last = conversation.ParseTime(r.Get("timestamp").Str)
-		}
-		switch r.Get("type").Str {
-		case "session_info":
-			if !named {
-				named, title = true, conversation.Excerpt(r.Get("name").String())
-			}
-		case "model_change":
-			conversation.Keep(&model, r.Get("modelId").Str)
-		case "message":
-			conversation.Keep(&model, r.Get("message.model").Str)
-		}
-	}
-
-	var early, chosen string // a name and a model at the front of a large file
-	var err error
+	h := header{Metadata: conversation.Metadata{ID: f.ID}}
+	read := h.ends
 	if f.Size <= wholeSize {
-		var all []string // the records that back is about; they are short, but for one
-		_, err = conversation.Lines(f.Path, 0, func(line []byte, _ int64) bool {
-			r := gjson.ParseBytes(line)
-			front(r)
-			back := r.Get("type").Str
-			if back == "session_info" || back == "model_change" || r.Get("message.model").Str != "" {
-				all = append(all, string(line))
-			}
-			if at := conversation.ParseTime(r.Get("timestamp").Str); !at.IsZero() {
-				facts.Last = at
-			}
-			return true
-		})
-		for _, line := range slices.Backward(all) {
-			back(gjson.Parse(line))
-		}
-	} else {
-		err = conversation.Ends(f.Path, func(line []byte, whole bool) bool {
-			if whole {
-				r := gjson.ParseBytes(line)
-				front(r)
-				if r.Get("type").Str == "session_info" {
-					early = conversation.Excerpt(r.Get("name").String())
-				}
-				if model := cmp.Or(r.Get("modelId").Str, r.Get("message.model").Str); model != "" {
-					chosen = strings.Clone(model)
-				}
-			}
-			return whole
-		}, func(line []byte) bool {
-			back(gjson.ParseBytes(line))
-			return true
-		})
-		if err == nil && facts.Prompt == "" {
-			_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-				front(gjson.ParseBytes(line))
-				return facts.Prompt == "" && at < conversation.MaxFront
-			})
-		}
+		read = h.all
 	}
-	if err != nil {
+	if err := read(f.Path); err != nil {
 		return conversation.Metadata{}, err
 	}
-	if !named {
-		title = early
+	if !h.copied {
+		h.ForkOf = "" // it names where it came from, and began anew
 	}
-	facts.Title, facts.Model = title, cmp.Or(model, chosen)
-	if !copied {
-		facts.ForkOf = "" // it names where it came from, and began anew
+	return h.Metadata, nil
+}
+
+// A header is what the records of a file tell of its conversation.
+type header struct {
+	conversation.Metadata
+	copied bool // it has records that are older than it is
+	named  bool // the person named it last, which can be with nothing
+}
+
+// front takes what a record tells that follows those before it.
+func (h *header) front(r gjson.Result) {
+	at := conversation.ParseTime(r.Get("timestamp").Str)
+	switch r.Get("type").Str {
+	case "session":
+		if !h.Started.IsZero() {
+			return
+		}
+		h.Started = at
+		if id, err := session.ParseID(r.Get("id").Str); err == nil {
+			h.ID = session.ID(strings.Clone(string(id)))
+		}
+		conversation.Keep(&h.CWD, r.Get("cwd").Str)
+		h.ForkOf = session.ID(strings.Clone(string(idOf(filepath.Base(r.Get("parentSession").Str)))))
+		return
+	case "message":
+		if m := r.Get("message"); m.Get("role").Str == "user" {
+			conversation.Keep(&h.First, entryID(r))
+			conversation.Keep(&h.Prompt, conversation.Asked(textOf(m.Get("content"))))
+		}
 	}
-	return facts, nil
+	h.copied = h.copied || at.Before(h.Started) && !at.IsZero()
+}
+
+// back takes what a record tells that stands before those that it took.
+func (h *header) back(r gjson.Result) {
+	if h.Last.IsZero() {
+		h.Last = conversation.ParseTime(r.Get("timestamp").Str)
+	}
+	switch r.Get("type").Str {
+	case "session_info":
+		if !h.named {
+			h.named, h.Title = true, conversation.Excerpt(r.Get("name").String())
+		}
+	case "model_change":
+		conversation.Keep(&h.Model, r.Get("modelId").Str)
+	case "message":
+		conversation.Keep(&h.Model, r.Get("message.model").Str)
+	}
+}
+
+// all takes all records of a file.
+func (h *header) all(path string) error {
+	var late []string // the records that back is about; they are short, but for one
+	_, err := conversation.Lines(path, 0, func(line []byte, _ int64) bool {
+		r := gjson.ParseBytes(line)
+		h.front(r)
+		kind := r.Get("type").Str
+		if kind == "session_info" || kind == "model_change" || r.Get("message.model").Str != "" {
+			late = append(late, string(line))
+		}
+		if at := conversation.ParseTime(r.Get("timestamp").Str); !at.IsZero() {
+			h.Last = at
+		}
+		return true
+	})
+	for _, line := range slices.Backward(late) {
+		h.back(gjson.Parse(line))
+	}
+	return err
+}
+
+// ends takes the records at the ends of a file. A name and a model at its front hold where the
+// end has none.
+func (h *header) ends(path string) error {
+	var name, model string
+	err := conversation.Ends(path, func(line []byte, whole bool) bool {
+		if !whole {
+			return false
+		}
+		r := gjson.ParseBytes(line)
+		h.front(r)
+		if r.Get("type").Str == "session_info" {
+			name = conversation.Excerpt(r.Get("name").String())
+		}
+		if chosen := cmp.Or(r.Get("modelId").Str, r.Get("message.model").Str); chosen != "" {
+			model = strings.Clone(chosen)
+		}
+		return true
+	}, func(line []byte) bool {
+		h.back(gjson.ParseBytes(line))
+		return true
+	})
+	if err == nil && h.Prompt == "" {
+		_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
+			h.front(gjson.ParseBytes(line))
+			return h.Prompt == "" && at < conversation.MaxFront
+		})
+	}
+	if !h.named {
+		h.Title = name
+	}
+	conversation.Keep(&h.Model, model)
+	return err
 }
 
 // entryID is a record's id in a form that is no other session's: its own is of
