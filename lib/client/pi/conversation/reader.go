@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -312,71 +313,90 @@ func tree(path string, from int64) (left map[string]bool, model string, err erro
 	return left, model, err
 }
 
-// entriesOf is what a record says.
-func entriesOf(r gjson.Result, model *string) (all []conversation.Entry) {
-	id := entryID(r)
-	at := conversation.ParseTime(r.Get("timestamp").Str)
-	give := func(kind conversation.Kind, tool, text string) {
-		if text != "" || kind == conversation.Call || kind == conversation.Result {
-			all = append(all, conversation.Entry{Kind: kind, Tool: strings.Clone(tool), Text: strings.Clone(text), ID: id, Time: at})
-		}
-	}
-	failed := func(bad bool) { all[len(all)-1].Failed = bad }
-	spend := func(usage gjson.Result, model string) {
-		u := conversation.Usage{
-			Input: conversation.TokenCount(usage.Get("input")), Output: conversation.TokenCount(usage.Get("output")),
-			CacheRead: conversation.TokenCount(usage.Get("cacheRead")), CacheWrite: conversation.TokenCount(usage.Get("cacheWrite")),
-		}
-		if cost := usage.Get("cost.total").Num; cost > 0 && cost < 1e9 {
-			u.Cost = cost
-		}
-		if u != (conversation.Usage{}) {
-			all = append(all, conversation.Entry{Kind: conversation.TokenUsage, Usage: u, Model: strings.Clone(model), ID: id, Time: at})
-		}
-	}
+// entriesOf is what a record says. model is the one that is chosen, which it can change.
+func entriesOf(r gjson.Result, model *string) []conversation.Entry {
+	e := entries{id: entryID(r), at: conversation.ParseTime(r.Get("timestamp").Str)}
 	switch r.Get("type").Str {
 	case "model_change":
 		*model = strings.Clone(r.Get("modelId").Str)
 	case "compaction", "branch_summary":
-		give(conversation.Summary, "", r.Get("summary").Str)
-		spend(r.Get("usage"), *model)
+		e.give(conversation.Summary, "", r.Get("summary").Str)
+		e.spend(r.Get("usage"), *model)
 	case "usage":
-		spend(r.Get("usage"), r.Get("model").Str)
+		e.spend(r.Get("usage"), r.Get("model").Str)
 	case "message":
-		m := r.Get("message")
-		switch m.Get("role").Str {
-		case "user":
-			give(conversation.Prompt, "", textOf(m.Get("content")))
-		case "assistant":
-			own := strings.Clone(cmp.Or(m.Get("model").Str, *model))
-			if content := m.Get("content"); content.Type == gjson.String {
-				give(conversation.Answer, "", content.Str)
-			} else {
-				for _, part := range content.Array() {
-					switch part.Get("type").Str {
-					case "text":
-						give(conversation.Answer, "", part.Get("text").Str)
-					case "thinking":
-						give(conversation.Thought, "", part.Get("thinking").Str)
-					case "toolCall":
-						give(conversation.Call, part.Get("name").Str, conversation.CallText(part.Get("arguments")))
-					}
-				}
+		e.message(r.Get("message"), *model)
+	}
+	return e.all
+}
+
+// entries are what one record says.
+type entries struct {
+	id  string
+	at  time.Time
+	all []conversation.Entry
+}
+
+func (e *entries) give(kind conversation.Kind, tool, text string) {
+	if text != "" || kind == conversation.Call || kind == conversation.Result {
+		e.all = append(e.all, conversation.Entry{Kind: kind, Tool: strings.Clone(tool), Text: strings.Clone(text), ID: e.id, Time: e.at})
+	}
+}
+
+// result gives what a tool answered.
+func (e *entries) result(tool, text string, failed bool) {
+	e.give(conversation.Result, tool, text)
+	e.all[len(e.all)-1].Failed = failed
+}
+
+func (e *entries) spend(usage gjson.Result, model string) {
+	u := conversation.Usage{
+		Input: conversation.TokenCount(usage.Get("input")), Output: conversation.TokenCount(usage.Get("output")),
+		CacheRead: conversation.TokenCount(usage.Get("cacheRead")), CacheWrite: conversation.TokenCount(usage.Get("cacheWrite")),
+	}
+	if cost := usage.Get("cost.total").Num; cost > 0 && cost < 1e9 {
+		u.Cost = cost
+	}
+	if u != (conversation.Usage{}) {
+		e.all = append(e.all, conversation.Entry{Kind: conversation.TokenUsage, Usage: u, Model: strings.Clone(model), ID: e.id, Time: e.at})
+	}
+}
+
+// message gives a message. An answer that names no model is of the one that is chosen.
+func (e *entries) message(m gjson.Result, chosen string) {
+	switch m.Get("role").Str {
+	case "user":
+		e.give(conversation.Prompt, "", textOf(m.Get("content")))
+	case "assistant":
+		model := strings.Clone(cmp.Or(m.Get("model").Str, chosen))
+		e.answer(m.Get("content"))
+		for i := range e.all {
+			if e.all[i].Kind == conversation.Answer {
+				e.all[i].Model = model
 			}
-			for i := range all {
-				if all[i].Kind == conversation.Answer {
-					all[i].Model = own
-				}
-			}
-			spend(m.Get("usage"), own)
-		case "toolResult":
-			give(conversation.Result, m.Get("toolName").Str, textOf(m.Get("content")))
-			failed(m.Get("isError").Bool())
-		case "bashExecution": // a command that the person gave, after a "!"
-			give(conversation.Call, "bash", m.Get("command").Str)
-			give(conversation.Result, "bash", m.Get("output").Str)
-			failed(conversation.TokenCount(m.Get("exitCode")) > 0)
+		}
+		e.spend(m.Get("usage"), model)
+	case "toolResult":
+		e.result(m.Get("toolName").Str, textOf(m.Get("content")), m.Get("isError").Bool())
+	case "bashExecution": // a command that the person gave, after a "!"
+		e.give(conversation.Call, "bash", m.Get("command").Str)
+		e.result("bash", m.Get("output").Str, conversation.TokenCount(m.Get("exitCode")) > 0)
+	}
+}
+
+func (e *entries) answer(content gjson.Result) {
+	if content.Type == gjson.String {
+		e.give(conversation.Answer, "", content.Str)
+		return
+	}
+	for _, part := range content.Array() {
+		switch part.Get("type").Str {
+		case "text":
+			e.give(conversation.Answer, "", part.Get("text").Str)
+		case "thinking":
+			e.give(conversation.Thought, "", part.Get("thinking").Str)
+		case "toolCall":
+			e.give(conversation.Call, part.Get("name").Str, conversation.CallText(part.Get("arguments")))
 		}
 	}
-	return all
 }
