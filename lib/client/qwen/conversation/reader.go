@@ -81,101 +81,115 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if q.old(f) {
 		return gemini.Reader{}.Metadata(f)
 	}
-	facts := conversation.Metadata{ID: f.ID, Parent: f.Parent}
-	root, branch, model, said := "", "", "", false
-	front := func(line []byte) {
-		if !gjson.ValidBytes(line) {
-			return
-		}
-		v := gjson.ParseBytes(line)
-		at := conversation.ParseTime(v.Get("timestamp").Str)
-		if id, err := session.ParseID(v.Get("forkedFrom.sessionId").Str); err == nil {
-			if facts.ForkOf == "" {
-				facts.ForkOf = session.ID(strings.Clone(string(id)))
-			}
-		} else if facts.Started.IsZero() {
-			facts.Started = at
-		}
-		conversation.Keep(&root, v.Get("cwd").Str)
-		conversation.Keep(&branch, v.Get("gitBranch").Str)
-		conversation.Keep(&facts.Version, v.Get("version").Str)
-		switch v.Get("type").Str {
-		case "user":
-			if kind, text := asked(v); kind == conversation.Prompt && facts.Prompt == "" {
-				facts.Prompt = conversation.Asked(text)
-				conversation.Keep(&facts.First, v.Get("uuid").Str)
-			}
-			said = true
-		case "assistant":
-			said = true
-			conversation.Keep(&model, v.Get("model").Str)
-		case "system":
-			if id, err := session.ParseID(v.Get("systemPayload.parentSessionId").Str); err == nil &&
-				v.Get("subtype").Str == "parent_session" && facts.Parent == "" {
-				facts.Parent = session.ID(strings.Clone(string(id)))
-			}
-		}
-	}
-	begun := func() bool {
-		return facts.Prompt != "" && facts.Version != "" && !facts.Started.IsZero()
-	}
+	h := header{Metadata: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
 		if whole {
-			front(line)
+			h.front(line)
 		}
-		return whole && (!begun() || model == "")
-	}, func(line []byte) bool {
-		if !gjson.ValidBytes(line) {
-			return true
-		}
-		v := gjson.ParseBytes(line)
-		conversation.Keep(&facts.CWD, v.Get("cwd").Str)
-		conversation.Keep(&facts.Branch, v.Get("gitBranch").Str)
-		if facts.Last.IsZero() {
-			facts.Last = conversation.ParseTime(v.Get("timestamp").Str)
-		}
-		switch {
-		case v.Get("type").Str == "assistant":
-			conversation.Keep(&facts.Model, v.Get("model").Str)
-			said = true
-		case v.Get("subtype").Str == "custom_title":
-			conversation.Keep(&facts.Title, conversation.Excerpt(v.Get("systemPayload.customTitle").Str))
-		}
-		return true
-	})
-	if err != nil {
-		return conversation.Metadata{}, err
-	}
-	if !begun() && f.Size > conversation.EndSize {
+		return whole && (!h.begun() || h.model == "")
+	}, h.back)
+	if err == nil && !h.begun() && f.Size > conversation.EndSize {
 		most := int64(conversation.MaxFront)
-		if facts.ForkOf != "" { // the copy comes first, however long it is
+		if h.ForkOf != "" { // the copy comes first, however long it is
 			most = f.Size
 		}
 		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-			if facts.Prompt == "" || !bytes.Contains(line, []byte(`"forkedFrom"`)) {
-				front(line)
+			if h.Prompt == "" || !bytes.Contains(line, []byte(`"forkedFrom"`)) {
+				h.front(line)
 			}
-			return !begun() && at < most
+			return !h.begun() && at < most
 		})
-		if err != nil {
-			return conversation.Metadata{}, err
-		}
 	}
-	if !said && facts.Title == "" && f.Size <= conversation.MaxFront {
+	if err != nil {
+		return conversation.Metadata{}, err
+	}
+	if !h.said && h.Title == "" && f.Size <= conversation.MaxFront {
 		return conversation.Metadata{}, nil
 	}
-	if facts.Started.IsZero() {
-		facts.Started = facts.Last // a fork in which nothing was said yet
-	}
-	facts.CWD = cmp.Or(facts.CWD, root)
 	var lost conversation.ReadErrors
-	facts.Model = cmp.Or(facts.Model, model, q.model(f, &lost))
-	if facts.Branch = cmp.Or(facts.Branch, branch); facts.Branch == "HEAD" {
-		facts.Branch = ""
-	}
-	facts.Headless = facts.Parent == "" && root != "" &&
-		!gemini.Typed(filepath.Join(f.Store, "tmp", gemini.Hash(root)), facts.ID, &lost)
+	facts := h.whole(q.model(f, &lost))
+	facts.Headless = facts.Parent == "" && h.root != "" &&
+		!gemini.Typed(filepath.Join(f.Store, "tmp", gemini.Hash(h.root)), facts.ID, &lost)
 	return facts, lost.Err()
+}
+
+// A header is what the records at the ends of a file tell of its conversation.
+type header struct {
+	conversation.Metadata
+	root, branch, model string // as the front has them
+	said                bool   // something was said
+}
+
+// begun reports whether the front told what it has to.
+func (h *header) begun() bool { return h.Prompt != "" && h.Version != "" && !h.Started.IsZero() }
+
+// front takes what a record tells that follows those before it.
+func (h *header) front(line []byte) {
+	if !gjson.ValidBytes(line) {
+		return
+	}
+	v := gjson.ParseBytes(line)
+	if id, err := session.ParseID(v.Get("forkedFrom.sessionId").Str); err == nil {
+		if h.ForkOf == "" {
+			h.ForkOf = session.ID(strings.Clone(string(id)))
+		}
+	} else if h.Started.IsZero() {
+		h.Started = conversation.ParseTime(v.Get("timestamp").Str)
+	}
+	conversation.Keep(&h.root, v.Get("cwd").Str)
+	conversation.Keep(&h.branch, v.Get("gitBranch").Str)
+	conversation.Keep(&h.Version, v.Get("version").Str)
+	switch v.Get("type").Str {
+	case "user":
+		if kind, text := asked(v); kind == conversation.Prompt && h.Prompt == "" {
+			h.Prompt = conversation.Asked(text)
+			conversation.Keep(&h.First, v.Get("uuid").Str)
+		}
+		h.said = true
+	case "assistant":
+		h.said = true
+		conversation.Keep(&h.model, v.Get("model").Str)
+	case "system":
+		if id, err := session.ParseID(v.Get("systemPayload.parentSessionId").Str); err == nil &&
+			v.Get("subtype").Str == "parent_session" && h.Parent == "" {
+			h.Parent = session.ID(strings.Clone(string(id)))
+		}
+	}
+}
+
+// back takes what a record tells that stands before those that it took.
+func (h *header) back(line []byte) bool {
+	if !gjson.ValidBytes(line) {
+		return true
+	}
+	v := gjson.ParseBytes(line)
+	conversation.Keep(&h.CWD, v.Get("cwd").Str)
+	conversation.Keep(&h.Branch, v.Get("gitBranch").Str)
+	if h.Last.IsZero() {
+		h.Last = conversation.ParseTime(v.Get("timestamp").Str)
+	}
+	switch {
+	case v.Get("type").Str == "assistant":
+		conversation.Keep(&h.Model, v.Get("model").Str)
+		h.said = true
+	case v.Get("subtype").Str == "custom_title":
+		conversation.Keep(&h.Title, conversation.Excerpt(v.Get("systemPayload.customTitle").Str))
+	}
+	return true
+}
+
+// whole returns the metadata when all was taken. model is the one of which no record tells.
+func (h *header) whole(model string) conversation.Metadata {
+	m := h.Metadata
+	if m.Started.IsZero() {
+		m.Started = m.Last // a fork in which nothing was said yet
+	}
+	m.CWD = cmp.Or(m.CWD, h.root)
+	m.Model = cmp.Or(m.Model, h.model, model)
+	if m.Branch = cmp.Or(m.Branch, h.branch); m.Branch == "HEAD" {
+		m.Branch = ""
+	}
+	return m
 }
 
 // model is what a subagent's own file says of its model, for its records do not.
