@@ -122,103 +122,120 @@ func parse(line []byte) (e event) {
 
 // Metadata takes the facts from the events, and the name from the workspace.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
-	facts := conversation.Metadata{ID: f.ID}
-	var folder, branch, opening string
-	instructed, begun := false, false
-	front := func(line []byte) {
-		e := parse(line)
-		if at := conversation.ParseTime(e.time); facts.Started.IsZero() {
-			facts.Started = at
-		}
-		switch e.kind {
-		case "session.start":
-			if id, err := session.ParseID(e.data.Get("sessionId").Str); err == nil {
-				facts.ID = session.ID(strings.Clone(string(id)))
-			}
-			if id, err := session.ParseID(e.data.Get("detachedFromSpawningParentSessionId").Str); err == nil {
-				facts.Parent = session.ID(strings.Clone(string(id)))
-			}
-			if at := conversation.ParseTime(e.data.Get("startTime").Str); !at.IsZero() { // a fork's own: the rest is a copy
-				facts.Started = at
-			}
-			conversation.Keep(&facts.Version, e.data.Get("copilotVersion").Str)
-			conversation.Keep(&folder, e.data.Get("context.cwd").Str)
-			conversation.Keep(&branch, e.data.Get("context.branch").Str)
-			conversation.Keep(&facts.Model, e.data.Get("selectedModel").Str)
-		case "session.model_change":
-			conversation.Keep(&facts.Model, e.data.Get("newModel").Str)
-		case "session.info":
-			conversation.Keep((*string)(&facts.ForkOf), string(origin(e.data, facts.ID)))
-		case "system.message":
-			// Nothing else says that nobody sat in front of it.
-			if s := e.data.Get("content").Str; !instructed && !e.agent {
-				instructed = true
-				facts.Headless = strings.Contains(s[:min(len(s), 400)], "running in non-interactive mode")
-			}
-		case "user.message":
-			if text := asked(e); text != "" && facts.Prompt == "" {
-				if facts.Prompt = conversation.Asked(text); facts.Prompt == "" {
-					conversation.Keep(&opening, conversation.Excerpt(text))
-				}
-				conversation.Keep(&facts.First, e.id)
-			}
-		}
-	}
-	// The first prompt stands before the instructions in newer versions, and
-	// behind them in older ones; the answer begins behind both.
-	read := func(line []byte) bool {
-		front(line)
-		begun = facts.Prompt != "" && bytes.Contains(line[:min(len(line), 60)], []byte(`"assistant.`))
-		return !begun
-	}
-	var last conversation.Metadata
+	h := header{Metadata: conversation.Metadata{ID: f.ID}}
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
-		return whole && read(line)
-	}, func(line []byte) bool {
-		e := parse(line)
-		if last.Last.IsZero() {
-			last.Last = conversation.ParseTime(e.time)
-		}
-		if e.agent {
-			return true
-		}
-		switch e.kind {
-		case "session.resume":
-			conversation.Keep(&last.CWD, e.data.Get("context.cwd").Str)
-			conversation.Keep(&last.Branch, e.data.Get("context.branch").Str)
-		case "session.context_changed":
-			conversation.Keep(&last.CWD, e.data.Get("cwd").Str)
-			conversation.Keep(&last.Branch, e.data.Get("branch").Str)
-		case "session.info":
-			conversation.Keep((*string)(&last.ForkOf), string(origin(e.data, facts.ID)))
-		case "session.model_change":
-			conversation.Keep(&last.Model, e.data.Get("newModel").Str)
-		case "assistant.message":
-			conversation.Keep(&last.Model, e.data.Get("model").Str)
-		}
-		return true
-	})
+		return whole && h.front(line)
+	}, h.back)
+	if err == nil && !h.begun && f.Size > conversation.EndSize {
+		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+			return h.front(line) && at < conversation.MaxFront
+		})
+	}
 	if err != nil {
 		return conversation.Metadata{}, err
 	}
-	if !begun && f.Size > conversation.EndSize {
-		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-			return read(line) && at < conversation.MaxFront
-		})
-		if err != nil {
-			return conversation.Metadata{}, err
+	ws, err := readWorkspace(f)
+	return h.whole(ws), err
+}
+
+// A header is what the events at the ends of a file tell of their session.
+type header struct {
+	conversation.Metadata                       // as the front has it, but for the folder and the branch
+	folder, branch        string                // as the front has them
+	opening               string                // the first prompt, where it is nothing that the person asked
+	instructed            bool                  // the instructions of the model were there
+	begun                 bool                  // the first answer was there, and the first prompt
+	last                  conversation.Metadata // as the end has it
+}
+
+// front takes what an event tells that follows those before it, and reports whether there is
+// more to find. The first prompt stands before the instructions in newer versions, and behind
+// them in older ones; the answer begins behind both.
+func (h *header) front(line []byte) (more bool) {
+	e := parse(line)
+	if at := conversation.ParseTime(e.time); h.Started.IsZero() {
+		h.Started = at
+	}
+	switch e.kind {
+	case "session.start":
+		h.start(e.data)
+	case "session.model_change":
+		conversation.Keep(&h.Model, e.data.Get("newModel").Str)
+	case "session.info":
+		conversation.Keep((*string)(&h.ForkOf), string(origin(e.data, h.ID)))
+	case "system.message":
+		// Nothing else says that nobody sat in front of it.
+		if s := e.data.Get("content").Str; !h.instructed && !e.agent {
+			h.instructed = true
+			h.Headless = strings.Contains(s[:min(len(s), 400)], "running in non-interactive mode")
+		}
+	case "user.message":
+		if text := asked(e); text != "" && h.Prompt == "" {
+			if h.Prompt = conversation.Asked(text); h.Prompt == "" {
+				conversation.Keep(&h.opening, conversation.Excerpt(text))
+			}
+			conversation.Keep(&h.First, e.id)
 		}
 	}
-	facts.Last, facts.Model = last.Last, cmp.Or(last.Model, facts.Model)
-	conversation.Keep((*string)(&facts.ForkOf), string(last.ForkOf))
-	ws, err := readWorkspace(f)
-	facts.CWD = cmp.Or(last.CWD, folder, ws["cwd"])
-	facts.Branch = cmp.Or(last.Branch, branch, ws["branch"])
-	if name := conversation.Excerpt(cmp.Or(ws["name"], ws["summary"])); ws["user_named"] == "true" ||
-		!strings.HasPrefix(facts.Prompt, name) && !strings.HasPrefix(opening, name) { // else it is the first prompt's beginning
-		facts.Title = name
+	h.begun = h.Prompt != "" && bytes.Contains(line[:min(len(line), 60)], []byte(`"assistant.`))
+	return !h.begun
+}
+
+// start takes what the first event tells.
+func (h *header) start(data gjson.Result) {
+	if id, err := session.ParseID(data.Get("sessionId").Str); err == nil {
+		h.ID = session.ID(strings.Clone(string(id)))
 	}
-	return facts, err
+	if id, err := session.ParseID(data.Get("detachedFromSpawningParentSessionId").Str); err == nil {
+		h.Parent = session.ID(strings.Clone(string(id)))
+	}
+	if at := conversation.ParseTime(data.Get("startTime").Str); !at.IsZero() { // a fork's own: the rest is a copy
+		h.Started = at
+	}
+	conversation.Keep(&h.Version, data.Get("copilotVersion").Str)
+	conversation.Keep(&h.folder, data.Get("context.cwd").Str)
+	conversation.Keep(&h.branch, data.Get("context.branch").Str)
+	conversation.Keep(&h.Model, data.Get("selectedModel").Str)
+}
+
+// back takes what an event tells that stands before those that it took.
+func (h *header) back(line []byte) bool {
+	e := parse(line)
+	if h.last.Last.IsZero() {
+		h.last.Last = conversation.ParseTime(e.time)
+	}
+	if e.agent {
+		return true
+	}
+	switch e.kind {
+	case "session.resume":
+		conversation.Keep(&h.last.CWD, e.data.Get("context.cwd").Str)
+		conversation.Keep(&h.last.Branch, e.data.Get("context.branch").Str)
+	case "session.context_changed":
+		conversation.Keep(&h.last.CWD, e.data.Get("cwd").Str)
+		conversation.Keep(&h.last.Branch, e.data.Get("branch").Str)
+	case "session.info":
+		conversation.Keep((*string)(&h.last.ForkOf), string(origin(e.data, h.ID)))
+	case "session.model_change":
+		conversation.Keep(&h.last.Model, e.data.Get("newModel").Str)
+	case "assistant.message":
+		conversation.Keep(&h.last.Model, e.data.Get("model").Str)
+	}
+	return true
+}
+
+// whole returns the metadata when all was taken, with what the workspace tells.
+func (h *header) whole(ws map[string]string) conversation.Metadata {
+	m := h.Metadata
+	m.Last, m.Model = h.last.Last, cmp.Or(h.last.Model, m.Model)
+	conversation.Keep((*string)(&m.ForkOf), string(h.last.ForkOf))
+	m.CWD = cmp.Or(h.last.CWD, h.folder, ws["cwd"])
+	m.Branch = cmp.Or(h.last.Branch, h.branch, ws["branch"])
+	if name := conversation.Excerpt(cmp.Or(ws["name"], ws["summary"])); ws["user_named"] == "true" ||
+		!strings.HasPrefix(m.Prompt, name) && !strings.HasPrefix(h.opening, name) { // else it is the first prompt's beginning
+		m.Title = name
+	}
+	return m
 }
 
 // origin is the session that a fork says it is of.
