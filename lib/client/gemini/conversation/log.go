@@ -180,46 +180,62 @@ func (l *log) gone(i int) {
 // a turn was broken off (then the end is missing), and after a compaction: then
 // it has a summary in it, and copies of the last messages under new ids.
 func (l *log) set(line []byte, at int64, list gjson.Result) {
-	const (
-		known = iota
-		own   // the client's words to the model
-		new
-	)
-	type member struct {
-		key     uint64
-		place   place
-		from    int
-		kind    string
-		summary bool
+	members := l.members(line, at, list)
+	fresh := slices.ContainsFunc(members, func(e member) bool { return e.added && !e.own })
+	said := slices.ContainsFunc(l.messages, func(m message) bool { return m.state != duplicate })
+	before := l.live
+	l.leave(members, fresh)
+	l.live = make([]int, 0, len(members))
+	for _, e := range members {
+		if i, ok := l.enter(e, said); ok {
+			l.live = append(l.live, i)
+		}
 	}
-	var members []member
-	in := map[uint64]bool{}
-	fresh := false
+	if fresh && said {
+		l.pair(before)
+	}
+}
+
+// A member is a message in a list.
+type member struct {
+	key     uint64
+	place   place // zero where it only says itself where it is in the file
+	kind    string
+	added   bool // it was in no record before
+	own     bool // added, and the client's words to the model
+	summary bool // added, and not own
+}
+
+// members are the messages of a list in a line.
+func (l *log) members(line []byte, at int64, list gjson.Result) (members []member) {
 	list.ForEach(func(_, m gjson.Result) bool {
 		id := m.Get("id")
 		if id.Type != gjson.String || len(members) == MaxMessages {
 			return true
 		}
 		e := member{key: keyOf(id.Str), kind: kindOf(m.Get("type").Str)}
-		// Where it is in the file, which only says itself.
 		if i := indexOf(line, list, m); i >= 0 {
 			e.place = place{at, at + int64(i), int64(len(m.Raw))}
 		}
-		in[e.key] = true
 		if i, ok := l.byKey[e.key]; !ok || l.messages[i].state == gone {
-			e.from = new
-			if e.kind == "user" && asked(m) == "" {
-				e.from = own
-			} else {
-				e.summary = e.kind == "user" && strings.Contains(Text(m.Get("content")), "<state_snapshot>")
-				fresh = true
-			}
+			e.added = true
+			e.own = e.kind == "user" && asked(m) == ""
+			e.summary = e.kind == "user" && !e.own && strings.Contains(Text(m.Get("content")), "<state_snapshot>")
 		}
 		members = append(members, e)
 		return true
 	})
+	return members
+}
 
-	said := slices.ContainsFunc(l.messages, func(m message) bool { return m.state != duplicate })
+// leave notes which live messages the model knows no more, because they are not in a list. Where
+// the list has something new (fresh), where the client started anew, and before the last of them
+// that is in it, they are past; else the person took them back.
+func (l *log) leave(members []member, fresh bool) {
+	in := map[uint64]bool{}
+	for _, e := range members {
+		in[e.key] = true
+	}
 	last := -1 // of live, what is in the list
 	for j, i := range l.live {
 		if in[l.messages[i].key] {
@@ -236,29 +252,24 @@ func (l *log) set(line []byte, at int64, list gjson.Result) {
 		}
 	}
 	l.restart = false
-	before := l.live
-	l.live = make([]int, 0, len(members))
-	for _, e := range members {
-		i, ok := l.byKey[e.key]
-		if e.from != known {
-			if i, ok = l.add(e.key, e.kind, e.place); ok {
-				m := &l.messages[i]
-				m.summary = e.summary
-				if e.from == own || said && !e.summary {
-					m.state = duplicate
-				}
-			}
-		}
-		if ok {
-			if m := &l.messages[i]; m.state == past {
-				m.state = live
-			}
-			l.live = append(l.live, i)
+}
+
+// enter returns which message a member of a list is. said reports whether there were messages
+// before the list: one that is added is a copy of one of them then, but for a summary.
+func (l *log) enter(e member, said bool) (i int, ok bool) {
+	if !e.added {
+		i, ok = l.byKey[e.key]
+	} else if i, ok = l.add(e.key, e.kind, e.place); ok {
+		m := &l.messages[i]
+		m.summary = e.summary
+		if e.own || said && !e.summary {
+			m.state = duplicate
 		}
 	}
-	if fresh && said {
-		l.pair(before)
+	if ok && l.messages[i].state == past {
+		l.messages[i].state = live
 	}
+	return i, ok
 }
 
 // pair finds what the copies at the end of a new list are copies of: of what
