@@ -405,21 +405,10 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	}
 	defer file.Close()
 
-	var buf []byte
-	load := func(p place) gjson.Result {
-		if p.size == 0 {
-			return gjson.Result{}
-		}
-		buf = slices.Grow(buf[:0], int(p.size))[:p.size]
-		if _, err := file.ReadAt(buf, p.at); err != nil || !gjson.ValidBytes(buf) {
-			return gjson.Result{} // it was replaced meanwhile
-		}
-		return gjson.ParseBytes(buf)
-	}
+	messages := messageFile{file: file}
 	// What a call came to stands with it, and again in the message that told
 	// the model.
 	calls := map[uint64]bool{}
-	more := true
 	for i, m := range log.messages {
 		if m.state == duplicate {
 			continue
@@ -427,23 +416,23 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		if m.last.line < o.From {
 			// The message before what is new tells of its calls.
 			if i+1 < len(log.messages) && log.messages[i+1].last.line >= o.From {
-				entriesOf(load(m.last), m, calls, func(conversation.Entry) bool { return true })
+				entriesOf(messages.load(m.last), m, calls, func(conversation.Entry) bool { return true })
 			}
 			continue
 		}
-		v := load(m.last)
-		if o.Skip != nil && m.state != gone && m.kind != "user" && o.Skip(buf) {
+		v := messages.load(m.last)
+		if o.Skip != nil && m.state != gone && m.kind != "user" && o.Skip(messages.buf) {
 			continue
 		}
 		before := map[conversation.Entry]bool{}
 		if m.old.size > 0 {
-			raw := slices.Clone(buf)
-			entriesOf(load(m.old), m, map[uint64]bool{}, func(e conversation.Entry) bool {
+			entriesOf(messages.load(m.old), m, map[uint64]bool{}, func(e conversation.Entry) bool {
 				before[sameEntry(e)] = true
 				return true
 			})
-			v = gjson.ParseBytes(raw)
+			v = messages.load(m.last)
 		}
+		more := true
 		entriesOf(v, m, calls, func(e conversation.Entry) bool {
 			if more && !before[sameEntry(e)] {
 				more = each(e)
@@ -451,21 +440,44 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 			return more
 		})
 		if !more {
-			// What is left was written elsewhere, perhaps before this one.
-			next := log.next
-			for _, m := range log.messages[i+1:] {
-				switch {
-				case m.state == duplicate || m.last.line < o.From:
-				case m.first >= o.From:
-					next = min(next, m.first)
-				default:
-					next = min(next, m.last.line)
-				}
-			}
-			return next, nil
+			return log.unread(i + 1), nil
 		}
 	}
 	return log.next, nil
+}
+
+// unread returns where the next Read goes on when the messages from i on were not read. What is
+// left was written elsewhere, perhaps before message i.
+func (l *log) unread(i int) int64 {
+	next := l.next
+	for _, m := range l.messages[i:] {
+		switch {
+		case m.state == duplicate || m.last.line < l.from:
+		case m.first >= l.from:
+			next = min(next, m.first)
+		default:
+			next = min(next, m.last.line)
+		}
+	}
+	return next
+}
+
+// messageFile reads messages of which it is known where they are.
+type messageFile struct {
+	file *os.File
+	buf  []byte // of the last one
+}
+
+// load returns a message, which is valid until the next call.
+func (f *messageFile) load(p place) gjson.Result {
+	if p.size == 0 {
+		return gjson.Result{}
+	}
+	f.buf = slices.Grow(f.buf[:0], int(p.size))[:p.size]
+	if _, err := f.file.ReadAt(f.buf, p.at); err != nil || !gjson.ValidBytes(f.buf) {
+		return gjson.Result{} // it was replaced meanwhile
+	}
+	return gjson.ParseBytes(f.buf)
 }
 
 // sameEntry is what makes two entries of a message the same.
@@ -475,94 +487,125 @@ func sameEntry(e conversation.Entry) conversation.Entry {
 
 // entriesOf calls each for what a message says.
 func entriesOf(m gjson.Result, info message, calls map[uint64]bool, each func(conversation.Entry) bool) {
-	e := conversation.Entry{Time: conversation.ParseTime(m.Get("timestamp").Str), ID: strings.Clone(m.Get("id").Str), Offset: info.last.line}
-	ok := true
-	give := func(kind conversation.Kind, text string) {
-		e.Kind, e.Text = kind, text
-		if ok && (text != "" || kind == conversation.Call) {
-			ok = each(e)
+	g := giver{
+		entry: conversation.Entry{Time: conversation.ParseTime(m.Get("timestamp").Str), ID: strings.Clone(m.Get("id").Str), Offset: info.last.line},
+		calls: calls, each: each, more: true,
+	}
+	switch {
+	case info.kind == "user" && info.state != gone:
+		g.user(m, info.summary)
+	case info.kind == "gemini":
+		g.entry.Model = strings.Clone(m.Get("model").Str)
+		g.spent(m.Get("tokens"))
+		if info.state != gone {
+			g.answer(m)
 		}
 	}
-	parts := func(key string, do func(p gjson.Result)) {
-		m.Get("content").ForEach(func(_, p gjson.Result) bool {
-			if v := p.Get(key); v.Exists() {
-				do(v)
+}
+
+// A giver gives the entries of one message.
+type giver struct {
+	entry conversation.Entry // what the next one has
+	calls map[uint64]bool    // what they came to was given
+	each  func(conversation.Entry) bool
+	more  bool // each takes more
+}
+
+func (g *giver) give(kind conversation.Kind, text string) {
+	g.entry.Kind, g.entry.Text = kind, text
+	if g.more && (text != "" || kind == conversation.Call) {
+		g.more = g.each(g.entry)
+	}
+}
+
+// parts calls do for the parts of a message that have a key, with what it holds.
+func (g *giver) parts(m gjson.Result, key string, do func(gjson.Result)) {
+	m.Get("content").ForEach(func(_, p gjson.Result) bool {
+		if v := p.Get(key); v.Exists() {
+			do(v)
+		}
+		return g.more
+	})
+}
+
+// user gives what the person asked, and what tools answered.
+func (g *giver) user(m gjson.Result, summary bool) {
+	results := 0
+	if m.Get("content").IsArray() {
+		g.parts(m, "functionResponse", func(r gjson.Result) {
+			results++
+			if id := r.Get("id").Str; !g.calls[keyOf(id)] || id == "" {
+				g.entry.Tool = strings.Clone(r.Get("name").Str)
+				g.give(conversation.Result, Output(r.Get("response")))
 			}
-			return ok
 		})
 	}
-	switch info.kind {
-	case "user":
-		if info.state == gone {
-			return
-		}
-		results := 0
-		if m.Get("content").IsArray() {
-			parts("functionResponse", func(r gjson.Result) {
-				results++
-				if id := r.Get("id").Str; !calls[keyOf(id)] || id == "" {
-					e.Tool = strings.Clone(r.Get("name").Str)
-					give(conversation.Result, Output(r.Get("response")))
-				}
-			})
-		}
-		e.Tool = ""
-		switch text := asked(m); {
-		case info.summary:
-			give(conversation.Summary, text)
-		case results > 0:
-			give(conversation.Reply, text)
-		default:
-			give(conversation.Prompt, text)
-		}
-	case "gemini":
-		e.Model = strings.Clone(m.Get("model").Str)
-		if t := m.Get("tokens"); t.IsObject() {
-			e.Kind = conversation.TokenUsage
-			e.Usage = conversation.Usage{
-				Input:     max(0, conversation.TokenCount(t.Get("input"))-conversation.TokenCount(t.Get("cached"))) + conversation.TokenCount(t.Get("tool")),
-				CacheRead: conversation.TokenCount(t.Get("cached")),
-				Output:    conversation.TokenCount(t.Get("output")) + conversation.TokenCount(t.Get("thoughts")),
-			}
-			ok = each(e)
-			e.Usage = conversation.Usage{}
-		}
-		if info.state == gone {
-			return
-		}
-		m.Get("thoughts").ForEach(func(_, t gjson.Result) bool {
-			give(conversation.Thought, strings.TrimSpace(t.Get("subject").Str+"\n"+t.Get("description").Str))
-			return ok
-		})
-		give(conversation.Answer, strings.TrimSpace(Text(m.Get("content"))))
-		list := m.Get("toolCalls")
-		list.ForEach(func(_, c gjson.Result) bool {
-			if at := conversation.ParseTime(c.Get("timestamp").Str); !at.IsZero() {
-				e.Time = at
-			}
-			e.Tool = strings.Clone(c.Get("name").Str)
-			give(conversation.Call, conversation.Arguments(c.Get("args")))
-			results := c.Get("result")
-			if results.Exists() && results.Type != gjson.Null {
-				calls[keyOf(c.Get("id").Str)] = true
-			}
-			e.Failed = c.Get("status").Str == "error"
-			if results.Type == gjson.String {
-				give(conversation.Result, results.Str)
-			}
-			for _, r := range results.Array() {
-				give(conversation.Result, Output(r.Get("functionResponse.response")))
-			}
-			e.Failed = false
-			return ok
-		})
-		if m.Get("content").IsArray() && len(list.Array()) == 0 {
-			parts("functionCall", func(c gjson.Result) {
-				e.Tool = strings.Clone(c.Get("name").Str)
-				give(conversation.Call, conversation.Arguments(c.Get("args")))
-			})
-		}
+	g.entry.Tool = ""
+	switch text := asked(m); {
+	case summary:
+		g.give(conversation.Summary, text)
+	case results > 0:
+		g.give(conversation.Reply, text)
+	default:
+		g.give(conversation.Prompt, text)
 	}
+}
+
+// spent gives what an answer cost.
+func (g *giver) spent(tokens gjson.Result) {
+	if !tokens.IsObject() {
+		return
+	}
+	count := func(key string) int64 { return conversation.TokenCount(tokens.Get(key)) }
+	e := g.entry
+	e.Kind = conversation.TokenUsage
+	e.Usage = conversation.Usage{
+		Input:     max(0, count("input")-count("cached")) + count("tool"),
+		CacheRead: count("cached"),
+		Output:    count("output") + count("thoughts"),
+	}
+	g.more = g.each(e)
+}
+
+// answer gives what the model thought, said and called.
+func (g *giver) answer(m gjson.Result) {
+	m.Get("thoughts").ForEach(func(_, t gjson.Result) bool {
+		g.give(conversation.Thought, strings.TrimSpace(t.Get("subject").Str+"\n"+t.Get("description").Str))
+		return g.more
+	})
+	g.give(conversation.Answer, strings.TrimSpace(Text(m.Get("content"))))
+	list := m.Get("toolCalls")
+	list.ForEach(func(_, c gjson.Result) bool {
+		g.call(c)
+		return g.more
+	})
+	if m.Get("content").IsArray() && len(list.Array()) == 0 {
+		g.parts(m, "functionCall", func(c gjson.Result) {
+			g.entry.Tool = strings.Clone(c.Get("name").Str)
+			g.give(conversation.Call, conversation.Arguments(c.Get("args")))
+		})
+	}
+}
+
+// call gives a call of a tool, and what it came to.
+func (g *giver) call(c gjson.Result) {
+	if at := conversation.ParseTime(c.Get("timestamp").Str); !at.IsZero() {
+		g.entry.Time = at
+	}
+	g.entry.Tool = strings.Clone(c.Get("name").Str)
+	g.give(conversation.Call, conversation.Arguments(c.Get("args")))
+	results := c.Get("result")
+	if results.Exists() && results.Type != gjson.Null {
+		g.calls[keyOf(c.Get("id").Str)] = true
+	}
+	g.entry.Failed = c.Get("status").Str == "error"
+	if results.Type == gjson.String {
+		g.give(conversation.Result, results.Str)
+	}
+	for _, r := range results.Array() {
+		g.give(conversation.Result, Output(r.Get("functionResponse.response")))
+	}
+	g.entry.Failed = false
 }
 
 // Output is what a tool answered.
