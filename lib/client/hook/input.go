@@ -133,28 +133,7 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 	defer close(done)
 	reader := cli.Go(func() {
 		defer close(sofar)
-		// What was given away is not written again: it is read on behind it.
-		for all := make([]byte, 0, pipe); ; {
-			n, err := r.Read(all[len(all):min(cap(all), len(all)+pipe)])
-			if n > 0 {
-				all = all[:len(all)+n]
-				select {
-				case sofar <- all:
-				case <-done:
-					return
-				}
-			}
-			if err != nil {
-				return
-			}
-			if len(all) > MaxInput {
-				all = all[:MaxInput+1] // the rest is read and forgotten
-			}
-			if cap(all)-len(all) < pipe && n == pipe || cap(all) == len(all) {
-				// Not slices.Grow, which would clear what is not filled yet.
-				all = append(make([]byte, 0, len(all)+max(8*pipe, len(all))), all...)
-			}
-		}
+		pour(r, sofar, done)
 	})
 	timeout, last, late := time.NewTimer(deadline), time.Now().Add(inputWaitSeconds*deadline), false
 	defer timeout.Stop()
@@ -188,6 +167,32 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 				problem = "the hook's input did not end in time"
 			}
 			return data, false, problem
+		}
+	}
+}
+
+// pour reads r, and sends all that came whenever more came, until the end or until done is
+// closed. What was sent is not written again: pour reads on behind it.
+func pour(r io.Reader, sofar chan<- []byte, done <-chan struct{}) {
+	for all := make([]byte, 0, pipe); ; {
+		n, err := r.Read(all[len(all):min(cap(all), len(all)+pipe)])
+		if n > 0 {
+			all = all[:len(all)+n]
+			select {
+			case sofar <- all:
+			case <-done:
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+		if len(all) > MaxInput {
+			all = all[:MaxInput+1] // the rest is read and forgotten
+		}
+		if cap(all)-len(all) < pipe && n == pipe || cap(all) == len(all) {
+			// Not slices.Grow, which would clear what is not filled yet.
+			all = append(make([]byte, 0, len(all)+max(8*pipe, len(all))), all...)
 		}
 	}
 }
