@@ -368,6 +368,7 @@ const (
 	one            // a word, whatever it looks like
 	optional       // a word, unless that is a flag
 	many           // words, up to the next flag
+	unlisted       // of a flag that is in no table: a word that is no flag and no sentence
 )
 
 // kind says what a flag is for.
@@ -400,40 +401,59 @@ func (c Client) walk(args []string, each func(f flag, words []string)) {
 			i++
 			continue
 		}
-		name, _, attached := strings.Cut(a, "=")
-		f, known := c.flags[name]
-		if !known && !strings.HasPrefix(a, "--") && len(a) > 2 {
-			// Short flags in one word: -cp, or -rID.
-			name = a[:2]
-			if f, known = c.flags[name]; known {
-				if f.value == none {
-					each(f, []string{name})
-					args = slices.Concat(args[:i], []string{"-" + a[2:]}, args[i+1:])
-					continue
-				}
-				attached = true
-			}
+		f, attached, more := c.flagOf(a)
+		if more != "" {
+			each(f, []string{a[:2]})
+			args = slices.Concat(args[:i], []string{more}, args[i+1:])
+			continue
 		}
-		n := 1
-		switch {
-		case attached && f.value != many:
-		case f.value == one && i+1 < len(args):
-			n = 2
-		case f.value == optional && i+1 < len(args) && !isFlag(args[i+1]):
-			n = 2
-		case f.value == many:
-			if !attached && i+1 < len(args) {
-				n = 2
-			}
-			for i+n < len(args) && !isFlag(args[i+n]) {
-				n++
-			}
-		case !known && i+1 < len(args) && !isFlag(args[i+1]) && !strings.ContainsAny(args[i+1], " \t\n"):
-			n = 2
-		}
+		n := 1 + f.takes(args[i+1:], attached)
 		each(f, args[i:i+n])
 		i += n
 	}
+}
+
+// flagOf returns what is known of the flag that a word begins with. attached reports whether its
+// value is in the word, too; more are the other flags of several short ones: -p of -cp.
+func (c Client) flagOf(word string) (f flag, attached bool, more string) {
+	name, _, attached := strings.Cut(word, "=")
+	if f, known := c.flags[name]; known {
+		return f, attached, ""
+	}
+	if !strings.HasPrefix(word, "--") && len(word) > 2 {
+		f, known := c.flags[word[:2]]
+		switch {
+		case known && f.value == none:
+			return f, false, "-" + word[2:]
+		case known: // -rID
+			return f, true, ""
+		}
+	}
+	return flag{value: unlisted}, attached, ""
+}
+
+// takes returns how many of the words behind a flag are its values.
+func (f flag) takes(behind []string, attached bool) int {
+	if len(behind) == 0 || attached && f.value != many {
+		return 0
+	}
+	next := !isFlag(behind[0])
+	switch {
+	case f.value == one,
+		f.value == optional && next,
+		f.value == unlisted && next && !strings.ContainsAny(behind[0], " \t\n"):
+		return 1
+	case f.value == many:
+		n := 0
+		if !attached {
+			n = 1
+		}
+		for n < len(behind) && !isFlag(behind[n]) {
+			n++
+		}
+		return n
+	}
+	return 0
 }
 
 func isFlag(a string) bool { return len(a) > 1 && a[0] == '-' }
