@@ -171,57 +171,69 @@ func (all sources) scan(progress Progress, each func(in int, e *found)) error {
 			total += in.size - in.end
 		}
 	}
-	tasks := min(runtime.GOMAXPROCS(0), maxTasks)
-	events := make([][]found, tasks)
-	ends := make([]int64, tasks)
-	errs := make([]error, tasks)
+	parts := make([]part, min(runtime.GOMAXPROCS(0), maxTasks))
 	for nr, in := range all {
 		if in == nil {
 			continue
 		}
 		for from := in.end; from < in.size; {
-			// A small rest is not worth a second task.
-			n := int(min(int64(tasks), (in.size-from+chunk-1)/chunk))
-			begun := make([]*cli.Task, n)
-			for i := range n {
-				begin := from + int64(i)*chunk
-				part := func() {
-					events[i] = events[i][:0]
-					ends[i], errs[i] = eventlog.ScanLifecycle(in, begin, min(begin+chunk, in.size), in.size, func(line []byte, at int64) {
-						events[i] = append(events[i], found{at: at, size: len(line)})
-						if last := &events[i][len(events[i])-1]; !last.parse(line) {
-							events[i] = events[i][:len(events[i])-1]
-						}
-					})
+			next := from
+			for _, p := range in.scan(parts, from) {
+				if p.err != nil {
+					return atomicfile.Error("read", in.Name(), p.err)
 				}
-				if n == 1 {
-					part()
-				} else {
-					begun[i] = cli.Go(part)
+				if p.end > p.begin {
+					in.end = p.end
 				}
+				for j := range p.events {
+					each(nr, &p.events[j])
+				}
+				next = min(p.begin+chunk, in.size)
 			}
-			for _, t := range begun {
-				if t != nil {
-					t.Wait()
-				}
-			}
-			for i := range begun {
-				if errs[i] != nil {
-					return atomicfile.Error("read", in.Name(), errs[i])
-				}
-				if ends[i] > from+int64(i)*chunk {
-					in.end = ends[i]
-				}
-				for j := range events[i] {
-					each(nr, &events[i][j])
-				}
-			}
-			read := min(int64(n)*chunk, in.size-from)
-			from, done = from+read, done+read
+			done += next - from
+			from = next
 			if progress != nil {
 				progress(done, total)
 			}
 		}
 	}
 	return nil
+}
+
+// A part is what one task scans: the lines that begin in a chunk.
+type part struct {
+	begin, end int64 // of the chunk, and of the last line
+	events     []found
+	err        error
+}
+
+// scan scans as many parts of a source at once, from a place on, as it has.
+func (in *source) scan(parts []part, from int64) []part {
+	// A small rest is not worth a second task.
+	parts = parts[:min(int64(len(parts)), (in.size-from+chunk-1)/chunk)]
+	for i := range parts {
+		parts[i].begin = from + int64(i)*chunk
+	}
+	if len(parts) == 1 {
+		parts[0].scan(in)
+		return parts
+	}
+	tasks := make([]*cli.Task, len(parts))
+	for i := range parts {
+		tasks[i] = cli.Go(func() { parts[i].scan(in) })
+	}
+	for _, t := range tasks {
+		t.Wait()
+	}
+	return parts
+}
+
+func (p *part) scan(in *source) {
+	p.events = p.events[:0]
+	p.end, p.err = eventlog.ScanLifecycle(in, p.begin, min(p.begin+chunk, in.size), in.size, func(line []byte, at int64) {
+		p.events = append(p.events, found{at: at, size: len(line)})
+		if last := len(p.events) - 1; !p.events[last].parse(line) {
+			p.events = p.events[:last]
+		}
+	})
 }
