@@ -114,41 +114,9 @@ func (q *Query) Search(all []conversation.Conversation, each func(i int, h Hit) 
 	// The hits of the first are given on, the others stop when they are full.
 	workers := runtime.GOMAXPROCS(0)
 	queue, work := make(chan portion, 16*workers), make(chan portion)
-	tasks := []*cli.Task{cli.Go(func() {
-		defer close(queue)
-		defer close(work)
-		for i := 0; i < len(all); {
-			p := portion{from: i, hits: make(chan located, 8)}
-			for size := int64(0); i < len(all) && (i == p.from || size+all[i].File.Size <= portionSize); i++ {
-				size += all[i].File.Size
-			}
-			p.to = i
-			for _, to := range []chan portion{queue, work} {
-				select {
-				case to <- p:
-				case <-s.stop:
-					return
-				}
-			}
-		}
-	})}
+	tasks := []*cli.Task{cli.Go(func() { s.divide(queue, work) })}
 	for range workers {
-		tasks = append(tasks, cli.Go(func() {
-			whole := false
-			defer func() {
-				if !whole {
-					s.halt() // nobody waits for what will not come
-				}
-			}()
-			buf := make([]byte, q.block)
-			for p := range work {
-				for i := p.from; i < p.to; i++ {
-					s.failed(s.conversation(i, buf, p.hits))
-				}
-				close(p.hits)
-			}
-			whole = true
-		}))
+		tasks = append(tasks, cli.Go(func() { s.work(work) }))
 	}
 	defer func() {
 		s.halt()
@@ -160,27 +128,77 @@ func (q *Query) Search(all []conversation.Conversation, each func(i int, h Hit) 
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for p := range queue {
-		for more := true; more; {
-			var h located
-			select {
-			case h, more = <-p.hits:
-			default:
-				idle(s.done.Load(), total)
-				select {
-				case h, more = <-p.hits:
-				case <-tick.C:
-					continue
-				case <-s.stop:
-					return nil
-				}
-			}
-			if more && !each(h.i, h.Hit) {
-				return nil
-			}
+		if !s.give(p, each, func() { idle(s.done.Load(), total) }, tick.C) {
+			return nil
 		}
 	}
 	slices.SortFunc(s.errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return errors.Join(s.errs...)
+}
+
+// divide sends the conversations in portions to each of the channels, and closes them.
+func (s *search) divide(queue, work chan<- portion) {
+	defer close(queue)
+	defer close(work)
+	for i := 0; i < len(s.all); {
+		p := portion{from: i, hits: make(chan located, 8)}
+		for size := int64(0); i < len(s.all) && (i == p.from || size+s.all[i].File.Size <= portionSize); i++ {
+			size += s.all[i].File.Size
+		}
+		p.to = i
+		for _, to := range []chan<- portion{queue, work} {
+			select {
+			case to <- p:
+			case <-s.stop:
+				return
+			}
+		}
+	}
+}
+
+// work searches portions.
+func (s *search) work(portions <-chan portion) {
+	whole := false
+	defer func() {
+		if !whole {
+			s.halt() // nobody waits for what will not come
+		}
+	}()
+	buf := make([]byte, s.block)
+	for p := range portions {
+		for i := p.from; i < p.to; i++ {
+			s.failed(s.conversation(i, buf, p.hits))
+		}
+		close(p.hits)
+	}
+	whole = true
+}
+
+// give calls each for the hits of a portion, and idle whenever there is none at the moment and
+// at each tick from then on. It reports whether it gave all.
+func (s *search) give(p portion, each func(i int, h Hit) bool, idle func(), tick <-chan time.Time) bool {
+	for {
+		var h located
+		more := true
+		select {
+		case h, more = <-p.hits:
+		default:
+			idle()
+			select {
+			case h, more = <-p.hits:
+			case <-tick:
+				continue
+			case <-s.stop:
+				return false
+			}
+		}
+		switch {
+		case !more:
+			return true
+		case !each(h.i, h.Hit):
+			return false
+		}
+	}
 }
 
 // portion is some conversations that are searched one after the other.
