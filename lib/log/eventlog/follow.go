@@ -140,18 +140,34 @@ func (f *follower) catchUp() error {
 	if f.file != nil {
 		// The log was replaced, so nobody appends to this one any more.
 		if err := f.deliver(); err != nil || f.enough {
-			if now != nil {
-				now.Close()
-			}
+			closeAll(now)
 			return err
 		}
 	}
-	var next []*os.File
-	defer func() {
-		for _, n := range next {
+	next, err := f.successors(now)
+	if err != nil {
+		return err
+	}
+	defer func() { closeAll(next...) }()
+	// A rotation begins an empty log. So only the first log that follows can have lines
+	// that were passed on already, and only after a prune.
+	pruned := f.file != nil
+	for len(next) > 0 && !f.enough {
+		n := next[0]
+		next = next[1:]
+		if f.file != nil && same(n, f.file) { // it was rotated
 			n.Close()
+		} else if err := f.moveTo(n, pruned); err != nil {
+			return err
 		}
-	}()
+		pruned = false
+	}
+	return nil
+}
+
+// successors opens the logs that were rotated since, and returns them and now, the current log,
+// each once; now is nil if there is none.
+func (f *follower) successors(now *os.File) (next []*os.File, err error) {
 	all := f.log.Segments()
 	for _, path := range all {
 		if slices.Contains(f.segments, path) {
@@ -161,49 +177,45 @@ func (f *follower) catchUp() error {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the rotation was undone
 		} else if err != nil {
-			if now != nil {
-				now.Close()
-			}
-			return err
+			closeAll(append(next, now)...)
+			return nil, err
 		}
 		next = append(next, s)
 	}
 	f.segments = all
-	if now != nil && !slices.ContainsFunc(next, func(s *os.File) bool { return same(s, now) }) {
-		next = append(next, now)
-	} else if now != nil {
-		now.Close()
+	if now == nil || slices.ContainsFunc(next, func(s *os.File) bool { return same(s, now) }) {
+		closeAll(now)
+		return next, nil
 	}
-	// A rotation begins an empty log. So only the first log that follows can have lines
-	// that were passed on already, and only after a prune.
-	pruned := f.file != nil
-	for len(next) > 0 && !f.enough {
-		n := next[0]
-		next = next[1:]
-		if f.file != nil && same(n, f.file) { // it was rotated
-			n.Close()
-			pruned = false
-			continue
+	return append(next, now), nil
+}
+
+// moveTo goes on in another log, which it closes if it fails. After a prune it begins behind
+// the lines that were passed on.
+func (f *follower) moveTo(next *os.File, pruned bool) error {
+	at := int64(0)
+	if pruned {
+		info, err := f.file.Stat()
+		if err == nil {
+			at, err = firstNew(f.file, info.Size(), next)
 		}
-		at := int64(0)
-		if pruned {
-			info, err := f.file.Stat()
-			if err == nil {
-				at, err = firstNew(f.file, info.Size(), n)
-			}
-			if err != nil {
-				n.Close()
-				return atomicfile.Error("read", string(f.log), err)
-			}
-			pruned = false
-		}
-		f.close()
-		f.file, f.at, f.size = n, at, 0
-		if err := f.deliver(); err != nil {
-			return err
+		if err != nil {
+			next.Close()
+			return atomicfile.Error("read", string(f.log), err)
 		}
 	}
-	return nil
+	f.close()
+	f.file, f.at, f.size = next, at, 0
+	return f.deliver()
+}
+
+// closeAll closes files, of which some may be nil.
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
 }
 
 // deliver passes on the lines that were appended to the file since.
