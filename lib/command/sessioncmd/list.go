@@ -297,27 +297,7 @@ func indent(all []*fleet.Member) (rows []row) {
 	return rows
 }
 
-// A column of a table of instances.
-type column struct {
-	heading string
-	shown   bool
-	cell    func(row) string
-}
-
-// cellsOf returns the cells of those columns that are shown, below their headings.
-func cellsOf(columns []column, rows []row) [][]string {
-	cells := make([][]string, 1+len(rows))
-	for _, c := range columns {
-		if !c.shown {
-			continue
-		}
-		cells[0] = append(cells[0], c.heading)
-		for i, r := range rows {
-			cells[1+i] = append(cells[1+i], c.cell(r))
-		}
-	}
-	return cells
-}
+type column = term.Column[row]
 
 // print prints the table. placed says whether it tells each instance's place.
 func (c *list) print(env *cli.Env, rows []row, placed bool) error {
@@ -325,7 +305,7 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 		return printSessions(env, rows, placed)
 	}
 	share(len(rows), func(i int) { rows[i].outOfSync = outOfSync(*rows[i].Member) })
-	cells := cellsOf(instanceColumns(env, rows, placed), rows)
+	cells := term.Cells(instanceColumns(env, rows, placed), rows)
 	width := term.Width(env.Stdout, env.Getenv)
 	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "FOR", "GROUP")
 	style, paint := term.StyleFor(env.Stdout, env.Getenv), painted(env, slices.Index(cells[0], "STATUS"))
@@ -349,38 +329,38 @@ func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
 	return []column{
 		placeColumn(env, placed),
 		nameColumn(env),
-		{"STATUS", true, func(r row) string {
+		{Heading: "STATUS", Cell: func(r row) string {
 			if r.Status == status.Waiting || r.Background {
 				return statusText(*r.Member)
 			}
 			return string(r.Status)
 		}},
-		{"FOR", true, func(r row) string {
+		{Heading: "FOR", Cell: func(r row) string {
 			if r.Since.IsZero() {
 				return ""
 			}
 			return duration.Format(rough(now.Sub(r.Since)))
 		}},
-		{"AGENT", true, func(r row) string { return line(r.Agent) }},
-		{"GROUP", inAny(func(r row) bool { return r.Group != "" }), func(r row) string { return line(r.Group) }},
-		{"MCP", inAny(func(r row) bool { return r.outOfSync }), func(r row) string {
+		{Heading: "AGENT", Cell: func(r row) string { return line(r.Agent) }},
+		{Heading: "GROUP", Hidden: !inAny(func(r row) bool { return r.Group != "" }), Cell: func(r row) string { return line(r.Group) }},
+		{Heading: "MCP", Hidden: !inAny(func(r row) bool { return r.outOfSync }), Cell: func(r row) string {
 			if r.outOfSync {
 				return "changed"
 			}
 			return ""
 		}},
-		{"FOLDER", true, func(r row) string { return env.Line(term.Tilde(r.Path, home), maxCell) }},
+		{Heading: "FOLDER", Cell: func(r row) string { return env.Line(term.Tilde(r.Path, home), maxCell) }},
 	}
 }
 
 // nameColumn is that of the names, which are indented below their parents.
 func nameColumn(env *cli.Env) column {
-	return column{"NAME", true, func(r row) string { return strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell) }}
+	return column{Heading: "NAME", Cell: func(r row) string { return strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell) }}
 }
 
 // placeColumn is that of the profiles and towns.
 func placeColumn(env *cli.Env, shown bool) column {
-	return column{"PROFILE", shown, func(r row) string { return cmp.Or(env.Line(r.site.name(), maxCell), "-") }}
+	return column{Heading: "PROFILE", Hidden: !shown, Cell: func(r row) string { return cmp.Or(env.Line(r.site.name(), maxCell), "-") }}
 }
 
 // painted colours the column of a list that says what an agent does: by its first word,

@@ -580,29 +580,29 @@ func why(m *instance.Managed) string {
 // printSessions prints a list that has sessions of templates.
 func printSessions(env *cli.Env, rows []row, placed bool) error {
 	now := env.Now()
-	cells := cellsOf([]column{
+	cells := term.Cells([]column{
 		placeColumn(env, placed),
 		nameColumn(env),
-		{"TEMPLATE", true, func(r row) string {
+		{Heading: "TEMPLATE", Cell: func(r row) string {
 			if r.Managed == nil {
 				return "-"
 			}
 			return env.Line(r.Managed.Template, maxCell)
 		}},
-		{"SLOT", true, func(r row) string {
+		{Heading: "SLOT", Cell: func(r row) string {
 			if r.Managed == nil {
 				return "-"
 			}
 			return slot(r.Managed)
 		}},
-		{"STATE", true, func(r row) string {
+		{Heading: "STATE", Cell: func(r row) string {
 			if r.Managed == nil {
 				return env.Line(string(r.Status), maxCell)
 			}
 			return env.Line(string(r.Managed.State), maxCell)
 		}},
-		{"AGE", true, func(r row) string { return age(r.Instance, now) }},
-		{"REASON", true, func(r row) string {
+		{Heading: "AGE", Cell: func(r row) string { return age(r.Instance, now) }},
+		{Heading: "REASON", Cell: func(r row) string {
 			if r.Managed == nil {
 				return env.Line(string(r.Reason), maxCell)
 			}
