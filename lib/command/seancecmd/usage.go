@@ -12,6 +12,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/conversation"
+	"gt/lib/state/session"
 	"gt/lib/text/term"
 )
 
@@ -39,45 +40,16 @@ func (c *usage) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	var tally conversation.UsageTally
-	var lost conversation.ReadErrors
-	var lines []spending
-	read, workers, ours := 0, all.Subagents(), owned(env)
-	for _, s := range found {
-		own := conversation.UsageTally{}
-		for _, s := range append([]*catalog.Session{s}, workers(s.ID)...) {
-			f, err := transcriptOf(env, ours, s)
-			if err != nil {
-				var foreign *account.ForeignError
-				if errors.As(err, &foreign) {
-					lost.Add(err)
-				}
-				continue
-			}
-			added, err := tally.Add(scan.ReaderOf(f.Client), f)
-			if err != nil {
-				env.Warn("%v", err)
-				continue
-			}
-			own.AddAll(added)
-			read++
-		}
-		for _, sp := range own.Sum() {
-			lines = append(lines, spending{string(s.ID), sp})
-		}
-	}
-	if err := lost.Err(); err != nil {
-		env.Warn("%v", err)
-	}
-	if read == 0 {
+	spent := addUp(env, found, all.Subagents())
+	if spent.read == 0 {
 		return cli.Fail(cli.No, fmt.Errorf("no conversation of %s is on this machine", number(len(found), "session")), "their agents have deleted them; gt-record keeps conversations, if you ask for it")
 	}
-	if !c.Each {
-		lines = nil
+	var lines []spending
+	if c.Each {
+		lines = spent.each
 	}
-	for _, sp := range tally.Sum() {
-		lines = append(lines, spending{"", sp})
-	}
+	models := spent.models()
+	lines = append(lines, models...)
 	for i := range lines {
 		lines[i].Model = env.Redact(lines[i].Model)
 	}
@@ -89,31 +61,75 @@ func (c *usage) Run(env *cli.Env) error {
 		}
 		return nil
 	}
-	rows := [][]string{{"MODEL", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT"}}
-	costs := slices.ContainsFunc(lines, func(l spending) bool { return l.Cost > 0 })
-	if costs {
-		rows[0] = append(rows[0], "COST")
+	if len(models) > 1 {
+		lines = append(lines, total(models))
 	}
-	if c.Each {
-		rows[0] = append([]string{"SESSION"}, rows[0]...)
+	if spent.read < len(found) {
+		env.Hint("%d of %s left no transcript here", len(found)-spent.read, number(len(found), "session"))
 	}
-	for _, l := range lines {
-		row := []string{l.Model, grouped(l.Input), grouped(l.CacheRead), grouped(l.CacheWrite), grouped(l.Output)}
-		if costs {
-			row = append(row, cost(l.Cost))
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), c.table(lines), nil)
+}
+
+// expenses are what sessions spent.
+type expenses struct {
+	tally conversation.UsageTally
+	each  []spending // of each session by itself, on each model
+	read  int        // how many transcripts were there
+}
+
+// addUp adds up what sessions and their workers spent.
+func addUp(env *cli.Env, sessions []*catalog.Session, workers func(session.ID) []*catalog.Session) (all expenses) {
+	ours := owned(env)
+	var lost conversation.ReadErrors
+	for _, s := range sessions {
+		own := conversation.UsageTally{}
+		for _, s := range append([]*catalog.Session{s}, workers(s.ID)...) {
+			f, err := transcriptOf(env, ours, s)
+			if err != nil {
+				var foreign *account.ForeignError
+				if errors.As(err, &foreign) {
+					lost.Add(err)
+				}
+				continue
+			}
+			added, err := all.tally.Add(scan.ReaderOf(f.Client), f)
+			if err != nil {
+				env.Warn("%v", err)
+				continue
+			}
+			own.AddAll(added)
+			all.read++
 		}
-		if c.Each {
-			row = append([]string{cmp.Or(l.Session, "all")}, row...)
+		for _, u := range own.Sum() {
+			all.each = append(all.each, spending{string(s.ID), u})
 		}
-		rows = append(rows, row)
 	}
-	if n := len(tally.Sum()); n > 1 {
-		rows = append(rows, total(lines[len(lines)-n:], costs, c.Each))
+	if err := lost.Err(); err != nil {
+		env.Warn("%v", err)
 	}
-	if read < len(found) {
-		env.Hint("%d of %s left no transcript here", len(found)-read, number(len(found), "session"))
+	return all
+}
+
+// models is what all sessions spent on each model.
+func (e *expenses) models() (all []spending) {
+	for _, u := range e.tally.Sum() {
+		all = append(all, spending{"", u})
 	}
-	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil)
+	return all
+}
+
+// table returns the rows of the table of what was spent.
+func (c *usage) table(lines []spending) [][]string {
+	free := !slices.ContainsFunc(lines, func(l spending) bool { return l.Cost > 0 })
+	return term.Cells([]term.Column[spending]{
+		{Heading: "SESSION", Hidden: !c.Each, Cell: func(l spending) string { return cmp.Or(l.Session, "all") }},
+		{Heading: "MODEL", Cell: func(l spending) string { return l.Model }},
+		{Heading: "INPUT", Cell: func(l spending) string { return grouped(l.Input) }},
+		{Heading: "CACHE READ", Cell: func(l spending) string { return grouped(l.CacheRead) }},
+		{Heading: "CACHE WRITE", Cell: func(l spending) string { return grouped(l.CacheWrite) }},
+		{Heading: "OUTPUT", Cell: func(l spending) string { return grouped(l.Output) }},
+		{Heading: "COST", Hidden: free, Cell: func(l spending) string { return cost(l.Cost) }},
+	}, lines)
 }
 
 // spenders are the sessions that are meant, the oldest first, without the subagents
@@ -136,8 +152,8 @@ func (c *usage) spenders(env *cli.Env) ([]*catalog.Session, catalog.Catalog, err
 }
 
 // total adds up the lines of all models.
-func total(lines []spending, costs, each bool) []string {
-	var sum conversation.Usage
+func total(lines []spending) spending {
+	sum := spending{ModelUsage: conversation.ModelUsage{Model: "total"}}
 	for _, l := range lines {
 		sum.Input += l.Input
 		sum.CacheRead += l.CacheRead
@@ -145,14 +161,7 @@ func total(lines []spending, costs, each bool) []string {
 		sum.Output += l.Output
 		sum.Cost += l.Cost
 	}
-	row := []string{"total", grouped(sum.Input), grouped(sum.CacheRead), grouped(sum.CacheWrite), grouped(sum.Output)}
-	if costs {
-		row = append(row, cost(sum.Cost))
-	}
-	if each {
-		row = append([]string{"all"}, row...)
-	}
-	return row
+	return sum
 }
 
 // cost is what a transcript says it cost; empty where it says nothing.
