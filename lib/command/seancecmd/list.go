@@ -141,54 +141,8 @@ const (
 )
 
 func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session) error {
-	width, now := term.Width(env.Stdout, env.Getenv), env.Now()
-	narrow := width > 0 && width < wide
-	// Which client it was says something where there are several.
-	agents, one := !narrow, ""
-	for _, s := range found {
-		agents = agents || s.Agent != "" && one != "" && s.Agent != one
-		one = cmp.Or(one, s.Agent)
-	}
-	short := all.Short()
-	rows := [][]string{{"SESSION", "ACTOR", "AGENT", "STARTED", "OUTCOME", "TOPIC"}}
-	if c.Active {
-		rows[0][3] = "LAST"
-	}
-	panes := c.Live && slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.TmuxPane != "" })
-	if panes {
-		rows[0] = slices.Insert(rows[0], 5, "PANE")
-	}
-	for _, s := range found {
-		at, outcome := s.StartedAt, cmp.Or(s.State, string(s.Outcome))
-		if c.Active {
-			at = s.LastAt
-		}
-		if s.Outcome == catalog.Gone && !s.Logged() {
-			outcome = "-" // no hook ran in it, so nothing can be known of its end
-		}
-		actor, agent := term.Clean(actorOf(s)), term.Clean(client(s))
-		if width > 0 {
-			actor, agent = term.CutFront(actor, maxActor), term.Cut(agent, maxActor)
-		}
-		if narrow && agents {
-			actor = term.CutFront(actor, maxActor-6)
-		}
-		row := []string{short(s.ID), actor, agent, term.Day(at, now), outcome}
-		if panes {
-			pane := term.Clean(s.TmuxSession)
-			if width > 0 {
-				pane = term.Cut(pane, maxActor-6)
-			}
-			row = append(row, strings.TrimSpace(s.TmuxPane+" "+pane))
-		}
-		rows = append(rows, append(row, topic(s, short, narrow)))
-	}
-	if !agents {
-		for i, r := range rows {
-			rows[i] = append(r[:2:2], r[3:]...)
-		}
-	}
-	rows = term.Narrow(width, rows, "STARTED", "LAST", "ACTOR")
+	width := term.Width(env.Stdout, env.Getenv)
+	rows := term.Narrow(width, term.Cells(c.columns(env, all, found, width), found), "STARTED", "LAST", "ACTOR")
 	style, column := palette.StyleFor(env.Stdout, env.Getenv), slices.Index(rows[0], "OUTCOME")
 	return style.Table(env.Stdout, width, rows, func(_, at int, cell string) string {
 		if at != column {
@@ -196,6 +150,59 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 		}
 		return style.Paint(palette.Of(session.Outcome(cell)), cell)
 	})
+}
+
+// columns are those of a table of these sessions that is so wide; 0 is no limit.
+func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Session, width int) []term.Column[*catalog.Session] {
+	now, short, narrow := env.Now(), all.Short(), width > 0 && width < wide
+	// Which client it was says something where there are several.
+	agents := !narrow || severalAgents(found)
+	panes := c.Live && slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.TmuxPane != "" })
+	actor := maxActor
+	if narrow && agents {
+		actor -= 6
+	}
+	cut := func(cell string, most int, cut func(string, int) string) string {
+		if cell = term.Clean(cell); width > 0 {
+			cell = cut(cell, most)
+		}
+		return cell
+	}
+	heading, at := "STARTED", func(s *catalog.Session) time.Time { return s.StartedAt }
+	if c.Active {
+		heading, at = "LAST", func(s *catalog.Session) time.Time { return s.LastAt }
+	}
+	return []term.Column[*catalog.Session]{
+		{Heading: "SESSION", Cell: func(s *catalog.Session) string { return short(s.ID) }},
+		{Heading: "ACTOR", Cell: func(s *catalog.Session) string { return cut(actorOf(s), actor, term.CutFront) }},
+		{Heading: "AGENT", Hidden: !agents, Cell: func(s *catalog.Session) string { return cut(client(s), maxActor, term.Cut) }},
+		{Heading: heading, Cell: func(s *catalog.Session) string { return term.Day(at(s), now) }},
+		{Heading: "OUTCOME", Cell: outcome},
+		{Heading: "PANE", Hidden: !panes, Cell: func(s *catalog.Session) string {
+			return strings.TrimSpace(s.TmuxPane + " " + cut(s.TmuxSession, maxActor-6, term.Cut))
+		}},
+		{Heading: "TOPIC", Cell: func(s *catalog.Session) string { return topic(s, short, narrow) }},
+	}
+}
+
+// severalAgents reports whether sessions are of more than one client.
+func severalAgents(all []*catalog.Session) bool {
+	one := ""
+	for _, s := range all {
+		if s.Agent != "" && one != "" && s.Agent != one {
+			return true
+		}
+		one = cmp.Or(one, s.Agent)
+	}
+	return false
+}
+
+// outcome is how a session ended, or what it does.
+func outcome(s *catalog.Session) string {
+	if s.Outcome == catalog.Gone && !s.Logged() {
+		return "-" // no hook ran in it, so nothing can be known of its end
+	}
+	return cmp.Or(s.State, string(s.Outcome))
 }
 
 // client is the session's client, as it was run.
