@@ -124,6 +124,6 @@ func (p *paged) entry(l *record.Line) {
 		}
 		folded("call "+state, state)
 	case record.End:
-		p.put(`<p class="about">The session ended ` + when(l.Time) + " " + p.line(l.Cause) + "</p>\n")
+		p.put(`<p class="about">The session ended ` + when(l.Time) + p.line(why(l)) + "</p>\n")
 	}
 }

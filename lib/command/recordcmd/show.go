@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"gt/lib/catalog"
 	"gt/lib/cli"
 	"gt/lib/conversation"
 	"gt/lib/record"
@@ -228,7 +229,7 @@ func (p *page) line(l *record.Line) {
 	case record.StepDone:
 		p.Note("step " + term.Clean(p.env.Redact(l.Name)) + " is done")
 	case record.End:
-		p.Note(strings.TrimSpace("the session ended " + term.Clean(p.env.Redact(l.Cause))))
+		p.Note("the session ended" + term.Clean(p.env.Redact(why(l))))
 	case record.Cleared:
 		p.Note(count(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
 	case record.Forgotten, record.Pruned:
@@ -236,6 +237,14 @@ func (p *page) line(l *record.Line) {
 			p.Note(fmt.Sprintf("%s were %s on %s", count(l.Gone.Lines, "line", "lines"), l.Kind, term.Day(l.Time, p.env.Now())))
 		}
 	}
+}
+
+// why is why a session ended, as it stands behind that it did.
+func why(end *record.Line) string {
+	if said := catalog.Why(end.Cause); said != "" {
+		return ": " + said
+	}
+	return ""
 }
 
 func (p *page) say(who string, color func(string) string, l *record.Line, text string) {
