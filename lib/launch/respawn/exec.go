@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -104,7 +105,8 @@ func Exec(env *cli.Env, name string) error {
 	if r.Shell != "" {
 		return r.runThenShell(program)
 	}
-	if err := r.Limits.Apply(0); err != nil {
+	runtime.LockOSThread() // until it is another program
+	if err := r.Limits.Apply(); err != nil {
 		return err
 	}
 	err = syscall.Exec(program, r.Args, r.Env)
@@ -144,14 +146,10 @@ func (r Run) runThenShell(program string) error {
 		// As a shell does it: tmux names the window after the group that has the terminal.
 		SysProcAttr: &syscall.SysProcAttr{Foreground: true, Ctty: syscall.Stdin},
 	}
-	if err := cmd.Start(); err != nil {
+	if err := r.start(&cmd); err != nil {
 		return fmt.Errorf("cannot run '%s': %w", program, err)
 	}
-	failed := r.Limits.Apply(cmd.Process.Pid) // they are the agent's, not the shell's
-	if failed != nil {
-		_ = cmd.Process.Kill()
-	}
-	if err := errors.Join(failed, process.AwaitForeground(cmd.Process.Pid)); err != nil {
+	if err := process.AwaitForeground(cmd.Process.Pid); err != nil {
 		return err
 	}
 	shellEnv := slices.DeleteFunc(r.Env, func(kv string) bool {
@@ -160,4 +158,23 @@ func (r Run) runThenShell(program string) error {
 	})
 	err := syscall.Exec(r.Shell, []string{filepath.Base(r.Shell)}, shellEnv)
 	return fmt.Errorf("cannot run '%s': %w", r.Shell, err)
+}
+
+// start starts the agent with its limits, which are not the shell's.
+func (r Run) start(cmd *exec.Cmd) error {
+	if r.Limits == nil {
+		return cmd.Start()
+	}
+	var err error
+	cli.Go(func() {
+		runtime.LockOSThread() // it ends with this function, and with it what it got
+		err = r.Limits.Around(cmd.Start)
+	}).Wait()
+	if err != nil {
+		return err
+	}
+	if err = r.Limits.Give(cmd.Process.Pid); err != nil {
+		_ = cmd.Process.Kill()
+	}
+	return err
 }

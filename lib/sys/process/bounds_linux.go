@@ -41,6 +41,7 @@ func BoundsOf(pid int) (Bounds, error) {
 	if err != nil {
 		return b, fmt.Errorf("cannot look at process %d: %w", pid, err)
 	}
+	var umask *int
 	for line := range strings.Lines(string(data)) {
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.Join(strings.Fields(value), " ")
@@ -55,6 +56,11 @@ func BoundsOf(pid int) (Bounds, error) {
 			b.Walls[Capabilities] += value + ";"
 		case "Seccomp", "Seccomp_filters":
 			b.Walls["seccomp"] += value + ";"
+		case "Umask":
+			if n, err := strconv.ParseInt(value, 8, 32); err == nil {
+				mask := int(n)
+				umask = &mask
+			}
 		}
 	}
 	if data, err = atomicfile.Read(dir+"cgroup", maxProc); err == nil {
@@ -65,7 +71,9 @@ func BoundsOf(pid int) (Bounds, error) {
 	if data, err = atomicfile.Read(dir+"attr/current", maxProc); err == nil { // where there is a security module
 		b.Walls["security label"] = strings.Trim(string(data), "\x00\n")
 	}
-	b.Limits, err = limitsOf(pid)
+	if b.Limits, err = limitsOf(pid); err == nil {
+		b.Limits.Umask = umask
+	}
 	return b, err
 }
 
@@ -96,11 +104,16 @@ func cgroup(text string) string {
 	return text
 }
 
-// Limits are what a process may use: by resource, its niceness and its processors.
+// Limits are what a process may use: by resource, its niceness, its processors, and how
+// little the scheduler and the disk favour it. With them goes the umask: what is started
+// in their stead makes files as it did.
 type Limits struct {
 	Resources map[int]unix.Rlimit `json:"resources,omitempty"`
 	Nice      int                 `json:"nice,omitempty"`
 	CPUs      unix.CPUSet         `json:"cpus"`
+	Policy    uint32              `json:"policy,omitempty"` // SCHED_BATCH or SCHED_IDLE (sched(7))
+	IO        int                 `json:"io,omitempty"`     // ioprio_set(2)
+	Umask     *int                `json:"umask,omitempty"`
 }
 
 // resources are those of RLIMIT_* (getrlimit(2)). That of core dumps is none: it keeps
@@ -110,8 +123,15 @@ var resources = []int{
 	unix.RLIMIT_NICE, unix.RLIMIT_NOFILE, unix.RLIMIT_NPROC, unix.RLIMIT_RSS, unix.RLIMIT_RTPRIO, unix.RLIMIT_RTTIME, unix.RLIMIT_SIGPENDING, unix.RLIMIT_STACK,
 }
 
+// What ioprio_get(2) knows of a process, which package unix does not name. A class stands
+// above its levels, so a greater number is less favoured.
+const (
+	ioWhoProcess = 1
+	ioUsual      = 2<<13 | 4 // IOPRIO_CLASS_BE, which one that is not set (0) counts as
+)
+
 func limitsOf(pid int) (*Limits, error) {
-	l := &Limits{Resources: map[int]unix.Rlimit{}}
+	l := &Limits{Resources: map[int]unix.Rlimit{}, IO: ioUsual}
 	for _, r := range resources {
 		var v unix.Rlimit
 		if err := unix.Prlimit(pid, r, nil, &v); err != nil {
@@ -127,10 +147,18 @@ func limitsOf(pid int) (*Limits, error) {
 		return nil, fmt.Errorf("cannot look at the limits of process %d: %w", pid, err)
 	}
 	l.Nice = 20 - raw // getpriority(2): the system call returns 40 to 1
+	// Not every container allows these two.
+	if attr, err := unix.SchedGetAttr(pid, 0); err == nil && (attr.Policy == unix.SCHED_BATCH || attr.Policy == unix.SCHED_IDLE) {
+		l.Policy = attr.Policy
+	}
+	if io, _, errno := unix.Syscall(unix.SYS_IOPRIO_GET, ioWhoProcess, uintptr(pid), 0); errno == 0 && io != 0 {
+		l.IO = int(io)
+	}
 	return l, nil
 }
 
-// Below returns those limits that are lower than others, nil where none is.
+// Below returns those limits that are lower than others, and another umask; nil where
+// there is none.
 func (l *Limits) Below(other *Limits) *Limits {
 	if l == nil || other == nil {
 		return nil
@@ -148,18 +176,49 @@ func (l *Limits) Below(other *Limits) *Limits {
 	if l.CPUs != other.CPUs {
 		low.CPUs, found = l.CPUs, true
 	}
+	if l.Policy > other.Policy {
+		low.Policy, found = l.Policy, true
+	}
+	if l.IO > other.IO {
+		low.IO, found = l.IO, true
+	}
+	if l.Umask != nil && other.Umask != nil && *l.Umask != *other.Umask {
+		low.Umask, found = l.Umask, true
+	}
 	if !found {
 		return nil
 	}
 	return low
 }
 
-// Apply gives the limits to a process, or to this one, before it becomes another program,
-// where pid is 0. It never raises one.
-func (l *Limits) Apply(pid int) error {
+// Apply gives the limits to this process, before it becomes another program: the caller
+// stays in its thread until then (runtime.LockOSThread), which alone gets some of them.
+func (l *Limits) Apply() error {
 	if l == nil {
 		return nil
 	}
+	if l.Umask != nil {
+		unix.Umask(*l.Umask)
+	}
+	return errors.Join(l.Give(0), l.thread())
+}
+
+// Around calls start, which starts a program, with those of the limits that a thread has of
+// its own and with the umask, which is put back. The thread keeps them: the caller has it
+// end (runtime.LockOSThread). Give gives the program the others.
+func (l *Limits) Around(start func() error) error {
+	if l.Umask != nil {
+		defer unix.Umask(unix.Umask(*l.Umask))
+	}
+	if err := l.thread(); err != nil {
+		return err
+	}
+	return start()
+}
+
+// Give gives a process what limits it by resource, this one where pid is 0. It never raises
+// one.
+func (l *Limits) Give(pid int) error {
 	for r, v := range l.Resources {
 		var own unix.Rlimit
 		err := unix.Prlimit(pid, r, nil, &own)
@@ -175,13 +234,33 @@ func (l *Limits) Apply(pid int) error {
 			return fmt.Errorf("cannot set the limit %d of the agent: %w", r, err)
 		}
 	}
+	return nil
+}
+
+// thread gives this thread what each has of its own, and what is started from it inherits.
+func (l *Limits) thread() error {
+	if l.Policy != 0 {
+		attr, err := unix.SchedGetAttr(0, 0)
+		if err == nil {
+			attr.Policy = l.Policy
+			err = unix.SchedSetAttr(0, attr, 0)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot set the scheduling policy of the agent: %w", err)
+		}
+	}
 	if l.Nice > 0 {
-		if err := unix.Setpriority(unix.PRIO_PROCESS, pid, l.Nice); err != nil {
+		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, l.Nice); err != nil {
 			return fmt.Errorf("cannot set the niceness of the agent: %w", err)
 		}
 	}
+	if l.IO != 0 {
+		if _, _, errno := unix.Syscall(unix.SYS_IOPRIO_SET, ioWhoProcess, 0, uintptr(l.IO)); errno != 0 {
+			return fmt.Errorf("cannot set the priority of the agent at the disk: %w", errno)
+		}
+	}
 	if l.CPUs != (unix.CPUSet{}) {
-		if err := unix.SchedSetaffinity(pid, &l.CPUs); err != nil {
+		if err := unix.SchedSetaffinity(0, &l.CPUs); err != nil {
 			return fmt.Errorf("cannot set the processors of the agent: %w", err)
 		}
 	}

@@ -33,4 +33,10 @@ type Limits struct{}
 func (l *Limits) Below(*Limits) *Limits { return nil }
 
 // Apply does nothing.
-func (l *Limits) Apply(int) error { return nil }
+func (l *Limits) Apply() error { return nil }
+
+// Around calls start.
+func (l *Limits) Around(start func() error) error { return start() }
+
+// Give does nothing.
+func (l *Limits) Give(int) error { return nil }
