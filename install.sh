@@ -501,7 +501,7 @@ END
 		done
 	done
 	[ -n "$kept" ] || say "nothing of gt is left"
-	[ -z "$mine" ] || say "to delete the first $(printf '%s' "$mine" | wc -l | tr -d ' '):
+	[ -z "$mine" ] || say "to delete those that only gt uses:
   rm -r$(printf '%s' "$mine" | tr '\n' ' ')"
 }
 

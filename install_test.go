@@ -212,7 +212,7 @@ func TestInstall(t *testing.T) {
 	m.write(".local/state/gt/.events.jsonl", "")
 	said = m.install(0, "--uninstall")
 	m.expect(said, `^claude  12 hooks removed`, `^codex   9 hooks removed`, fmt.Sprintf("^removed %d programs from ~/.local/bin$", len(commands)), `^kept, since it is yours:$`,
-		`^  .*/\.local/state/gt  `, `^  .*/\.claude/settings\.json\.gt-backup  `)
+		`^  .*/\.local/state/gt  `, `^to delete those that only gt uses:\n  rm -r [^ ]*/\.local/state/gt $`, `^  .*/\.claude/settings\.json\.gt-backup  `)
 	if regexp.MustCompile(`(?m)\.agent|/\.config/gt|\.runtime|restart`).MatchString(said) {
 		t.Errorf("it lists what is not there:\n%s", said)
 	}

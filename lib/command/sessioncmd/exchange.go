@@ -377,7 +377,7 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 		in.Agent = known.ByProcess(filepath.Base(words[0])).Name
 	}
 	if in.Agent == "" {
-		return nil, errors.Join(err, fmt.Errorf("%s: nothing says which agent it is", called))
+		return nil, errors.Join(err, errors.New("nothing says which agent it is"))
 	}
 	err = errors.Join(err, f.get(in.Agent+"_session_id", &in.SessionID), f.get(in.Agent+"_detected_at", &in.SessionAt))
 	if in.SessionID != "" {

@@ -170,6 +170,9 @@ func CheckName(name string) error {
 	for i, r := range name {
 		alnum := unicode.IsLetter(r) || unicode.IsDigit(r)
 		if !alnum && (i == 0 || r != '-' && r != '_' && !unicode.Is(unicode.Mn, r)) || r == utf8.RuneError {
+			if r == '-' || r == '_' {
+				return fmt.Errorf("invalid name '%s': it begins with %q (begin with a letter or digit)", name, r)
+			}
 			return fmt.Errorf("invalid name '%s': it contains %q (use letters, digits, - and _)", name, r)
 		}
 	}
@@ -251,9 +254,12 @@ func (in *Instance) valid(id ID) error {
 	case in.Group != "" && CheckGroup(in.Group) != nil:
 		return CheckGroup(in.Group)
 	}
-	for _, other := range []session.ID{in.SessionID, in.ForkOf, in.ChainID, session.ID(in.ParentID)} {
-		if _, err := session.ParseID(string(other)); other != "" && err != nil { // they become arguments and names of files
-			return err
+	for _, other := range []struct {
+		what string
+		id   session.ID
+	}{{"session", in.SessionID}, {"fork", in.ForkOf}, {"chain", in.ChainID}, {"parent", session.ID(in.ParentID)}} {
+		if _, err := session.ParseID(string(other.id)); other.id != "" && err != nil { // they become arguments and names of files
+			return fmt.Errorf("its %s: %w", other.what, err)
 		}
 	}
 	if in.Managed != nil {

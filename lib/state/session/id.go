@@ -21,7 +21,11 @@ func ParseID(s string) (ID, error) {
 	for i, r := range s {
 		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 		if !alnum && (i == 0 || r != '-' && r != '_' && r != '.') {
-			return "", fmt.Errorf("invalid session id '%.40s': it contains %q", s, r)
+			does := "contains"
+			if i == 0 {
+				does = "begins with"
+			}
+			return "", fmt.Errorf("invalid session id '%.40s': it %s %q", s, does, r)
 		}
 	}
 	return ID(s), nil

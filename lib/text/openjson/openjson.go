@@ -5,7 +5,9 @@ package openjson
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -26,7 +28,10 @@ type Unknown map[string]json.RawMessage
 // UnmarshalJSON of its own, and returns the fields that the struct does not
 // have. As in encoding/json, a name in other capitals is the same field.
 func Unmarshal(data []byte, v any) (Unknown, error) {
-	if err := json.Unmarshal(data, v); err != nil {
+	err := json.Unmarshal(data, v)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // whose words are about Go
+		return nil, fmt.Errorf("%s cannot be a JSON %s", cmp.Or(wrong.Field, "it"), wrong.Value)
+	} else if err != nil {
 		return nil, err
 	}
 	return unknown(data, names(reflect.TypeOf(v).Elem()))
