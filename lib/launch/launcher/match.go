@@ -50,7 +50,7 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 			}
 			script = false
 		case starts && !script:
-			w.launchers = append(w.launchers, found{at: i, below: i - 1, words: words, shell: line(p.Args)})
+			w.launchers = append(w.launchers, found{at: i, below: i - 1, words: asTyped(words), shell: line(p.Args)})
 		case len(p.Args) > 0 && process.IsShell(p.Args[0]):
 			script = true // what it does is seen, but not from where it is started again
 			continue
@@ -85,6 +85,34 @@ func around(args, command []string) (words []string, ok bool) {
 		}
 	}
 	return nil, false
+}
+
+// asTyped returns the words of a launcher as they were before it read them: sudo cuts its
+// list of variables, --preserve-env=A,B, at the commas in place, and shows --preserve-env=A B.
+func asTyped(words []string) []string {
+	if len(words) == 0 || filepath.Base(words[0]) != "sudo" {
+		return words
+	}
+	var all []string
+	list := false
+	for _, word := range words {
+		switch {
+		case strings.HasPrefix(word, "--preserve-env="):
+			list = true
+		case list && variable(word):
+			all[len(all)-1] += "," + word
+			continue
+		default:
+			list = false
+		}
+		all = append(all, word)
+	}
+	return all
+}
+
+// variable reports whether a word is rather the name of a variable than of a program.
+func variable(word string) bool {
+	return strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" || strings.HasSuffix(word, "_proxy")
 }
 
 // forms are the ways in which a command line can have been typed that a process shows: of
