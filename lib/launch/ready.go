@@ -38,13 +38,17 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 	if err != nil {
 		return process.Proc{}, err
 	}
+	forked := "" // the server's, which a pane is for a moment
+	if p, err := process.Find(process.Parent(pane.PID)); err == nil {
+		forked, _ = p.Executable()
+	}
 	var gone time.Time
 	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
 		p, err := process.Find(pane.PID)
 		switch {
 		case err == nil && p.Alive():
 			gone = time.Time{}
-			if at, err := p.Executable(); err == nil && at != self {
+			if at, err := p.Executable(); err == nil && at != self && at != forked {
 				return p, nil
 			}
 		case gone.IsZero():
