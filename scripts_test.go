@@ -127,12 +127,14 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition knows containers, whether a PID namespace can be made here, and sandbox, whether
-// bubblewrap can make one.
+// condition knows containers, whether a PID namespace can be made here, sandbox, whether
+// bubblewrap can make one, and root.
 func condition(name string) (bool, error) {
 	switch name {
 	case "containers":
 		return exec.Command("unshare", "-r", "--pid", "--fork", "--mount-proc", "--kill-child", "true").Run() == nil, nil
+	case "root":
+		return os.Getuid() == 0, nil
 	case "sandbox":
 		return exec.Command("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "true").Run() == nil, nil
 	}
