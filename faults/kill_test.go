@@ -371,7 +371,7 @@ func (c call) changes() bool {
 
 func lastElem(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
-// TestKill kills each command before each of its system calls.
+// TestKill kills each command before each of its system calls. [S2-29]
 func TestKill(t *testing.T) {
 	needsTrace(t)
 	for _, s := range scenarios {
