@@ -578,6 +578,33 @@ var mutants = []mutant{
 		pkg:   "./lib/launch/launcher", run: "TestWalk",
 	},
 	{
+		name:  "a list of variables that sudo has cut stays cut",
+		file:  "lib/launch/launcher/match.go",
+		right: `words: asTyped(words)`,
+		wrong: `words: words`,
+		pkg:   "./lib/launch/launcher", run: "TestWalk",
+	},
+	{
+		name:  "a successor makes files with the umask of tmux's server",
+		file:  "lib/sys/process/bounds_linux.go",
+		right: `		b.Limits.Umask = umask`,
+		wrong: `		_ = umask`,
+		pkg:   ".", run: "TestScripts/handoff_limits",
+	},
+	{
+		name: "a successor gets its niceness after its threads have begun",
+		file: "lib/sys/process/bounds_linux.go",
+		right: `	if err := l.thread(); err != nil {
+		return err
+	}
+	return start()`,
+		wrong: `	if err := start(); err != nil {
+		return err
+	}
+	return l.thread()`,
+		pkg: ".", run: "TestScripts/handoff_limits",
+	},
+	{
 		name:  "a successor is started without its launcher",
 		file:  "lib/launch/respawn/exec.go",
 		right: `	r.Args = launcher.Around(r.In, r.Args)`,
