@@ -81,7 +81,7 @@ var calls = []struct {
 	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/sys/bounded"}, "a program becomes another, and runs none"},
 	{`syscall\.(Exec|ForkExec|StartProcess)\(|os\.StartProcess\(|exec\.Cmd\{|process\.(Exec|Detach|Detached)\(`, []string{
 		"lib/sys/process", "lib/sys/tmux", // the person's terminal, in this process's environment, which lib/client/hook puts back
-		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/agents", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/command/sessioncmd", "lib/client/hook",
+		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/runtime", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/command/sessioncmd", "lib/client/hook",
 	}, "a start of a program is on this list, and its environment is cli.Env.ChildEnviron"},
 	{`\b[eE]nv\.Environ\b`, []string{
 		"lib/client/hook",                                                                                                    // which makes it what it is, and starts gt-record

@@ -21,8 +21,10 @@ import (
 
 // remote is a session whose agent a program of the person's runs, as its town has it.
 type remote struct {
-	in     *instance.Instance
-	agents agents.Agents
+	in      *instance.Instance
+	agents  agents.Agents
+	runtime runtime.Remote
+	ref     runtime.Ref // what the runtime calls it
 }
 
 // away returns the session that a person means where its agent runs elsewhere; nil for
@@ -32,11 +34,19 @@ func (p profile) away(env *cli.Env, name string) (*remote, error) {
 	if err != nil || !agents.Remote(in) {
 		return nil, err
 	}
-	w, err := p.world(env)
+	at, err := p.site(env)
 	if err != nil {
 		return nil, err
 	}
-	return &remote{in, w.Agents.(agents.Agents)}, nil
+	all, err := agents.Of(env, at.town, p.Profile)
+	if err != nil {
+		return nil, err
+	}
+	r, ref, err := all.Remote(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	return &remote{in, all, r, ref}, nil
 }
 
 // withExitCode adds codes and hints to what went wrong.
@@ -59,7 +69,7 @@ func (e *remote) peek(env *cli.Env, err error) error {
 	if err != nil {
 		return err
 	}
-	text, err := e.agents.Peek(context.Background(), e.in)
+	text, err := e.runtime.Peek(context.Background(), e.ref)
 	if err != nil {
 		return e.withExitCode(err)
 	}
@@ -75,16 +85,11 @@ func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error
 	if c.Wait {
 		return e.ask(env, c, text)
 	}
+	give := e.runtime.Send
 	if c.Command {
-		var talks runtime.Talker
-		var ref runtime.Ref
-		if talks, ref, err = e.agents.Talker(e.in); err == nil {
-			err = talks.Command(context.Background(), ref, text)
-		}
-	} else {
-		err = e.agents.Send(context.Background(), e.in, text)
+		give = e.runtime.Command
 	}
-	if err != nil {
+	if err := give(context.Background(), e.ref, text); err != nil {
 		return e.withExitCode(err)
 	}
 	_, err = fmt.Fprintln(env.Stdout, "sent to "+e.in.Name)
@@ -95,19 +100,15 @@ func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error
 // nothing tells what it says.
 func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 	ctx := context.Background()
-	talks, ref, err := e.agents.Talker(e.in)
-	if err == nil {
-		_, err = talks.Last(ctx, ref)
-	}
-	if err != nil {
+	if _, err := e.runtime.Last(ctx, e.ref); err != nil {
 		return e.withExitCode(err)
 	}
 	at := env.Now()
-	if err := talks.Send(ctx, ref, text); err != nil {
+	if err := e.runtime.Send(ctx, e.ref, text); err != nil {
 		return e.withExitCode(err)
 	}
 	worked := false
-	err = watch(env, time.Duration(c.Timeout), func() (bool, error) {
+	err := watch(env, time.Duration(c.Timeout), func() (bool, error) {
 		s := e.agents.Status(ctx, []*instance.Instance{e.in})[0]
 		switch {
 		case s.Alive == tick.Unknown: // the next look may tell
@@ -135,11 +136,7 @@ func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 
 // last prints what it said last.
 func (e *remote) last(env *cli.Env) error {
-	talks, ref, err := e.agents.Talker(e.in)
-	if err != nil {
-		return e.withExitCode(err)
-	}
-	said, err := talks.Last(context.Background(), ref)
+	said, err := e.runtime.Last(context.Background(), e.ref)
 	if err != nil {
 		return e.withExitCode(err)
 	}
@@ -159,12 +156,12 @@ func (p site) askAway(env *cli.Env, members []fleet.Member) {
 	if len(away) == 0 {
 		return
 	}
-	w, err := agents.Open(env, p.town, p.profile)
+	all, err := agents.Of(env, p.town, p.profile)
 	if err != nil {
 		env.Warn("%v", err)
 		return
 	}
-	for i, s := range w.Agents.Status(context.Background(), away) {
+	for i, s := range all.Status(context.Background(), away) {
 		m := &members[at[i]]
 		m.Status, m.Reason, m.Since = statusOf(*m, s)
 	}
@@ -199,5 +196,5 @@ func (e *remote) attach(env *cli.Env, err error) error {
 	case !term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, errors.New("this is no terminal"), fmt.Sprintf("gt-session peek %s prints what it shows", e.in.Name))
 	}
-	return e.withExitCode(e.agents.Attach(e.in))
+	return e.withExitCode(e.runtime.Attach(e.ref))
 }

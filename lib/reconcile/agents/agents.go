@@ -53,50 +53,60 @@ func (a Agents) warn(err error) {
 	}
 }
 
-// Status looks at sessions: once at those of each runtime.
+// Status looks at sessions: at those in tmux with one look, and once at those of each other
+// runtime.
 func (a Agents) Status(ctx context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
 	by := map[string][]int{}
 	for i, in := range all {
 		by[in.Managed.Runtime] = append(by[in.Managed.Runtime], i)
 	}
-	for name, at := range by {
+	for _, at := range by {
 		some := make([]*instance.Instance, len(at))
 		for i, n := range at {
 			some[i] = all[n]
 		}
-		r, err := a.Runtime(name)
-		if err != nil {
-			for _, n := range at {
-				statuses[n].Err = err
-			}
-			continue
+		look := a.inTmux
+		if Remote(some[0]) {
+			look = a.elsewhere
 		}
-		for i, s := range a.status(ctx, r, some) {
+		for i, s := range look(ctx, some) {
 			statuses[at[i]] = s
 		}
 	}
 	return statuses
 }
 
-func (a Agents) status(ctx context.Context, r runtime.Runtime, all []*instance.Instance) []perform.Status {
+// elsewhere returns what their runtime tells of sessions, all of the same one.
+func (a Agents) elsewhere(ctx context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
-	if _, ok := r.(runtime.Tmux); !ok {
-		refs := make([]runtime.Ref, len(all))
-		for i, in := range all {
-			refs[i] = a.ref(in)
-		}
-		for i, s := range r.Status(ctx, refs) {
-			statuses[i] = perform.Status{Alive: s.Alive, Err: s.Err, Attached: s.Attached, Asks: s.Asks, Limited: s.Limited}
-			if s.Limited {
-				statuses[i].LimitedAt, statuses[i].LimitedUntil = a.Env.Now(), retryAt(a.Env.Now(), s.Until)
-			}
-			if s.Waits && !s.Asks {
-				statuses[i].Idle = a.Env.Now().Add(-s.Idle)
-			}
+	r, _, err := a.Remote(all[0])
+	if err != nil {
+		for i := range statuses {
+			statuses[i].Err = err
 		}
 		return statuses
 	}
+	refs := make([]runtime.Ref, len(all))
+	for i, in := range all {
+		refs[i] = a.ref(in)
+	}
+	now := a.Env.Now()
+	for i, s := range r.Status(ctx, refs) {
+		statuses[i] = perform.Status{Alive: s.Alive, Err: s.Err, Attached: s.Attached, Asks: s.Asks, Limited: s.Limited}
+		if s.Limited {
+			statuses[i].LimitedAt, statuses[i].LimitedUntil = now, retryAt(now, s.Until)
+		}
+		if s.Waits && !s.Asks {
+			statuses[i].Idle = now.Add(-s.Idle)
+		}
+	}
+	return statuses
+}
+
+// inTmux returns what panes, processes and hooks tell of sessions.
+func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.Status {
+	statuses := make([]perform.Status, len(all))
 	for i, m := range fleet.Members(a.Env.Getenv, a.Store, a.Table, all, a.Env.Now()) {
 		s := &statuses[i]
 		switch {
@@ -165,53 +175,17 @@ func Remote(in *instance.Instance) bool {
 	return in.Managed != nil && in.Managed.Runtime != "" && in.Managed.Runtime != "tmux"
 }
 
-// Peek returns what the agent of a session shows; runtime.ErrNone where it does not run.
-func (a Agents) Peek(ctx context.Context, in *instance.Instance) (string, error) {
-	r, err := a.Runtime(in.Managed.Runtime)
-	if err != nil {
-		return "", err
-	}
-	return r.Peek(ctx, a.ref(in))
-}
-
-// Send gives a prompt to the agent of a session; runtime.ErrNone where it does not run.
-func (a Agents) Send(ctx context.Context, in *instance.Instance, text string) error {
-	r, err := a.Runtime(in.Managed.Runtime)
-	if err != nil {
-		return err
-	}
-	return r.Send(ctx, a.ref(in), text)
-}
-
-// Talker returns what runs the agent of a session, if that can do more with it than show it
-// and send it prompts; runtime.ErrCannot otherwise.
-func (a Agents) Talker(in *instance.Instance) (runtime.Talker, runtime.Ref, error) {
+// Remote returns what runs the agent of a session elsewhere, and what it calls the session.
+func (a Agents) Remote(in *instance.Instance) (runtime.Remote, runtime.Ref, error) {
 	r, err := a.Runtime(in.Managed.Runtime)
 	if err != nil {
 		return nil, runtime.Ref{}, err
 	}
-	talks, ok := r.(runtime.Talker)
+	remote, ok := r.(runtime.Remote)
 	if !ok {
-		return nil, runtime.Ref{}, runtime.ErrCannot
+		return nil, runtime.Ref{}, fmt.Errorf("'%s' runs in tmux", in.Name)
 	}
-	return talks, a.ref(in), nil
-}
-
-// Attach becomes what shows the agent of a session that runs elsewhere, in this terminal.
-func (a Agents) Attach(in *instance.Instance) error {
-	r, err := a.Runtime(in.Managed.Runtime)
-	if err != nil {
-		return err
-	}
-	e, ok := r.(runtime.Exec)
-	if !ok {
-		return fmt.Errorf("'%s' runs in tmux", in.Name)
-	}
-	args, err := e.Attach(a.ref(in))
-	if err != nil {
-		return err
-	}
-	return process.Exec(e.Dir, args, e.Environ)
+	return remote, a.ref(in), nil
 }
 
 // Explain prints the steps in which a session's agent would be started.
@@ -238,11 +212,11 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 		in.Args = []string{"--model", e.Model}
 	}
 	vars := a.vars(in, e)
-	_, local := r.(runtime.Tmux)
-	if !local { // which has no other way to tell its commands whose they are
+	remote := Remote(in)
+	if remote { // which has no other way to tell its commands whose they are
 		vars = append(vars, [2]string{instance.Variable, a.Store.Name(in.ID)})
 	}
-	t := &launch.Template{Command: e.Command, Vars: vars, Remote: !local}
+	t := &launch.Template{Command: e.Command, Vars: vars, Remote: remote}
 	if len(e.PreStart) > 0 {
 		t.PreStart = func(environ []string) error { return a.commands(ctx, in, e, environ, "pre_start", e.PreStart) }
 	}

@@ -31,27 +31,50 @@ const actor = "gt-reconcile"
 // maxReason bounds what is kept of how an agent ended, in characters.
 const maxReason = 300
 
-// Open returns the world of a program: the sessions of a town, or of a profile; "" is
-// none. The program takes --exec BUFFER and calls respawn.Exec.
-func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
+// Of returns the agents of a town, or of a profile; "" is none. The program that calls it
+// takes --exec BUFFER and calls respawn.Exec.
+func Of(env *cli.Env, t town.Town, profile string) (Agents, error) {
 	if err := t.State.Check(); err != nil {
-		return nil, err
+		return Agents{}, err
 	}
 	store := instance.Personal(t.State, profile)
 	if profile == "" && !t.Personal {
 		store = instance.OfTown(t.State, t.Root)
 	}
-	warn := func(err error) { env.Warn("%v", err) }
-	store.Warn = warn
+	store.Warn = func(err error) { env.Warn("%v", err) }
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return Agents{}, err
 	}
 	table, err := agent.Load(env.Getenv, t)
 	if err != nil {
 		env.Warn("%v", err)
 	}
+	dir := t.Root
+	if profile != "" || t.Personal {
+		dir = string(t.State)
+	}
+	return Agents{
+		Store: store, Table: table, Env: env, Issues: profile == "" && t.Trust != nil,
+		Runtime: func(name string) (runtime.Runtime, error) {
+			if program, ok := strings.CutPrefix(name, "exec:"); ok {
+				return runtime.NewExec(program, dir, env.ChildEnviron())
+			}
+			return runtime.Tmux{Self: self}, nil
+		},
+	}, nil
+}
+
+// Open returns the world of a program: the sessions of a town, or of a profile, with their
+// agents (see Of).
+func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
+	all, err := Of(env, t, profile)
+	if err != nil {
+		return nil, err
+	}
+	store, warn := all.Store, func(err error) { env.Warn("%v", err) }
 	w := perform.Of(store)
+	w.Agents = all
 	w.Now, w.Warn, w.AtOnce = env.Now, warn, cli.Few
 	w.Clean = func(s string) string { return env.Line(s, maxReason) }
 	w.Notify = func(session, why string) {
@@ -62,19 +85,6 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 	}
 	w.Config = config.Of(t, profile, env.Getenv).Read
 	w.Server = string(tmux.Around())
-	dir := t.Root
-	if profile != "" || t.Personal {
-		dir = string(t.State)
-	}
-	w.Agents = Agents{
-		Store: store, Table: table, Env: env, Issues: profile == "" && t.Trust != nil,
-		Runtime: func(name string) (runtime.Runtime, error) {
-			if program, ok := strings.CutPrefix(name, "exec:"); ok {
-				return runtime.NewExec(program, dir, env.ChildEnviron())
-			}
-			return runtime.Tmux{Self: self, Table: table}, nil
-		},
-	}
 	release := func(name string) (bool, error) {
 		c, err := w.Config()
 		return err == nil && c.Find(name) != nil && c.Find(name).OrphanedWork == template.Release, err

@@ -221,12 +221,12 @@ func (s *Status) parse(word string) {
 	}
 }
 
-// Attach returns the command line that shows an agent in the terminal that it is run in.
-func (e Exec) Attach(r Ref) ([]string, error) {
+// Attach becomes the program, which shows an agent in this terminal.
+func (e Exec) Attach(r Ref) error {
 	if err := r.Check(); err != nil {
-		return nil, err
+		return err
 	}
-	return []string{e.Program, "attach", r.ID, r.Name}, nil
+	return process.Exec(e.Dir, []string{e.Program, "attach", r.ID, r.Name}, e.Environ)
 }
 
 // Peek lets the program print what an agent shows.

@@ -46,7 +46,7 @@ type Agent struct {
 	HookReported func() bool
 }
 
-// Status is what is known of a runtime.
+// Status is what a Remote tells of an agent.
 type Status struct {
 	Alive    tick.Liveness
 	Attached bool  // somebody looks at it
@@ -68,20 +68,23 @@ type Runtime interface {
 	// Stop ends the agent and all that it started: it is asked to, and after Grace it is
 	// killed. That it does not run is no error, and what is not the session's stays.
 	Stop(context.Context, Ref) error
+}
+
+// Remote is a Runtime whose agents have neither a pane nor a process on this machine, for
+// all that is known: it alone tells what they do.
+type Remote interface {
+	Runtime
 	// Status finds out which of them run, however many in the same number of calls. The
 	// statuses are in the order of the refs.
 	Status(context.Context, []Ref) []Status
+	// Attach becomes what shows the agent in this terminal. It returns only an error.
+	Attach(Ref) error
 	// Peek returns what the agent shows; ErrNone where it does not run.
 	Peek(context.Context, Ref) (string, error)
 	// Send gives a prompt to the agent; ErrNone where it does not run.
 	Send(context.Context, Ref, string) error
-}
-
-// Talker is a Runtime that can do more with an agent than show it and give it prompts. Both
-// return ErrCannot where it cannot after all, and ErrNone where the agent does not run.
-type Talker interface {
-	Runtime
-	// Command gives the agent a command of its client's own, such as /compact.
+	// Command gives the agent a command of its client's own, such as /compact. Like Last it
+	// returns ErrCannot if the runtime does not know how.
 	Command(context.Context, Ref, string) error
 	// Last returns what the agent said last; "" where it has said nothing.
 	Last(context.Context, Ref) (string, error)

@@ -22,7 +22,6 @@ import (
 
 	"gt/internal/testenv"
 	"gt/lib/cli"
-	"gt/lib/client/agent"
 	"gt/lib/launch/respawn"
 	"gt/lib/reconcile/runtime"
 	"gt/lib/reconcile/runtime/runtimetest"
@@ -85,7 +84,7 @@ func TestFake(t *testing.T) {
 		return runtimetest.Fault{}
 	}
 	runtimetest.Suite(t, runtimetest.Bench{
-		Runtime: f, Crash: func(r runtime.Ref) { f.Crash(r) },
+		Observed: f, Crash: func(r runtime.Ref) { f.Crash(r) },
 		Silence: func() func() { silent.Store(true); return func() { silent.Store(false) } },
 	})
 }
@@ -103,7 +102,7 @@ func TestTmux(t *testing.T) {
 	t.Setenv("TMUX_TMPDIR", dir)
 	socket := filepath.Join(dir, fmt.Sprintf("tmux-%d", os.Getuid()), "default")
 	runtimetest.Suite(t, runtimetest.Bench{
-		Runtime: runtime.Tmux{Self: beside(t, "gt-test"), Table: agent.Builtin()}, Server: socket, Program: beside(t, "client"), Whole: true,
+		Observed: runtime.Tmux{Self: beside(t, "gt-test")}, Server: socket, Program: beside(t, "client"), Whole: true,
 		Silence: func() func() {
 			out, err := exec.Command("tmux", "-S", socket, "display-message", "-p", "#{pid}").Output()
 			if err != nil {
@@ -137,7 +136,7 @@ func TestTmuxOfAnother(t *testing.T) {
 	if out, err := exec.Command("tmux", "-f", os.DevNull, "new-session", "-d", "-s", "gt-mine", "sleep", "600").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	tm, ctx := runtime.Tmux{Table: agent.Builtin()}, context.Background()
+	tm, ctx := runtime.Tmux{}, context.Background()
 	r := runtime.Ref{ID: "instances/x", Name: "gt-mine"}
 	sight := tm.Status(ctx, []runtime.Ref{r})[0]
 	for end := time.Now().Add(20 * time.Second); sight.Alive != tick.No && time.Now().Before(end); sight = tm.Status(ctx, []runtime.Ref{r})[0] {
@@ -169,7 +168,7 @@ func TestExec(t *testing.T) {
 	}
 	silent := filepath.Join(dir, "silent")
 	runtimetest.Suite(t, runtimetest.Bench{
-		Runtime: e, Program: beside(t, "client"),
+		Observed: e, Program: beside(t, "client"),
 		Silence: func() func() {
 			if err := os.WriteFile(silent, nil, 0o600); err != nil {
 				t.Fatal(err)

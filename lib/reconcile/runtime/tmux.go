@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"syscall"
 	"time"
 
-	"gt/lib/client/agent"
 	"gt/lib/launch"
-	"gt/lib/launch/send"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
@@ -22,9 +19,7 @@ import (
 // Tmux runs agents in tmux as gt-session does: each is what the pane of a session of its
 // own begins with.
 type Tmux struct {
-	// Self is the program that takes --exec BUFFER and calls respawn.Exec.
-	Self  string
-	Table *agent.Table
+	Self string // the program that takes --exec BUFFER and calls respawn.Exec
 }
 
 // starting bounds how long an agent may take to become what its pane runs.
@@ -165,85 +160,4 @@ func runs(pane tmux.Pane, id string) (tick.Liveness, error) {
 		return tick.No, nil
 	}
 	return tick.Yes, nil
-}
-
-// Status asks each server for its panes, once.
-func (t Tmux) Status(_ context.Context, refs []Ref) []Status {
-	all := make([]Status, len(refs))
-	var servers []string
-	for _, r := range refs {
-		if !slices.Contains(servers, r.Server) {
-			servers = append(servers, r.Server)
-		}
-	}
-	for _, server := range servers {
-		panes, err := tmux.Server(server).Panes()
-		if errors.Is(err, tmux.ErrNoServer) {
-			err = nil
-		}
-		named := map[string][]tmux.Pane{}
-		for _, p := range panes {
-			named[p.Session] = append(named[p.Session], p)
-		}
-		for i, r := range refs {
-			switch {
-			case r.Server != server:
-			case err != nil:
-				all[i] = Status{Err: err}
-			default:
-				all[i] = statusOf(named[r.Name], r.ID)
-			}
-		}
-	}
-	return all
-}
-
-// statusOf is what is known of a session by the panes of its name.
-func statusOf(panes []tmux.Pane, id string) Status {
-	s := Status{Alive: tick.No}
-	for _, pane := range panes {
-		switch alive, err := runs(pane, id); {
-		case alive == tick.Yes:
-			return Status{Alive: tick.Yes, Attached: pane.Attached}
-		case err != nil:
-			s = Status{Err: err}
-		}
-	}
-	return s
-}
-
-// Peek returns the screen of the agent's pane.
-func (t Tmux) Peek(_ context.Context, r Ref) (string, error) {
-	pane, err := t.pane(r)
-	if err != nil {
-		return "", err
-	}
-	text, err := tmux.Server(r.Server).CapturePane(pane.ID)
-	return text, unanswered(err)
-}
-
-// Send types a prompt into the agent's pane and submits it, as gt-session send does.
-func (t Tmux) Send(_ context.Context, r Ref, text string) error {
-	pane, err := t.pane(r)
-	if err != nil {
-		return err
-	}
-	prompt, command := send.Prompt(text)
-	if prompt == "" {
-		return fmt.Errorf("cannot send '%.80s': it is empty or a command of the client", command)
-	}
-	target := send.Target{Server: tmux.Server(r.Server), Pane: pane.ID, Client: t.Table.Of(r.Agent)}
-	_, err = target.Send(prompt, send.Patience)
-	return unanswered(err)
-}
-
-func (t Tmux) pane(r Ref) (tmux.Pane, error) {
-	if err := r.Check(); err != nil {
-		return tmux.Pane{}, err
-	}
-	f, err := find(tmux.Server(r.Server), r)
-	if err == nil && !f.own {
-		err = ErrNone
-	}
-	return f.pane, err
 }

@@ -45,8 +45,6 @@ type Run struct {
 	Since    time.Time // from when it is seen
 	Hidden   bool      // nothing tells whether it runs
 	Attached bool
-	Sent     []string
-	Screen   string
 }
 
 // ErrEnded is the error of the start of an agent that ends at once.
@@ -127,50 +125,6 @@ func (f *Fake) Status(ctx context.Context, refs []runtime.Ref) []runtime.Status 
 		}
 	}
 	return all
-}
-
-// Peek returns what was set as the screen and what was sent.
-func (f *Fake) Peek(ctx context.Context, r runtime.Ref) (string, error) {
-	var screen string
-	err := f.reach(ctx, "peek", r, func(run *Run) { screen = run.Screen + strings.Join(run.Sent, "\n") })
-	return screen, err
-}
-
-// Send notes what was sent.
-func (f *Fake) Send(ctx context.Context, r runtime.Ref, text string) error {
-	return f.reach(ctx, "send", r, func(run *Run) { run.Sent = append(run.Sent, text) })
-}
-
-// Command notes what was sent.
-func (f *Fake) Command(ctx context.Context, r runtime.Ref, text string) error {
-	return f.reach(ctx, "command", r, func(run *Run) { run.Sent = append(run.Sent, text) })
-}
-
-// Last returns what was sent last, as an agent that repeats it.
-func (f *Fake) Last(ctx context.Context, r runtime.Ref) (said string, err error) {
-	err = f.reach(ctx, "last", r, func(run *Run) {
-		if n := len(run.Sent); n > 0 {
-			said = run.Sent[n-1]
-		}
-	})
-	return said, err
-}
-
-func (f *Fake) reach(ctx context.Context, word string, r runtime.Ref, do func(*Run)) error {
-	if err := errors.Join(r.Check(), ctx.Err()); err != nil {
-		return err
-	}
-	fault := f.begin(word, r)
-	defer f.mu.Unlock()
-	if fault.Err != nil && !fault.Done {
-		return fault.Err
-	}
-	run := f.runs[key(r)]
-	if run == nil || run.ID != r.ID || run.Since.After(f.Now()) {
-		return runtime.ErrNone
-	}
-	do(run)
-	return fault.Err
 }
 
 // Running returns a copy of what runs, by the ids of the sessions; what is late counts.

@@ -21,9 +21,15 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Bench is a runtime under test.
-type Bench struct {
+// Observed is a runtime that tells what runs.
+type Observed interface {
 	runtime.Runtime
+	Status(context.Context, []runtime.Ref) []runtime.Status
+}
+
+// Bench is a runtime under test. If it is a runtime.Remote, it is tried as one.
+type Bench struct {
+	Observed
 	Server string
 	// Program is what runs as an agent; it calls Agent. "" where nothing runs.
 	Program string
@@ -83,7 +89,7 @@ func Agent(environ []string, asked <-chan os.Signal, child int) {
 
 // patient makes a call again while nothing is known, as a later tick would: a machine that
 // is busy may not answer.
-type patient struct{ runtime.Runtime }
+type patient struct{ Observed }
 
 func again(call func() error) error {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -95,16 +101,16 @@ func again(call func() error) error {
 }
 
 func (p patient) Start(ctx context.Context, a runtime.Agent) error {
-	return again(func() error { return p.Runtime.Start(ctx, a) })
+	return again(func() error { return p.Observed.Start(ctx, a) })
 }
 
 func (p patient) Stop(ctx context.Context, r runtime.Ref) error {
-	return again(func() error { return p.Runtime.Stop(ctx, r) })
+	return again(func() error { return p.Observed.Stop(ctx, r) })
 }
 
 func (p patient) Status(ctx context.Context, refs []runtime.Ref) (all []runtime.Status) {
 	_ = again(func() error {
-		all = p.Runtime.Status(ctx, refs)
+		all = p.Observed.Status(ctx, refs)
 		var err error
 		for _, s := range all {
 			if s.Alive == tick.Unknown {
@@ -116,19 +122,11 @@ func (p patient) Status(ctx context.Context, refs []runtime.Ref) (all []runtime.
 	return all
 }
 
-func (p patient) Peek(ctx context.Context, r runtime.Ref) (text string, err error) {
-	err = again(func() (err error) { text, err = p.Runtime.Peek(ctx, r); return err })
-	return text, err
-}
-
-func (p patient) Send(ctx context.Context, r runtime.Ref, text string) error {
-	return again(func() error { return p.Runtime.Send(ctx, r, text) })
-}
-
 // suite is a runtime under test, which is asked again while nothing is known.
 type suite struct {
 	Bench
-	hasty runtime.Runtime // asks once
+	hasty  Observed       // asks once
+	remote runtime.Remote // the same; nil if it is none
 }
 
 // rows are what holds of a runtime, each where applies says so.
@@ -144,8 +142,9 @@ var rows = []struct {
 	{"a name that another session has", suite.taken, nil},
 	{"a name that is none", suite.names, nil},
 	{"crashed", suite.crashed, nil},
-	{"sent", suite.sent, nil},
-	{"told a command, and asked what it said", suite.talks, suite.converses},
+	{"sent", suite.sent, suite.isRemote},
+	{"told a command, and asked what it said", suite.talks, suite.isRemote},
+	{"nothing to reach", suite.unreached, suite.isRemote},
 	{"as it was described", suite.described, suite.runs},
 	{"asked to end, with what it started", suite.asked, suite.runs},
 	{"does not want to end", suite.stubborn, suite.runs},
@@ -156,17 +155,14 @@ var rows = []struct {
 // runs reports whether a program runs as an agent.
 func (s suite) runs() bool { return s.Program != "" }
 
-// converses reports whether the runtime knows what an agent said.
-func (s suite) converses() bool {
-	_, ok := s.hasty.(runtime.Talker)
-	return ok
-}
+func (s suite) isRemote() bool { return s.remote != nil }
 
 // Suite checks a runtime. Rows that do not keep the runtime from answering run at the same
 // time.
 func Suite(t *testing.T, b Bench) {
-	s := suite{b, b.Runtime}
-	s.Runtime = patient{s.hasty}
+	s := suite{Bench: b, hasty: b.Observed}
+	s.remote, _ = b.Observed.(runtime.Remote)
+	s.Observed = patient{s.hasty}
 	t.Run("all", func(t *testing.T) {
 		for _, row := range rows {
 			if row.applies != nil && !row.applies(s) {
@@ -253,12 +249,6 @@ func (s suite) nothing(t *testing.T) {
 	if err := s.Stop(t.Context(), r); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Peek(t.Context(), r); !errors.Is(err, runtime.ErrNone) {
-		t.Errorf("peek: %v", err)
-	}
-	if err := s.Send(t.Context(), r, "hello"); !errors.Is(err, runtime.ErrNone) {
-		t.Errorf("send: %v", err)
-	}
 	if n := len(s.Status(t.Context(), nil)); n != 0 {
 		t.Errorf("%d statuses of nothing", n)
 	}
@@ -327,10 +317,25 @@ func (s suite) taken(t *testing.T) {
 	if err := s.Stop(t.Context(), other.Ref); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if err := s.Send(t.Context(), other.Ref, "hello"); !errors.Is(err, runtime.ErrNone) {
-		t.Errorf("send: %v", err)
-	}
 	s.is(t, a.Ref, tick.Yes)
+}
+
+// unreached: what does not run, and what another session runs under the name, shows nothing
+// and takes nothing.
+func (s suite) unreached(t *testing.T) {
+	a := s.agent(t, "reached")
+	s.start(t, a)
+	other := a.Ref
+	other.ID = "instances/other"
+	for _, r := range []runtime.Ref{s.ref("nothing"), other} {
+		err := again(func() error { _, err := s.remote.Peek(t.Context(), r); return err })
+		if !errors.Is(err, runtime.ErrNone) {
+			t.Errorf("peek: %v", err)
+		}
+		if err := again(func() error { return s.remote.Send(t.Context(), r, "hello") }); !errors.Is(err, runtime.ErrNone) {
+			t.Errorf("send: %v", err)
+		}
+	}
 }
 
 func (s suite) names(t *testing.T) {
@@ -361,12 +366,12 @@ func (s suite) sent(t *testing.T) {
 	if s.Program != "" {
 		s.report(t, a)
 	}
-	if err := s.Send(t.Context(), a.Ref, "what is this"); err != nil {
+	if err := again(func() error { return s.remote.Send(t.Context(), a.Ref, "what is this") }); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the prompt on the screen", func() bool {
-		text, err := s.Peek(t.Context(), a.Ref)
-		if err != nil {
+		var text string
+		if err := again(func() (err error) { text, err = s.remote.Peek(t.Context(), a.Ref); return err }); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Contains(text, "what is this")
@@ -374,21 +379,20 @@ func (s suite) sent(t *testing.T) {
 }
 
 func (s suite) talks(t *testing.T) {
-	talks := s.hasty.(runtime.Talker)
 	a := s.agent(t, "talk")
-	if _, err := talks.Last(t.Context(), a.Ref); !errors.Is(err, runtime.ErrNone) && !errors.Is(err, runtime.ErrUnknown) {
+	if _, err := s.remote.Last(t.Context(), a.Ref); !errors.Is(err, runtime.ErrNone) && !errors.Is(err, runtime.ErrUnknown) {
 		t.Errorf("of one that does not run: %v", err)
 	}
 	s.start(t, a)
 	if s.Program != "" {
 		s.report(t, a)
 	}
-	if err := again(func() error { return talks.Command(t.Context(), a.Ref, "/compact now") }); err != nil {
+	if err := again(func() error { return s.remote.Command(t.Context(), a.Ref, "/compact now") }); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the command to be heard", func() bool {
 		var said string
-		if err := again(func() (err error) { said, err = talks.Last(t.Context(), a.Ref); return err }); err != nil {
+		if err := again(func() (err error) { said, err = s.remote.Last(t.Context(), a.Ref); return err }); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Contains(said, "/compact now")
@@ -483,12 +487,12 @@ func (s suite) silent(t *testing.T) {
 	calls := map[string]func() error{
 		"start": func() error { return s.hasty.Start(t.Context(), never) },
 		"stop":  func() error { return s.hasty.Stop(t.Context(), a.Ref) },
-		"send":  func() error { return s.hasty.Send(t.Context(), a.Ref, "hello") },
-		"peek":  func() error { _, err := s.hasty.Peek(t.Context(), a.Ref); return err },
 	}
-	if talks, ok := s.hasty.(runtime.Talker); ok {
-		calls["command"] = func() error { return talks.Command(t.Context(), a.Ref, "/compact") }
-		calls["last"] = func() error { _, err := talks.Last(t.Context(), a.Ref); return err }
+	if remote := s.remote; remote != nil {
+		calls["send"] = func() error { return remote.Send(t.Context(), a.Ref, "hello") }
+		calls["peek"] = func() error { _, err := remote.Peek(t.Context(), a.Ref); return err }
+		calls["command"] = func() error { return remote.Command(t.Context(), a.Ref, "/compact") }
+		calls["last"] = func() error { _, err := remote.Last(t.Context(), a.Ref); return err }
 	}
 	for word, err := range calls {
 		all.Go(func() {
