@@ -128,77 +128,98 @@ func (c *stats) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	logs := p.logs()
-	files := append(logs[:len(logs):len(logs)], logs[0].Archive())
-	type file struct {
-		Path   string    `json:"path"`
-		Size   int64     `json:"size"`
-		Events int       `json:"event_count"`
-		Other  int       `json:"other_lines,omitempty"`
-		Oldest time.Time `json:"oldest_event,omitzero"`
-		Newest time.Time `json:"newest_event,omitzero"`
+	in, err := p.inventory()
+	if err != nil {
+		return err
 	}
-	var all []file
-	t := p.newTally() // of what can be pruned
-	for i, l := range files {
+	if c.JSON {
+		return in.json(env)
+	}
+	if in.tally.Events+in.tally.Other == 0 && len(in.files) == 1 {
+		env.Hint("nothing was logged here yet; gt-hooks install --all wires gt into your agents")
+		return nil
+	}
+	return in.print(env, p)
+}
+
+// logFile is what is in one log.
+type logFile struct {
+	Path   string    `json:"path"`
+	Size   int64     `json:"size"`
+	Events int       `json:"event_count"`
+	Other  int       `json:"other_lines,omitempty"`
+	Oldest time.Time `json:"oldest_event,omitzero"`
+	Newest time.Time `json:"newest_event,omitzero"`
+}
+
+// An inventory is what is in the logs of a town.
+type inventory struct {
+	files        []logFile
+	tally        *retention.Tally // of what can be pruned
+	rotated      int              // logs
+	rotatedBytes int64
+	state        retention.State
+}
+
+func (p books) inventory() (inventory, error) {
+	in := inventory{tally: p.newTally()}
+	logs := p.logs()
+	for i, l := range append(logs[:len(logs):len(logs)], logs[0].Archive()) {
 		own := p.newTally()
-		counted := []*retention.Tally{own, t}
+		counted := []*retention.Tally{own, in.tally}
 		if i == len(logs) { // the archive
 			counted = counted[:1]
 		}
 		if err := p.tally(l, counted...); err != nil {
-			return err
+			return in, err
 		}
 		size, err := l.Size()
 		if err != nil {
-			return err
+			return in, err
 		}
 		if size > 0 || i == 0 {
-			all = append(all, file{string(l), size, own.Events, own.Other, own.Oldest, own.Newest})
+			in.files = append(in.files, logFile{string(l), size, own.Events, own.Other, own.Oldest, own.Newest})
 		}
 	}
-	var aside int64
-	segments := logs[0].Segments()
-	for _, s := range segments {
+	for _, s := range logs[0].Segments() {
 		size, err := eventlog.Log(s).Size()
 		if err != nil {
-			return err
+			return in, err
 		}
-		aside += size
+		in.rotated++
+		in.rotatedBytes += size
 	}
-	state, err := retention.LoadState(p.town.Retention(), p.warn)
-	if err != nil {
-		return err
+	var err error
+	in.state, err = retention.LoadState(p.town.Retention(), p.warn)
+	return in, err
+}
+
+func (in *inventory) json(env *cli.Env) error {
+	type kind struct {
+		TTL     int64     `json:"ttl"` // in nanoseconds, as Gas Town has it
+		Count   int       `json:"count"`
+		Expired int       `json:"expired"`
+		Bytes   int64     `json:"bytes"`
+		Oldest  time.Time `json:"oldest_event,omitzero"`
 	}
-	now := env.Now()
-	if c.JSON {
-		type kind struct {
-			TTL     int64     `json:"ttl"` // in nanoseconds, as Gas Town has it
-			Count   int       `json:"count"`
-			Expired int       `json:"expired"`
-			Bytes   int64     `json:"bytes"`
-			Oldest  time.Time `json:"oldest_event,omitzero"`
-		}
-		kinds := map[string]kind{}
-		for _, k := range t.Kinds() {
-			kinds[k.Type] = kind{int64(k.TTL), k.Events, k.Expired, k.Bytes, k.Oldest}
-		}
-		return env.JSON(struct {
-			Files    []file          `json:"files"`
-			ByType   map[string]kind `json:"by_type"`
-			ByAge    retention.Ages  `json:"by_age"`
-			Aside    int             `json:"rotated_logs"`
-			AsideB   int64           `json:"rotated_bytes"`
-			LastTime time.Time       `json:"last_prune_time,omitzero"`
-		}{all, kinds, t.Ages, len(segments), aside, state.LastPrune})
+	kinds := map[string]kind{}
+	for _, k := range in.tally.Kinds() {
+		kinds[k.Type] = kind{int64(k.TTL), k.Events, k.Expired, k.Bytes, k.Oldest}
 	}
-	width := term.Width(env.Stdout, env.Getenv)
-	if t.Events+t.Other == 0 && len(all) == 1 {
-		env.Hint("nothing was logged here yet; gt-hooks install --all wires gt into your agents")
-		return nil
-	}
+	return env.JSON(struct {
+		Files    []logFile       `json:"files"`
+		ByType   map[string]kind `json:"by_type"`
+		ByAge    retention.Ages  `json:"by_age"`
+		Aside    int             `json:"rotated_logs"`
+		AsideB   int64           `json:"rotated_bytes"`
+		LastTime time.Time       `json:"last_prune_time,omitzero"`
+	}{in.files, kinds, in.tally.Ages, in.rotated, in.rotatedBytes, in.state.LastPrune})
+}
+
+func (in *inventory) print(env *cli.Env, p books) error {
+	width, style, now := term.Width(env.Stdout, env.Getenv), term.StyleFor(env.Stdout, env.Getenv), env.Now()
 	rows := [][]string{{"EVENTS", "SIZE", "OLDEST", "NEWEST", "FILE"}}
-	for _, f := range all {
+	for _, f := range in.files {
 		name, err := filepath.Rel(p.town.Root, f.Path)
 		if err != nil {
 			name = f.Path
@@ -208,23 +229,22 @@ func (c *stats) Run(env *cli.Env) error {
 		}
 		rows = append(rows, []string{strconv.Itoa(f.Events), term.Size(f.Size), term.Day(f.Oldest, now), term.Day(f.Newest, now), name})
 	}
-	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil); err != nil {
+	if err := style.Table(env.Stdout, width, rows, nil); err != nil {
 		return err
 	}
-	var b strings.Builder
-	if len(segments) > 0 {
-		fmt.Fprintf(&b, "%s in %s, in .sessions/archive\n", term.Size(aside), count(len(segments), "rotated log", "rotated logs"))
+	aside := "\n"
+	if in.rotated > 0 {
+		aside = fmt.Sprintf("%s in %s, in .sessions/archive\n\n", term.Size(in.rotatedBytes), count(in.rotated, "rotated log", "rotated logs"))
 	}
-	b.WriteString("\n")
-	if _, err := env.Stdout.Write([]byte(b.String())); err != nil {
+	if _, err := io.WriteString(env.Stdout, aside); err != nil {
 		return err
 	}
-	if t.Events > 0 {
+	if in.tally.Events > 0 {
 		rows = [][]string{{"EVENTS", "EXPIRED", "SIZE", "KEPT FOR", "OLDEST", "TYPE"}}
-		for _, k := range t.Kinds() {
+		for _, k := range in.tally.Kinds() {
 			rows = append(rows, []string{strconv.Itoa(k.Events), strconv.Itoa(k.Expired), term.Size(k.Bytes), duration.Format(k.TTL), term.Day(k.Oldest, now), k.Type})
 		}
-		if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil); err != nil {
+		if err := style.Table(env.Stdout, width, rows, nil); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(env.Stdout, "\n"); err != nil {
@@ -232,10 +252,10 @@ func (c *stats) Run(env *cli.Env) error {
 		}
 	}
 	last := "never pruned"
-	if !state.LastPrune.IsZero() {
-		last = fmt.Sprintf("pruned %s, the last time %s ago", count(state.Prunes, "time", "times"), duration.Format(max(0, now.Sub(state.LastPrune))))
+	if at := in.state.LastPrune; !at.IsZero() {
+		last = fmt.Sprintf("pruned %s, the last time %s ago", count(in.state.Prunes, "time", "times"), duration.Format(max(0, now.Sub(at))))
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s; prune --auto, where something runs it, prunes at most every %s\n", last, p.policy.Interval)
+	_, err := fmt.Fprintf(env.Stdout, "%s; prune --auto, where something runs it, prunes at most every %s\n", last, p.policy.Interval)
 	return err
 }
 
@@ -325,40 +345,69 @@ func (c *prune) Run(env *cli.Env) error {
 		return err
 	}
 	begun := env.Now()
-	var state retention.State
-	size := int64(0)
-	for _, l := range p.logs() {
-		n, err := l.Size()
+	size, err := p.size()
+	if err != nil {
+		return err
+	}
+	if c.DryRun || size == 0 { // there may not even be a folder
+		result, err := c.remove(p, begun)
 		if err != nil {
 			return err
 		}
+		return c.print(env, result)
+	}
+	lock, err := retention.Lock(p.town.Retention())
+	if errors.Is(err, flock.ErrBusy) && c.Auto { // another is at it
+		return c.skip(env, map[string]any{"ran": false})
+	} else if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	state, err := retention.MendState(p.town.Retention(), p.warn)
+	if err != nil {
+		return err
+	}
+	if c.Auto && !state.Due(begun, p.policy.Interval) {
+		return c.skip(env, map[string]any{"ran": false, "last_prune_time": state.LastPrune})
+	}
+	result, err := c.remove(p, begun)
+	if err != nil {
+		return err
+	}
+	if err := state.Record(begun, result); err != nil {
+		return err
+	}
+	if err := state.Store(p.town.Retention(), p.warn); err != nil {
+		return cli.WithHint(err, "the prune itself is done")
+	}
+	return c.print(env, result)
+}
+
+// size is that of the logs, in bytes.
+func (p books) size() (size int64, err error) {
+	for _, l := range p.logs() {
+		n, err := l.Size()
+		if err != nil {
+			return 0, err
+		}
 		size += n
 	}
-	act := !c.DryRun && size > 0 // else there may not even be a folder
-	if act {
-		lock, err := retention.Lock(p.town.Retention())
-		if errors.Is(err, flock.ErrBusy) && c.Auto { // another is at it
-			if c.JSON {
-				return env.JSON(map[string]any{"ran": false})
-			}
-			return nil
-		} else if err != nil {
-			return err
-		}
-		defer lock.Unlock()
-		if state, err = retention.MendState(p.town.Retention(), p.warn); err != nil {
-			return err
-		}
-		if c.Auto && !state.Due(begun, p.policy.Interval) {
-			if c.JSON {
-				return env.JSON(map[string]any{"ran": false, "last_prune_time": state.LastPrune})
-			}
-			return nil
-		}
+	return size, nil
+}
+
+// skip prints, with --json, that nothing was pruned.
+func (c *prune) skip(env *cli.Env, report map[string]any) error {
+	if !c.JSON {
+		return nil
 	}
+	return env.JSON(report)
+}
+
+// remove prunes each log, and returns what was removed from all.
+func (c *prune) remove(p books, begun time.Time) (retention.Result, error) {
 	result := retention.Result{ByType: map[string]int{}}
 	for i, l := range p.logs() {
-		bar := term.NewProgress(env.Stderr, env.Getenv, "pruning "+filepath.Base(string(l)), env.Now)
+		bar := term.NewProgress(p.env.Stderr, p.env.Getenv, "pruning "+filepath.Base(string(l)), p.env.Now)
 		done, err := l.Prune(eventlog.Pruning{
 			Expired:  func(h eventlog.Head) bool { return p.policy.Expired(h.Type, begun.Sub(h.Time)) },
 			Live:     func(h eventlog.Head) bool { return live(p.town.State, h, begun) },
@@ -369,7 +418,7 @@ func (c *prune) Run(env *cli.Env) error {
 		})
 		bar.Done()
 		if err != nil {
-			return again(err)
+			return result, again(err)
 		}
 		result.Processed += done.Events
 		result.Pruned += done.Total()
@@ -381,15 +430,11 @@ func (c *prune) Run(env *cli.Env) error {
 		}
 	}
 	result.Retained = result.Processed - result.Pruned
-	result.Duration = env.Now().Sub(begun)
-	if act {
-		if err := state.Record(begun, result); err != nil {
-			return err
-		}
-		if err := state.Store(p.town.Retention(), p.warn); err != nil {
-			return cli.WithHint(err, "the prune itself is done")
-		}
-	}
+	result.Duration = p.env.Now().Sub(begun)
+	return result, nil
+}
+
+func (c *prune) print(env *cli.Env, result retention.Result) error {
 	switch {
 	case c.JSON:
 		return env.JSON(struct {
@@ -400,7 +445,7 @@ func (c *prune) Run(env *cli.Env) error {
 	case c.Auto && result.Pruned == 0:
 		return nil
 	}
-	_, err = env.Stdout.Write([]byte(c.describe(result)))
+	_, err := env.Stdout.Write([]byte(c.describe(result)))
 	return err
 }
 
