@@ -82,40 +82,59 @@ func Split(line, home string) ([]string, error) {
 	}
 	var words []string
 	for _, w := range call.Args {
-		word, ok := "", true
-		for i, part := range w.Parts {
-			var text string
-			switch p := part.(type) {
-			case *syntax.Lit:
-				text = p.Value
-				if i == 0 && (text == "~" || strings.HasPrefix(text, "~/")) && home != "" {
-					text = home + text[1:]
-				} else if strings.HasPrefix(text, "~") && i == 0 || strings.ContainsAny(text, "*?[") || strings.Contains(text, "{") && text != mark {
-					ok = false
-				}
-				text = unescaped(text, "")
-			case *syntax.SglQuoted:
-				text, ok = p.Value, ok && !p.Dollar
-			case *syntax.DblQuoted:
-				ok = ok && !p.Dollar
-				for _, inner := range p.Parts {
-					lit, is := inner.(*syntax.Lit)
-					if !is {
-						return nil, errNotPlain
-					}
-					text += unescaped(lit.Value, "$`\"\\\n")
-				}
-			default:
-				ok = false
-			}
-			word += text
-		}
+		text, ok := wordText(w, home)
 		if !ok {
 			return nil, errNotPlain
 		}
-		words = append(words, word)
+		words = append(words, text)
 	}
 	return words, nil
+}
+
+// wordText returns what a word is without its quotes. ok is false if a shell would make
+// something else of it.
+func wordText(w *syntax.Word, home string) (text string, ok bool) {
+	for i, part := range w.Parts {
+		var piece string
+		switch p := part.(type) {
+		case *syntax.Lit:
+			piece, ok = literal(p.Value, home, i == 0)
+		case *syntax.SglQuoted:
+			piece, ok = p.Value, !p.Dollar
+		case *syntax.DblQuoted:
+			piece, ok = doubleQuoted(p)
+		default:
+			ok = false
+		}
+		if !ok {
+			return "", false
+		}
+		text += piece
+	}
+	return text, true
+}
+
+// literal returns what a piece of a word is that is not quoted. first says whether it begins
+// the word.
+func literal(value, home string, first bool) (text string, ok bool) {
+	switch {
+	case first && home != "" && (value == "~" || strings.HasPrefix(value, "~/")):
+		value = home + value[1:]
+	case first && strings.HasPrefix(value, "~"), strings.ContainsAny(value, "*?["), strings.Contains(value, "{") && value != mark:
+		return "", false
+	}
+	return unescaped(value, ""), true
+}
+
+func doubleQuoted(q *syntax.DblQuoted) (text string, ok bool) {
+	for _, part := range q.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			return "", false
+		}
+		text += unescaped(lit.Value, "$`\"\\\n")
+	}
+	return text, !q.Dollar
 }
 
 // unescaped takes out the backslashes before the characters special, or before all where
