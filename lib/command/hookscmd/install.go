@@ -138,8 +138,6 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	also := ""
 	if allowed {
 		also = "; " + strings.Join(wiring.Allowed, " and ") + " allowed"
-	}
-	if allowed {
 		written = append(written, path)
 	}
 	say.files(written, c.DryRun, typedOf(t)+" written")
@@ -155,20 +153,24 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	default:
 		say.changes(path, done, c.DryRun, fmt.Sprintf("%s wired, binaries in %s", what, dir))
 	}
-	if len(done.changes) > 0 {
-		if c.Scope == wiring.Project && !say.shared {
-			say.shared = true
-			env.Hint("the paths are those of this machine: share the project's file only with people who have gt in the same place")
-		}
-		if t.client.AfterInstall != "" && !c.DryRun {
-			env.Hint("%s", t.client.AfterInstall)
-		}
+	c.hint(env, say, t, len(done.changes) > 0)
+	return nil
+}
+
+// hint prints what a person has to know once an agent is wired, and what keeps its hooks from
+// running.
+func (c *install) hint(env *cli.Env, say *printer, t target, changed bool) {
+	if changed && c.Scope == wiring.Project && !say.shared {
+		say.shared = true
+		env.Hint("the paths are those of this machine: share the project's file only with people who have gt in the same place")
+	}
+	if changed && t.client.AfterInstall != "" && !c.DryRun {
+		env.Hint("%s", t.client.AfterInstall)
 	}
 	places := survey(env, t)
 	for _, w := range conflicts(blockers(env, t, places), places) {
 		env.Warn("%s", w)
 	}
-	return nil
 }
 
 type uninstall struct {

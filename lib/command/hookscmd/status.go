@@ -312,38 +312,11 @@ func locate(env *cli.Env, program string) (string, error) {
 // advise prints what is wrong and what to do about it, and reports whether all is well.
 func advise(env *cli.Env, reports []report) (whole bool) {
 	whole = len(reports) > 0
-	var fixes []string
-	fix := func(line string) {
-		if line != "" && !slices.Contains(fixes, line) {
-			fixes = append(fixes, line)
-		}
-	}
-	var install []string // the agents that one command repairs
+	var a advice
 	for _, r := range reports {
 		whole = whole && r.complete() && !slices.ContainsFunc(r.all, func(f finding) bool { return f.State == unset })
-		for _, line := range r.details() {
-			env.Warn("%s", line)
-		}
-		for _, f := range r.all {
-			fix(f.Fix)
-		}
-		for _, p := range r.places {
-			for _, h := range p.Handlers {
-				if wrong := r.client.UnlikelyLimit(h.Timeout); h.Binary == "" && wrong != "" {
-					env.Warn("%s line %d, not of gt: %s", p.File, h.Line, wrong)
-				}
-			}
-		}
-		for _, c := range conflicts(r.stops, r.places) {
-			env.Warn("%s", c)
-		}
-		user := r.remedy("install", wiring.User)
-		if path := r.unread(); path != "" {
-			fix(r.mend(path))
-		} else if slices.Contains(fixes, user) || r.unable == "" && !slices.ContainsFunc(r.all, func(f finding) bool { return f.Event != "" }) {
-			install = append(install, r.name)
-			fixes = slices.DeleteFunc(fixes, func(line string) bool { return line == user })
-		}
+		r.warn(env)
+		a.add(r)
 	}
 	for _, r := range reports {
 		for _, other := range r.client.RunsHooksOf {
@@ -356,13 +329,56 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 		env.Warn("gt found no agent that it knows")
 		env.Hint("once one is installed: gt-hooks install --all")
 	}
-	if len(install) > 0 {
-		env.Hint("gt-hooks install %s", strings.Join(install, " "))
+	if len(a.install) > 0 {
+		env.Hint("gt-hooks install %s", strings.Join(a.install, " "))
 	}
-	for _, line := range fixes {
+	for _, line := range a.fixes {
 		env.Hint("%s", line)
 	}
 	return whole
+}
+
+// warn prints what is wrong with an agent's settings.
+func (r report) warn(env *cli.Env) {
+	for _, line := range r.details() {
+		env.Warn("%s", line)
+	}
+	for _, p := range r.places {
+		for _, h := range p.Handlers {
+			if wrong := r.client.UnlikelyLimit(h.Timeout); h.Binary == "" && wrong != "" {
+				env.Warn("%s line %d, not of gt: %s", p.File, h.Line, wrong)
+			}
+		}
+	}
+	for _, c := range conflicts(r.stops, r.places) {
+		env.Warn("%s", c)
+	}
+}
+
+// advice is what a person has to do.
+type advice struct {
+	install []string // the agents that one command repairs
+	fixes   []string // each once
+}
+
+// add adds what has to be done for an agent.
+func (a *advice) add(r report) {
+	for _, f := range r.all {
+		a.fix(f.Fix)
+	}
+	user := r.remedy("install", wiring.User)
+	if path := r.unread(); path != "" {
+		a.fix(r.mend(path))
+	} else if slices.Contains(a.fixes, user) || r.unable == "" && !slices.ContainsFunc(r.all, func(f finding) bool { return f.Event != "" }) {
+		a.install = append(a.install, r.name)
+		a.fixes = slices.DeleteFunc(a.fixes, func(line string) bool { return line == user })
+	}
+}
+
+func (a *advice) fix(line string) {
+	if line != "" && !slices.Contains(a.fixes, line) {
+		a.fixes = append(a.fixes, line)
+	}
 }
 
 // details returns a line for each hook and problem, with all the events that have it.
