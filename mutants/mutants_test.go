@@ -356,7 +356,7 @@ var mutants = []mutant{
 	{
 		name: "an amended commit counts again",
 		file: "lib/place/git/head.go",
-		right: `					commits = slices.Delete(commits, i, i+1)
+		right: `	*h = slices.Delete(*h, i, i+1)
 `,
 		wrong: ``,
 		pkg:   "./lib/place/git", run: "TestCommits",

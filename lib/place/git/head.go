@@ -129,44 +129,55 @@ func reflog(dir string, since time.Time, most int64) []Commit {
 	if err != nil {
 		return nil
 	}
-	var commits []Commit // from the beginning, so that what a reset takes away is known
-	find := func(hash string) int {
-		return slices.IndexFunc(commits, func(c Commit) bool { return c.Hash == hash })
-	}
+	var all history // from the beginning, so that what a reset takes away is known
 	for line := range strings.Lines(string(data)) {
-		// <old> <new> <name> <<mail>> <seconds> <zone>\t<what>: <subject>
-		meta, what, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		fields := strings.Fields(meta)
-		if !ok || len(fields) < 4 {
-			continue
-		}
-		what, subject, _ := strings.Cut(what, ": ")
-		old, now := fields[0], fields[1]
-		switch {
-		case what == "reset":
-			gone := reset(commits, old, now)
-			commits = slices.DeleteFunc(commits, func(c Commit) bool { return slices.Contains(gone, c.Hash) })
-		case strings.HasPrefix(what, "rebase") && strings.HasSuffix(what, "(pick)"):
-			for i := range commits {
-				if commits[i].Subject == subject {
-					commits[i].Hash, commits[i].parent = now, old
-				}
-			}
-		case strings.HasPrefix(what, "commit"):
-			if what == "commit (amend)" {
-				i := find(old)
-				if old = ""; i >= 0 {
-					old = commits[i].parent
-					commits = slices.Delete(commits, i, i+1)
-				}
-			}
-			if seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64); err == nil {
-				commits = append(commits, Commit{Hash: now, Subject: subject, At: time.Unix(seconds, 0), parent: old})
-			}
-		}
+		all.take(strings.TrimSuffix(line, "\n"))
 	}
 	// The reflog has whole seconds, so a commit in the same second as since counts.
-	return slices.DeleteFunc(commits, func(c Commit) bool { return c.At.Unix() < since.Unix() })
+	return slices.DeleteFunc(all, func(c Commit) bool { return c.At.Unix() < since.Unix() })
+}
+
+// history are the commits that the lines of a reflog tell of.
+type history []Commit
+
+// take takes in a line: <old> <new> <name> <<mail>> <seconds> <zone>\t<what>: <subject>
+func (h *history) take(line string) {
+	meta, what, ok := strings.Cut(line, "\t")
+	fields := strings.Fields(meta)
+	if !ok || len(fields) < 4 {
+		return
+	}
+	what, subject, _ := strings.Cut(what, ": ")
+	old, now := fields[0], fields[1]
+	switch {
+	case what == "reset":
+		gone := reset(*h, old, now)
+		*h = slices.DeleteFunc(*h, func(c Commit) bool { return slices.Contains(gone, c.Hash) })
+	case strings.HasPrefix(what, "rebase") && strings.HasSuffix(what, "(pick)"):
+		for i, c := range *h {
+			if c.Subject == subject {
+				(*h)[i].Hash, (*h)[i].parent = now, old
+			}
+		}
+	case strings.HasPrefix(what, "commit"):
+		if what == "commit (amend)" {
+			old = h.remove(old)
+		}
+		if seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64); err == nil {
+			*h = append(*h, Commit{Hash: now, Subject: subject, At: time.Unix(seconds, 0), parent: old})
+		}
+	}
+}
+
+// remove removes a commit, and returns its parent, "" if it is not known.
+func (h *history) remove(hash string) (parent string) {
+	i := slices.IndexFunc(*h, func(c Commit) bool { return c.Hash == hash })
+	if i < 0 {
+		return ""
+	}
+	parent = (*h)[i].parent
+	*h = slices.Delete(*h, i, i+1)
+	return parent
 }
 
 // reset returns the commits that a branch loses that is set back from one commit to an
