@@ -224,53 +224,22 @@ func (s Store) MoveGroup(group, to string, now time.Time) error {
 	if In(to, group) {
 		return fmt.Errorf("cannot move group '%s' to '%s': %w", group, to, ErrInItself)
 	}
-	all, err := s.All()
-	if err != nil {
-		return err
-	}
 	// The instances' locks come before the folder's.
-	var held []*Locked
+	held, err := s.holdGroup(group)
 	defer func() {
 		for _, h := range held {
 			h.Release()
 		}
 	}()
-	for _, in := range all {
-		if !In(in.Group, group) {
-			continue
-		}
-		h, err := s.Hold(in.ID, lockWait)
-		if errors.Is(err, ErrNone) {
-			continue
-		} else if err != nil {
-			return fmt.Errorf("%s: %w", in.Name, err)
-		}
-		held = append(held, h)
+	if err != nil {
+		return err
 	}
 	lock, err := s.lock()
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
-	err = s.changeGroups(func(g *groups) error {
-		if !g.has(group) {
-			return fmt.Errorf("%w: %s", ErrNoGroup, group)
-		}
-		for _, one := range g.sorted() {
-			if !In(one.Path, group) {
-				continue
-			}
-			moved := to + strings.TrimPrefix(one.Path, group)
-			g.add(moved)
-			for i := range g.Groups {
-				if g.Groups[i].Path == moved {
-					g.Groups[i].Expanded, g.Groups[i].Imported = one.Expanded, one.Imported
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := s.changeGroups(func(g *groups) error { return g.copy(group, to) }); err != nil {
 		return err
 	}
 	for _, h := range held {
@@ -286,4 +255,46 @@ func (s Store) MoveGroup(group, to string, now time.Time) error {
 		g.Groups = slices.DeleteFunc(g.Groups, func(one Group) bool { return In(one.Path, group) })
 		return nil
 	})
+}
+
+// holdGroup takes the locks of the instances in a group. It returns those that it has with an
+// error as well.
+func (s Store) holdGroup(group string) (held []*Locked, err error) {
+	all, err := s.All()
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range all {
+		if !In(in.Group, group) {
+			continue
+		}
+		h, err := s.Hold(in.ID, lockWait)
+		if errors.Is(err, ErrNone) {
+			continue
+		} else if err != nil {
+			return held, fmt.Errorf("%s: %w", in.Name, err)
+		}
+		held = append(held, h)
+	}
+	return held, nil
+}
+
+// copy adds a group and those below it a second time, at another path.
+func (g *groups) copy(group, to string) error {
+	if !g.has(group) {
+		return fmt.Errorf("%w: %s", ErrNoGroup, group)
+	}
+	for _, one := range g.sorted() {
+		if !In(one.Path, group) {
+			continue
+		}
+		path := to + strings.TrimPrefix(one.Path, group)
+		g.add(path)
+		for i := range g.Groups {
+			if g.Groups[i].Path == path {
+				g.Groups[i].Expanded, g.Groups[i].Imported = one.Expanded, one.Imported
+			}
+		}
+	}
+	return nil
 }
