@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -196,19 +197,9 @@ func (s Store) All() ([]*Instance, error) {
 			files = append(files, file{id: ID(name)})
 		}
 	}
-	if len(files) < sequentialBelow {
-		for i := range files {
-			files[i].read(s)
-		}
-	} else {
-		cli.Parallel(slices.Collect(slices.Chunk(files, sequentialBelow)), func(some []file) {
-			for i := range some {
-				some[i].read(s)
-			}
-		})
-	}
+	s.readAll(files)
 	all := make([]*Instance, 0, len(files))
-	var elsewhere map[ID]bool // read once there is one that may have a newer copy
+	elsewhere := sync.OnceValues(s.retired) // read once there is one that may have a newer copy
 	var unread error
 	for _, f := range files {
 		for _, err := range f.warned {
@@ -216,12 +207,11 @@ func (s Store) All() ([]*Instance, error) {
 		}
 		in, folder, err := f.in, "", f.err
 		if err == nil && in.Managed != nil {
-			if elsewhere == nil {
-				if elsewhere, err = s.retired(); err != nil {
-					return nil, err
-				}
+			retired, failed := elsewhere()
+			if failed != nil {
+				return nil, failed
 			}
-			if elsewhere[in.ID] {
+			if retired[in.ID] {
 				in, folder, err = s.newest(in, in.ID)
 			}
 		}
@@ -238,6 +228,20 @@ func (s Store) All() ([]*Instance, error) {
 	}
 	slices.SortStableFunc(all, func(a, b *Instance) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return all, unread
+}
+
+// readAll reads files, many of them on several processors.
+func (s Store) readAll(files []file) {
+	read := func(some []file) {
+		for i := range some {
+			some[i].read(s)
+		}
+	}
+	if len(files) < sequentialBelow {
+		read(files)
+		return
+	}
+	cli.Parallel(slices.Collect(slices.Chunk(files, sequentialBelow)), read)
 }
 
 // lock takes the folder's lock.
