@@ -85,12 +85,8 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 	st := Started{Others: others(all, f, s.Home.Identity.Address())}
 	if own != nil {
 		st.Record, st.Continued = own, true
-		for _, r := range all { // what the same process ran until now
-			if f.Process.IsSet() && r.Process() == f.Process && !r.Ended() {
-				if err := s.end(now, r, Done, "resume"); err != nil {
-					return st, err
-				}
-			}
+		if err := s.endRunOf(f.Process, now, all); err != nil {
+			return st, err
 		}
 		return st, s.resume(now, own, f)
 	}
@@ -103,12 +99,8 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 			parent.ChildID = f.ID
 		}
 	}
-	if i := slices.IndexFunc(all, func(r *Record) bool { return r.ID == f.Recovers }); i >= 0 && all[i] != parent {
-		if all[i].ChildID = f.ID; all[i].Ended() {
-			if err := s.Put(all[i], atomicfile.Unsynced); err != nil {
-				return st, err
-			}
-		}
+	if err := s.noteRecovery(all, f, parent); err != nil {
+		return st, err
 	}
 	if err := s.closePassed(n); err != nil {
 		return st, err
@@ -133,6 +125,35 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 	}
 	s.prune(all, now)
 	return st, nil
+}
+
+// endRunOf ends what a process ran until now.
+func (s Store) endRunOf(p process.Proc, now time.Time, all []*Record) error {
+	if !p.IsSet() {
+		return nil
+	}
+	for _, r := range all {
+		if r.Process() == p && !r.Ended() {
+			if err := s.end(now, r, Done, "resume"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// noteRecovery notes the new session in the one that it recovers, if that is not its parent. One that
+// has not ended is written when it is closed.
+func (s Store) noteRecovery(all []*Record, f StartParams, parent *Record) error {
+	i := slices.IndexFunc(all, func(r *Record) bool { return r.ID == f.Recovers })
+	if i < 0 || all[i] == parent {
+		return nil
+	}
+	all[i].ChildID = f.ID
+	if !all[i].Ended() {
+		return nil
+	}
+	return s.Put(all[i], atomicfile.Unsynced)
 }
 
 // actedOn reports whether the session acted on the same hook input a moment ago: a
