@@ -21,12 +21,12 @@ import (
 // adopt makes instances of the agents that run in tmux and belong to none. They go on
 // running, in the panes that they have.
 func (c *imports) adopt(env *cli.Env) error {
-	store, err := c.store(env)
+	at, err := c.scope(env)
 	if err != nil {
 		return err
 	}
-	known, server := table(env), tmux.Around()
-	found, err := unmanaged(env, known, server)
+	server := tmux.Around()
+	found, err := unmanaged(at, server)
 	if errors.Is(err, tmux.ErrNoServer) {
 		env.Hint("no tmux server is running")
 		return nil
@@ -39,16 +39,16 @@ func (c *imports) adopt(env *cli.Env) error {
 	}
 	var all []*instance.Instance
 	for _, a := range found {
-		in, err := adopted(env, known, server, a)
+		in, err := adopted(at, server, a)
 		if err != nil {
 			env.Warn("%v", err)
 			continue
 		}
 		all = append(all, in)
 	}
-	said, adopt := "adopted", store.Adopt
+	said, adopt := "adopted", at.store.Adopt
 	if c.DryRun {
-		said, adopt = "would adopt", store.Adoptable
+		said, adopt = "would adopt", at.store.Adoptable
 	}
 	all, err = adopt(all, env.Now())
 	for _, in := range all {
@@ -60,29 +60,29 @@ func (c *imports) adopt(env *cli.Env) error {
 }
 
 // unmanaged returns the agents that run in tmux and are no place's.
-func unmanaged(env *cli.Env, known *agent.Table, server tmux.Server) ([]live.Agent, error) {
+func unmanaged(at scope, server tmux.Server) ([]live.Agent, error) {
 	panes, err := server.Panes()
 	if err != nil {
 		return nil, err
 	}
-	everywhere, unread := sites(env)
-	at, err := membersOf(env, everywhere)
+	everywhere, unread := scopes(at.env)
+	all, err := membersOf(at.env, everywhere)
 	if err := errors.Join(unread, err); err != nil {
 		return nil, err // a pane could belong to one that cannot be read
 	}
 	taken := map[string]bool{}
-	for _, s := range at {
+	for _, s := range all {
 		for _, m := range s.members {
 			if m.Pane.ID != "" && tmux.Server(m.TmuxServer).Is(server) {
 				taken[m.Pane.ID] = true
 			}
 		}
 	}
-	return slices.DeleteFunc(live.InPanes(known, server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] }), nil
+	return slices.DeleteFunc(live.InPanes(at.table(), server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] }), nil
 }
 
 // adopted is the instance of an agent that runs.
-func adopted(env *cli.Env, known *agent.Table, server tmux.Server, a live.Agent) (*instance.Instance, error) {
+func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, error) {
 	p, err := process.Find(a.PID)
 	if err != nil {
 		return nil, fmt.Errorf("the agent in pane %s has ended", a.Pane.ID)
@@ -99,10 +99,10 @@ func adopted(env *cli.Env, known *agent.Table, server tmux.Server, a live.Agent)
 	if err == nil {
 		in.Args = a.Client.Kept(args)
 	}
-	l := launcher.Of(known, a.Client, p, a.Pane)
+	l := launcher.Of(at.table(), a.Client, p, a.Pane)
 	switch {
 	case l.Why != "":
-	case a.PID == a.Pane.PID && a.Client.Name != known.ByProcess(agent.ProgramName(args)).Name:
+	case a.PID == a.Pane.PID && a.Client.Name != at.table().ByProcess(agent.ProgramName(args)).Name:
 		l.Why = "only its screen tells of it"
 	case launcher.Cleared(p, a.Pane):
 		l.Why = "it has an environment of its own"
@@ -117,7 +117,7 @@ func adopted(env *cli.Env, known *agent.Table, server tmux.Server, a live.Agent)
 		name = instance.NameFor(filepath.Base(in.Path))
 	}
 	in.Name = name
-	h := home.Elsewhere(env.Getenv, in.Path)
+	h := home.Elsewhere(at.env.Getenv, in.Path)
 	r, err := live.SessionIn(session.Store{Home: h}, server, a.Pane.ID)
 	if err == nil && r != nil {
 		in.SessionID, in.SessionAt = r.ID, r.StartedAt.UTC()

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	"gt/lib/client/agent"
 	"gt/lib/launch"
 	"gt/lib/live/fleet"
 	"gt/lib/log/eventlog"
@@ -32,15 +31,15 @@ func someOf(role string) (rig string, is bool) {
 // allocate chooses a polecat of a rig, and a branch for its worktree where none is named:
 // one that is idle, whose place and worktree are taken away to be made anew, else a new
 // name. Until release is called nobody else chooses.
-func (c *newOne) allocate(env *cli.Env, store instance.Store, known *agent.Table, of string) (release func(), err error) {
-	t := town.Find(env.Getenv, env.Dir)
+func (c *newOne) allocate(at scope, of string) (release func(), err error) {
+	t := town.Find(at.env.Getenv, at.env.Dir)
 	switch {
 	case t.Personal:
 		return nil, cli.Failf(cli.Usage, "--role: this folder is in no town that you trust")
 	case c.Name != "" || c.Resume != "" || c.Replace || c.Explain:
 		return nil, cli.Fail(cli.Usage, errors.New("--role: any polecat goes without --name, --resume, --replace and --explain"), fmt.Sprintf("name one: %s/polecats/NAME", of))
 	}
-	lock, err := store.LockWorkers()
+	lock, err := at.store.LockWorkers()
 	if err != nil {
 		return nil, withExitCode("the workers of the town", err)
 	}
@@ -49,12 +48,12 @@ func (c *newOne) allocate(env *cli.Env, store instance.Store, known *agent.Table
 			lock.Unlock()
 		}
 	}()
-	all, err := store.All()
+	all, err := at.store.All()
 	if err != nil {
 		return nil, err // it may be one that is idle, or the one too many
 	}
 	all = slices.DeleteFunc(all, func(in *instance.Instance) bool { return !polecat(in, of) })
-	members := fleet.Members(env.Getenv, store, known, all, env.Now())
+	members := at.members(all)
 	most, err := rig.MaxPolecats(t, of)
 	if err != nil {
 		return nil, err
@@ -69,9 +68,9 @@ func (c *newOne) allocate(env *cli.Env, store instance.Store, known *agent.Table
 	}
 	name := ""
 	for _, m := range members {
-		switch is, err := c.retire(env, store, known, m.Instance); {
+		switch is, err := c.retire(at, m.Instance); {
 		case err != nil:
-			env.Warn("%s is not reused: %v", m.Name, err)
+			at.env.Warn("%s is not reused: %v", m.Name, err)
 		case is:
 			id, _ := identity.Parse(m.Role)
 			name = id.Name
@@ -86,12 +85,12 @@ func (c *newOne) allocate(env *cli.Env, store instance.Store, known *agent.Table
 		}
 	}
 	id := identity.Identity{Role: identity.Polecat, Rig: of, Name: name}
-	if _, err := work(env, filepath.Join(t.Root, filepath.FromSlash(id.Dir()))); err != nil {
+	if _, err := work(at.env, filepath.Join(t.Root, filepath.FromSlash(id.Dir()))); err != nil {
 		return nil, err // it could not be told of any
 	}
 	c.Role = id.Address()
 	if c.Worktree == "" {
-		c.Worktree = "polecat/" + name + "-" + strconv.FormatInt(env.Now().UnixMilli(), 36)
+		c.Worktree = "polecat/" + name + "-" + strconv.FormatInt(at.env.Now().UnixMilli(), 36)
 	}
 	return lock.Unlock, nil
 }
@@ -110,13 +109,13 @@ func taken(m fleet.Member) bool {
 // retire takes away the place of a worker that is idle, with its worktree. One has work to
 // do where some was given to it, and where its worktree holds what is nowhere else. One
 // whose folder gt did not make, and which is there, is left alone.
-func (c *newOne) retire(env *cli.Env, store instance.Store, known *agent.Table, in *instance.Instance) (bool, error) {
-	held, err := store.Hold(in.ID, 0)
+func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
+	held, err := at.store.Hold(in.ID, 0)
 	if err != nil {
 		return false, withExitCode(in.Name, err)
 	}
 	defer held.Release()
-	if taken(fleet.Members(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]) {
+	if taken(at.member(held.Instance)) {
 		return false, nil
 	}
 	if held.Worktree == nil {
@@ -124,15 +123,15 @@ func (c *newOne) retire(env *cli.Env, store instance.Store, known *agent.Table, 
 			return false, err
 		}
 	}
-	if given, err := work(env, held.Path); err != nil || len(given) > 0 {
+	if given, err := work(at.env, held.Path); err != nil || len(given) > 0 {
 		return false, err
 	}
 	if held.Worktree != nil {
-		if err := removeWorktree(env, store, held); err != nil {
+		if err := removeWorktree(at, held); err != nil {
 			return false, err
 		}
 	}
-	return true, held.Remove(env.Now())
+	return true, held.Remove(at.env.Now())
 }
 
 // work is what was given to the worker of a folder.

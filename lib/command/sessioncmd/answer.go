@@ -8,7 +8,6 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/launch/send"
 	"gt/lib/live/fleet"
-	"gt/lib/state/instance"
 	"gt/lib/sys/tmux"
 )
 
@@ -20,17 +19,16 @@ type reply struct {
 
 // Run answers what an agent's client asks.
 func (c *reply) Run(env *cli.Env) error {
-	held, store, err := c.lock(env, c.Name)
+	held, at, err := c.lock(env, c.Name)
 	if err != nil {
 		return err
 	}
 	defer held.Release()
-	known := table(env)
-	m := fleet.Members(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
+	m := at.member(held.Instance)
 	if err := runs(m); err != nil {
 		return err
 	}
-	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent)}
+	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.table().Of(m.Agent)}
 	if c.Option == 0 {
 		q, err := to.Question()
 		if err != nil {

@@ -34,11 +34,11 @@ func (p profile) away(env *cli.Env, name string) (*remote, error) {
 	if err != nil || !agents.Remote(in) {
 		return nil, err
 	}
-	at, err := p.site(env)
+	at, err := p.scope(env)
 	if err != nil {
 		return nil, err
 	}
-	all, err := agents.Of(env, at.town, p.Profile)
+	all, err := agents.Of(env, at.town, at.profile)
 	if err != nil {
 		return nil, err
 	}
@@ -145,24 +145,24 @@ func (e *remote) last(env *cli.Env) error {
 
 // askAway notes what agents do that run elsewhere, as the programs tell that run them: nothing
 // on this machine does.
-func (p site) askAway(env *cli.Env, members []fleet.Member) {
+func (at scope) askAway(members []fleet.Member) {
 	var away []*instance.Instance
-	var at []int
+	var places []int
 	for i, m := range members {
 		if agents.Remote(m.Instance) && m.TmuxSession != "" {
-			away, at = append(away, m.Instance), append(at, i)
+			away, places = append(away, m.Instance), append(places, i)
 		}
 	}
 	if len(away) == 0 {
 		return
 	}
-	all, err := agents.Of(env, p.town, p.profile)
+	all, err := agents.Of(at.env, at.town, at.profile)
 	if err != nil {
-		env.Warn("%v", err)
+		at.env.Warn("%v", err)
 		return
 	}
 	for i, s := range all.Status(context.Background(), away) {
-		m := &members[at[i]]
+		m := &members[places[i]]
 		m.Status, m.Reason, m.Since = statusOf(*m, s)
 	}
 }

@@ -8,19 +8,18 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/launch"
-	"gt/lib/live/fleet"
 	"gt/lib/state/instance"
 	"gt/lib/text/term"
 )
 
 // lock finds an instance and takes its lock.
-func (p profile) lock(env *cli.Env, name string) (*instance.Locked, instance.Store, error) {
-	in, store, err := p.find(env, name)
+func (p profile) lock(env *cli.Env, name string) (*instance.Locked, scope, error) {
+	in, at, err := p.find(env, name)
 	if err != nil {
-		return nil, store, err
+		return nil, at, err
 	}
-	held, err := store.Hold(in.ID, readyWait)
-	return held, store, withExitCode(in.Name, err)
+	held, err := at.store.Hold(in.ID, readyWait)
+	return held, at, withExitCode(in.Name, err)
 }
 
 type rename struct {
@@ -100,7 +99,7 @@ type rm struct {
 // Run removes an instance whose agent does not run, with the worktree that was made for
 // it. Its conversation stays where its client keeps it, and the branch in the repository.
 func (c *rm) Run(env *cli.Env) error {
-	held, store, err := c.lock(env, c.Name)
+	held, at, err := c.lock(env, c.Name)
 	if err != nil {
 		return err
 	}
@@ -114,7 +113,7 @@ func (c *rm) Run(env *cli.Env) error {
 		return err
 	}
 	defer held.Release()
-	m := fleet.Members(env.Getenv, store, table(env), []*instance.Instance{held.Instance}, env.Now())[0]
+	m := at.member(held.Instance)
 	if m.Pane.ID != "" {
 		return cli.Fail(cli.No, fmt.Errorf("%s is running", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
 	}
@@ -126,7 +125,7 @@ func (c *rm) Run(env *cli.Env) error {
 	case w != nil && c.KeepWorktree:
 		also = fmt.Sprintf("; its worktree %s stays", env.DisplayPath(w.Path))
 	case w != nil:
-		if err := removeWorktree(env, store, held); err != nil {
+		if err := removeWorktree(at, held); err != nil {
 			return err
 		}
 		also = fmt.Sprintf(" and its worktree %s; the branch %s stays", env.DisplayPath(w.Path), env.Line(w.Branch, maxCell))
@@ -148,11 +147,11 @@ type groupList struct {
 
 // Run lists the groups.
 func (c *groupList) Run(env *cli.Env) error {
-	store, err := c.store(env)
+	at, err := c.scope(env)
 	if err != nil {
 		return err
 	}
-	groups, err := store.Groups()
+	groups, err := at.store.Groups()
 	if err != nil {
 		return err
 	}
@@ -164,7 +163,7 @@ func (c *groupList) Run(env *cli.Env) error {
 		}
 		return nil
 	}
-	all, unread := store.All()
+	all, unread := at.store.All()
 	if len(groups) == 0 {
 		env.Hint("no groups; gt-session group new work/backend makes one")
 		return nil
@@ -185,7 +184,7 @@ type groupNew struct {
 
 // Run makes a group.
 func (c *groupNew) Run(env *cli.Env) error {
-	store, err := c.store(env)
+	at, err := c.scope(env)
 	if err != nil {
 		return err
 	}
@@ -193,7 +192,7 @@ func (c *groupNew) Run(env *cli.Env) error {
 	if err := instance.CheckGroup(group); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
-	return done(env, withExitCode("", store.NewGroup(group)), "made the group %s", env.Line(group, maxCell))
+	return done(env, withExitCode("", at.store.NewGroup(group)), "made the group %s", env.Line(group, maxCell))
 }
 
 type groupRename struct {
@@ -204,7 +203,7 @@ type groupRename struct {
 
 // Run gives a group another path.
 func (c *groupRename) Run(env *cli.Env) error {
-	store, err := c.store(env)
+	at, err := c.scope(env)
 	if err != nil {
 		return err
 	}
@@ -213,7 +212,7 @@ func (c *groupRename) Run(env *cli.Env) error {
 		return cli.Fail(cli.Usage, err)
 	}
 	from := strings.Trim(c.Group, "/")
-	return done(env, withExitCode("", store.MoveGroup(from, to, env.Now())), "renamed the group %s to %s", env.Line(from, maxCell), env.Line(to, maxCell))
+	return done(env, withExitCode("", at.store.MoveGroup(from, to, env.Now())), "renamed the group %s to %s", env.Line(from, maxCell), env.Line(to, maxCell))
 }
 
 type groupRm struct {
@@ -223,10 +222,10 @@ type groupRm struct {
 
 // Run removes a group.
 func (c *groupRm) Run(env *cli.Env) error {
-	store, err := c.store(env)
+	at, err := c.scope(env)
 	if err != nil {
 		return err
 	}
 	group := strings.Trim(c.Group, "/")
-	return done(env, withExitCode("", store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
+	return done(env, withExitCode("", at.store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
 }

@@ -64,7 +64,7 @@ func states(*cli.Env, string) (offered []cli.Candidate) {
 }
 
 func agentNames(env *cli.Env, _ string) (offered []cli.Candidate) {
-	for _, c := range table(env).All() {
+	for _, c := range tableOf(env, town.Find(env.Getenv, env.Dir))().All() {
 		offered = append(offered, cli.Candidate{Word: c.Name})
 	}
 	return offered

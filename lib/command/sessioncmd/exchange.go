@@ -72,11 +72,11 @@ type export struct {
 
 // Run prints the instances as agent-deck keeps its sessions.
 func (c *export) Run(env *cli.Env) error {
-	at, err := c.site(env)
+	at, err := c.scope(env)
 	if err != nil {
 		return err
 	}
-	found, err := membersOf(env, []site{at})
+	found, err := membersOf(env, []scope{at})
 	if err != nil {
 		return err // half of them are no export
 	}
@@ -92,7 +92,7 @@ func (c *export) Run(env *cli.Env) error {
 	}
 	instances, all := []fields{}, []fields{}
 	for _, m := range found[0].members {
-		one, err := exported(m, found[0].table)
+		one, err := exported(m, found[0].table())
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (c *imports) Run(env *cli.Env) error {
 	if c.Tmux {
 		return c.adopt(env)
 	}
-	store, err := c.store(env)
+	at, err := c.scope(env)
 	if err != nil {
 		return err
 	}
@@ -201,14 +201,13 @@ func (c *imports) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	known := table(env)
-	i, err := imported(env, known, data)
+	i, err := imported(at, data)
 	if err != nil {
 		return c.refused(err)
 	}
-	add := store.Import
+	add := at.store.Import
 	if c.DryRun {
-		add = store.Importable
+		add = at.store.Importable
 	}
 	added, err := add(i)
 	switch {
@@ -220,14 +219,14 @@ func (c *imports) Run(env *cli.Env) error {
 		return err
 	}
 	for _, in := range added {
-		if !known.Known(in.Agent) {
+		if !at.table().Known(in.Agent) {
 			env.Warn("%s: no agent is called '%s' (a block of agents.toml makes one known)", in.Name, in.Agent)
 		}
 		said := "imported"
 		if c.DryRun {
 			said = "would import"
 		}
-		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s\n", said, in.Name, startedAs(env, known, in), env.DisplayPath(in.Path)); err != nil {
+		if _, err := fmt.Fprintf(env.Stdout, "%s %s (%s) in %s\n", said, in.Name, startedAs(at, in), env.DisplayPath(in.Path)); err != nil {
 			return err
 		}
 	}
@@ -238,15 +237,15 @@ func (c *imports) Run(env *cli.Env) error {
 }
 
 // startedAs is how an instance's agent will be started, as far as a file says it.
-func startedAs(env *cli.Env, known *agent.Table, in *instance.Instance) string {
+func startedAs(at scope, in *instance.Instance) string {
 	var words []string
 	if in.Account != "" {
-		words = append(words, cmp.Or(known.Of(in.Agent).StoreEnv, "account")+"="+term.Typed(in.Account))
+		words = append(words, cmp.Or(at.table().Of(in.Agent).StoreEnv, "account")+"="+term.Typed(in.Account))
 	}
 	for _, word := range launcher.Around(in.Launcher, append([]string{in.Agent}, in.Args...)) {
 		words = append(words, term.Typed(word))
 	}
-	return env.Line(strings.Join(words, " "), maxArgs)
+	return at.env.Line(strings.Join(words, " "), maxArgs)
 }
 
 // maxArgs bounds the arguments of an agent that a file brings, in characters.
@@ -297,7 +296,7 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 }
 
 // imported reads the file.
-func imported(env *cli.Env, known *agent.Table, data []byte) (i instance.Imported, err error) {
+func imported(at scope, data []byte) (i instance.Imported, err error) {
 	var file fields
 	if err := json.Unmarshal(data, &file); err != nil {
 		return i, damaged(data, err)
@@ -310,7 +309,7 @@ func imported(env *cli.Env, known *agent.Table, data []byte) (i instance.Importe
 		return i, err
 	}
 	for n, f := range instances {
-		in, bad := importedOne(env, known, f)
+		in, bad := importedOne(at, f)
 		if bad != nil {
 			err = errors.Join(err, fmt.Errorf("agent %d: %w", n+1, bad))
 			continue
@@ -352,7 +351,7 @@ func damaged(data []byte, err error) error {
 
 // importedOne reads an instance of the file. What it says in agent-deck's fields counts,
 // for another program may have changed it.
-func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance, error) {
+func importedOne(at scope, f fields) (*instance.Instance, error) {
 	in := &instance.Instance{Desired: instance.Stopped}
 	raw, own := f[formatName]
 	if own {
@@ -368,13 +367,13 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 		f.get("parent_session_id", &in.ParentID), f.get("command", &command), f.get("loaded_mcp_names", &in.LoadedMCPNames),
 		f.get("created_at", &created), f.get("updated_at", &updated),
 	)
-	called := cmp.Or(env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // in what is said of it
-	if title = env.Line(title, 200); title != in.Name || in.Title != "" {
+	called := cmp.Or(at.env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // in what is said of it
+	if title = at.env.Line(title, 200); title != in.Name || in.Title != "" {
 		in.Title = title
 	}
 	words, plain := strings.Fields(command), !strings.ContainsAny(command, "'\"\\$`;|&<>()*?[]{}~#")
 	if in.Agent == "" && len(words) > 0 {
-		in.Agent = known.ByProcess(filepath.Base(words[0])).Name
+		in.Agent = at.table().ByProcess(filepath.Base(words[0])).Name
 	}
 	if in.Agent == "" {
 		return nil, errors.Join(err, errors.New("nothing says which agent it is"))
@@ -385,26 +384,26 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 			err = errors.Join(err, bad)
 		}
 	}
-	err = errors.Join(err, tmux.CheckStyle(in.Theme), boxed(env, f, in))
-	if in.Account != "" && known.Known(in.Agent) && known.Of(in.Agent).StoreEnv == "" {
+	err = errors.Join(err, tmux.CheckStyle(in.Theme), boxed(at.env, f, in))
+	if in.Account != "" && at.table().Known(in.Agent) && at.table().Of(in.Agent).StoreEnv == "" {
 		err = errors.Join(err, fmt.Errorf("nothing is known of the accounts of %s", in.Agent))
 	}
-	if in.Role != "" && !playedIn(env, in) {
-		env.Warn("%s: its role %s is not taken over: its folder is not that role's in a town that you trust", called, env.Quoted(in.Role))
+	if in.Role != "" && !playedIn(at.env, in) {
+		at.env.Warn("%s: its role %s is not taken over: its folder is not that role's in a town that you trust", called, at.env.Quoted(in.Role))
 		in.Role = ""
 	}
-	in.TmuxServer, in.Topic = string(tmux.Around()), env.Line(in.Topic, maxTopic)
+	in.TmuxServer, in.Topic = string(tmux.Around()), at.env.Line(in.Topic, maxTopic)
 	if !own {
 		in.Group, in.Path = strings.Trim(in.Group, "/"), clean(in.Path)
 		switch {
 		case plain && len(words) > 1:
 			in.Args = words[1:]
 		case !plain:
-			env.Warn("%s: its flags are not taken over from the command %s", called, env.Quoted(command))
+			at.env.Warn("%s: its flags are not taken over from the command %s", called, at.env.Quoted(command))
 		}
 	}
 	if in.CreatedAt = created; created.IsZero() {
-		in.CreatedAt = env.Now().UTC()
+		in.CreatedAt = at.env.Now().UTC()
 	}
 	if in.UpdatedAt = updated; updated.IsZero() {
 		in.UpdatedAt = in.CreatedAt
@@ -415,7 +414,7 @@ func importedOne(env *cli.Env, known *agent.Table, f fields) (*instance.Instance
 			in.Agent + "_detected_at", "loaded_mcp_names", "created_at", "updated_at":
 			delete(f, key)
 		case "command":
-			if own && command == commandOf(in, known) {
+			if own && command == commandOf(in, at.table()) {
 				delete(f, key)
 			}
 		}

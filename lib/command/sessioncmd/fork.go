@@ -28,22 +28,21 @@ func (c *fork) Run(env *cli.Env) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
 	}
-	parent, store, err := c.member(env, c.Parent)
+	parent, at, err := c.member(env, c.Parent)
 	if err != nil {
 		return err
 	}
-	known := table(env)
 	of := parent.Now
 	if of == "" || of.Invented() || !parent.Resumable(env.Getenv) {
 		if of = parent.ForkOf; of == "" {
 			return cli.Fail(cli.No, fmt.Errorf("%s has no conversation yet", parent.Name), "gt-session new starts another agent")
 		}
 	}
-	if client := known.Of(parent.Agent); !client.CanFork() {
+	if client := at.table().Of(parent.Agent); !client.CanFork() {
 		return cli.Fail(cli.No, fmt.Errorf("%s cannot go on with a copy of a conversation", client.Name),
 			fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", of))
 	}
-	dir, err := store.Enter(parent.Instance)
+	dir, err := at.store.Enter(parent.Instance)
 	if err != nil {
 		return launch.NoFolder(parent.Instance, err)
 	}
@@ -64,15 +63,15 @@ func (c *fork) Run(env *cli.Env) (err error) {
 		}
 	}
 	if c.Explain {
-		return c.explain(env, store, known, in)
+		return c.explain(at, in)
 	}
-	err = store.Create(in, env.Now())
+	err = at.store.Create(in, env.Now())
 	for n := 2; c.Name == "" && errors.Is(err, instance.ErrTaken); n++ {
 		in.Name = instance.Variant(parent.Name, fmt.Sprintf("-fork-%d", n))
-		err = store.Create(in, env.Now())
+		err = at.store.Create(in, env.Now())
 	}
 	if err != nil {
 		return withExitCode(in.Name, err)
 	}
-	return c.run(env, store, known, in.ID)
+	return c.run(at, in.ID)
 }

@@ -16,7 +16,6 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/place/git"
-	"gt/lib/state/instance"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/plain"
@@ -31,11 +30,11 @@ type answer struct {
 
 // conversationOf returns the reader and the place of the conversation that an agent has
 // now.
-func conversationOf(env *cli.Env, known *agent.Table, m fleet.Member) (conversation.Reader, conversation.File, error) {
+func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation.File, error) {
 	if m.Record == nil {
 		return nil, conversation.File{}, cli.Failf(cli.No, "%s has no conversation yet that gt knows of", m.Name)
 	}
-	client := known.Of(m.Agent)
+	client := at.table().Of(m.Agent)
 	name := cmp.Or(m.Record.Agent, client.Dialect)
 	r := readers.Of(name)
 	if r == nil {
@@ -44,7 +43,7 @@ func conversationOf(env *cli.Env, known *agent.Table, m fleet.Member) (conversat
 	}
 	path := m.Record.Transcript
 	if r != nil && path == "" {
-		path = readers.Path(name, env.Getenv, m.Record.CWD, string(m.Record.ID))
+		path = readers.Path(name, at.env.Getenv, m.Record.CWD, string(m.Record.ID))
 	}
 	if !atomicfile.Exists(path) {
 		path = ""
@@ -55,9 +54,9 @@ func conversationOf(env *cli.Env, known *agent.Table, m fleet.Member) (conversat
 	case path == "":
 		return nil, conversation.File{}, cli.Failf(cli.No, "%s has no conversation yet that gt knows of", m.Name)
 	}
-	own := account.Own{Getenv: env.Getenv, Projects: []string{git.Top(m.Path)}, Known: func(name string) account.Known {
-		c := known.Of(name)
-		listed := c.Listed(env.Getenv)
+	own := account.Own{Getenv: at.env.Getenv, Projects: []string{git.Top(m.Path)}, Known: func(name string) account.Known {
+		c := at.table().Of(name)
+		listed := c.Listed(at.env.Getenv)
 		if m.Account != "" {
 			listed = append(listed, m.Account)
 		}
@@ -106,8 +105,8 @@ func same(kept, sent string) bool {
 }
 
 // printLast prints what an agent said last.
-func printLast(env *cli.Env, known *agent.Table, m fleet.Member) error {
-	r, f, err := conversationOf(env, known, m)
+func printLast(at scope, m fleet.Member) error {
+	r, f, err := conversationOf(at, m)
 	if err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func printLast(env *cli.Env, known *agent.Table, m fleet.Member) error {
 	if err != nil && a.text == "" {
 		return err
 	}
-	return a.print(env, m)
+	return a.print(at.env, m)
 }
 
 // print prints an answer. What a client wrote about an error is none.
@@ -139,19 +138,19 @@ type mark struct {
 
 // markOf returns the end of the conversation that an agent has now; of one that gt cannot
 // read or does not know yet, its beginning.
-func markOf(env *cli.Env, known *agent.Table, m fleet.Member) mark {
-	r, f, err := conversationOf(env, known, m)
+func markOf(at scope, m fleet.Member) mark {
+	r, f, err := conversationOf(at, m)
 	if err != nil {
 		return mark{}
 	}
-	_, at, _ := last(r, f, 0, "", time.Time{}) // what cannot be read now is read afterwards
-	return mark{f, at}
+	_, end, _ := last(r, f, 0, "", time.Time{}) // what cannot be read now is read afterwards
+	return mark{f, end}
 }
 
 // toldSince reports whether the conversation of an agent has a prompt of that text, given
 // since a time.
-func toldSince(env *cli.Env, known *agent.Table, m fleet.Member, text string, since time.Time) bool {
-	r, f, err := conversationOf(env, known, m)
+func toldSince(at scope, m fleet.Member, text string, since time.Time) bool {
+	r, f, err := conversationOf(at, m)
 	if err != nil {
 		return false
 	}
@@ -180,7 +179,6 @@ func asks(known *agent.Table, m fleet.Member) bool {
 
 // await waits until the agent has answered what it was sent, and prints that.
 func (c *sendPrompt) await(env *cli.Env, s sent) error {
-	known := table(env)
 	var m fleet.Member
 	var a answer
 	var since, asking time.Time // when it was first seen to wait, or to ask something
@@ -189,13 +187,13 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 		if err != nil {
 			return false, withExitCode(s.in.Name, err)
 		}
-		m, err = settled(env, s.store, known, fleet.Members(env.Getenv, s.store, known, []*instance.Instance{in}, env.Now())[0])
+		m, err = settled(s.scope, s.member(in))
 		switch {
 		case err != nil:
 			return false, withExitCode(s.in.Name, err)
 		case ended(m):
 			return false, cli.Fail(cli.No, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
-		case asks(known, m): // no hook of some clients tells that
+		case asks(s.table(), m): // no hook of some clients tells that
 			if asking.IsZero() {
 				asking = time.Now()
 			}
@@ -204,18 +202,18 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 					fmt.Sprintf("gt-session peek %s shows its screen; gt-session answer %s N answers", m.Name, m.Name))
 			}
 			return false, nil
-		case m.Status != status.Waiting && m.Status != status.Idle, !m.Since.After(s.at):
+		case m.Status != status.Waiting && m.Status != status.Idle, !m.Since.After(s.before):
 			since, asking = time.Time{}, time.Time{}
 			return false, nil
 		}
 		if since.IsZero() {
 			since = time.Now()
 		}
-		r, f, err := conversationOf(env, known, m)
+		r, f, err := conversationOf(s.scope, m)
 		if err == nil {
 			from, after := s.mark.at, time.Time{}
 			if f != s.mark.file { // it may have been asked the same before
-				from, after = 0, s.at
+				from, after = 0, s.before
 			}
 			a, _, err = last(r, f, from, s.text, after)
 		}

@@ -92,7 +92,7 @@ func outOfSync(m fleet.Member) bool {
 }
 
 // in says which place the instance is in.
-func (l *line) in(p site) {
+func (l *line) in(p scope) {
 	if l.Profile = p.profile; !p.town.Personal {
 		l.Town = p.town.Root
 	}
@@ -101,7 +101,7 @@ func (l *line) in(p site) {
 // Run lists the instances.
 func (c *list) Run(env *cli.Env) error {
 	defer deferGC()() // until it is printed
-	all, unread := c.sites(env)
+	all, unread := c.scopes(env)
 	if all == nil || unread != nil && !c.Everywhere {
 		return unread
 	}
@@ -111,7 +111,7 @@ func (c *list) Run(env *cli.Env) error {
 	rows := found.rows
 	// Another town's table may know it, and has an agent then.
 	if len(rows) == 0 && c.Agent != "" {
-		if known := table(env); !known.Known(c.Agent) {
+		if known := all[0].table(); !known.Known(c.Agent) {
 			return known.Unknown(c.Agent)
 		}
 	}
@@ -121,7 +121,7 @@ func (c *list) Run(env *cli.Env) error {
 	case found.total == 0 && unread != nil:
 		return unread
 	case found.total == 0:
-		noneYet(env)
+		noneYet(all[0])
 		return nil
 	case len(rows) == 0:
 		env.Hint("no agent matches (%d in all)", found.total)
@@ -147,7 +147,7 @@ type listed struct {
 }
 
 // find returns what the list shows of places.
-func (c *list) find(at []siteMember) (l listed) {
+func (c *list) find(at []scopeMembers) (l listed) {
 	for _, s := range at {
 		if c.retired() {
 			more, err := retiredOf(s.store)
@@ -164,7 +164,7 @@ func (c *list) find(at []siteMember) (l listed) {
 		l.total += len(s.members)
 		l.named = l.named || len(found) > 0 && s.name() != ""
 		for _, r := range flatten(groups, found) {
-			r.site = s.site
+			r.scope = s.scope
 			l.rows = append(l.rows, r)
 		}
 	}
@@ -185,11 +185,11 @@ func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 	share(len(rows), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
 	marked := marks{}
 	for i, r := range rows {
-		if err := marked.tell(r.site.store, lines[i].templated, r.Name); err != nil {
+		if err := marked.tell(r.scope.store, lines[i].templated, r.Name); err != nil {
 			unread = errors.Join(unread, err)
 		}
 		if c.Everywhere {
-			lines[i].in(r.site)
+			lines[i].in(r.scope)
 		}
 	}
 	share(len(rows), func(i int) { printed[i], errs[i] = term.JSON(lines[i]) })
@@ -219,7 +219,7 @@ func share(n int, do func(i int)) {
 // row is an instance in its place of the tree.
 type row struct {
 	*fleet.Member
-	site      site
+	scope     scope
 	depth     int  // below its parents
 	outOfSync bool // its .mcp.json changed; a table finds that out
 }
@@ -360,7 +360,7 @@ func nameColumn(env *cli.Env) column {
 
 // placeColumn is that of the profiles and towns.
 func placeColumn(env *cli.Env, shown bool) column {
-	return column{Heading: "PROFILE", Hidden: !shown, Cell: func(r row) string { return cmp.Or(env.Line(r.site.name(), maxCell), "-") }}
+	return column{Heading: "PROFILE", Hidden: !shown, Cell: func(r row) string { return cmp.Or(env.Line(r.scope.name(), maxCell), "-") }}
 }
 
 // painted colours the column of a list that says what an agent does: by its first word,
@@ -399,12 +399,12 @@ func rough(d time.Duration) time.Duration {
 const maxCell = 4096
 
 // printLine prints an agent as list --json does.
-func printLine(env *cli.Env, store instance.Store, m fleet.Member) error {
-	l := lineOf(env, m)
-	if err := (marks{}).tell(store, l.templated, m.Name); err != nil {
+func printLine(at scope, m fleet.Member) error {
+	l := lineOf(at.env, m)
+	if err := (marks{}).tell(at.store, l.templated, m.Name); err != nil {
 		return err
 	}
-	return env.JSON(l)
+	return at.env.JSON(l)
 }
 
 type show struct {
@@ -416,7 +416,7 @@ type show struct {
 
 // Run shows one instance.
 func (c *show) Run(env *cli.Env) error {
-	m, store, err := c.member(env, c.Name)
+	m, at, err := c.member(env, c.Name)
 	if err != nil {
 		return err
 	}
@@ -427,10 +427,10 @@ func (c *show) Run(env *cli.Env) error {
 			}
 			return err
 		}
-		return printLast(env, table(env), m)
+		return printLast(at, m)
 	}
 	if c.JSON {
-		return printLine(env, store, m)
+		return printLine(at, m)
 	}
 	state := statusText(m)
 	l := lineOf(env, m)
@@ -471,29 +471,25 @@ func when(t time.Time) string {
 }
 
 // member finds and looks at one instance.
-func (p profile) member(env *cli.Env, name string) (fleet.Member, instance.Store, error) {
-	in, store, err := p.find(env, name)
+func (p profile) member(env *cli.Env, name string) (fleet.Member, scope, error) {
+	in, at, err := p.find(env, name)
 	if err != nil {
-		return fleet.Member{}, store, err
+		return fleet.Member{}, at, err
 	}
-	m := []fleet.Member{member(env, store, in)}
+	m := []fleet.Member{at.member(in)}
 	if agents.Remote(in) {
-		at, err := p.site(env)
-		if err != nil {
-			return m[0], store, err
-		}
-		at.askAway(env, m)
+		at.askAway(m)
 	}
-	return m[0], store, nil
+	return m[0], at, nil
 }
 
 // running is member for one whose pane must be there.
-func (p profile) running(env *cli.Env, name string) (fleet.Member, instance.Store, error) {
-	m, store, err := p.member(env, name)
+func (p profile) running(env *cli.Env, name string) (fleet.Member, scope, error) {
+	m, at, err := p.member(env, name)
 	if err == nil && m.Pane.ID == "" {
 		err = cli.Fail(cli.No, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
 	}
-	return m, store, err
+	return m, at, err
 }
 
 type peek struct {
@@ -528,32 +524,32 @@ func (c *attach) Run(env *cli.Env) error {
 	if away, err := c.away(env, c.Name); err != nil || away != nil {
 		return away.attach(env, err)
 	}
-	m, store, err := c.running(env, c.Name)
+	m, at, err := c.running(env, c.Name)
 	if err != nil {
 		return err
 	}
-	at, peek := tmux.Server(m.TmuxServer), fmt.Sprintf("gt-session peek %s prints its screen", m.Name)
+	server, peek := tmux.Server(m.TmuxServer), fmt.Sprintf("gt-session peek %s prints its screen", m.Name)
 	socket, _ := tmux.FromEnv(env.Getenv)
 	switch {
 	case socket != "" && socket != m.TmuxServer:
 		return cli.Fail(cli.No, fmt.Errorf("%s is in another tmux server", m.Name), "leave this one first (Ctrl-b d)")
 	case socket != "":
-		if err := at.SwitchClient(m.Pane.Session); err != nil {
+		if err := server.SwitchClient(m.Pane.Session); err != nil {
 			return err
 		}
-		_ = at.Say("#{prefix} L goes back") // tmux before 3.2 has no -d
+		_ = server.Say("#{prefix} L goes back") // tmux before 3.2 has no -d
 	case !term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, fmt.Errorf("attaching needs a terminal"), peek)
 	case !tmux.HasScreen(env.Getenv("TERM")):
 		return cli.Fail(cli.No, fmt.Errorf("tmux cannot show %s in the terminal TERM=%s", m.Name, env.Getenv("TERM")), peek)
 	}
-	if err := acknowledge(env, store, m.ID); err != nil {
+	if err := acknowledge(at, m.ID); err != nil {
 		env.Warn("%v", err)
 	}
 	if socket != "" {
 		return nil
 	}
-	return at.Attach(m.Pane.Session)
+	return server.Attach(m.Pane.Session)
 }
 
 type ack struct {
@@ -562,17 +558,17 @@ type ack struct {
 
 // Run notes that a person has seen that agents wait.
 func (c *ack) Run(env *cli.Env) error {
-	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
-		return "acknowledged " + in.Name, acknowledge(env, store, in.ID)
+	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
+		return "acknowledged " + in.Name, acknowledge(at, in.ID)
 	})
 }
 
-func acknowledge(env *cli.Env, store instance.Store, id instance.ID) error {
-	held, err := store.Hold(id, readyWait)
+func acknowledge(at scope, id instance.ID) error {
+	held, err := at.store.Hold(id, readyWait)
 	if err != nil {
 		return err
 	}
 	defer held.Release()
-	held.Acknowledged = env.Now().UTC()
-	return held.Put(env.Now())
+	held.Acknowledged = at.env.Now().UTC()
+	return held.Put(at.env.Now())
 }

@@ -13,10 +13,8 @@ import (
 	"syscall"
 
 	"gt/lib/cli"
-	"gt/lib/client/agent"
 	"gt/lib/client/hook"
 	"gt/lib/launch/respawn"
-	"gt/lib/live/fleet"
 	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
@@ -132,40 +130,12 @@ type profile struct {
 	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the agents of this profile, a list of its own; the first 'new' makes it."`
 }
 
-// store returns the store of the profile, or of the town around, or the person's own.
-func (p profile) store(env *cli.Env) (instance.Store, error) {
-	t := town.Find(env.Getenv, env.Dir)
-	if t.Unread != nil {
-		env.Warn("%v", t.Unread)
-	}
-	if err := t.State.Check(); err != nil {
-		return instance.Store{}, err
-	}
-	if p.Profile != "" {
-		if err := instance.CheckName(p.Profile); err != nil {
-			return instance.Store{}, cli.Fail(cli.Usage, err)
-		}
-	}
-	s := storeIn(t, p.Profile)
-	s.Warn = func(err error) { env.Warn("%v", err) }
-	return s, nil
-}
-
 // storeIn is the store of a profile, or of a town; "" is no profile.
 func storeIn(t town.Town, profile string) instance.Store {
 	if profile == "" && !t.Personal {
 		return instance.OfTown(t.State, t.Root)
 	}
 	return instance.Personal(t.State, profile)
-}
-
-// table returns the table of agents.
-func table(env *cli.Env) *agent.Table {
-	t, err := agent.Load(env.Getenv, town.Find(env.Getenv, env.Dir))
-	if err != nil {
-		env.Warn("%v", err)
-	}
-	return t
 }
 
 // one finds the instance that a person means. unread says which could not be read: it may
@@ -211,14 +181,14 @@ func one(all []*instance.Instance, unread error, name string) (*instance.Instanc
 const candidates = 10
 
 // find finds the instance that a person means.
-func (p profile) find(env *cli.Env, name string) (*instance.Instance, instance.Store, error) {
-	store, err := p.store(env)
+func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, error) {
+	at, err := p.scope(env)
 	if err != nil {
-		return nil, store, err
+		return nil, at, err
 	}
-	all, unread := store.All()
+	all, unread := at.store.All()
 	in, err := one(all, unread, name)
-	return in, store, err
+	return in, at, err
 }
 
 // several has the flags with which a person means several agents.
@@ -275,26 +245,26 @@ func (s several) chosen(store instance.Store) (found []*instance.Instance, unrea
 
 // each does something to each instance that a person means, a few at a time, and prints
 // what it says. It goes on after a failure.
-func (s several) each(env *cli.Env, do func(instance.Store, *instance.Instance) (string, error)) error {
-	store, err := s.store(env)
+func (s several) each(env *cli.Env, do func(scope, *instance.Instance) (string, error)) error {
+	at, err := s.scope(env)
 	if err != nil {
 		return err
 	}
-	all, unread, err := s.chosen(store)
+	all, unread, err := s.chosen(at.store)
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 && unread == nil {
-		noneYet(env)
+		noneYet(at)
 	}
-	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) { return do(store, in) }))
+	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) { return do(at, in) }))
 }
 
 // noneYet says that there are no agents, and that some run in tmux which could be.
-func noneYet(env *cli.Env) {
-	env.Hint("no agents yet; gt-session new starts one in this folder")
-	if found, err := unmanaged(env, table(env), tmux.Around()); err == nil && len(found) > 0 {
-		env.Hint("%s runs in pane %s of tmux, and gt-session did not start it; gt-session import --tmux adopts all such agents", found[0].Client.Name, found[0].Pane.ID)
+func noneYet(at scope) {
+	at.env.Hint("no agents yet; gt-session new starts one in this folder")
+	if found, err := unmanaged(at, tmux.Around()); err == nil && len(found) > 0 {
+		at.env.Hint("%s runs in pane %s of tmux, and gt-session did not start it; gt-session import --tmux adopts all such agents", found[0].Client.Name, found[0].Pane.ID)
 	}
 }
 
@@ -313,11 +283,6 @@ func withExitCode(in string, err error) error {
 		return cli.Fail(cli.No, err, "gt-session group lists the groups")
 	}
 	return err
-}
-
-// member looks at one instance.
-func member(env *cli.Env, store instance.Store, in *instance.Instance) fleet.Member {
-	return fleet.Members(env.Getenv, store, table(env), []*instance.Instance{in}, env.Now())[0]
 }
 
 // folder returns a folder that a person names, absolute and without links.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/agent"
 	"gt/lib/launch"
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
@@ -39,11 +38,9 @@ func (c *revive) Run(env *cli.Env) error {
 			return err
 		}
 		time.Sleep(breath)
-		known, err := agent.Load(env.Getenv, town.Find(env.Getenv, in.Path))
-		if err != nil {
-			env.Warn("%v", err)
-		}
-		again := starter(env, s, known)
+		at := newScope(env, town.Find(env.Getenv, in.Path), "")
+		at.store = s
+		again := starter(at)
 		again.Revives = true
 		_, err = again.Start(in.ID, false)
 		if errors.Is(err, launch.ErrRuns) {

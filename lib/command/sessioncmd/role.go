@@ -11,7 +11,6 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
@@ -25,43 +24,43 @@ import (
 
 // place returns the instance that the flags describe as far as its folder and its agent,
 // and its client.
-func (c *newOne) place(env *cli.Env, known *agent.Table) (*instance.Instance, agent.Client, error) {
+func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 	in := &instance.Instance{
-		Name: c.Name, Title: env.Line(c.Title, 200), Group: strings.Trim(c.Group, "/"), Args: c.Arg,
+		Name: c.Name, Title: at.env.Line(c.Title, 200), Group: strings.Trim(c.Group, "/"), Args: c.Arg,
 		Desired: instance.Stopped, TmuxServer: string(tmux.Around()),
 	}
 	var id identity.Identity
-	dir, at := "", ""
+	dir, own := "", "" // the role's own directory
 	if c.Role != "" {
-		t := town.Find(env.Getenv, env.Dir)
+		t := town.Find(at.env.Getenv, at.env.Dir)
 		var err error
-		if id, at, err = c.worker(t, in); err != nil {
+		if id, own, err = c.worker(t, in); err != nil {
 			return nil, agent.Client{}, err
 		}
-		if dir, err = c.repository(t, id, at); err != nil {
+		if dir, err = c.repository(t, id, own); err != nil {
 			return nil, agent.Client{}, err
 		}
-		in.Path = at
+		in.Path = own
 	} else {
 		var err error
-		if dir, err = folder(env, c.Dir); err != nil {
+		if dir, err = folder(at.env, c.Dir); err != nil {
 			return nil, agent.Client{}, err
 		}
-		in.Path, id = dir, home.Elsewhere(env.Getenv, dir).Identity
+		in.Path, id = dir, home.Elsewhere(at.env.Getenv, dir).Identity
 	}
-	client, _, err := known.For(string(id.Role), id.Rig)
+	client, _, err := at.table().For(string(id.Role), id.Rig)
 	if err != nil {
-		env.Warn("%v", err)
+		at.env.Warn("%v", err)
 	}
 	if c.Agent != "" {
-		if !known.Known(c.Agent) {
-			return nil, client, known.Unknown(c.Agent)
+		if !at.table().Known(c.Agent) {
+			return nil, client, at.table().Unknown(c.Agent)
 		}
-		client = known.Of(c.Agent)
+		client = at.table().Of(c.Agent)
 	}
 	in.Agent = client.Name
-	if c.Worktree != "" && dir != at {
-		w, work, err := plan(dir, c.Worktree, at)
+	if c.Worktree != "" && dir != own {
+		w, work, err := plan(dir, c.Worktree, own)
 		in.Worktree, in.Path = &w, work
 		if err != nil {
 			return in, client, err
@@ -145,8 +144,8 @@ func (c *newOne) former(store instance.Store, in *instance.Instance) (*instance.
 
 // replace ends the agent of an instance that is there, gives it what the flags say, and
 // starts it. Its conversation stays its own, and so do its notes, which are its folder's.
-func (c *newOne) replace(env *cli.Env, store instance.Store, known *agent.Table, old, in *instance.Instance) error {
-	m := fleet.Members(env.Getenv, store, known, []*instance.Instance{old}, env.Now())[0]
+func (c *newOne) replace(at scope, old, in *instance.Instance) error {
+	m := at.member(old)
 	switch {
 	case old.Managed != nil:
 		return cli.Fail(cli.No, fmt.Errorf("%s is a template's", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
@@ -161,31 +160,31 @@ func (c *newOne) replace(env *cli.Env, store instance.Store, known *agent.Table,
 	}
 	if c.Explain {
 		if m.Process.IsSet() {
-			fmt.Fprintf(env.Stdout, "   %-11s  end the agent that runs, process %d\n", "replace", m.Process.PID)
+			fmt.Fprintf(at.env.Stdout, "   %-11s  end the agent that runs, process %d\n", "replace", m.Process.PID)
 		}
 		next := *old
-		c.change(&next, in, env.Now())
+		c.change(&next, in, at.env.Now())
 		c.replaces = true
-		return c.starter(env, store, known).Explain(&next)
+		return c.starter(at).Explain(&next)
 	}
 	if !c.Start && m.Process.IsSet() {
 		return cli.Fail(cli.Usage, errors.New("--replace and --no-start: its agent would be ended"), fmt.Sprintf("gt-session stop %s stops it", old.Name))
 	}
-	if _, err := (stopping{wanted: true}).one(env, store, known, old.ID); err != nil {
+	if _, err := (stopping{wanted: true}).one(at, old.ID); err != nil {
 		return withExitCode(old.Name, err)
 	}
-	held, err := store.Hold(old.ID, readyWait)
+	held, err := at.store.Hold(old.ID, readyWait)
 	if err != nil {
 		return withExitCode(old.Name, err)
 	}
-	c.change(held.Instance, in, env.Now())
-	err = held.Put(env.Now())
+	c.change(held.Instance, in, at.env.Now())
+	err = held.Put(at.env.Now())
 	held.Release()
 	if err != nil {
 		return err
 	}
 	c.replaces = true
-	return c.run(env, store, known, old.ID)
+	return c.run(at, old.ID)
 }
 
 // change gives an instance what the flags name. Another client, or one in another folder,

@@ -60,10 +60,10 @@ func (c *sendPrompt) Validate() error {
 
 // sent is what was sent.
 type sent struct {
+	scope
 	in     *instance.Instance
-	store  instance.Store
 	text   string
-	at     time.Time // before it was
+	before time.Time // when it was
 	queued bool
 	mark   mark
 }
@@ -108,24 +108,24 @@ func textOf(env *cli.Env, text string) (string, error) {
 
 // sendPrompt types the text, submits it and prints how that is known.
 func (c *sendPrompt) send(env *cli.Env, text string) (sent, error) {
-	held, store, err := c.lock(env, c.Name)
+	held, at, err := c.lock(env, c.Name)
 	if err != nil {
 		return sent{}, err
 	}
 	defer held.Release()
-	known, now := table(env), env.Now()
-	s := sent{in: held.Instance, store: store, text: text, at: now}
-	m := fleet.Members(env.Getenv, store, known, []*instance.Instance{held.Instance}, now)[0]
+	now := env.Now()
+	s := sent{in: held.Instance, scope: at, text: text, before: now}
+	m := at.member(held.Instance)
 	if err := runs(m); err != nil {
 		return s, err
 	}
 	if c.Wait {
-		s.mark = markOf(env, known, m)
+		s.mark = markOf(at, m)
 	}
-	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: known.Of(m.Agent), Busy: m.Status == status.Running}
+	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.table().Of(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
-		to.LastPromptAt, to.Refused = fleet.LastPromptAt(store, m.Instance), m.Refused(env.Getenv)
-		to.PromptSeen = func(since time.Time) bool { return toldSince(env, known, m, text, since) }
+		to.LastPromptAt, to.Refused = fleet.LastPromptAt(at.store, m.Instance), m.Refused(env.Getenv)
+		to.PromptSeen = func(since time.Time) bool { return toldSince(at, m, text, since) }
 	}
 	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {
 		return s, refused(m, send.ErrAsks)

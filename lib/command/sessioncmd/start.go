@@ -13,7 +13,6 @@ import (
 
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
-	"gt/lib/client/agent"
 	"gt/lib/launch"
 	"gt/lib/launch/launcher"
 	"gt/lib/live"
@@ -72,27 +71,27 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 	if c.Template != "" {
 		return c.make(env, c.profile, c.JSON)
 	}
-	store, err := c.store(env)
+	at, err := c.scope(env)
 	if err != nil {
 		return err
 	}
-	known, release := table(env), func() {}
+	release := func() {}
 	if rig, is := someOf(c.Role); is {
-		if release, err = c.allocate(env, store, known, rig); err != nil {
+		if release, err = c.allocate(at, rig); err != nil {
 			return err
 		}
 	}
 	// Whoever allocates next counts what is made, whether or not it runs.
 	release = sync.OnceFunc(release)
 	defer release()
-	in, client, err := c.place(env, known)
+	in, client, err := c.place(at)
 	if err != nil {
-		return unfinished(store, in, err)
+		return unfinished(at.store, in, err)
 	}
 	if in.Name == "" {
 		in.Name = instance.NameFor(filepath.Base(cmp.Or(in.WorktreePath(), in.Path)))
 		if !c.Replace {
-			if err := ownName(store, in); err != nil {
+			if err := ownName(at.store, in); err != nil {
 				return err
 			}
 		}
@@ -130,7 +129,7 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 		}
 	}
 	if c.Parent != "" {
-		all, unread := store.All()
+		all, unread := at.store.All()
 		parent, err := one(all, unread, c.Parent)
 		if err != nil {
 			return err
@@ -145,30 +144,30 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 		if !client.CanResume() {
 			return cli.Failf(cli.Usage, "%s cannot go on with a conversation by its id", client.Name)
 		}
-		if err := claimed(env, store, id, c.Replace, in.Name); err != nil {
+		if err := claimed(at, id, c.Replace, in.Name); err != nil {
 			return err
 		}
 		in.SessionID, in.SessionAt, c.resumes = id, env.Now().UTC(), true
 	}
-	if old, err := c.former(store, in); err != nil {
+	if old, err := c.former(at.store, in); err != nil {
 		return err
 	} else if old != nil {
-		return c.replace(env, store, known, old, in)
+		return c.replace(at, old, in)
 	}
 	if c.Explain {
-		return c.explain(env, store, known, in)
+		return c.explain(at, in)
 	}
-	if err := store.Create(in, env.Now()); err != nil {
-		return unfinished(store, in, withExitCode(in.Name, err))
+	if err := at.store.Create(in, env.Now()); err != nil {
+		return unfinished(at.store, in, withExitCode(in.Name, err))
 	}
 	release()
 	if in.Worktree != nil {
-		if err := c.makeWorktree(env, store, in); err != nil {
+		if err := c.makeWorktree(at, in); err != nil {
 			return err
 		}
 	}
 	spawned(env, in)
-	return c.run(env, store, known, in.ID)
+	return c.run(at, in.ID)
 }
 
 // ownName gives an instance another name where an agent of another folder has its own: of
@@ -204,18 +203,18 @@ func unfinished(store instance.Store, in *instance.Instance, err error) error {
 
 // makeWorktree makes the worktree of a new instance. Where that fails, neither is left,
 // or both.
-func (c *newOne) makeWorktree(env *cli.Env, store instance.Store, in *instance.Instance) error {
-	held, err := store.Hold(in.ID, readyWait)
+func (c *newOne) makeWorktree(at scope, in *instance.Instance) error {
+	held, err := at.store.Hold(in.ID, readyWait)
 	if err != nil {
 		return withExitCode(in.Name, err)
 	}
 	defer held.Release()
-	if err := ensure(env, held.Instance, func() error { return held.Put(env.Now()) }); err != nil {
+	if err := ensure(at.env, held.Instance, func() error { return held.Put(at.env.Now()) }); err != nil {
 		if _, there := os.Lstat(in.Worktree.Path); there == nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
-		if rerr := held.Remove(env.Now()); rerr != nil {
-			env.Warn("%v", rerr)
+		if rerr := held.Remove(at.env.Now()); rerr != nil {
+			at.env.Warn("%v", rerr)
 		}
 		return err
 	}
@@ -223,8 +222,8 @@ func (c *newOne) makeWorktree(env *cli.Env, store instance.Store, in *instance.I
 }
 
 // explain prints how an instance that is not made yet would be started.
-func (b begin) explain(env *cli.Env, store instance.Store, known *agent.Table, in *instance.Instance) error {
-	all, err := store.All()
+func (b begin) explain(at scope, in *instance.Instance) error {
+	all, err := at.store.All()
 	if err != nil {
 		return err
 	}
@@ -234,31 +233,31 @@ func (b begin) explain(env *cli.Env, store instance.Store, known *agent.Table, i
 		}
 	}
 	in.ID = instance.ID(session.NewID())
-	return b.starter(env, store, known).Explain(in)
+	return b.starter(at).Explain(in)
 }
 
 // starter starts agents of a store.
-func starter(env *cli.Env, store instance.Store, known *agent.Table) launch.Starter {
+func starter(at scope) launch.Starter {
 	return launch.Starter{
-		Env: env, Store: store, Table: known,
-		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(env.Getenv, store.State, id) },
-		Worktree: func(in *instance.Instance, put func() error) error { return ensure(env, in, put) },
+		Env: at.env, Store: at.store, Table: at.table(),
+		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(at.env.Getenv, at.store.State, id) },
+		Worktree: func(in *instance.Instance, put func() error) error { return ensure(at.env, in, put) },
 	}
 }
 
 // unmade removes the place of an agent that could not go on with the conversation that it
 // was made for.
-func (b begin) unmade(env *cli.Env, store instance.Store, id instance.ID, err error) error {
-	held, herr := store.Hold(id, readyWait)
+func (b begin) unmade(at scope, id instance.ID, err error) error {
+	held, herr := at.store.Hold(id, readyWait)
 	if herr != nil {
 		return errors.Join(err, herr)
 	}
 	defer held.Release()
 	if held.Worktree != nil {
-		herr = removeWorktree(env, store, held)
+		herr = removeWorktree(at, held)
 	}
 	if herr == nil {
-		herr = held.Remove(env.Now())
+		herr = held.Remove(at.env.Now())
 	}
 	if herr != nil {
 		return errors.Join(err, herr)
@@ -267,9 +266,9 @@ func (b begin) unmade(env *cli.Env, store instance.Store, id instance.ID, err er
 }
 
 // starter starts the agent that is made.
-func (b begin) starter(env *cli.Env, store instance.Store, known *agent.Table) launch.Starter {
-	s := starter(env, store, known)
-	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
+func (b begin) starter(at scope) launch.Starter {
+	s := starter(at)
+	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, at.env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
 	s.Resumes = b.resumes && !b.replaces
 	return s
 }
@@ -278,43 +277,43 @@ func (b begin) starter(env *cli.Env, store instance.Store, known *agent.Table) l
 const maxTopic = 100
 
 // run starts the agent of an instance that was just made, where that is wanted.
-func (b begin) run(env *cli.Env, store instance.Store, known *agent.Table, id instance.ID) error {
-	in, err := store.Get(id)
+func (b begin) run(at scope, id instance.ID) error {
+	in, err := at.store.Get(id)
 	if err != nil {
 		return err
 	}
 	asks := ""
 	if b.Give != "" {
-		if err := give(env, in, b.Give); err != nil {
+		if err := give(at.env, in, b.Give); err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s starts it", in.Name, in.Name)
 		}
 	}
 	if b.Start {
-		began, err := b.starter(env, store, known).Start(in.ID, false)
+		began, err := b.starter(at).Start(in.ID, false)
 		var ended *launch.EndedError
 		if b.resumes && !b.replaces && errors.As(err, &ended) {
-			return b.unmade(env, store, in.ID, err)
+			return b.unmade(at, in.ID, err)
 		}
 		if err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
 		asks = waits(began)
-		if in, err = store.Get(id); err != nil {
+		if in, err = at.store.Get(id); err != nil {
 			return err
 		}
 	}
 	if b.JSON {
-		return env.JSON(lineOf(env, member(env, store, in)))
+		return at.env.JSON(lineOf(at.env, at.member(in)))
 	}
 	if !b.Start {
-		_, err = fmt.Fprintf(env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
+		_, err = fmt.Fprintf(at.env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
 		return err
 	}
-	if _, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, env.DisplayPath(in.Path), in.Name, asks); err != nil {
+	if _, err = fmt.Fprintf(at.env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, at.env.DisplayPath(in.Path), in.Name, asks); err != nil {
 		return err
 	}
-	if c := known.Of(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && member(env, store, in).Status == status.Unknown {
-		env.Hint("no hook has told what %s does; gt-hooks install %s wires gt into its settings", in.Name, in.Agent)
+	if c := at.table().Of(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && at.member(in).Status == status.Unknown {
+		at.env.Hint("no hook has told what %s does; gt-hooks install %s wires gt into its settings", in.Name, in.Agent)
 	}
 	return nil
 }
@@ -329,13 +328,13 @@ func waits(b *launch.Launch) string {
 
 // claimed reports that a conversation is another instance's, or is open. One that is
 // replaced may have it.
-func claimed(env *cli.Env, store instance.Store, id session.ID, replaces bool, name string) error {
+func claimed(at scope, id session.ID, replaces bool, name string) error {
 	own := false
-	err := all(store.State, func(s instance.Store, in *instance.Instance) error {
+	err := all(at.store.State, func(s instance.Store, in *instance.Instance) error {
 		if s.Session(in) != id {
 			return nil
 		}
-		if replaces && s.Dir == store.Dir && in.Name == name {
+		if replaces && s.Dir == at.store.Dir && in.Name == name {
 			own = true
 			return nil
 		}
@@ -345,7 +344,7 @@ func claimed(env *cli.Env, store instance.Store, id session.ID, replaces bool, n
 	if err != nil || own {
 		return err
 	}
-	if by := scan.HolderOf(env.Getenv, store.State, id); by != nil {
+	if by := scan.HolderOf(at.env.Getenv, at.store.State, id); by != nil {
 		return cli.Fail(cli.No, fmt.Errorf("the conversation %s is open already, %s", id, by), "end that one first")
 	}
 	return nil
@@ -401,15 +400,14 @@ func (c *start) Run(env *cli.Env) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
 	}
-	known := table(env)
-	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
 		if in.Managed != nil && c.Explain {
 			return "", c.explainManaged(env, in)
 		}
 		if in.Managed != nil {
 			return c.managed(env, in, "started", resumes)
 		}
-		r := starter(env, store, known)
+		r := starter(at)
 		r.Prompt, r.About, r.Trust = c.Message, env.Line(c.Topic, maxTopic), c.Trust
 		if c.Explain {
 			return "", r.Explain(in)
@@ -435,12 +433,11 @@ func (c *restart) Run(env *cli.Env) error {
 	if outlived, err := c.outlive(env, c.several, "restarted"); outlived || err != nil {
 		return err
 	}
-	known := table(env)
-	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
 		if in.Managed != nil {
 			return c.managed(env, in, "restarted", suspends, resumes)
 		}
-		b, err := starter(env, store, known).Start(in.ID, true)
+		b, err := starter(at).Start(in.ID, true)
 		if err != nil {
 			return "", err
 		}
@@ -456,7 +453,7 @@ type restore struct {
 // Run starts every agent that should run and does not, of all profiles and towns where
 // none is named.
 func (c *restore) Run(env *cli.Env) error {
-	all, unread := everywhere{profile: c.profile, Everywhere: c.Profile == ""}.sites(env)
+	all, unread := everywhere{profile: c.profile, Everywhere: c.Profile == ""}.scopes(env)
 	if all == nil || unread != nil && c.Profile != "" {
 		return unread
 	}
@@ -465,16 +462,16 @@ func (c *restore) Run(env *cli.Env) error {
 	var gone, down []*instance.Instance
 	starters := map[*instance.Instance]launch.Starter{}
 	where := map[*instance.Instance]string{}
-	of := map[*instance.Instance]site{}
+	of := map[*instance.Instance]scope{}
 	for _, s := range at {
 		for _, m := range s.members {
 			if perform.Down(m.Instance) {
 				down = append(down, m.Instance)
-				of[m.Instance], where[m.Instance] = s.site, s.in()
+				of[m.Instance], where[m.Instance] = s.scope, s.in()
 			}
 			if m.Managed == nil && m.Wanted() && !m.Process.IsSet() && m.Status != "unknown" {
 				gone = append(gone, m.Instance)
-				starters[m.Instance] = starter(env, s.store, s.table)
+				starters[m.Instance] = starter(s.scope)
 				where[m.Instance] = s.in()
 			}
 		}

@@ -21,11 +21,11 @@ type summed struct {
 // Run sums up what the agents do.
 func (c *summed) Run(env *cli.Env) error {
 	defer deferGC()() // until it is printed
-	here, err := c.site(env)
+	here, err := c.scope(env)
 	if err != nil {
 		return err
 	}
-	found, unread := membersOf(env, []site{here})
+	found, unread := membersOf(env, []scope{here})
 	all := found[0].members
 	by := map[status.Status][]fleet.Member{}
 	for _, m := range all {
@@ -49,7 +49,7 @@ func (c *summed) Run(env *cli.Env) error {
 			}
 		}
 		if len(all) == 0 && unread == nil {
-			noneYet(env)
+			noneYet(here)
 		}
 	}
 	return errors.Join(err, unread)

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/agent"
 	"gt/lib/launch"
 	"gt/lib/live/closing"
-	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/reconcile/perform"
@@ -32,12 +30,11 @@ func (c *stop) Run(env *cli.Env) error {
 	if outlived, err := c.outlive(env, c.several, "stopped"); outlived || err != nil {
 		return err
 	}
-	known := table(env)
-	return c.each(env, func(store instance.Store, in *instance.Instance) (string, error) {
+	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
 		if in.Managed != nil {
 			return c.managed(env, in, "suspended", suspends)
 		}
-		switch stopped, err := (stopping{now: c.Now}).one(env, store, known, in.ID); {
+		switch stopped, err := (stopping{now: c.Now}).one(at, in.ID); {
 		case err != nil:
 			return "", err
 		case !stopped:
@@ -55,19 +52,19 @@ type stopping struct {
 
 // one stops an agent. That it is not wanted is written first, and that somebody ends its
 // session: whoever finds the process gone takes it for killed, not for crashed.
-func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id instance.ID) (stopped bool, err error) {
-	held, err := store.Hold(id, readyWait)
+func (s stopping) one(at scope, id instance.ID) (stopped bool, err error) {
+	held, err := at.store.Hold(id, readyWait)
 	if err != nil {
 		return false, err
 	}
 	defer held.Release()
-	m := fleet.Members(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0]
+	m := at.member(held.Instance)
 	if err := launch.CannotTell(m); err != nil {
 		return false, err
 	}
 	if held.Desired != instance.Stopped && !s.wanted {
 		held.Desired = instance.Stopped
-		if err := held.Put(env.Now()); err != nil {
+		if err := held.Put(at.env.Now()); err != nil {
 			return false, err
 		}
 	}
@@ -79,8 +76,8 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 		limits = launch.Grace{}
 	}
 	if m.Record != nil && !m.Record.Ended() {
-		if err := noteStop(env, store, m.Record.ID, env.Now().Add(limits.Sum()+2*time.Second)); err != nil {
-			env.Warn("%v", err)
+		if err := noteStop(at, m.Record.ID, at.env.Now().Add(limits.Sum()+2*time.Second)); err != nil {
+			at.env.Warn("%v", err)
 		}
 	}
 	if held.Respawn {
@@ -88,14 +85,14 @@ func (s stopping) one(env *cli.Env, store instance.Store, known *agent.Table, id
 		// could not be removed.
 		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.Session) // where it fails, that finds it stopped
 	}
-	if client := known.Of(m.Agent); held.Adopted != nil {
+	if client := at.table().Of(m.Agent); held.Adopted != nil {
 		launch.Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, limits)
 	} else if err := launch.Stop(tmux.Server(held.TmuxServer), m.Pane, client, limits); err != nil {
 		return false, err
 	}
-	untrack(env, held.Instance, m.Pane.Session)
+	untrack(at.env, held.Instance, m.Pane.Session)
 	if m.Record != nil {
-		err = closeSession(env, store, m.Record.ID)
+		err = closeSession(at, m.Record.ID)
 	}
 	return true, err
 }
@@ -108,7 +105,7 @@ type down struct {
 
 // Run ends all agents, which stay wanted: restore brings them back.
 func (c *down) Run(env *cli.Env) error {
-	at, err := c.site(env)
+	at, err := c.scope(env)
 	if err != nil {
 		return err
 	}
@@ -120,9 +117,8 @@ func (c *down) Run(env *cli.Env) error {
 	}
 	all, unread := at.store.All()
 	if len(all) == 0 && unread == nil {
-		noneYet(env)
+		noneYet(at)
 	}
-	known := table(env)
 	var ended atomic.Bool
 	var errs error
 	for _, some := range c.order(env, all) {
@@ -131,7 +127,7 @@ func (c *down) Run(env *cli.Env) error {
 				ended.Store(true)
 				return c.managed(env, in, "ended", func(ctx context.Context, w *perform.World, id instance.ID) error { return w.Shutdown(ctx, id) })
 			}
-			switch stopped, err := (stopping{now: c.Now, wanted: true}).one(env, at.store, known, in.ID); {
+			switch stopped, err := (stopping{now: c.Now, wanted: true}).one(at, in.ID); {
 			case err != nil:
 				return "", err
 			case !stopped:
@@ -169,12 +165,12 @@ func (c *down) order(env *cli.Env, all []*instance.Instance) [][]*instance.Insta
 func warns(env *cli.Env) func(error) { return func(err error) { env.Warn("%v", err) } }
 
 // noteStop notes that the session's process is ended on purpose.
-func noteStop(env *cli.Env, store instance.Store, id session.ID, until time.Time) error {
-	return closing.Expect(store.State, id, session.Stop{Reason: launch.StopReason, Until: until}, warns(env))
+func noteStop(at scope, id session.ID, until time.Time) error {
+	return closing.Expect(at.store.State, id, session.Stop{Reason: launch.StopReason, Until: until}, warns(at.env))
 }
 
 // closeSession notes the end of a session whose own end hook did not.
-func closeSession(env *cli.Env, store instance.Store, id session.ID) error {
-	end := closing.End{ID: id, Outcome: session.Killed, Reason: launch.StopReason, At: env.Now()}
-	return end.CloseIn(env.Getenv, store.State, readyWait, warns(env))
+func closeSession(at scope, id session.ID) error {
+	end := closing.End{ID: id, Outcome: session.Killed, Reason: launch.StopReason, At: at.env.Now()}
+	return end.CloseIn(at.env.Getenv, at.store.State, readyWait, warns(at.env))
 }

@@ -26,12 +26,15 @@ import (
 
 // world is where the sessions of the place are changed.
 func (p profile) world(env *cli.Env) (*perform.World, error) {
-	at, err := p.site(env)
+	at, err := p.scope(env)
 	if err != nil {
 		return nil, err
 	}
-	return agents.Open(env, at.town, p.Profile)
+	return at.world()
 }
+
+// world is where the sessions of the scope are changed.
+func (at scope) world() (*perform.World, error) { return agents.Open(at.env, at.town, at.profile) }
 
 // withExitCodeOf adds codes and hints to what went wrong with a session.
 func withExitCodeOf(name string, err error) error {
@@ -71,14 +74,14 @@ func untrusted(t town.Town) error {
 
 // make makes a session of a template.
 func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
-	at, err := p.site(env)
+	at, err := p.scope(env)
 	if err != nil {
 		return err
 	}
 	if err := untrusted(at.town); err != nil {
 		return err
 	}
-	w, err := p.world(env)
+	w, err := at.world()
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,7 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 		return cli.WithHint(cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err)), "the next gt-reconcile tick tries again; gt-session close %s removes it", in.Name)
 	}
 	if asJSON {
-		return printLine(env, w.Store, member(env, w.Store, in))
+		return printLine(at, at.member(in))
 	}
 	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.DisplayPath(in.Path), in.Name)
 	return err
@@ -175,14 +178,14 @@ func (c picked) find(store instance.Store) (found []*instance.Instance, err erro
 
 // each does something to the sessions that are meant.
 func (c picked) each(env *cli.Env, done string, do action) error {
-	at, err := c.site(env)
+	at, err := c.scope(env)
 	if err == nil && len(c.Names) == 0 {
 		err = untrusted(at.town)
 	}
 	if err != nil {
 		return err
 	}
-	w, err := agents.Open(env, at.town, c.Profile)
+	w, err := at.world()
 	if err != nil {
 		return err
 	}
@@ -446,13 +449,13 @@ func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs
 
 // bringBack resumes sessions that a shutdown has ended. Some depend on others: those that
 // may not be started yet are tried again for as long as another one could be.
-func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instance]site) (err error) {
+func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instance]scope) (err error) {
 	for len(down) > 0 {
 		var mu sync.Mutex
 		held := map[*instance.Instance]error{}
 		err = errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) {
 			at := of[in]
-			w, err := agents.Open(env, at.town, at.profile)
+			w, err := at.world()
 			if err == nil {
 				err = w.Resume(context.Background(), in.ID)
 			}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/agent"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/reconcile/agents"
@@ -45,27 +44,25 @@ func (u *until) UnmarshalText(text []byte) error {
 
 // Run waits until each agent has been seen in one of the statuses.
 func (c *wait) Run(env *cli.Env) error {
-	at, err := c.site(env)
+	at, err := c.scope(env)
 	if err != nil {
 		return err
 	}
-	store := at.store
-	left, _, err := several{Names: c.Names}.chosen(store)
+	left, _, err := several{Names: c.Names}.chosen(at.store)
 	if err != nil {
 		return err
 	}
-	known := table(env)
 	var failed error
 	err = watch(env, time.Duration(c.Timeout), func() (bool, error) {
 		for i, in := range left { // it may have been restarted; that it is gone is seen below
-			if now, err := store.Get(in.ID); err == nil {
+			if now, err := at.store.Get(in.ID); err == nil {
 				left[i] = now
 			}
 		}
-		members := fleet.Members(env.Getenv, store, known, left, env.Now())
-		at.askAway(env, members)
+		members := at.members(left)
+		at.askAway(members)
 		for _, m := range members {
-			now, err := settled(env, store, known, m)
+			now, err := settled(at, m)
 			switch {
 			case err != nil:
 				failed = errors.Join(failed, withExitCode(m.Name, err))
@@ -83,8 +80,8 @@ func (c *wait) Run(env *cli.Env) error {
 	})
 	if errors.Is(err, errTimeout) {
 		var names []string
-		members := fleet.Members(env.Getenv, store, known, left, env.Now())
-		at.askAway(env, members)
+		members := at.members(left)
+		at.askAway(members)
 		for _, m := range members {
 			names = append(names, m.Name+" is "+statusText(m))
 		}
@@ -132,11 +129,11 @@ func ended(m fleet.Member) bool { return m.Status == status.Stopped || m.Status 
 
 // settled is an agent as it was seen, or, where that does not run, as it is while no other
 // command starts or stops it: Unknown while one does.
-func settled(env *cli.Env, store instance.Store, known *agent.Table, m fleet.Member) (fleet.Member, error) {
+func settled(at scope, m fleet.Member) (fleet.Member, error) {
 	if !ended(m) || agents.Remote(m.Instance) {
 		return m, nil
 	}
-	held, err := store.Hold(m.ID, 0)
+	held, err := at.store.Hold(m.ID, 0)
 	switch {
 	case errors.Is(err, flock.ErrBusy):
 		m.Status, m.Reason = status.Unknown, ""
@@ -145,7 +142,7 @@ func settled(env *cli.Env, store instance.Store, known *agent.Table, m fleet.Mem
 		return m, err
 	}
 	defer held.Release()
-	return fleet.Members(env.Getenv, store, known, []*instance.Instance{held.Instance}, env.Now())[0], nil
+	return at.member(held.Instance), nil
 }
 
 var errTimeout = errors.New("timed out")

@@ -10,7 +10,6 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/live"
-	"gt/lib/live/fleet"
 	"gt/lib/sys/process"
 )
 
@@ -33,16 +32,16 @@ func (w within) outlive(env *cli.Env, s several, done string) (bool, error) {
 		}
 		return false, nil
 	}
-	store, err := s.store(env)
+	at, err := s.scope(env)
 	if err != nil {
 		return false, err
 	}
-	all, _, err := s.chosen(store)
+	all, _, err := s.chosen(at.store)
 	if err != nil {
 		return false, err
 	}
 	above := process.Ancestors(os.Getpid())
-	for _, m := range fleet.Members(env.Getenv, store, table(env), all, env.Now()) {
+	for _, m := range at.members(all) {
 		if !m.Process.IsSet() || !slices.Contains(above, m.Process.PID) {
 			continue
 		}

@@ -143,7 +143,7 @@ func back(path string) error {
 
 // removeWorktree removes the worktree that was made for an instance, unless it holds
 // what is nowhere else, or is in use. A removal that was cut off is finished.
-func removeWorktree(env *cli.Env, store instance.Store, held *instance.Locked) error {
+func removeWorktree(at scope, held *instance.Locked) error {
 	w := held.Worktree
 	stays := func(err error) error {
 		code := cli.IO
@@ -165,7 +165,7 @@ func removeWorktree(env *cli.Env, store instance.Store, held *instance.Locked) e
 	if is, err := there(w.Path); err != nil {
 		return stays(err)
 	} else if is {
-		if err := idle(store, held, w.Path); err != nil {
+		if err := idle(at.store, held, w.Path); err != nil {
 			return stays(err)
 		}
 		if is, err := there(w.Path + aside); err != nil {
@@ -180,7 +180,7 @@ func removeWorktree(env *cli.Env, store instance.Store, held *instance.Locked) e
 	if is, err := there(w.Path + aside); err != nil {
 		return stays(err)
 	} else if is {
-		if err := idle(store, held, w.Path+aside); err != nil {
+		if err := idle(at.store, held, w.Path+aside); err != nil {
 			return stays(errors.Join(err, back(w.Path)))
 		}
 		if err := os.RemoveAll(w.Path + gone); err != nil { // of an earlier removal
@@ -194,7 +194,7 @@ func removeWorktree(env *cli.Env, store instance.Store, held *instance.Locked) e
 		return atomicfile.Error("remove", w.Path+gone, err)
 	}
 	if err := git.ForgetWorktree(w.Repository, w.Path); err != nil {
-		env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // its repository may be gone
+		at.env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // its repository may be gone
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
@@ -14,65 +15,103 @@ import (
 	"gt/lib/state/instance"
 )
 
-// site is where instances are kept: a person's own, one of their profiles, or a town.
-type site struct {
+// scope is what a command works in: a person's own agents, those of one of their profiles,
+// or a town's.
+type scope struct {
+	env     *cli.Env
 	store   instance.Store
 	town    town.Town
 	profile string // "" for none
+	// table returns the agents that are known there. It reads them when it is first asked.
+	table func() *agent.Table
+}
+
+// newScope is the scope of a profile, "" for none, or of a town.
+func newScope(env *cli.Env, t town.Town, profile string) scope {
+	at := scope{env: env, town: t, profile: profile, store: storeIn(t, profile), table: tableOf(env, t)}
+	at.store.Warn = func(err error) { env.Warn("%v", err) }
+	return at
+}
+
+// tableOf returns a function that reads the agents of a town once.
+func tableOf(env *cli.Env, t town.Town) func() *agent.Table {
+	return sync.OnceValue(func() *agent.Table {
+		table, err := agent.Load(env.Getenv, t)
+		if err != nil {
+			env.Warn("%v", err)
+		}
+		return table
+	})
 }
 
 // name is what a person calls the place, "" for their own.
-func (p site) name() string {
-	if p.profile != "" || p.town.Personal {
-		return p.profile
+func (at scope) name() string {
+	if at.profile != "" || at.town.Personal {
+		return at.profile
 	}
-	return filepath.Base(p.town.Root)
+	return filepath.Base(at.town.Root)
 }
 
 // in says where an agent is, behind its name.
-func (p site) in() string {
+func (at scope) in() string {
 	switch {
-	case p.profile != "":
-		return " of the profile " + p.profile
-	case !p.town.Personal:
-		return " of the town " + p.name()
+	case at.profile != "":
+		return " of the profile " + at.profile
+	case !at.town.Personal:
+		return " of the town " + at.name()
 	}
 	return ""
 }
 
-// site returns the place of a command.
-func (p profile) site(env *cli.Env) (site, error) {
-	store, err := p.store(env)
-	t := town.Find(env.Getenv, env.Dir)
-	if p.Profile != "" {
-		t = town.Personal(env.Getenv)
-	}
-	return site{store: store, town: t, profile: p.Profile}, err
+// members returns what instances of the scope do.
+func (at scope) members(all []*instance.Instance) []fleet.Member {
+	return fleet.Members(at.env.Getenv, at.store, at.table(), all, at.env.Now())
 }
 
-// sites returns all places: the person's own first, then the profiles, then the trusted
-// towns. What cannot be read is missing, and the error says it.
-func sites(env *cli.Env) ([]site, error) {
+// member returns what one instance does.
+func (at scope) member(in *instance.Instance) fleet.Member {
+	return at.members([]*instance.Instance{in})[0]
+}
+
+// scope returns what a command works in: its profile, or the town around, or the person's own.
+func (p profile) scope(env *cli.Env) (scope, error) {
+	around := town.Find(env.Getenv, env.Dir)
+	if around.Unread != nil {
+		env.Warn("%v", around.Unread)
+	}
+	if err := around.State.Check(); err != nil {
+		return scope{}, err
+	}
+	t := around
+	if p.Profile != "" {
+		if err := instance.CheckName(p.Profile); err != nil {
+			return scope{}, cli.Fail(cli.Usage, err)
+		}
+		t = town.Personal(env.Getenv)
+	}
+	at := newScope(env, t, p.Profile)
+	at.table = tableOf(env, around) // the town around names the agents of a profile, too
+	return at, nil
+}
+
+// scopes returns all: the person's own first, then their profiles, then the trusted towns.
+// What cannot be read is missing, and the error says it.
+func scopes(env *cli.Env) ([]scope, error) {
 	own := town.Personal(env.Getenv)
 	if err := own.State.Check(); err != nil {
 		return nil, err
 	}
-	warn := func(err error) { env.Warn("%v", err) }
 	profiles, unread := instance.Profiles(own.State)
-	all := []site{{town: own}}
+	all := []scope{newScope(env, own, "")}
 	for _, name := range profiles {
-		all = append(all, site{town: own, profile: name})
+		all = append(all, newScope(env, own, name))
 	}
 	trusted, err := own.State.Towns()
 	unread = errors.Join(unread, err)
 	for _, t := range trusted {
 		if trust, err := own.State.Trusted(t.Path); err == nil { // else it is another folder now
-			all = append(all, site{town: town.Town{Root: t.Path, State: own.State, Trust: trust}})
+			all = append(all, newScope(env, town.Town{Root: t.Path, State: own.State, Trust: trust}, ""))
 		}
-	}
-	for i := range all {
-		all[i].store = storeIn(all[i].town, all[i].profile)
-		all[i].store.Warn = warn
 	}
 	return all, unread
 }
@@ -102,11 +141,10 @@ func all(state place.State, do func(instance.Store, *instance.Instance) error) e
 // is in use. A list of a thousand collects none, and one of ten thousand takes 80 MB.
 const gcPercent = 1600
 
-// siteMember is a site with its agents.
-type siteMember struct {
-	site
+// scopeMembers is a scope with its agents.
+type scopeMembers struct {
+	scope
 	members []fleet.Member
-	table   *agent.Table
 }
 
 // loaded is the table of agents of a place.
@@ -128,7 +166,7 @@ func deferGC() (end func()) {
 }
 
 // membersOf looks at the agents of places. unread says which could not be read.
-func membersOf(env *cli.Env, all []site) (found []siteMember, unread error) {
+func membersOf(env *cli.Env, all []scope) (found []scopeMembers, unread error) {
 	defer deferGC()()
 	said := map[string]bool{}
 	var at []fleet.Place
@@ -148,8 +186,9 @@ func membersOf(env *cli.Env, all []site) (found []siteMember, unread error) {
 		at = append(at, fleet.Place{Store: p.store, Instances: instances, Table: known})
 	}
 	for i, members := range fleet.LookAt(env.Getenv, at, env.Now()) {
-		all[i].askAway(env, members)
-		found = append(found, siteMember{all[i], members, at[i].Table})
+		all[i].askAway(members)
+		all[i].table = func() *agent.Table { return at[i].Table }
+		found = append(found, scopeMembers{all[i], members})
 	}
 	return found, unread
 }
@@ -168,11 +207,11 @@ func (e everywhere) Validate() error {
 	return nil
 }
 
-// sites returns the places that a person means.
-func (e everywhere) sites(env *cli.Env) ([]site, error) {
+// scopes returns those that a person means.
+func (e everywhere) scopes(env *cli.Env) ([]scope, error) {
 	if e.Everywhere {
-		return sites(env)
+		return scopes(env)
 	}
-	one, err := e.site(env)
-	return []site{one}, err
+	one, err := e.scope(env)
+	return []scope{one}, err
 }
