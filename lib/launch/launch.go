@@ -246,14 +246,13 @@ func (l *Launch) makeWorktree() error {
 func (l *Launch) findAgent() error {
 	l.client = l.Table.Of(l.Agent)
 	environ := l.Env.ChildEnviron()
-	var limits *process.Limits
 	if l.Adopted != nil && l.alive { // what it was started in is what runs now
 		around := launcher.Of(l.Table, l.client, l.m.Process, l.m.Pane)
 		if around.Why != "" {
 			return cli.Fail(cli.No, fmt.Errorf("cannot start %s: it would not run in what it was started in: %s", l.Name, around.Why),
 				"end it in its pane, and start it there again")
 		}
-		l.Launcher, limits = around.Words, around.Limits
+		l.Launcher, l.Limits = around.Words, around.Limits
 	}
 	if len(l.Launcher) == 0 {
 		l.Launcher = l.client.Wrapper
@@ -269,7 +268,7 @@ func (l *Launch) findAgent() error {
 	}
 	l.spec = Spec{
 		Instance: l.Instance, Store: l.Store, Client: l.client, Table: l.Table,
-		Home: home.Elsewhere(l.Env.Getenv, l.Path), Environ: environ, Remain: l.stays(), Limits: limits,
+		Home: home.Elsewhere(l.Env.Getenv, l.Path), Environ: environ, Remain: l.stays(),
 		Remote: l.remote(),
 	}
 	if l.remote() {

@@ -36,7 +36,6 @@ type Spec struct {
 	Prompt string     // what is said first
 	Remote bool       // it runs where nobody can type for it
 	Remain bool       // the pane stays when the agent ends
-	Limits *process.Limits
 
 	id session.ID // of an agent without hooks, once Run has found it
 }
@@ -93,7 +92,7 @@ func (s *Spec) Run() (respawn.Run, session.ID, error) {
 	}
 	r := successor.Run(respawn.Previous{
 		Client: c.Name, Args: append(slices.Clone(c.Command), in.Args...), Environ: environ, Dir: in.Path,
-		In: launcher.Launcher{Words: in.Launcher, Limits: s.Limits},
+		In: launcher.Launcher{Words: in.Launcher, Limits: in.Limits},
 	}, next, s.Table)
 	if text := send.First(s.Prompt); s.Types() && text != "" {
 		r.First = &respawn.First{Text: text, Client: c}

@@ -110,7 +110,7 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 	if l.Why != "" {
 		return nil, fmt.Errorf("the agent in pane %s is not adopted, for gt cannot start it again in what it was started in: %s", a.Pane.ID, l.Why)
 	}
-	in.Launcher = l.Words
+	in.Launcher, in.Limits = l.Words, l.Limits
 	// tmux counts the sessions that nobody named.
 	name := instance.NameFor(a.Pane.Session)
 	if name == "" || name[0] >= '0' && name[0] <= '9' {

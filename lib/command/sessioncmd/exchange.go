@@ -124,7 +124,7 @@ func exported(m fleet.Member, known *agent.Table) (fields, error) {
 		}
 	}
 	own := *m.Instance
-	own.Imported, own.Folder = nil, nil // which folder it is here says nothing of another machine's
+	own.Imported, own.Folder, own.Limits = nil, nil, nil // what they are here says nothing of another machine's
 	title := m.Title
 	if title == "" {
 		title = m.Name

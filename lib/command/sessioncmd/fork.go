@@ -49,7 +49,7 @@ func (c *fork) Run(env *cli.Env) (err error) {
 	dir.Close()
 	in := &instance.Instance{
 		Name: cmp.Or(c.Name, instance.Variant(parent.Name, "-fork")), Title: env.Line(c.Title, 200), Path: parent.Path, Folder: &dir.Folder, Group: parent.Group,
-		ParentID: parent.ID, Agent: parent.Agent, Args: slices.Concat(parent.Args, c.Arg), Account: parent.Account, Launcher: parent.Launcher, Theme: parent.Theme, Remain: parent.Remain, Respawn: parent.Respawn,
+		ParentID: parent.ID, Agent: parent.Agent, Args: slices.Concat(parent.Args, c.Arg), Account: parent.Account, Launcher: parent.Launcher, Limits: parent.Limits, Theme: parent.Theme, Remain: parent.Remain, Respawn: parent.Respawn,
 		Desired: instance.Stopped, TmuxServer: cmp.Or(parent.TmuxServer, string(tmux.Around())), ForkOf: of,
 	}
 	if err := instance.CheckName(in.Name); err != nil {

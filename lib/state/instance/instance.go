@@ -70,6 +70,8 @@ type Instance struct {
 	// Launcher are the words of what the agent is started in, before or around its command
 	// line: a sandbox, another user. None where it is started by itself.
 	Launcher []string `json:"launcher,omitempty"`
+	// Limits are what it was given besides, by the shell in which a person started it.
+	Limits *process.Limits `json:"limits,omitempty"`
 
 	// How its session of tmux is made: the style of its status line, whether its pane stays
 	// when the agent ends, and whether the agent is started again when it crashes.

@@ -110,7 +110,7 @@ func cgroup(text string) string {
 type Limits struct {
 	Resources map[int]unix.Rlimit `json:"resources,omitempty"`
 	Nice      int                 `json:"nice,omitempty"`
-	CPUs      unix.CPUSet         `json:"cpus"`
+	CPUs      unix.CPUSet         `json:"cpus,omitzero"`
 	Policy    uint32              `json:"policy,omitempty"` // SCHED_BATCH or SCHED_IDLE (sched(7))
 	IO        int                 `json:"io,omitempty"`     // ioprio_set(2)
 	Umask     *int                `json:"umask,omitempty"`
@@ -238,7 +238,15 @@ func (l *Limits) Give(pid int) error {
 }
 
 // thread gives this thread what each has of its own, and what is started from it inherits.
+// It never raises anything: what was noted below one server of tmux can be above another.
 func (l *Limits) thread() error {
+	own, err := limitsOf(0)
+	if err != nil {
+		return err
+	}
+	if l = l.Below(own); l == nil {
+		return nil
+	}
 	if l.Policy != 0 {
 		attr, err := unix.SchedGetAttr(0, 0)
 		if err == nil {
