@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// Row is a row of a table. It is valid only during the call that it is passed to.
+type Row struct {
+	stmt    *sqlite3.Stmt
+	columns []string
+}
+
+// column returns the place of a column, ignoring case, or -1 if the table has none.
+func column(columns []string, name string) int {
+	return slices.IndexFunc(columns, func(c string) bool { return strings.EqualFold(c, name) })
+}
+
+// Text returns a column as text, "" for NULL and for a column that the table does not
+// have.
+func (r Row) Text(name string) string {
+	if i := column(r.columns, name); i >= 0 {
+		return r.stmt.ColumnText(i)
+	}
+	return ""
+}
+
+// Int returns a column as an integer, or 0 if it is not a number.
+func (r Row) Int(name string) int64 {
+	if i := column(r.columns, name); i >= 0 {
+		return r.stmt.ColumnInt64(i)
+	}
+	return 0
+}
+
+// Columns returns the names of a table's columns in their order, or none if there is no
+// such table.
+func (db *DB) Columns(table string) []string { return db.columns[strings.ToLower(table)] }
+
+// Scan calls each for the rows of a table until each returns false. It must be called
+// inside Do.
+func (db *DB) Scan(table string, each func(Row) bool) error {
+	return db.rows(table, "", nil, each)
+}
+
+// Where calls each for the rows of a table in which a column is the text, until each
+// returns false. It must be called inside Do.
+func (db *DB) Where(table, name, text string, each func(Row) bool) error {
+	if db.Columns(table) != nil && column(db.Columns(table), name) < 0 {
+		return db.failed(fmt.Errorf("table '%s' has no column '%s'", table, name))
+	}
+	return db.rows(table, sqlite3.QuoteIdentifier(name)+" = ? COLLATE BINARY AND ", []string{text}, each)
+}
+
+func (db *DB) rows(table, where string, args []string, each func(Row) bool) error {
+	columns := db.Columns(table)
+	if columns == nil {
+		return db.failed(fmt.Errorf("it has no table '%s'", table))
+	}
+	var names, sizes []string
+	for _, c := range columns {
+		c = sqlite3.QuoteIdentifier(c)
+		names, sizes = append(names, c), append(sizes, "ifnull(octet_length("+c+"), 0)")
+	}
+	sql := fmt.Sprintf("SELECT %s FROM main.%s WHERE %s%s <= %d",
+		strings.Join(names, ", "), sqlite3.QuoteIdentifier(table), where, strings.Join(sizes, " + "), MaxRow)
+	err := func() (err error) {
+		defer outOfMemory(&err)
+		db.conn.SetInterrupt(db.steps(len(columns)))
+		return db.query(sql, args, func(s *sqlite3.Stmt) bool { return each(Row{s, columns}) })
+	}()
+	if err != nil {
+		return db.failed(err)
+	}
+	return nil
+}
+
+// query calls each for the rows that a query gives, until it returns false.
+func (db *DB) query(sql string, args []string, each func(*sqlite3.Stmt) bool) error {
+	s, _, err := db.conn.Prepare(sql)
+	if err != nil {
+		return err
+	}
+	defer s.Close() // its error is that of the last step
+	for i, text := range args {
+		if err := s.BindText(i+1, text); err != nil {
+			return err
+		}
+	}
+	for s.Step() {
+		if !each(s) {
+			return nil
+		}
+	}
+	return s.Err()
+}
+
+// errMemory is the error of a database that needs more than maxMemory.
+var errMemory = errors.New("it needs too much memory")
+
+// outOfMemory turns the panic of a connection that has no memory left into an error.
+func outOfMemory(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case error:
+		if r.Error() != "sqlite3: out of memory" {
+			panic(r)
+		}
+		*err = errMemory
+	default:
+		panic(r)
+	}
+}
+
+// steps is what a query over a table with so many columns may do at the most, if each
+// row is read once. In a file whose pages form a cycle, or that leads to the same page
+// in many ways, there are more rows than in its bytes is room for.
+func (db *DB) steps(columns int) context.Context {
+	const (
+		smallest = 6    // of a row in its page, in bytes
+		each     = 1000 // of SQLite's instructions SQLite asks whether it is to stop
+	)
+	size := db.state.size
+	if db.files.log != nil {
+		if info, err := db.files.log.Stat(); err == nil {
+			size += info.Size()
+		}
+	}
+	rows := size / smallest
+	return &steps{context.Background(), 10_000 + rows + rows/each*int64(20+4*columns)}
+}
+
+// steps is a context that is done after so many questions whether it is.
+type steps struct {
+	context.Context
+	left int64
+}
+
+func (s *steps) Err() error {
+	if s.left--; s.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
