@@ -69,19 +69,19 @@ func (db *DB) rows(table, where string, args []string, each func(Row) bool) erro
 	}
 	sql := fmt.Sprintf("SELECT %s FROM main.%s WHERE %s%s <= %d",
 		strings.Join(names, ", "), sqlite3.QuoteIdentifier(table), where, strings.Join(sizes, " + "), MaxRow)
-	err := func() (err error) {
-		defer outOfMemory(&err)
-		db.conn.SetInterrupt(db.steps(len(columns)))
-		return db.query(sql, args, func(s *sqlite3.Stmt) bool { return each(Row{s, columns}) })
-	}()
+	err := db.query(db.steps(len(columns)), sql, args, func(s *sqlite3.Stmt) bool { return each(Row{s, columns}) })
 	if err != nil {
 		return db.failed(err)
 	}
 	return nil
 }
 
-// query calls each for the rows that a query gives, until it returns false.
-func (db *DB) query(sql string, args []string, each func(*sqlite3.Stmt) bool) error {
+// query calls each for the rows that a query gives, until it returns false. It fails if
+// that takes more than so many steps.
+func (db *DB) query(most int64, sql string, args []string, each func(*sqlite3.Stmt) bool) (err error) {
+	defer outOfMemory(&err)
+	limit := &limit{context.Background(), most}
+	db.conn.SetInterrupt(limit)
 	s, _, err := db.conn.Prepare(sql)
 	if err != nil {
 		return err
@@ -93,6 +93,7 @@ func (db *DB) query(sql string, args []string, each func(*sqlite3.Stmt) bool) er
 		}
 	}
 	for s.Step() {
+		limit.left++ // Step has asked as well
 		if !each(s) {
 			return nil
 		}
@@ -117,32 +118,32 @@ func outOfMemory(err *error) {
 	}
 }
 
-// steps is what a query over a table with so many columns may do at the most, if each
-// row is read once. In a file whose pages form a cycle, or that leads to the same page
-// in many ways, there are more rows than in its bytes is room for.
-func (db *DB) steps(columns int) context.Context {
-	const (
-		smallest = 6    // of a row in its page, in bytes
-		each     = 1000 // of SQLite's instructions SQLite asks whether it is to stop
-	)
-	size := db.state.size
-	if db.files.log != nil {
-		if info, err := db.files.log.Stat(); err == nil {
-			size += info.Size()
-		}
-	}
-	rows := size / smallest
-	return &steps{context.Background(), 10_000 + rows + rows/each*int64(20+4*columns)}
+// A step is a thousand of SQLite's instructions: so often it asks whether it is to stop.
+const (
+	// schemaSteps is what the definitions of some 10,000 tables take. With more, each takes
+	// longer than the one before.
+	schemaSteps = 100
+	// fewSteps is what any query may take.
+	fewSteps = 1000
+)
+
+// steps is what a query over a table with so many columns takes at the most if each row is
+// read once. In a file whose pages form a cycle, or that leads to one page in many ways,
+// there are more rows than its bytes have room for.
+func (db *DB) steps(columns int) int64 {
+	const smallest = 6 // of a row in its page, in bytes
+	rows := (db.state.size + db.written.size) / smallest
+	return fewSteps + rows/1000*int64(20+4*columns)
 }
 
-// steps is a context that is done after so many questions whether it is.
-type steps struct {
+// limit is a context that is done after it was asked so many times whether it is.
+type limit struct {
 	context.Context
 	left int64
 }
 
-func (s *steps) Err() error {
-	if s.left--; s.left < 0 {
+func (l *limit) Err() error {
+	if l.left--; l.left < 0 {
 		return context.DeadlineExceeded
 	}
 	return nil

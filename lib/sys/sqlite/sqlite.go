@@ -34,8 +34,11 @@ const (
 	headerSize    = 100
 	walHeaderSize = 32
 	attempts      = 5
-	maxMemory     = 128 << 20 // of SQLite's for one database, in bytes: a row and copies of it
 )
+
+// maxMemory is how much memory, in bytes, SQLite may use for a database: a row and copies
+// of it. Tests lower it.
+var maxMemory int64 = 128 << 20
 
 // DB is a database as it was when Open or the last attempt of Do began. It must not be
 // used by several goroutines at once.
@@ -119,7 +122,7 @@ func (db *DB) failed(err error) error {
 	case errors.Is(err, sqlite3.CORRUPT):
 		err = fmt.Errorf("%w: %v", ErrCorrupt, err)
 	case errors.Is(err, sqlite3.INTERRUPT):
-		err = fmt.Errorf("%w: the pages form a cycle", ErrCorrupt)
+		err = fmt.Errorf("%w: reading it does not end", ErrCorrupt)
 	}
 	return atomicfile.Error("read", db.path, err)
 }
@@ -140,21 +143,24 @@ func (db *DB) open() (err error) {
 // readSchema opens the connection, which sees from then on what was committed now, and
 // reads which columns the tables have.
 func (db *DB) readSchema() (_ map[string][]string, err error) {
-	defer outOfMemory(&err)
 	db.conn, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), maxMemory), "file:db?mode=ro&vfs="+db.files.name)
 	if err != nil {
 		return nil, err
 	}
-	db.conn.Limit(sqlite3.LIMIT_LENGTH, MaxRow+MaxRow/2) // of a definition, too
-	db.conn.SetInterrupt(db.steps(0))
-	// The index of a write-ahead log is kept in memory only by whoever has it alone.
-	if err := db.conn.Exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON"); err != nil {
-		return nil, err
+	none := func(*sqlite3.Stmt) bool { return false }
+	for _, sql := range []string{
+		"PRAGMA locking_mode = EXCLUSIVE", // else the index of a write-ahead log is a file
+		"PRAGMA cell_size_check = ON",
+		"SELECT 1 FROM sqlite_schema LIMIT 0", // reads all definitions
+	} {
+		if err := db.query(schemaSteps, sql, nil, none); err != nil {
+			return nil, err
+		}
 	}
 	// Neither views nor virtual tables, which run what the database says; and without
 	// generated columns, which do so as well.
 	columns := map[string][]string{}
-	err = db.query("SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.rootpage > 0", nil, func(s *sqlite3.Stmt) bool {
+	err = db.query(db.steps(0), "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.rootpage > 0", nil, func(s *sqlite3.Stmt) bool {
 		table := strings.ToLower(s.ColumnText(0))
 		columns[table] = append(columns[table], s.ColumnText(1))
 		return true

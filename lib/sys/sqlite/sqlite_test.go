@@ -245,7 +245,7 @@ func TestMaze(t *testing.T) {
 	must(t, err)
 	root := 0
 	db := open(t, path)
-	must(t, db.query("SELECT rootpage FROM sqlite_schema WHERE name = 'notes'", nil, func(s *sqlite3.Stmt) bool {
+	must(t, db.query(fewSteps, "SELECT rootpage FROM sqlite_schema WHERE name = 'notes'", nil, func(s *sqlite3.Stmt) bool {
 		root = s.ColumnInt(0)
 		return true
 	}))
@@ -451,5 +451,38 @@ func TestViews(t *testing.T) {
 	ours := open(t, path)
 	if err := ours.Scan("v", func(Row) bool { return true }); ours.Columns("v") != nil || err == nil || !strings.Contains(err.Error(), "it has no table 'v'") {
 		t.Error(ours.Columns("v"), err)
+	}
+}
+
+// A definition can be written many times in a small file: of tables that take longer the
+// more there are, and of columns that take memory.
+func TestManyDefinitions(t *testing.T) {
+	defer func(before int64) { maxMemory = before }(maxMemory)
+	maxMemory = 16 << 20
+	wide := "a"
+	for i := range 1999 {
+		wide += fmt.Sprintf(",a%d", i)
+	}
+	for what, c := range map[string]struct {
+		tables  int
+		columns string
+		err     error
+	}{
+		"some": {5_000, "a", nil},
+		"many": {20_000, "a", ErrCorrupt},
+		"wide": {500, wide, errMemory},
+	} {
+		path := filepath.Join(t.TempDir(), "x.db")
+		db := client(t, path)
+		must(t, db.Exec(fmt.Sprintf(`CREATE TABLE t (a); PRAGMA writable_schema = ON; WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < %d)
+			INSERT INTO sqlite_schema SELECT 'table', 't'||n, 't'||n, 2, 'CREATE TABLE t'||n||'(%s)' FROM r`, c.tables, c.columns)))
+		must(t, db.Close())
+		ours, err := Open(path)
+		if !errors.Is(err, c.err) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err == nil {
+			ours.Close()
+		}
 	}
 }
