@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"gt/lib/client/readers"
+	"gt/lib/client/readers/files"
 	"gt/lib/sys/process"
 )
 
@@ -230,7 +230,7 @@ func runInPane(name string) error {
 		os.Exit(0)
 	}()
 	if quiet := os.Getenv("SCREEN") == ""; !quiet || name == "claude" && os.Getenv("GT_INSTANCE") != "" {
-		at := readers.Path("claude", os.Getenv, dir, id)
+		at := files.Path("claude", os.Getenv, dir, id)
 		turn := func(event string) {
 			hook(event, map[string]string{"transcript_path": at}, "gt-keepalive", "touch", "--hook")
 		}

@@ -59,7 +59,9 @@ var only = []struct {
 	{"github.com/google/uuid", []string{"lib/state/session"}, "ids are made in one place"},
 	{"mvdan.cc/sh/v3/syntax", []string{"lib/client/hook", "lib/launch/launcher"}, "what a command line runs is asked in one place, and what words it has in another"},
 	{"github.com/junegunn/fzf/src", []string{"lib/command/pickcmd"}, "a finder is as large as all the rest, and slow to start"},
-	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation"}, "the reader of a database is linked where OpenCode's conversations are read"},
+	{"github.com/ncruces/go-sqlite3", []string{"lib/sys/sqlite"}, "databases are opened in one place, which leaves no trace beside them"},
+	{"github.com/ncruces/go-sqlite3/vfs", []string{"lib/sys/sqlite"}, "as above"},
+	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation"}, "a database is linked where OpenCode's conversations are read"},
 	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/launch/respawn", "lib/sys/bounded"},
 		"other programs are run by the package that is named after them; a pane whose agent was started from a shell waits for the next one"},
 	{"golang.org/x/sys/unix", []string{"lib/sys/process", "lib/sys/atomicfile", "lib/place"}, "what is not portable stays there"},
@@ -84,8 +86,8 @@ var calls = []struct {
 		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/runtime", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/command/sessioncmd", "lib/client/hook",
 	}, "a start of a program is on this list, and its environment is cli.Env.ChildEnviron"},
 	{`\b[eE]nv\.Environ\b`, []string{
-		"lib/client/hook",                                                                                                    // which makes it what it is, and starts gt-record
-		"lib/command/primecmd", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/view/pick", "lib/command/pickcmd", // the environment of gt's own programs, which ask for their session
+		"lib/client/hook",                                                                                                                          // which makes it what it is, and starts gt-record
+		"lib/command/primecmd", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/launch/entries", "lib/view/pick", "lib/command/pickcmd", // the environment of gt's own programs, which ask for their session
 		"lib/command/recordcmd", "lib/command/seancecmd", // the secrets in it
 		"lib/launch/ask", // what a shell has to leave out
 	}, "a project's settings of a client add to it: what is started for the person gets cli.Env.ChildEnviron"},
@@ -98,14 +100,15 @@ var calls = []struct {
 // heavy is what no binary that runs in a hook carries, directly or through
 // others: each of its imports would be paid for at every prompt or tool call.
 var heavy = map[string][]string{
-	"cmd/gt-keepalive":  append([]string{"net/http", "github.com/BurntSushi/toml", "gt/lib/sys/sqlite"}, readersOf...),
-	"cmd/gt-checkpoint": {"net/http", "github.com/BurntSushi/toml"},
-	"cmd/gt-prime":      append([]string{"net/http", "github.com/BurntSushi/toml", "gt/lib/sys/sqlite"}, readersOf...),
+	"cmd/gt-keepalive":  append([]string{"net/http", "github.com/BurntSushi/toml", "gt/lib/client/readers/files"}, readersOf...),
+	"cmd/gt-checkpoint": {"net/http", "github.com/BurntSushi/toml", "gt/lib/client/readers", "gt/lib/sys/sqlite"},
+	"cmd/gt-handoff":    {"net/http", "gt/lib/client/readers", "gt/lib/sys/sqlite"},
+	"cmd/gt-prime":      append([]string{"net/http", "github.com/BurntSushi/toml", "gt/lib/client/readers/files"}, readersOf...),
 }
 
 // readersOf are what reads conversations: what gt-prime tells was read at the end of a
 // turn, or is read by gt-seance.
-var readersOf = []string{"gt/lib/client/readers", "gt/lib/client/claude/conversation"}
+var readersOf = []string{"gt/lib/client/readers", "gt/lib/client/claude/conversation", "gt/lib/sys/sqlite"}
 
 // vague are names that say nothing of what is in a package.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "misc", "base", "shared", "lib", "core", "types", "model", "models", "manager", "service"}

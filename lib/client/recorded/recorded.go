@@ -8,7 +8,6 @@ import (
 
 	"gt/lib/client/account"
 	"gt/lib/client/contract"
-	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
@@ -36,11 +35,7 @@ func Of(own account.Own, h home.Home, r *session.Record) (Conversation, error) {
 
 // Read reads what has come since the last time and returns what is known of the whole
 // conversation; see tail.File.Advance, and tail.File.Fold where it is not to be kept.
-func (c Conversation) Read(keep bool, clean func(string) string) (*summary.Fold, error) {
-	var read tail.Read
-	if r := readers.Of(c.File.Client); r != nil {
-		read = r.Read
-	}
+func (c Conversation) Read(read tail.Read, keep bool, clean func(string) string) (*summary.Fold, error) {
 	if keep {
 		return c.Kept.Advance(c.File, c.CWD, read, clean)
 	}

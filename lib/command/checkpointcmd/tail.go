@@ -9,11 +9,12 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/client/contract"
 	"gt/lib/client/hook"
-	"gt/lib/client/readers"
+	"gt/lib/client/readers/files"
 	"gt/lib/client/recorded"
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
+	"gt/lib/launch/entries"
 	"gt/lib/state/activity"
 	"gt/lib/state/thread"
 	"gt/lib/text/term"
@@ -39,7 +40,7 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 	case err != nil:
 		return nil // a start after a crash says whose it is, where it matters
 	}
-	fold, err := c.Read(true, env.Redact)
+	fold, err := c.Read(entries.Of(env, call.Dir, c.File.Client), true, env.Redact)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was said yet
 	}
@@ -53,7 +54,7 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 // beside is what works beside the session, as the client says it.
 func beside(env *cli.Env, call *hook.Invocation, f conversation.File) *thread.Beside {
 	b := &thread.Beside{Session: call.ID, Running: call.Input.Running()}
-	if r, ok := readers.Of(f.Client).(conversation.Teams); ok {
+	if r, ok := files.Of(f.Client).(conversation.Teams); ok {
 		b.Team = r.Team(f)
 	}
 	for _, all := range [][]string{b.Running, b.Team} {

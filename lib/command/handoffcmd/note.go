@@ -15,6 +15,7 @@ import (
 	"gt/lib/conversation/brief"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
+	"gt/lib/launch/entries"
 	"gt/lib/place/git"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
@@ -166,7 +167,7 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 		c.Kept = tail.Of(h.home, h.record)
 	}
 	keeps := h.record != nil && !h.dryRun
-	fold, err := c.Read(keeps, h.redact)
+	fold, err := c.Read(entries.Of(h.env, h.call.Dir, h.form()), keeps, h.redact)
 	denied := false // a sandbox lets us keep nothing
 	if unsaved := (*tail.SaveError)(nil); !h.hook && errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
 		err, denied = nil, true

@@ -12,7 +12,7 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/hook"
-	"gt/lib/client/readers"
+	"gt/lib/client/readers/files"
 	"gt/lib/conversation"
 	"gt/lib/live"
 	"gt/lib/place/home"
@@ -271,7 +271,7 @@ func (t target) transcript() string {
 	case t.record.Transcript != "":
 		return t.owned(t.record.Transcript)
 	}
-	return t.owned(readers.Path(t.name, (&cli.Env{Environ: t.environ}).Getenv, t.dir, string(t.record.ID)))
+	return t.owned(files.Path(t.name, (&cli.Env{Environ: t.environ}).Getenv, t.dir, string(t.record.ID)))
 }
 
 // owned is a transcript without links; empty where it is none of the person's own.

@@ -100,5 +100,6 @@ type grammar struct {
 	Talk     talk       `cmd:"" help:"Ask a session what it knows, without leaving a trace."`
 	Resume   resumption `cmd:"" help:"Resume a session in its folder, with its own agent."`
 	Tail     tailText   `cmd:"" hidden:"" help:"Print what a session's conversation says, for gt-prime."`
+	Entries  entriesOf  `cmd:"" hidden:"" help:"Print what was said in a session, for gt-checkpoint and gt-handoff."`
 	Pick     picking    `cmd:"" help:"Find a session by its name, folder or age, and resume it."`
 }

@@ -6,6 +6,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/account"
+	"gt/lib/client/readers"
 	"gt/lib/client/recorded"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
@@ -46,7 +47,11 @@ func (c *tailText) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	fold, err := told.Read(c.Update, env.Redact)
+	var read tail.Read
+	if r := readers.Of(told.File.Client); r != nil {
+		read = r.Read
+	}
+	fold, err := told.Read(read, c.Update, env.Redact)
 	if unsaved := (*tail.SaveError)(nil); errors.As(err, &unsaved) {
 		env.Warn("%v", err)
 		err = nil

@@ -11,6 +11,7 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/readers"
+	"gt/lib/client/readers/files"
 	"gt/lib/conversation"
 	"gt/lib/launch/send"
 	"gt/lib/live/fleet"
@@ -43,7 +44,7 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 	}
 	path := m.Record.Transcript
 	if r != nil && path == "" {
-		path = readers.Path(name, at.env.Getenv, m.Record.CWD, string(m.Record.ID))
+		path = files.Path(name, at.env.Getenv, m.Record.CWD, string(m.Record.ID))
 	}
 	if !atomicfile.Exists(path) {
 		path = ""

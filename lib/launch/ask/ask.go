@@ -23,7 +23,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/client/readers"
+	"gt/lib/client/readers/files"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
@@ -62,7 +62,7 @@ func Of(env *cli.Env, agents *agent.Table, client agent.Client, id session.ID, c
 		p.Transcript = ""
 	}
 	if p.Transcript == "" {
-		p.Transcript = readers.Path(client.Name, env.Getenv, cwd, string(id))
+		p.Transcript = files.Path(client.Name, env.Getenv, cwd, string(id))
 	}
 	if p.Transcript != "" {
 		if _, err := os.Stat(p.Transcript); err != nil {

@@ -16,6 +16,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/client/contract"
 	"gt/lib/client/readers"
+	"gt/lib/client/readers/files"
 	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/live"
@@ -501,7 +502,7 @@ func (m *Member) Resumable(getenv func(string) string) bool {
 	case !m.SessionAt.Equal(m.StartedAt): // it was there before the start
 		return true
 	default: // its hooks tell nothing
-		path = readers.Path(m.Agent, m.client(getenv), m.Path, string(m.Now))
+		path = files.Path(m.Agent, m.client(getenv), m.Path, string(m.Now))
 	}
 	info, err := os.Stat(path)
 	r := readers.Of(m.Agent)

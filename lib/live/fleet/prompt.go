@@ -3,7 +3,7 @@ package fleet
 import (
 	"time"
 
-	"gt/lib/client/readers"
+	"gt/lib/client/readers/files"
 	"gt/lib/conversation"
 	"gt/lib/place/home"
 	"gt/lib/state/activity"
@@ -38,7 +38,7 @@ func (m *Member) Refused(getenv func(string) string) func(since time.Time) bool 
 	}
 	path := m.Record.Transcript
 	if path == "" {
-		path = readers.Path(m.Record.Agent, m.client(getenv), m.Record.CWD, string(m.Record.ID))
+		path = files.Path(m.Record.Agent, m.client(getenv), m.Record.CWD, string(m.Record.ID))
 	}
 	return func(since time.Time) bool { return !refuser.Refused(path, since).IsZero() }
 }
