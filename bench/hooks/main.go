@@ -61,7 +61,7 @@ func sizeBudget(name string) float64 {
 	switch name {
 	case "gt-keepalive", "gt-checkpoint", "gt-prime", "gt-handoff": // a hook runs them
 		return 8
-	case "gt-pick", "gt-record": // it has a screen of its own, or speaks TLS
+	case "gt-hooks", "gt-pick", "gt-reconcile", "gt-record", "gt-seance", "gt-session": // it reads databases
 		return 16
 	}
 	return 11

@@ -94,7 +94,6 @@ func steps(how mode) []step {
 			return p.command(".", nil, "go", "run", staticcheck, "-tags", "e2e", "./...")
 		}},
 		{name: "bench/redact", proves: "the table of secrets, judged by the rules of a scanner", missing: cannotHave("the scanner", "bench/redact", "mod", "download"), run: module("bench/redact")},
-		{name: "bench/sqlite", proves: "the reader of SQLite files, judged by SQLite", missing: cannotHave("SQLite", "bench/sqlite", "mod", "download"), run: module("bench/sqlite")},
 		{name: "bench/otlp", from: ci, proves: "gt-record's traces, read by OpenTelemetry's collector", missing: cannotHave("the collector's reader", "bench/otlp", "mod", "download"), run: module("bench/otlp")},
 		{name: "go vet", proves: "for this system and for macOS", run: func(p *printer) error {
 			// With the tag, because no file is excluded by it.
