@@ -132,6 +132,30 @@ var mutants = []mutant{
 		pkg:   "./lib/client/writers", run: "TestOpenCodeOrder",
 	},
 	{
+		name: "what a client checkpointed while its database was read is half old and half new",
+		file: "lib/sys/sqlite/sqlite.go",
+		right: `		if !db.stale() {
+			return err
+		}
+		current = false`,
+		wrong: `		return err`,
+		pkg:   "./lib/sys/sqlite", run: "TestChangedWhileRead",
+	},
+	{
+		name:  "a small database whose pages form a cycle is read without an end",
+		file:  "lib/sys/sqlite/query.go",
+		right: `l.left--; l.left < 0`,
+		wrong: `l.left--; l.left < -10_000_000`,
+		pkg:   "./lib/sys/sqlite", run: "TestManyDefinitions",
+	},
+	{
+		name:  "half a secret is read for a hook out of a database",
+		file:  "lib/launch/entries/entries.go",
+		right: `summary.Cut(redact(e.Text), maxText)`,
+		wrong: `redact(summary.Cut(e.Text, maxText))`,
+		pkg:   "./lib/launch/entries", run: "TestPages",
+	},
+	{
 		name:  "the successor that goes on with the conversation is not told the note",
 		file:  "lib/command/primecmd/facts.go",
 		right: `m.owner.Handoff.Conversation == f.session.ID && f.session.ID != ""`,
