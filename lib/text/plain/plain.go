@@ -15,6 +15,7 @@
 package plain
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -212,19 +213,13 @@ func flag(prev rune, s string) string {
 func isClean(s string, how how) bool {
 	prev, marks := rune(-1), 0
 	for i := 0; i < len(s); {
-		if from := i; s[i] < utf8.RuneSelf {
-			for i < len(s) && s[i]-' ' < 0x7f-' ' {
-				i++
+		if s[i] < utf8.RuneSelf {
+			n := cleanASCII(s[i:], how)
+			if n == 0 {
+				return false
 			}
-			if i < len(s) && s[i] < utf8.RuneSelf {
-				if how != forText || s[i] != '\n' && s[i] != '\t' {
-					return false
-				}
-				i++
-			}
-			if i > from {
-				prev, marks = rune(s[i-1]), 0
-			}
+			i += n
+			prev, marks = rune(s[i-1]), 0
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
@@ -256,6 +251,18 @@ func isClean(s string, how how) bool {
 		i += n
 	}
 	return true
+}
+
+// cleanASCII returns how many bytes at the beginning of s are ASCII and may stay.
+func cleanASCII(s string, how how) int {
+	n := 0
+	for n < len(s) && s[n]-' ' < 0x7f-' ' {
+		n++
+	}
+	if n < len(s) && how == forText && (s[n] == '\n' || s[n] == '\t') {
+		n++
+	}
+	return n
 }
 
 // needed reports whether a joiner, selector or sign is a part of what stands around
@@ -418,60 +425,78 @@ const (
 
 // sequence returns where the escape sequence ends that begins at s[i] with r, of
 // n bytes; i where it is not whole.
-//
-// Of those that consist of ESC and a letter none is left out but the few that
-// programs write, for in most texts where one seems to stand a word follows the
-// escape.
 func (c *cleaner) sequence(i, n int, r rune) int {
-	s, p := c.s, i+n
+	p := i + n
 	if r == 0x1b {
-		if p == len(s) {
+		if p == len(c.s) {
 			return i
 		}
-		switch s[p] {
+		switch c.s[p] {
 		case '[':
 			r = 0x9b
 		case ']':
 			r = 0x9d
 		case 'P', 'X', '^', '_':
 			r = 0x90
-		case '(', ')': // a set of characters
-			if p+1 < len(s) && strings.IndexByte("0AB", s[p+1]) >= 0 {
-				return p + 2
-			}
-			return i
-		case '7', '8', '=', '>', 'M', 'c', '\\':
-			if c.begins(p) || c.doubts(p) {
-				return p
-			}
-			return p + 1
 		default:
-			return i
+			return cmp.Or(c.escape(p), i)
 		}
 		p++
 	}
-	from := p
 	if r == 0x9b {
-		end := min(len(s), p+maxControl)
-		for p < end && s[p] >= 0x30 && s[p] <= 0x3f {
-			p++
+		return cmp.Or(c.controlSequence(p), i)
+	}
+	return cmp.Or(c.controlString(p), i)
+}
+
+// escape returns where a sequence of ESC and a letter, which is s[p], ends; 0 where it is not
+// whole.
+//
+// None is left out but the few that programs write, for in most texts where one seems to
+// stand a word follows the escape.
+func (c *cleaner) escape(p int) int {
+	switch c.s[p] {
+	case '(', ')': // a set of characters
+		if p+1 < len(c.s) && strings.IndexByte("0AB", c.s[p+1]) >= 0 {
+			return p + 2
 		}
-		plain := p
-		for p < end && s[p] >= 0x20 && s[p] <= 0x2f {
-			p++
-		}
-		switch {
-		case p == end || s[p] < 0x40 || s[p] > 0x7e:
-			return i
-		case c.begins(p):
+	case '7', '8', '=', '>', 'M', 'c', '\\':
+		if c.begins(p) || c.doubts(p) {
 			return p
-		case p == plain && strings.IndexByte("mKJHfhlABCDGsu", s[p]) >= 0 && (s[p] == 'm' || !strings.Contains(s[from:p], ":")):
-			return p + 1 // what programs write
-		case c.doubts(from):
-			return from
 		}
 		return p + 1
 	}
+	return 0
+}
+
+// controlSequence returns where a CSI sequence ends whose introducer ends at s[p]; 0 where it
+// is not whole.
+func (c *cleaner) controlSequence(p int) int {
+	s, from, end := c.s, p, min(len(c.s), p+maxControl)
+	for p < end && s[p] >= 0x30 && s[p] <= 0x3f {
+		p++
+	}
+	plain := p
+	for p < end && s[p] >= 0x20 && s[p] <= 0x2f {
+		p++
+	}
+	switch {
+	case p == end || s[p] < 0x40 || s[p] > 0x7e:
+		return 0
+	case c.begins(p):
+		return p
+	case p == plain && strings.IndexByte("mKJHfhlABCDGsu", s[p]) >= 0 && (s[p] == 'm' || !strings.Contains(s[from:p], ":")):
+		return p + 1 // what programs write
+	case c.doubts(from):
+		return from
+	}
+	return p + 1
+}
+
+// controlString returns where a string for a terminal ends whose introducer ends at s[p]; 0
+// where it is not whole.
+func (c *cleaner) controlString(p int) int {
+	s, from := c.s, p
 	for end := min(len(s), p+maxString); p < end; p++ {
 		last := 0
 		switch {
@@ -480,7 +505,7 @@ func (c *cleaner) sequence(i, n int, r rune) int {
 		case strings.HasPrefix(s[p:], "\x1b\\"), strings.HasPrefix(s[p:], "\u009c"): // ST
 			last = 2
 		case s[p] == 0x1b, s[p] == '\n': // it was cut off
-			return i
+			return 0
 		}
 		if last > 0 {
 			if c.look.Holds != nil && c.look.Holds(s[from:p]) {
@@ -489,7 +514,7 @@ func (c *cleaner) sequence(i, n int, r rune) int {
 			return p + last
 		}
 	}
-	return i
+	return 0
 }
 
 // begins reports whether something that must not be lost begins at s[p].
