@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/readertest"
 	. "gt/lib/conversation"
-	"gt/lib/conversation/readertest"
 )
 
 // Whatever a conversation holds, what is made of it can be sent to any model: it begins

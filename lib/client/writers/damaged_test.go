@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/readertest"
 	"gt/lib/client/readers"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
-	"gt/lib/conversation/readertest"
 	"gt/lib/record"
 )
 

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/readertest"
 	gemini "gt/lib/client/gemini/conversation"
 	"gt/lib/client/readers"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
-	"gt/lib/conversation/readertest"
 )
 
 // said is what a round trip keeps of an entry.

@@ -21,12 +21,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"gt/internal/runtimetest"
 	"gt/internal/testenv"
 	"gt/lib/place"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/perform"
 	"gt/lib/reconcile/runtime"
-	"gt/lib/reconcile/runtime/runtimetest"
 	"gt/lib/reconcile/template"
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"

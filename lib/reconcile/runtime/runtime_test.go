@@ -20,11 +20,11 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/runtimetest"
 	"gt/internal/testenv"
 	"gt/lib/cli"
 	"gt/lib/launch/respawn"
 	"gt/lib/reconcile/runtime"
-	"gt/lib/reconcile/runtime/runtimetest"
 	"gt/lib/reconcile/tick"
 	"gt/lib/sys/process"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/readertest"
 	"gt/lib/conversation"
-	"gt/lib/conversation/readertest"
 	"gt/lib/state/session"
 )
 

@@ -19,8 +19,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gt/internal/readertest"
 	"gt/lib/conversation"
-	"gt/lib/conversation/readertest"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
 	"gt/lib/sys/atomicfile"

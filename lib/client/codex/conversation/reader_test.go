@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/readertest"
 	"gt/lib/conversation"
-	"gt/lib/conversation/readertest"
 )
 
 // stores are stores that real versions of Codex wrote, see e2e/codex_test.go

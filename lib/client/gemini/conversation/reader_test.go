@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/readertest"
 	"gt/lib/conversation"
-	"gt/lib/conversation/readertest"
 )
 
 // The fixtures are stores that real versions of Gemini CLI wrote, see

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/readertest"
 	"gt/lib/conversation"
-	"gt/lib/conversation/readertest"
 	"gt/lib/sys/sqlite"
 )
 

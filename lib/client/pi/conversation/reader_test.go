@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/readertest"
 	"gt/lib/conversation"
-	"gt/lib/conversation/readertest"
 )
 
 // storeOf are sessions that a real pi wrote, see e2e/pi_test.go; in 1.5.2's there

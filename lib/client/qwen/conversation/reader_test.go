@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/readertest"
 	gemini "gt/lib/client/gemini/conversation"
 	"gt/lib/conversation"
-	"gt/lib/conversation/readertest"
 )
 
 // The fixtures are stores that real versions of Qwen Code wrote, see
