@@ -61,39 +61,54 @@ func (d *decision) members(t *Template) members {
 		}
 	}
 	for _, s := range m.all {
-		if s.Replaces != "" && s.State.Occupies() {
-			i := slices.IndexFunc(m.all, func(old Session) bool { return old.ID == s.Replaces })
-			// One that was archived and taken back since is no longer what it replaces.
-			if i >= 0 && m.all[i].State == lifecycle.Active && (m.all[i].Generation == 1 || s.CreatedAt.After(m.all[i].ActiveAt)) {
-				m.ahead[s.ID] = m.all[i]
-			}
+		if old, ok := m.replacedBy(s); ok {
+			m.ahead[s.ID] = old
 		}
-		switch s.State {
-		case lifecycle.Creating, lifecycle.Active:
-			m.running++
-			m.unknown = m.unknown || s.Alive == Unknown
-			if s.State == lifecycle.Active && s.Alive == Yes && !d.acted[s.ID] {
-				m.active = append(m.active, s)
-			}
-		case lifecycle.Draining:
-			if s.DrainReason == lifecycle.ConfigDrift && !m.replaced[s.ID] {
-				m.draining++
-			}
-		case lifecycle.Suspended:
-			m.unknown = m.unknown || s.Alive == Unknown
-			if !d.acted[s.ID] {
-				m.suspended = append(m.suspended, s)
-			}
-		case lifecycle.Archived:
-			if s.DrainReason == lifecycle.ConfigDrift && !m.replaced[s.ID] {
-				m.drained = append(m.drained, s)
-			}
-			if !d.acted[s.ID] && s.Alive == No && s.Wanted != "" && s.Hash == s.Wanted {
-				m.archived = append(m.archived, s)
-			}
-		}
+		m.add(s, d.acted[s.ID])
 	}
 	return m
+}
+
+// replacedBy returns the session that one replaces, if that still runs. One that was archived
+// and taken back since is no longer what it replaces.
+func (m *members) replacedBy(s Session) (old Session, ok bool) {
+	if s.Replaces == "" || !s.State.Occupies() {
+		return old, false
+	}
+	i := slices.IndexFunc(m.all, func(old Session) bool { return old.ID == s.Replaces })
+	if i < 0 {
+		return old, false
+	}
+	old = m.all[i]
+	return old, old.State == lifecycle.Active && (old.Generation == 1 || s.CreatedAt.After(old.ActiveAt))
+}
+
+// add puts a session where its state belongs. acted says whether something was decided on it.
+func (m *members) add(s Session, acted bool) {
+	switch s.State {
+	case lifecycle.Creating, lifecycle.Active:
+		m.running++
+		m.unknown = m.unknown || s.Alive == Unknown
+		if s.State == lifecycle.Active && s.Alive == Yes && !acted {
+			m.active = append(m.active, s)
+		}
+	case lifecycle.Draining:
+		if s.DrainReason == lifecycle.ConfigDrift && !m.replaced[s.ID] {
+			m.draining++
+		}
+	case lifecycle.Suspended:
+		m.unknown = m.unknown || s.Alive == Unknown
+		if !acted {
+			m.suspended = append(m.suspended, s)
+		}
+	case lifecycle.Archived:
+		if s.DrainReason == lifecycle.ConfigDrift && !m.replaced[s.ID] {
+			m.drained = append(m.drained, s)
+		}
+		if !acted && s.Alive == No && s.Wanted != "" && s.Hash == s.Wanted {
+			m.archived = append(m.archived, s)
+		}
+	}
 }
 
 // pool decides on the size of one pool.
