@@ -56,13 +56,7 @@ func (c *list) Run(env *cli.Env) error {
 	all = slices.DeleteFunc(all, func(i record.Info) bool {
 		return c.Agent != "" && i.Agent != c.Agent || !c.All && (i.Parent != "" || i.Gone != "")
 	})
-	most := usual
-	switch {
-	case c.Limit != nil:
-		most = *c.Limit
-	case c.All || c.JSON:
-		most = 0
-	}
+	most := c.most()
 	more := most > 0 && len(all) > most
 	if more {
 		all = all[:most]
@@ -76,33 +70,15 @@ func (c *list) Run(env *cli.Env) error {
 		return nil
 	}
 	if len(all) == 0 {
-		switch {
-		case number == 0:
+		if number == 0 {
 			env.Hint("nothing is recorded yet; gt-record sync --all copies what your agents keep, and gt-hooks install --all --record what comes")
-		default:
+		} else {
 			env.Hint("none of %s matches", count(number, "record", "records"))
 		}
 		return nil
 	}
-	now, about := env.Now(), topics(env, all)
-	rows := [][]string{{"SESSION", "AGENT", "STARTED", "LAST", "MESSAGES", "SIZE", "TOPIC"}}
-	for _, i := range all {
-		topic := about(i)
-		if i.Gone != "" {
-			topic = "(" + string(i.Gone) + ")"
-		}
-		rows = append(rows, []string{
-			shorten(i.Session), term.Clean(i.Agent), term.Day(i.Started, now), term.Day(i.Ended, now), strconv.Itoa(i.Messages), term.Size(i.Size),
-			term.OneLine(term.Clean(env.Redact(topic))),
-		})
-	}
 	width := term.Width(env.Stdout, env.Getenv)
-	if width > 0 && width < wide { // without STARTED and SIZE, for the topic tells most
-		for i, r := range rows {
-			rows[i] = []string{r[0], r[1], r[3], r[4], r[6]}
-		}
-	}
-	rows = term.Narrow(width, rows, "MESSAGES", "AGENT", "LAST")
+	rows := term.Narrow(width, term.Cells(listColumns(env, all, shorten, width), all), "MESSAGES", "AGENT", "LAST")
 	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil); err != nil {
 		return err
 	}
@@ -110,6 +86,38 @@ func (c *list) Run(env *cli.Env) error {
 		env.Hint("the newest %d; --all lists all", usual)
 	}
 	return nil
+}
+
+// most is how many records are listed at most; 0 is no limit.
+func (c *list) most() int {
+	switch {
+	case c.Limit != nil:
+		return *c.Limit
+	case c.All || c.JSON:
+		return 0
+	}
+	return usual
+}
+
+// listColumns are those of a table that is so wide; 0 is no limit. A narrow one has no STARTED and
+// SIZE, because the topic tells most.
+func listColumns(env *cli.Env, all []record.Info, shorten func(string) string, width int) []term.Column[record.Info] {
+	now, about, narrow := env.Now(), topics(env, all), width > 0 && width < wide
+	return []term.Column[record.Info]{
+		{Heading: "SESSION", Cell: func(i record.Info) string { return shorten(i.Session) }},
+		{Heading: "AGENT", Cell: func(i record.Info) string { return term.Clean(i.Agent) }},
+		{Heading: "STARTED", Hidden: narrow, Cell: func(i record.Info) string { return term.Day(i.Started, now) }},
+		{Heading: "LAST", Cell: func(i record.Info) string { return term.Day(i.Ended, now) }},
+		{Heading: "MESSAGES", Cell: func(i record.Info) string { return strconv.Itoa(i.Messages) }},
+		{Heading: "SIZE", Hidden: narrow, Cell: func(i record.Info) string { return term.Size(i.Size) }},
+		{Heading: "TOPIC", Cell: func(i record.Info) string {
+			topic := about(i)
+			if i.Gone != "" {
+				topic = "(" + string(i.Gone) + ")"
+			}
+			return term.OneLine(term.Clean(env.Redact(topic)))
+		}},
+	}
 }
 
 // topics returns what tells what a recorded session was about, as gt-seance does: by what the
