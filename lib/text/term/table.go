@@ -114,23 +114,7 @@ func (s Style) painter(paint Painter) Painter {
 }
 
 func table(w io.Writer, width int, rows [][]string, least int, cut func(s string, width int) string, paint Painter) error {
-	var widths []int // of all columns but each row's last
-	cleaned := make([][]string, len(rows))
-	for i, row := range rows {
-		cleaned[i] = make([]string, len(row))
-		for j, cell := range row {
-			cleaned[i][j] = Clean(cell)
-			if j == len(row)-1 {
-				break
-			}
-			if j == len(widths) {
-				widths = append(widths, 0)
-			}
-			if n := columns(cleaned[i][j], max(width, maxColumn)); width > 0 || n < maxColumn {
-				widths[j] = max(widths[j], n)
-			}
-		}
-	}
+	cleaned, widths := measure(width, rows)
 	if width > 0 {
 		shrink(widths, width, least)
 	}
@@ -167,6 +151,28 @@ func table(w io.Writer, width int, rows [][]string, least int, cut func(s string
 		out.WriteByte('\n')
 	}
 	return out.Flush()
+}
+
+// measure returns the rows with their cells cleaned, and how wide each column is; the last cell
+// of a row belongs to none.
+func measure(width int, rows [][]string) (cleaned [][]string, widths []int) {
+	cleaned = make([][]string, len(rows))
+	for i, row := range rows {
+		cleaned[i] = make([]string, len(row))
+		for j, cell := range row {
+			cleaned[i][j] = Clean(cell)
+			if j == len(row)-1 {
+				break
+			}
+			if j == len(widths) {
+				widths = append(widths, 0)
+			}
+			if n := columns(cleaned[i][j], max(width, maxColumn)); width > 0 || n < maxColumn {
+				widths[j] = max(widths[j], n)
+			}
+		}
+	}
+	return cleaned, widths
 }
 
 const (
