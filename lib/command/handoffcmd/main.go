@@ -206,7 +206,12 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	if asks && changes {
 		return h.request(message, work)
 	}
-	d := h.compose(message, work)
+	return g.deliver(env, h, h.compose(message, work), work, asks)
+}
+
+// deliver prints what is handed over, or saves it and starts the successor. asks says whether a
+// hook of the agent's will be asked to do so, which the plan of a dry run tells.
+func (g *grammar) deliver(env *cli.Env, h handover, d draft, work string, asks bool) (err error) {
 	if g.Print {
 		d.note.Body = term.CleanText(d.note.Body) // a terminal may be at the other end
 		_, err := d.note.WriteTo(env.Stdout)
