@@ -13,6 +13,7 @@ import (
 
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
+	"gt/lib/client/agent"
 	"gt/lib/launch"
 	"gt/lib/launch/launcher"
 	"gt/lib/live"
@@ -88,66 +89,12 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 	if err != nil {
 		return unfinished(at.store, in, err)
 	}
-	if in.Name == "" {
-		in.Name = instance.NameFor(filepath.Base(cmp.Or(in.WorktreePath(), in.Path)))
-		if !c.Replace {
-			if err := ownName(at.store, in); err != nil {
-				return err
-			}
-		}
-	}
-	if err := instance.CheckName(in.Name); err != nil {
-		return cli.Fail(cli.Usage, err)
-	}
-	if in.Group != "" {
-		if err := instance.CheckGroup(in.Group); err != nil {
-			return cli.Fail(cli.Usage, err)
-		}
-	}
-	in.Theme, in.Remain, in.Respawn = c.Theme, c.Remain, in.Respawn || c.Respawn
-	if err := tmux.CheckStyle(c.Theme); err != nil {
-		return cli.Fail(cli.Usage, fmt.Errorf("--theme: %w", err))
-	}
-	if c.In != "" {
-		if in.Launcher, err = launcher.Split(c.In, env.Getenv("HOME")); err != nil {
-			return cli.Failf(cli.Usage, "invalid --in '%s': %w", env.Line(c.In, maxCell), err)
-		}
-		program, err := process.LookPath(in.Launcher[0], in.Path, env.ChildEnviron())
-		if err != nil {
-			return cli.Fail(cli.No, err)
-		}
-		if strings.Contains(in.Launcher[0], "/") { // from here, and not from the agent's folder
-			in.Launcher[0] = program
-		}
-	}
-	if c.Account != "" {
-		if in.Account, err = folder(env, c.Account); err != nil {
+	for _, set := range []func(scope, *instance.Instance, agent.Client) error{
+		c.setName, c.setPane, c.setLauncher, c.setAccount, c.setParent, c.setConversation,
+	} {
+		if err := set(at, in, client); err != nil {
 			return err
 		}
-		if client.StoreEnv == "" {
-			return cli.Failf(cli.Usage, "--account: nothing is known of the accounts of %s", client.Name)
-		}
-	}
-	if c.Parent != "" {
-		all, unread := at.store.All()
-		parent, err := one(all, unread, c.Parent)
-		if err != nil {
-			return err
-		}
-		in.ParentID = parent.ID
-	}
-	if c.Resume != "" {
-		id, err := session.ParseID(c.Resume)
-		if err != nil {
-			return cli.Fail(cli.Usage, err)
-		}
-		if !client.CanResume() {
-			return cli.Failf(cli.Usage, "%s cannot go on with a conversation by its id", client.Name)
-		}
-		if err := claimed(at, id, c.Replace, in.Name); err != nil {
-			return err
-		}
-		in.SessionID, in.SessionAt, c.resumes = id, env.Now().UTC(), true
 	}
 	if old, err := c.former(at.store, in); err != nil {
 		return err
@@ -168,6 +115,101 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 	}
 	spawned(env, in)
 	return c.run(at, in.ID)
+}
+
+// setName checks the name and the group. Without a name the instance has that of its folder.
+func (c *newOne) setName(at scope, in *instance.Instance, _ agent.Client) error {
+	if in.Name == "" {
+		in.Name = instance.NameFor(filepath.Base(cmp.Or(in.WorktreePath(), in.Path)))
+		if !c.Replace {
+			if err := ownName(at.store, in); err != nil {
+				return err
+			}
+		}
+	}
+	if err := instance.CheckName(in.Name); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	if in.Group == "" {
+		return nil
+	}
+	if err := instance.CheckGroup(in.Group); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	return nil
+}
+
+// setPane sets how the pane looks, and what becomes of it when the agent ends.
+func (c *newOne) setPane(_ scope, in *instance.Instance, _ agent.Client) error {
+	in.Theme, in.Remain, in.Respawn = c.Theme, c.Remain, in.Respawn || c.Respawn
+	if err := tmux.CheckStyle(c.Theme); err != nil {
+		return cli.Fail(cli.Usage, fmt.Errorf("--theme: %w", err))
+	}
+	return nil
+}
+
+// setLauncher sets what the agent is started in.
+func (c *newOne) setLauncher(at scope, in *instance.Instance, _ agent.Client) (err error) {
+	if c.In == "" {
+		return nil
+	}
+	env := at.env
+	if in.Launcher, err = launcher.Split(c.In, env.Getenv("HOME")); err != nil {
+		return cli.Failf(cli.Usage, "invalid --in '%s': %w", env.Line(c.In, maxCell), err)
+	}
+	program, err := process.LookPath(in.Launcher[0], in.Path, env.ChildEnviron())
+	if err != nil {
+		return cli.Fail(cli.No, err)
+	}
+	if strings.Contains(in.Launcher[0], "/") { // from here, and not from the agent's folder
+		in.Launcher[0] = program
+	}
+	return nil
+}
+
+func (c *newOne) setAccount(at scope, in *instance.Instance, client agent.Client) (err error) {
+	if c.Account == "" {
+		return nil
+	}
+	if in.Account, err = folder(at.env, c.Account); err != nil {
+		return err
+	}
+	if client.StoreEnv == "" {
+		return cli.Failf(cli.Usage, "--account: nothing is known of the accounts of %s", client.Name)
+	}
+	return nil
+}
+
+func (c *newOne) setParent(at scope, in *instance.Instance, _ agent.Client) error {
+	if c.Parent == "" {
+		return nil
+	}
+	all, unread := at.store.All()
+	parent, err := one(all, unread, c.Parent)
+	if err != nil {
+		return err
+	}
+	in.ParentID = parent.ID
+	return nil
+}
+
+// setConversation sets the conversation that the instance continues.
+func (c *newOne) setConversation(at scope, in *instance.Instance, client agent.Client) error {
+	if c.Resume == "" {
+		return nil
+	}
+	id, err := session.ParseID(c.Resume)
+	if err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	if !client.CanResume() {
+		return cli.Failf(cli.Usage, "%s cannot go on with a conversation by its id", client.Name)
+	}
+	if err := claimed(at, id, c.Replace, in.Name); err != nil {
+		return err
+	}
+	in.SessionID, in.SessionAt, c.resumes = id, at.env.Now().UTC(), true
+	return nil
 }
 
 // ownName gives an instance another name where an agent of another folder has its own: of
