@@ -25,11 +25,13 @@ echo '? for shortcuts'
 while read -r line; do eval "$line"; done
 `
 
-// agents are those of the fleet, and what their hooks tell.
-var agents = []struct {
+// A member of the fleet, and what its hooks tell.
+type member struct {
 	agent, folder, group, tells, then string
 	lasts                             string // in the picture
-}{
+}
+
+var agents = []member{
 	{"claude", "api", "shop", "tell UserPromptSubmit '' 'gt-keepalive touch'", "", "4m12s"},
 	{"codex", "web", "shop", `tell UserPromptSubmit '' 'gt-keepalive touch'; tell PermissionRequest ',"tool_name":"Bash","tool_input":{"command":"npm test"}' 'gt-keepalive touch'`, "", "38s"},
 	{"claude", "docs", "shop", "tell UserPromptSubmit '' 'gt-keepalive touch'; tell Stop '' 'gt-keepalive touch'", "", "12m8s"},
@@ -40,38 +42,8 @@ var agents = []struct {
 // fleet draws the list of a few agents.
 func fleet(s *stage) ([]Frame, error) {
 	for _, a := range agents {
-		if err := s.write("bin/"+a.agent, standIn); err != nil {
+		if err := s.begin(a); err != nil {
 			return nil, err
-		}
-		if err := os.MkdirAll(filepath.Join(s.home, "src", a.folder), 0o700); err != nil {
-			return nil, err
-		}
-		args := []string{"new", "--agent", a.agent}
-		if a.group != "" {
-			args = append(args, "-g", a.group)
-		}
-		if _, err := s.do("src/"+a.folder, "gt-session", args...); err != nil {
-			return nil, err
-		}
-		pane, err := s.do(".", "sh", "-c", fmt.Sprintf(`gt-session list --json | sed -n 's/.*"name":"%s".*"pane":"\([^"]*\)".*/\1/p'`, a.folder))
-		if err != nil {
-			return nil, err
-		}
-		if a.tells != "" {
-			if _, err := s.tmux("send-keys", "-t", pane, "-l", a.tells+"; echo told"); err != nil {
-				return nil, err
-			}
-			if _, err := s.tmux("send-keys", "-t", pane, "Enter"); err != nil {
-				return nil, err
-			}
-			if err := s.await(pane, "\ntold"); err != nil {
-				return nil, err
-			}
-		}
-		if a.then != "" {
-			if _, err := s.do(".", "gt-session", a.then, a.folder); err != nil {
-				return nil, err
-			}
 		}
 	}
 	shell := `PS1='$ ' exec bash --norc --noprofile -i`
@@ -81,11 +53,14 @@ func fleet(s *stage) ([]Frame, error) {
 	if err := s.await("=shell:", "$"); err != nil {
 		return nil, err
 	}
-	for _, line := range []string{"gt-session", "gt-session status"} {
-		if _, err := s.tmux("send-keys", "-t", "=shell:", line, "Enter"); err != nil {
+	for _, c := range []struct{ line, shows string }{
+		{"gt-session", "bench"},
+		{"gt-session status", "waiting (done) for"},
+	} {
+		if _, err := s.tmux("send-keys", "-t", "=shell:", c.line, "Enter"); err != nil {
 			return nil, err
 		}
-		if err := s.await("=shell:", map[string]string{"gt-session": "bench", "gt-session status": "waiting (done) for"}[line]); err != nil {
+		if err := s.await("=shell:", c.shows); err != nil {
 			return nil, err
 		}
 	}
@@ -94,6 +69,43 @@ func fleet(s *stage) ([]Frame, error) {
 		return nil, err
 	}
 	return []Frame{{"what each agent does now", sameTimes(screen)}}, nil
+}
+
+// begin starts an agent, and has its hooks tell what it does.
+func (s *stage) begin(a member) error {
+	if err := s.write("bin/"+a.agent, standIn); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(s.home, "src", a.folder), 0o700); err != nil {
+		return err
+	}
+	args := []string{"new", "--agent", a.agent}
+	if a.group != "" {
+		args = append(args, "-g", a.group)
+	}
+	if _, err := s.do("src/"+a.folder, "gt-session", args...); err != nil {
+		return err
+	}
+	pane, err := s.do(".", "sh", "-c", fmt.Sprintf(`gt-session list --json | sed -n 's/.*"name":"%s".*"pane":"\([^"]*\)".*/\1/p'`, a.folder))
+	if err != nil {
+		return err
+	}
+	if a.tells != "" {
+		if _, err := s.tmux("send-keys", "-t", pane, "-l", a.tells+"; echo told"); err != nil {
+			return err
+		}
+		if _, err := s.tmux("send-keys", "-t", pane, "Enter"); err != nil {
+			return err
+		}
+		if err := s.await(pane, "\ntold"); err != nil {
+			return err
+		}
+	}
+	if a.then == "" {
+		return nil
+	}
+	_, err = s.do(".", "gt-session", a.then, a.folder)
+	return err
 }
 
 // The cells of the list that say how long an agent has been as it is, with the blanks
