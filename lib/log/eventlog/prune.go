@@ -137,13 +137,7 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	}
 	report := reporter(p.Progress, total, 0)
 
-	// The newest expired events, as many as may have to stay because of Keep.
-	type mark struct {
-		at, size int64
-		kind     string
-		carried  bool
-	}
-	newest := make([]mark, 0, max(p.Keep, 0))
+	newest := make([]mark, 0, max(p.Keep, 0)) // as many as may have to stay because of Keep
 	staying, going := 0, int64(0)
 	s.end, err = heads(f, 0, info.Size(), func(h Head, at, size int64) {
 		report(at)
@@ -160,41 +154,62 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 			staying++
 			return
 		}
-		m := mark{at, size, h.Type, p.Archive && h.Lifecycle()}
-		if _, known := s.pruned.Removed[m.kind]; !known && len(s.pruned.Removed) >= maxTypes {
-			m.kind = "other"
-		}
-		s.pruned.Removed[m.kind]++
 		going += size
-		if m.carried {
-			s.pruned.Carried++
-		}
-		if cap(newest) == 0 {
-			return
-		}
-		if len(newest) == cap(newest) {
-			copy(newest, newest[1:])
-			newest = newest[:len(newest)-1]
-		}
-		newest = append(newest, m)
+		newest = appendNewest(newest, s.count(h, at, size))
 	})
 	if err != nil {
 		return s, atomicfile.Error("read", string(l), err)
 	}
 	for i := len(newest) - 1; i >= 0 && staying < p.Keep; i-- {
-		m := newest[i]
-		s.from = m.at
 		staying++
-		going -= m.size
-		if s.pruned.Removed[m.kind]--; s.pruned.Removed[m.kind] == 0 {
-			delete(s.pruned.Removed, m.kind)
-		}
-		if m.carried {
-			s.pruned.Carried--
-		}
+		going -= newest[i].size
+		s.keep(newest[i])
 	}
 	s.pruned.After = s.pruned.Before - going
 	return s, nil
+}
+
+// A mark is an event that counts as removed.
+type mark struct {
+	at, size int64
+	kind     string // that it is counted under
+	carried  bool   // into the archive
+}
+
+// count counts an event as removed.
+func (s *survey) count(h Head, at, size int64) mark {
+	m := mark{at, size, h.Type, s.Archive && h.Lifecycle()}
+	if _, known := s.pruned.Removed[m.kind]; !known && len(s.pruned.Removed) >= maxTypes {
+		m.kind = "other"
+	}
+	s.pruned.Removed[m.kind]++
+	if m.carried {
+		s.pruned.Carried++
+	}
+	return m
+}
+
+// keep takes back the count of the newest event that counts as removed, because it stays.
+func (s *survey) keep(m mark) {
+	s.from = m.at
+	if s.pruned.Removed[m.kind]--; s.pruned.Removed[m.kind] == 0 {
+		delete(s.pruned.Removed, m.kind)
+	}
+	if m.carried {
+		s.pruned.Carried--
+	}
+}
+
+// appendNewest appends a mark, and drops the oldest where there is no room.
+func appendNewest(newest []mark, m mark) []mark {
+	if cap(newest) == 0 {
+		return newest
+	}
+	if len(newest) == cap(newest) {
+		copy(newest, newest[1:])
+		newest = newest[:len(newest)-1]
+	}
+	return append(newest, m)
 }
 
 // removes reports whether the line is removed from the log.
