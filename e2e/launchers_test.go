@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -300,7 +301,8 @@ func (p *pane) around(pid int, client string) (string, error) {
 	for _, wall := range []string{process.User, process.Group, process.Capabilities, process.NoNewPrivs, "seccomp"} {
 		fmt.Fprintf(&b, "%s %s\n", wall, own.Walls[wall])
 	}
-	fmt.Fprintf(&b, "limits %+v\n", own.Limits)
+	limits, _ := json.Marshal(own.Limits)
+	fmt.Fprintf(&b, "limits %s\n", limits)
 	dir, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	fmt.Fprintf(&b, "secret %v\nfolder %s\n", exists(fmt.Sprintf("/proc/%d/root%s", pid, filepath.Join(p.w.home, ".ssh", "id"))), dir)
 	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
