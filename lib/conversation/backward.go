@@ -7,22 +7,21 @@ import (
 )
 
 const (
-	// block is how much is read at a time.
+	// block is the size of one read in bytes.
 	block = 256 << 10
-	// MaxHeld is the longest line that a summary is made of.
+	// MaxHeld is the longest line, in bytes, that a summary takes in.
 	MaxHeld = 1 << 20
-	// maxScan is how far back from the end of the file anything is looked
-	// for. What lies in very long lines is not counted, but bounded by
-	// maxSkip.
+	// maxScan limits how far backward goes back from the end of the file. It does not
+	// count lines over MaxHeld, which maxSkip limits.
 	maxScan = 4 << 20
 	maxSkip = 256 << 20
-	// peek is how much of each end of a very long line is looked at.
+	// peek is how much of each end of a line over MaxHeld a reader gets.
 	peek = 16 << 10
 )
 
-// NearEnd returns where the lines begin that lie in the last megabytes before size,
-// and not before from. What lies in lines over MaxHeld does not count, so that one
-// picture does not hide what was said before it.
+// NearEnd returns the offset of the first line that begins in the last maxScan bytes
+// before size, and not before from. Lines over MaxHeld do not count, so that one picture
+// does not hide the text before it.
 func NearEnd(f io.ReaderAt, from, size int64) (int64, error) {
 	start := size
 	if size-from <= maxSkip {
@@ -35,18 +34,17 @@ func NearEnd(f io.ReaderAt, from, size int64) (int64, error) {
 	return max(start, from), err
 }
 
-// backward calls each for where the lines of the file's first size bytes begin, the
-// last one first, until it returns false or maxScan is reached. What stands after the
-// last line feed is not yet a line.
-//
-// Of a file that is cut short meanwhile, what was seen until then counts.
+// backward calls each with the offset of every line in the file's first size bytes, the
+// last line first, until each returns false or maxScan is reached. It ignores bytes after
+// the last line feed. If the file gets shorter meanwhile, backward stops without an
+// error.
 func backward(f io.ReaderAt, size int64, each func(at int64) bool) error {
 	var (
-		rest             int  // how much is known of a line whose beginning is not read yet
-		ended            bool // it ends in a line feed
-		skipping         bool // it is over MaxHeld
+		rest             int  // length of the part read so far of a line whose beginning is not read yet
+		ended            bool // the line ends in a line feed
+		skipping         bool // the line is over MaxHeld
 		scanned, skipped int
-		feeds            []int // where the line feeds of this block are
+		feeds            []int // the offsets of the line feeds in this block
 	)
 	buf := make([]byte, min(block, size))
 	for pos := size; pos > 0 && scanned < maxScan && skipped < maxSkip; {
@@ -81,7 +79,7 @@ func backward(f io.ReaderAt, size int64, each func(at int64) bool) error {
 			continue
 		}
 		scanned += len(data)
-		if pos == 0 { // the first line begins where the file does
+		if pos == 0 { // the first line begins at the start of the file
 			feeds = slices.Insert(feeds, 0, -1)
 		}
 		for _, feed := range slices.Backward(feeds) {

@@ -11,67 +11,68 @@ import (
 	"gt/lib/state/session"
 )
 
-// Copy is a conversation that another client is to go on with.
+// Copy is a conversation that another client will go on with.
 type Copy struct {
 	ID     session.ID // the new one
-	From   string     // the client that held it
+	From   string     // the client of the original
 	CWD    string
 	Branch string
-	Title  string // what the client that held it called it; "" where it had none
-	Model  string // that goes on with it, where the client is an Importer
+	Title  string // the original's title, or ""
+	Model  string // the model that goes on with it, for an Importer
 	Now    time.Time
 	Settled
 }
 
-// Writer writes conversations as one client keeps them, so that it resumes them.
+// Writer writes a conversation in one client's format, so that the client resumes it.
 type Writer interface {
 	// Client returns the client's name, as in lib/client/agent.
 	Client() string
 
-	// NewID returns an id for a conversation that is written now, as the client gives them.
+	// NewID returns an id in the client's form for a new conversation.
 	NewID(now time.Time) session.ID
 
-	// Place returns the file in which the client looks for a conversation, below a
-	// folder that is the client's own. path is "" of a client that takes conversations
-	// in by itself (Importer). getenv is the environment, HOME in it.
+	// Place returns the file in which the client looks for the conversation, and the
+	// client's own folder above it. path is "" if the client imports conversations itself
+	// (Importer). getenv is the environment and has HOME.
 	Place(getenv func(string) string, c *Copy) (path, folder string, err error)
 
-	// Write writes the conversation. It holds no more of it than what an agent said and
-	// did at once.
+	// Write writes the conversation. It holds only one Step of it in memory.
 	Write(w io.Writer, c *Copy) error
 }
 
-// Importer is a Writer of a client that keeps conversations where nobody else may write,
-// and takes in a file.
+// Importer is a Writer whose client keeps conversations where no other program may write,
+// and imports a file.
 type Importer interface {
-	// Import returns the client's arguments to take in the file.
+	// Import returns the client's arguments that import the file.
 	Import(file string) []string
 
-	// Model returns the model with which the person worked last, as the client names it,
-	// "" where that is not known. Models returns the client's arguments to name those that
-	// there are, one a line. It goes on with the model that stands in the conversation.
+	// Model returns the model that the person used last, by the client's name for it, or
+	// "" if that is unknown. Models returns the client's arguments that list its models,
+	// one a line. The client goes on with the model that is named in the conversation.
 	Model(getenv func(string) string) string
 	Models() []string
 }
 
-// Source gives the entries of a conversation, in order, until each returns false: from the
-// one whose At from is, or all of them from 0.
+// Source calls each for the entries of a conversation, in order, until it returns false.
+// It begins with the entry whose Offset is from, or with the first one if from is 0.
 type Source func(from int64, each func(Entry) bool) error
 
-// Settled is a conversation in a form that any client can go on with, see Settle.
+// Settled is a conversation in a form that any client can go on with; see PairResults.
 type Settled struct {
-	// Len is how many entries there are at the most; 0 where nothing was said.
+	// Len is the largest possible number of entries; 0 if the conversation is empty.
 	Len int
-	// Entries gives them. It can be asked more than once.
+	// Entries returns the entries. It can be called more than once.
 	Entries iter.Seq2[Entry, error]
 }
 
-// PairResults makes of a conversation what any client can go on with: prompts, answers, and
-// calls of tools, each followed by its result, and no empty text. It begins with a prompt.
-// CallID is a number, the same for a call and its result. What has no counterpart in every
-// client becomes text that says what it was. What requests cost is left out.
+// PairResults converts a conversation to the form that any client can go on with:
+// prompts, answers, and tool calls, each followed by its result. The first entry is a
+// prompt, and no text is empty. CallID is a number, the same for a call and its result.
+// What some clients have no record for becomes text that says what it was. TokenUsage
+// entries are left out.
 //
-// The conversation may be larger than memory: what is held of it is where results are.
+// The conversation may be larger than memory: PairResults remembers only where the
+// results are.
 func PairResults(source Source) (Settled, error) {
 	pairs, err := pair(source)
 	if err != nil || pairs.said == 0 {
@@ -86,17 +87,17 @@ func PairResults(source Source) (Settled, error) {
 	}}, nil
 }
 
-// pairs tells which results belong to which calls.
+// pairs records which result belongs to which call.
 type pairs struct {
-	entries int     // how many there are; what is added later is not taken in
-	said    int     // of those, the ones of which something is told
-	calls   []int64 // where the result of each call is, -1 for one without
-	taken   []bool  // of each result, whether it has a call
+	entries int     // the number of entries; later ones are ignored
+	said    int     // how many of them have text or are calls
+	calls   []int64 // for each call the offset of its result, or -1
+	taken   []bool  // for each result, whether it has a call
 }
 
-// pair goes through a conversation once. A result belongs to the first call with its id
-// that has none yet. Where the client gives no ids, it is the first in the same turn, of
-// the same tool where both say which.
+// pair reads a conversation once. A result belongs to the first call with its id that has
+// none yet. If the client gives no ids, it belongs to the first such call of the same
+// turn, and of the same tool if both name one.
 func pair(source Source) (p pairs, err error) {
 	type waiting struct {
 		call int
@@ -135,27 +136,27 @@ func pair(source Source) (p pairs, err error) {
 	return p, err
 }
 
-// settling is one pass over a conversation that is settled.
+// settling is one pass over a conversation that PairResults converts.
 type settling struct {
 	source Source
 	pairs
 	yield       func(Entry, error) bool
-	ahead       []Entry // read, and not told yet
-	size        int     // of their texts
-	seen        int     // entries
+	ahead       []Entry // read, but not yet given
+	size        int     // the length of their texts
+	seen        int     // the number of entries read
 	nextCall    int
 	nextResult  int
 	begun, over bool
 }
 
-// How far is read ahead of a call, for its result: it mostly stands near, and to look for
-// one that stands farther takes a Source that begins there.
+// How far take reads ahead of a call for its result. Results are mostly close by; a more
+// distant one needs a call of Source.
 const (
 	maxAhead     = 256
 	maxAheadSize = 4 << 20
 )
 
-// take takes in an entry, and gives what can be told by now.
+// take adds an entry and emits those that it can by now.
 func (s *settling) take(e Entry) bool {
 	if s.seen++; s.seen > s.entries {
 		return false
@@ -171,17 +172,17 @@ func (s *settling) take(e Entry) bool {
 	return !s.over
 }
 
-// drain gives what is left.
+// drain emits the remaining entries.
 func (s *settling) drain() {
 	for len(s.ahead) > 0 && !s.over {
 		s.emit()
 	}
 }
 
-// emit gives what becomes of the first entry that was not told.
+// emit converts the first entry in ahead and gives it to the caller.
 func (s *settling) emit() {
 	e := s.ahead[0]
-	s.ahead[0] = Entry{} // its text is not held until the list is made anew
+	s.ahead[0] = Entry{} // frees its text, which the slice would hold until it is reallocated
 	s.ahead, s.size = s.ahead[1:], s.size-len(e.Text)
 	switch e.Kind {
 	case Prompt, Reply:
@@ -205,7 +206,7 @@ func (s *settling) emit() {
 	}
 }
 
-// give gives an entry, before the first a prompt where it is none.
+// give yields an entry. If the first one is not a prompt, it yields one before it.
 func (s *settling) give(e Entry, err error) {
 	if !s.begun {
 		s.begun = true
@@ -227,7 +228,7 @@ func (s *settling) text(kind Kind, e Entry, label string) {
 	s.give(e, nil)
 }
 
-// call gives a call and its result, wherever that stands.
+// call gives a call and its result.
 func (s *settling) call(e Entry) {
 	r := Entry{Kind: Result, Text: "[no result was recorded]", Failed: true, Time: e.Time}
 	if at := s.calls[s.nextCall]; at >= 0 {
@@ -252,15 +253,15 @@ func (s *settling) call(e Entry) {
 	}
 }
 
-// Step is what was said and done at once: what the person asked, or what an agent said,
-// with the call that it ended with, and what came of that.
+// Step is a prompt, or the agent's texts with the call that ended them and its result:
+// what a client keeps together.
 type Step struct {
 	Asked        *Entry
 	Said         []Entry
 	Call, Result *Entry
 }
 
-// Time is when the step began.
+// Time returns when the step began.
 func (s *Step) Time() time.Time {
 	switch {
 	case s.Asked != nil:
@@ -271,7 +272,7 @@ func (s *Step) Time() time.Time {
 	return s.Call.Time
 }
 
-// Model is the model that spoke, "" where it is not known.
+// Model returns the step's model, or "" if it is unknown.
 func (s *Step) Model() string {
 	for _, e := range s.Said {
 		if e.Model != "" {
@@ -284,7 +285,7 @@ func (s *Step) Model() string {
 	return ""
 }
 
-// Steps puts entries together that a client keeps together.
+// Steps groups the entries into Steps.
 func (s Settled) Steps() iter.Seq2[*Step, error] {
 	return func(yield func(*Step, error) bool) {
 		step := &Step{}
@@ -316,7 +317,7 @@ func (s Settled) Steps() iter.Seq2[*Step, error] {
 	}
 }
 
-// ToolName is a tool's name as every provider takes it.
+// ToolName converts a tool's name to one that every provider accepts.
 func ToolName(name string) string {
 	const most = 64
 	name = strings.Map(func(r rune) rune {
@@ -329,12 +330,12 @@ func ToolName(name string) string {
 		return "tool"
 	}
 	if c := name[0]; c >= '0' && c <= '9' || c == '-' {
-		name = "_" + name // Gemini's begin with a letter
+		name = "_" + name // Gemini's names begin with a letter
 	}
 	return name[:min(len(name), most)]
 }
 
-// ToolInput is what a call's tool was called with, as an object.
+// ToolInput returns a call's arguments as an object.
 func ToolInput(e Entry) map[string]string {
 	if e.Target != "" && (e.Text == e.Target || strings.HasPrefix(e.Text, "command: "+e.Target)) {
 		return map[string]string{"command": e.Target}

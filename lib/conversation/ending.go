@@ -10,14 +10,14 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxTail is how much of the end of a conversation is searched for the end of a turn. A
-// client may write its whole history behind it, in a line.
+// maxTail limits how far StoppedAt searches from the end of a conversation. A client may
+// write its whole history after the end of a turn, in one line.
 const maxTail = 4 << 20
 
-// StoppedAt looks for the moment at which a turn, or a prompt, came to nothing, from the last
-// line of a file back to the first that is not later than a time. stops reports whether a line
-// tells of that, and over that the turn went on. A line without its own time at the top, which the
-// client calls timestamp, tells nothing.
+// StoppedAt returns when the last turn or prompt failed or was interrupted. It goes
+// through the lines from the last one back to the first that is not later than after. For
+// each, stops reports whether the line says so (stopped) or says that the turn went on
+// (over). It ignores lines without a "timestamp".
 func StoppedAt(path string, after time.Time, stops func(line gjson.Result) (stopped, over bool)) time.Time {
 	f, err := atomicfile.OpenFollowing(path)
 	if err != nil {
@@ -41,15 +41,14 @@ func StoppedAt(path string, after time.Time, stops func(line gjson.Result) (stop
 	}
 }
 
-// stoppedIn is StoppedAt in the end of a file. known is false where it has to be longer to
-// tell.
+// stoppedIn is StoppedAt for the end of a file. known is false if it needs a longer end.
 func stoppedIn(tail []byte, after time.Time, stops func(line gjson.Result) (stopped, over bool)) (at time.Time, known bool) {
 	for end := len(tail); end > 0; {
 		begin := bytes.LastIndexByte(tail[:end-1], '\n') + 1
 		line := tail[begin:end]
 		end = begin
 		if !bytes.HasPrefix(line, []byte(`{"`)) || bytes.HasPrefix(line, []byte(`{"$`)) || !gjson.ValidBytes(line) {
-			continue // the first may be cut off in front, the last not be written yet
+			continue // the first line may be cut off, the last one incomplete
 		}
 		v := gjson.ParseBytes(line)
 		t, err := time.Parse(time.RFC3339, v.Get("timestamp").Str)

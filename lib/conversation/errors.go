@@ -7,16 +7,16 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// ReadErrors sums up what could not be read in one error, however much it is: the
-// first of it, and how much more there is. What is not there (any more), or is
-// neither a file nor a folder, does not count.
+// ReadErrors collects read errors into one: the first error and the number of others. It
+// ignores errors about a path that does not exist, or that is neither a file nor a
+// folder.
 type ReadErrors struct {
 	first error
 	more  int
 }
 
-// Add notes an error, unless it is nil. An error that another ReadErrors returned
-// counts for all that it stands for.
+// Add adds an error; nil is ignored. An error from another ReadErrors counts as all the
+// errors in it.
 func (u *ReadErrors) Add(err error) {
 	switch {
 	case err == nil || atomicfile.Absent(err):
@@ -32,7 +32,7 @@ func (u *ReadErrors) Add(err error) {
 	}
 }
 
-// Err returns what to tell, nil where all was read.
+// Err returns the collected error, or nil.
 func (u *ReadErrors) Err() error {
 	if u.more > 0 {
 		return severalErrors{u.first, u.more}
@@ -40,7 +40,7 @@ func (u *ReadErrors) Err() error {
 	return u.first
 }
 
-// severalErrors is an error of several.
+// severalErrors is an error that stands for more of them.
 type severalErrors struct {
 	error
 	more int
@@ -50,23 +50,22 @@ func (u severalErrors) Error() string { return fmt.Sprintf("%v (and %d more)", u
 
 func (u severalErrors) Unwrap() error { return u.error }
 
-// List returns what is in a folder, as far as it can be listed.
+// List returns the entries of a folder, as far as it can list them.
 func (u *ReadErrors) List(dir string) []os.DirEntry {
-	entries, err := os.ReadDir(dir) // a link to a folder is as good
+	entries, err := os.ReadDir(dir) // follows a link
 	u.Add(atomicfile.Error("read", dir, err))
 	return entries
 }
 
-// File describes the file at a path, or the one to which a link there leads. ok is
-// false for anything else, and for an empty file.
+// File returns the FileInfo of the file at path, and follows a link. ok is false for
+// anything but a regular file, and for an empty one.
 func (u *ReadErrors) File(path string) (info os.FileInfo, ok bool) {
 	info, err := os.Stat(path)
 	u.Add(atomicfile.Error("read", path, err))
 	return info, err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// Unreadable returns the error of a file that is there and cannot be read, nil where
-// none is there.
+// Unreadable returns the error of a file that exists but cannot be read, or nil.
 func Unreadable(path string, err error) error {
 	if err == nil || atomicfile.Absent(err) {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// ParseTime returns a record's time. What is not a time, or lies in a year without
-// agents, is the zero time.
+// ParseTime returns a record's time, or the zero time if s is not a time or not between
+// 1980 and 2200.
 func ParseTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil || t.Year() < 1980 || t.Year() > 2200 {
@@ -22,7 +22,7 @@ func ParseTime(s string) time.Time {
 	return t
 }
 
-// TokenCount returns a number of tokens: 0 where v cannot be one.
+// TokenCount returns a number of tokens, or 0 if v cannot be one.
 func TokenCount(v gjson.Result) int64 {
 	if v.Type != gjson.Number || !(v.Num >= 0 && v.Num < math.MaxInt64/1024) {
 		return 0
@@ -30,24 +30,24 @@ func TokenCount(v gjson.Result) int64 {
 	return int64(v.Num)
 }
 
-// Keep sets to where it is empty, so that what was said first stays. It copies the
-// value: what a reader gives is valid only until the next record.
+// Keep sets *to to value if it is empty, so that the first value stays. It copies the
+// value, because what a reader gives is valid only until the next record.
 func Keep(to *string, value string) {
 	if *to == "" {
 		*to = strings.Clone(value)
 	}
 }
 
-// MaxExcerpt is how many characters of a title or a first prompt are kept.
+// MaxExcerpt is the length of an Excerpt in characters.
 const MaxExcerpt = 200
 
-// Excerpt returns what a list shows of a text: its first MaxExcerpt characters in
-// one line, without the secrets that have a form of their own. Those are taken out
-// before the text is cut, for half a secret is not recognised.
+// Excerpt returns the first MaxExcerpt characters of a text in one line, without secrets
+// that have a form of their own. It removes them before it cuts, because half a secret is
+// not recognised.
 func Excerpt(s string) string {
 	const (
-		enough = 4 * MaxExcerpt * utf8.UTFMax // however many blanks are in it
-		torn   = 512                          // of a secret that the end cuts
+		enough = 4 * MaxExcerpt * utf8.UTFMax // even if it has many blanks
+		torn   = 512                          // the longest secret that the end can cut
 	)
 	cut := len(s) > enough+torn
 	if cut {
@@ -68,8 +68,8 @@ func Excerpt(s string) string {
 	return strings.Clone(s)
 }
 
-// Arguments returns what a tool was called with, as a person would write it: the
-// one argument by itself, several as "name: value" in lines.
+// Arguments returns a tool's arguments as a person would write them: a single one by
+// itself, several as lines of "name: value".
 func Arguments(input gjson.Result) string {
 	if !input.IsObject() {
 		return input.String()
@@ -78,7 +78,7 @@ func Arguments(input gjson.Result) string {
 	input.ForEach(func(key, v gjson.Result) bool {
 		value := v.String()
 		if v.Type == gjson.Number {
-			value = v.Raw // as it stands in the file
+			value = v.Raw // as it is in the file
 		}
 		lines = append(lines, key.Str+": "+value)
 		return true
@@ -90,8 +90,7 @@ func Arguments(input gjson.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-// CallText returns what a tool was called with: of a shell only the command, of
-// another tool its Arguments.
+// CallText returns a shell's command, or the Arguments of another tool.
 func CallText(input gjson.Result) string {
 	if command := input.Get("command"); input.IsObject() && command.Type == gjson.String {
 		return command.Str

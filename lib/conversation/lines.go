@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	// MaxRecord is the longest line that is read. What is longer, a picture or a
-	// tool's output of many megabytes, is passed over without being held.
+	// MaxRecord is the longest line that Lines gives. It skips longer ones, such as a
+	// picture or a tool's output of many megabytes, without holding them.
 	MaxRecord = 16 << 20
 	// EndSize is how much of each end of a file Ends reads.
 	EndSize = 64 << 10
-	// MaxFront is how much of a file's front is read for the first prompt, before
-	// which the client can put much of its own.
+	// MaxFront is how much of a file's front is searched for the first prompt. Clients
+	// can write a lot before it.
 	MaxFront = 256 << 10
 )
 
-// Lines calls each for the lines of a file from an offset on, without their
-// line feeds, and with where each begins, until it returns false. A last line
-// without a line feed is not yet one. It returns where the line after the last
-// that was given begins. The bytes are valid only during the call.
+// Lines calls each with the lines of a file from an offset on, without their line feeds,
+// and with the offset of each, until it returns false. It ignores a last line without a
+// line feed. It returns the offset after the last line given. The bytes are valid only
+// during the call.
 func Lines(path string, from int64, each func(line []byte, at int64) bool) (next int64, err error) {
 	return LinesWithin(path, from, MaxRecord, each, nil)
 }
 
-// LinesWithin is Lines, and of a line that is longer than most bytes it gives both
-// ends to long, where that is not nil, and holds no more of it.
+// LinesWithin is Lines with a limit of its own. It calls long, if that is not nil, with
+// both ends of a line over most bytes, and holds no more of it.
 func LinesWithin(path string, from, most int64, each func(line []byte, at int64) bool, long func(front, back []byte, at int64) bool) (next int64, err error) {
 	f, err := atomicfile.OpenFollowing(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 		line, err := r.ReadSlice('\n')
 		size := int64(len(line))
 		if errors.Is(err, bufio.ErrBufferFull) {
-			for errors.Is(err, bufio.ErrBufferFull) { // how long it is, before any of it is held
+			for errors.Is(err, bufio.ErrBufferFull) { // measures the line before any of it is held
 				line, err = r.ReadSlice('\n')
 				size += int64(len(line))
 			}
@@ -54,7 +54,7 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 				held = slices.Grow(held[:0], int(size))
 				line = held[:size]
 				if n, rerr := f.ReadAt(line, at); int64(n) < size {
-					err = rerr // it may have been cut off since
+					err = rerr // the file may have been cut off meanwhile
 				}
 			}
 		}
@@ -81,11 +81,10 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 	}
 }
 
-// Ends reads the whole lines in the first and in the last 64 KiB of a file: the
-// first lines in their order, the last ones from the back, each until the
-// function that it is given to returns false. A first line that is longer is
-// given as far as it goes, and whole is false. A file that is smaller is given
-// to both.
+// Ends reads the complete lines in the first and in the last EndSize bytes of a file. It
+// calls first in order and last from the back, each until it returns false. If the first
+// line is longer, first gets its beginning and whole is false. Both get all lines of a
+// smaller file.
 func Ends(path string, first func(line []byte, whole bool) bool, last func(line []byte) bool) error {
 	f, err := atomicfile.OpenFollowing(path)
 	if err != nil {

@@ -2,32 +2,30 @@ package conversation
 
 import "strings"
 
-// The words with which gt starts and continues sessions. Gas Town begins a first prompt
+// The phrases with which gt starts and continues sessions. Gas Town's first prompts begin
 // with the same name.
 const (
-	// Beacon is what the first line of a beacon begins with (lib/launch/beacon).
+	// Beacon begins the first line of a beacon (lib/launch/beacon).
 	Beacon = "[GAS TOWN] "
 	// Continuation is the first prompt of a conversation that goes on in a new process.
 	Continuation = "Context compacted. Continue your previous task."
-	// Handoff and FromNote are how the first prompt after a hand-over begins and ends
-	// outside a town.
+	// Handoff and FromNote begin and end the first prompt after a hand-over outside a
+	// town.
 	Handoff  = "Handoff"
 	FromNote = "Go on from the note."
-	// AskNote stands before the end for a session that perhaps has no hook to be told
-	// the note by.
+	// AskNote precedes FromNote for a session that may have no hook to give it the note.
 	AskNote = "If no note was told to you, run `gt-prime`."
 )
 
-// MaxSubject is how many characters of a note's subject such a prompt has, and
-// maxPrompt how many bytes it can have with them.
+// MaxSubject is how many characters of a note's subject such a prompt has. maxPrompt is
+// the prompt's largest size in bytes.
 const (
 	MaxSubject = 120
 	maxPrompt  = 1 << 10
 )
 
-// IsOpening reports whether a prompt is one with which gt, or Gas Town, starts or
-// continues a session: the client keeps it like what a person asked, but nobody asked
-// for anything.
+// IsOpening reports whether gt or Gas Town, and not a person, wrote a prompt to start or
+// continue a session. The clients record both alike.
 func IsOpening(prompt string) bool {
 	prompt = strings.TrimSpace(prompt)
 	line, more, _ := strings.Cut(prompt, "\n")
@@ -40,8 +38,8 @@ func IsOpening(prompt string) bool {
 	return more == "" && len(line) <= maxPrompt && fromNote(line)
 }
 
-// fromNote reports whether a line is the first prompt after a hand-over: from its
-// first word to its last, so that what a person says of one is not taken for it.
+// fromNote reports whether a line is the first prompt after a hand-over. It checks both
+// ends, so that a person can write about such a prompt.
 func fromNote(line string) bool {
 	subject, ends := strings.CutSuffix(line, " "+FromNote)
 	subject, begins := strings.CutPrefix(subject, Handoff)
@@ -51,7 +49,7 @@ func fromNote(line string) bool {
 	return subject == "." || subject == ". "+AskNote || strings.HasPrefix(subject, ": ")
 }
 
-// Asked returns the Excerpt of a prompt for a list, or nothing of an opening.
+// Asked returns the Excerpt of a prompt for a list, or "" if it is an opening.
 func Asked(prompt string) string {
 	if IsOpening(prompt) {
 		return ""

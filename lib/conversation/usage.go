@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// UsageTally sums up what conversations spent, by model. What stands in several
-// conversations, because a fork copied it, is counted in the first.
+// UsageTally sums up the tokens of conversations by model. Usage that a fork copied into
+// several conversations counts only in the first.
 type UsageTally struct {
 	models map[string]*Usage
 	seed   maphash.Seed
-	seen   map[uint64]struct{} // their ids, hashed: a year has millions
+	seen   map[uint64]struct{} // hashes of the ids, because a year has millions
 }
 
-// Add reads a conversation and adds what it spent, without what a conversation
-// that was added before has already told. It returns what it added.
+// Add reads a conversation and adds its usage, without what an earlier conversation
+// already had. It returns what it added.
 func (t *UsageTally) Add(r Reader, f File) ([]ModelUsage, error) {
 	if t.seen == nil {
 		t.seed, t.seen = maphash.MakeSeed(), map[uint64]struct{}{}
 	}
-	// The last word counts: a client may write of a message while it comes in.
+	// The last record of a message counts: a client may write several while it streams.
 	type spent struct {
 		model string
 		usage Usage
@@ -77,14 +77,13 @@ func add(to map[string]*Usage, model string, u Usage) {
 	sum.Cost += u.Cost
 }
 
-// ModelUsage is what was spent on one model.
+// ModelUsage is the usage of one model.
 type ModelUsage struct {
 	Model string `json:"model"`
 	Usage
 }
 
-// Sum is what all conversations spent so far, the model with the most output
-// first.
+// Sum returns the usage of all conversations, the model with the most output first.
 func (t *UsageTally) Sum() []ModelUsage { return sorted(t.models) }
 
 func sorted(models map[string]*Usage) []ModelUsage {

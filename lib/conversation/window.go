@@ -10,9 +10,9 @@ const (
 	window1M   = 1_000_000
 )
 
-// WindowOf is how many tokens the context of a model can have, as far as its name tells:
-// 0 for one that is not known. It rather says too much than too little, for who goes by
-// it warns.
+// WindowOf returns the context window of a model in tokens, as far as its name tells, or
+// 0 if the model is unknown. If in doubt it returns the larger value, because callers
+// warn by it.
 func WindowOf(model string) int64 {
 	name := strings.ToLower(model)
 	if strings.HasPrefix(name, "gemini-") {

@@ -1,6 +1,6 @@
-// Package brief puts what a session knows into words for the session after
-// it: what was asked, what is open, what went wrong, what was changed. It is
-// the body of a hand-over note, and after a crash it stands in for one.
+// Package brief writes what a session knows for the session that follows it: requests,
+// open to-dos, failures, changed files. The text is the body of a hand-over note. After a
+// crash, gt writes it in place of a note.
 package brief
 
 import (
@@ -16,26 +16,26 @@ import (
 	"gt/lib/text/term"
 )
 
-// Brief is what there is to say. Its order in Text is that of need: a client
-// may show the model no more than the first 2 KB of a long start-up text.
+// Brief holds the facts of a hand-over. Text puts the most important ones first, because
+// a client may show the model only the first 2 KB of a long start-up text.
 type Brief struct {
-	Message string // the session's own words to its successor
-	Noted   string // what it had put into its checkpoint, a line each
+	Message string // the session's own message to its successor
+	Noted   string // the lines of its checkpoint
 	Session summary.Summary
-	Thread  *thread.Thread // of the session's chain, nil where there is none
+	Thread  *thread.Thread // of the session's chain; nil if there is none
 	State   git.State
-	Commits []git.Commit // made during the session, the oldest first
+	Commits []git.Commit // made during the session, oldest first
 	Hooked  []mail.Note
 	Unread  []mail.Note
-	More    int          // unread notes besides these
-	Work    []beads.Work // that the agent has in bd, and
-	Ready   []beads.Work // that somebody may begin
-	// LivesOn reports that the session itself is told, and that its process goes on.
+	More    int          // the number of unread notes that Unread leaves out
+	Work    []beads.Work // the agent's work in bd
+	Ready   []beads.Work // work in bd that anyone may begin
+	// LivesOn reports that the reader is the same session and that its process goes on.
 	LivesOn bool
 }
 
-// Clean returns the brief with all that is not from the transcript, which was
-// read with a clean of its own, gone through clean.
+// Clean returns the brief with clean applied to every text, except to those of the
+// transcript: its reader has cleaned them.
 func (b Brief) Clean(clean func(string) string) Brief {
 	b.Message, b.Noted = clean(b.Message), clean(b.Noted)
 	b.State.Branch = clean(b.State.Branch)
@@ -69,7 +69,7 @@ func (b Brief) Clean(clean func(string) string) Brief {
 	return b
 }
 
-// How much of each is told. The numbers are lines; lengths are characters.
+// The limits of the text. Numbers are lines; lengths are characters.
 const (
 	maxRequests = 6
 	maxFiles    = 20
@@ -79,25 +79,24 @@ const (
 	maxTodos    = 20
 
 	shortRequest = 280  // one of the last requests
-	shortGoal    = 180  // the beginning and end of what the session began with
-	fullRequest  = 1500 // a request, where there is room
+	shortGoal    = 180  // the first request of the session
+	fullRequest  = 1500 // a request, if there is room
 	maxNoted     = 64 << 10
-	shortOrigin  = 300  // what the chain began with
-	fullOrigin   = 2000 // where there is room
+	shortOrigin  = 300  // the first request of the chain
+	fullOrigin   = 2000 // the first request of the chain, if there is room
 	shortTodo    = 200
-	shortMessage = 160  // of what was handed over before
-	fullMessage  = 1500 // the last of it
-	nextMessage  = 800  // the one before, where the last is no note of its own
-	lastRequest  = 300  // what it was asked last
-	lastAnswer   = 220  // the beginning and end of the last answer, before all of it
+	shortMessage = 160  // an earlier hand-over
+	fullMessage  = 1500 // the last hand-over
+	nextMessage  = 800  // the last but one, if the last is not a note of its own
+	lastRequest  = 300  // the last request
+	lastAnswer   = 220  // the last answer, before all of it follows
 )
 
-// NoSubject is the subject of a note of which there is nothing to say.
+// NoSubject is the subject of a note if nothing gives it one.
 const NoSubject = "hand-over"
 
-// Subject is a line for a note whose writer gave none: the first line of the
-// message, else the session's title, else the beginning of what it was asked
-// last.
+// Subject returns a line for a note without a subject of its own: the first line of the
+// message, else the session's title, else the beginning of the last request.
 func (b Brief) Subject() string {
 	s, _, _ := strings.Cut(strings.TrimSpace(b.Message), "\n")
 	if s == "" {
@@ -112,7 +111,7 @@ func (b Brief) Subject() string {
 	return summary.Cut(term.OneLine(s), 72)
 }
 
-// Text is the whole brief. The same facts give the same text.
+// Text returns the whole brief. The same facts give the same text.
 func (b Brief) Text() string {
 	var parts []string
 	add := func(title string, lines ...string) {
@@ -177,21 +176,21 @@ func (b Brief) Text() string {
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
-// The titles of what is the chain's and no session's own.
+// The titles of the parts that belong to the chain and not to the session.
 const (
 	firstAsked  = "What the person asked for first"
 	throughout  = "Standing instructions, in the person's words"
 	firstInFull = "What the person asked for first, in full"
 	before      = "Earlier hand-overs, latest first"
 
-	// In notes that gt wrote up to November 2026.
+	// The titles in notes that gt wrote until November 2026.
 	oldThroughout  = "What holds throughout, in the person's words"
 	oldFirstInFull = "What was asked for first, in full"
 	oldBefore      = "Handed over before, the latest first"
 )
 
-// Own returns a brief that was saved without what is the chain's, for who is told that
-// already.
+// Own returns a saved brief without the parts of the chain, for a reader that gets those
+// another way.
 func Own(text string) string {
 	var own strings.Builder
 	told := false
@@ -211,9 +210,8 @@ func Own(text string) string {
 	return own.String()
 }
 
-// Essentials are the lines that a summary of the conversation must keep: open
-// to-dos, what was asked last, what went wrong, which files were changed, what
-// work is hooked.
+// Essentials returns the lines that a summary of the conversation must keep: open to-dos,
+// the last request, failures, changed files, hooked work.
 func (b Brief) Essentials() string {
 	s := b.Session
 	last := max(0, len(s.Requests)-1)
@@ -234,7 +232,8 @@ func (b Brief) Essentials() string {
 	}.Text()
 }
 
-// standing are the standing instructions: the chain's, or the session's own.
+// standing returns the standing instructions: the chain's, or the session's own if it has
+// no chain.
 func (b Brief) standing() []string {
 	var lines []string
 	if b.Thread != nil {
@@ -249,7 +248,7 @@ func (b Brief) standing() []string {
 	return lines
 }
 
-// origin is what the person asked for first, where that was in an earlier session.
+// origin returns the first request of the chain if an earlier session got it.
 func (b Brief) origin() string {
 	if b.Thread == nil || b.Session.First.Text != "" && strings.HasPrefix(b.Thread.Request.Text, b.Session.First.Text) {
 		return ""
@@ -257,8 +256,8 @@ func (b Brief) origin() string {
 	return b.Thread.Request.Text
 }
 
-// messages are what earlier sessions handed over: the last two with that of this
-// session, of those before them the subjects, how they begin and how they end.
+// messages returns the hand-overs of earlier sessions. Together with this session's
+// message, two are long; the ones before them are only a subject, a beginning and an end.
 func (b Brief) messages() []string {
 	if b.Thread == nil {
 		return nil
@@ -283,7 +282,7 @@ func (b Brief) messages() []string {
 	return lines
 }
 
-// beside is what worked beside the session when its last turn ended.
+// beside returns what was working beside the session when its last turn ended.
 func (b Brief) beside() (running, team []string) {
 	if b.Thread == nil || b.Thread.Beside == nil {
 		return nil, nil
@@ -291,8 +290,8 @@ func (b Brief) beside() (running, team []string) {
 	return b.Thread.Beside.Running, b.Thread.Beside.Team
 }
 
-// todos are the open items of the agent's list and a title that counts the finished
-// ones: the session's own list, else the one that the chain has.
+// todos returns the open items of the agent's list and a title that counts the finished
+// ones. If the session has no list, it takes the chain's.
 func (b Brief) todos() (title string, lines []string) {
 	open, done := b.Session.Todos, b.Session.Done
 	more := ""
@@ -329,7 +328,7 @@ func (b Brief) todos() (title string, lines []string) {
 	return title, lines
 }
 
-// LastRequest is what the person asked for last, replies aside.
+// LastRequest returns the last request of the person that is not a reply.
 func (b Brief) LastRequest() string {
 	for _, r := range slices.Backward(b.Session.Requests) {
 		if !r.Reply {
@@ -339,8 +338,8 @@ func (b Brief) LastRequest() string {
 	return ""
 }
 
-// turns are the requests before the last, with what was said to them, and what
-// the person replied to the agent in between, in the last turn too.
+// turns returns the requests before the last one with their answers, and the person's
+// replies in between. It includes the replies of the last turn.
 func (b Brief) turns() []string {
 	var turns [][]string // the last one first
 	var replies []string
@@ -354,7 +353,7 @@ func (b Brief) turns() []string {
 		switch {
 		case len(turns) == 0 && len(replies) > 0:
 			turn = append(turn, "- (the last request)")
-		case len(turns) == 0: // it stands above
+		case len(turns) == 0: // the text has it already
 		case r.Text == b.Session.First.Text:
 			turn = append(turn, "- (the first request)")
 		default:
@@ -410,7 +409,8 @@ func (b Brief) commits() []string {
 	return lines
 }
 
-// line is the beginning and end of somebody else's line, which may hold anything.
+// line returns the beginning and end of a line that somebody else wrote and that may hold
+// anything.
 func line(s string) string { return summary.Cut(term.OneLine(term.Clean(s)), 120) }
 
 func (b Brief) notes() []string {
@@ -427,7 +427,7 @@ func (b Brief) notes() []string {
 	return lines
 }
 
-// issues are what bd has for the agent, a line each.
+// issues returns the agent's work in bd, one line each.
 func (b Brief) issues() []string {
 	var lines []string
 	for _, w := range firstN(b.Work, maxNotes) {
@@ -442,7 +442,7 @@ func (b Brief) issues() []string {
 	return lines
 }
 
-// commands leaves out gt's own: what they said stands elsewhere.
+// commands leaves out gt-handoff and gt-checkpoint, whose text the brief has elsewhere.
 func commands(cs []summary.Command) []string {
 	var lines []string
 	for _, c := range cs {

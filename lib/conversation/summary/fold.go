@@ -11,32 +11,33 @@ import (
 	"gt/lib/text/term"
 )
 
-// Fold is a Summary in the making. Its exported fields are what is kept of it in a
-// file: texts that were cleaned, then cut, and no others. What comes in is cleaned
-// when it is certain to stay, or at the latest by Seal.
+// Fold is an unfinished Summary. Its exported fields are saved in a file, and their texts
+// are cleaned, then cut. Take cleans a text only once it is certain to stay; Seal cleans
+// the rest.
 type Fold struct {
-	Named     string    `json:"named,omitempty"`     // the title that the person gave
-	Generated string    `json:"generated,omitempty"` // the title that the client made up
-	CWD       string    `json:"cwd,omitempty"`       // as the conversation says it
-	Began     string    `json:"began,omitempty"`     // as others do
+	Named     string    `json:"named,omitempty"`     // the person's title
+	Generated string    `json:"generated,omitempty"` // the client's title
+	CWD       string    `json:"cwd,omitempty"`       // from the conversation
+	Began     string    `json:"began,omitempty"`     // the folder that others know; see BeganIn
 	First     Request   `json:"first,omitzero"`
-	Origin    string    `json:"origin,omitempty"` // the first request, where First is cut
+	Origin    string    `json:"origin,omitempty"` // the first request, if First is cut
 	Requests  []Request `json:"requests,omitempty"`
 	Answer    string    `json:"answer,omitempty"`
-	Answered  bool      `json:"answered,omitempty"` // the agent's words are the last thing
+	Answered  bool      `json:"answered,omitempty"` // the agent's text is the last entry
 	Compacted string    `json:"compacted,omitempty"`
-	// Standing are the standing instructions, the oldest first, and what took some back.
+	// Standing are the standing instructions, oldest first, with those that revoke
+	// others.
 	Standing []standing.Instruction `json:"standing,omitempty"`
 
 	List      []conversation.Todo `json:"list,omitempty"`       // the last list that was written whole
-	Tasks     []conversation.Todo `json:"tasks,omitempty"`      // those that are changed one by one
-	TaskFiles []conversation.Todo `json:"task_files,omitempty"` // what the client's own files say, which holds
+	Tasks     []conversation.Todo `json:"tasks,omitempty"`      // tasks that change one by one
+	TaskFiles []conversation.Todo `json:"task_files,omitempty"` // from the client's own files, which take precedence
 
 	Edited   []string  `json:"edited,omitempty"`  // the last one first
-	Tracked  []string  `json:"tracked,omitempty"` // files that changed at any time, as the client counts them
+	Tracked  []string  `json:"tracked,omitempty"` // files that the client ever saw change
 	Commands []Command `json:"commands,omitempty"`
-	Failures []Failure `json:"failures,omitempty"` // the oldest first
-	Calls    []Deed    `json:"calls,omitempty"`    // from the first on that has no result yet
+	Failures []Failure `json:"failures,omitempty"` // oldest first
+	Calls    []Deed    `json:"calls,omitempty"`    // from the first call without a result on
 
 	Model   string             `json:"model,omitempty"`
 	Usage   conversation.Usage `json:"usage,omitzero"` // of the last answer
@@ -46,26 +47,26 @@ type Fold struct {
 	Tools   int                `json:"tools,omitempty"`
 
 	clean      func(string) string
-	lastAnswer string // the last text of the agent, as it came
+	lastAnswer string // the agent's last text, not cleaned
 	at         int64  // where its record begins
-	message    string // the id of that
-	kept       string // the last compaction's summary, as it came
+	message    string // the id of its message
+	kept       string // the last compaction's summary, not cleaned
 	list       []conversation.Todo
-	changed    string // the tracked files, as they came
+	changed    string // the tracked files, not cleaned
 }
 
-// Context is how full the context of the conversation is, in tokens.
+// Context is how full the conversation's context is, in tokens.
 type Context struct {
-	Used        int64 `json:"used,omitempty"` // given to the model last; 0 where that is not known, as after a compaction
-	Peak        int64 `json:"peak,omitempty"` // the most that it was ever given
-	Size        int64 `json:"size,omitempty"` // how many it can have, as the client records it
+	Used        int64 `json:"used,omitempty"` // in the last request; 0 if unknown, as after a compaction
+	Peak        int64 `json:"peak,omitempty"` // the largest Used
+	Size        int64 `json:"size,omitempty"` // the window, if the client records it
 	ClientWarns bool  `json:"told,omitempty"` // the client itself tells the agent how full it is
-	// Compactions counts those that were read.
+	// Compactions is the number of compactions read.
 	Compactions int `json:"compactions,omitempty"`
 }
 
-// Window is how many tokens the context can have, 0 where that is not known. What the
-// model's name tells is wrong where the model was given more.
+// Window returns the size of the context window in tokens, or 0 if it is unknown. It does
+// not believe the model's name if the model was given more than that.
 func (f *Fold) Window() int64 {
 	if f.Context.Size > 0 {
 		return f.Context.Size
@@ -76,46 +77,47 @@ func (f *Fold) Window() int64 {
 	return 0
 }
 
-// Failure is something that went wrong.
+// Failure is a failed command or another error.
 type Failure struct {
-	Command string `json:"command,omitempty"` // tells the command apart; empty where it was none
+	Command string `json:"command,omitempty"` // the key of the command; empty if it was none
 	Text    string `json:"text"`
 }
 
-// Deed is what the agent did with a tool.
+// Deed is a tool call and its result.
 type Deed struct {
-	ID       string   `json:"id,omitempty"` // tells the call apart, where the client does
+	ID       string   `json:"id,omitempty"` // the call's id, if the client gives one
 	Tool     string   `json:"tool,omitempty"`
-	Command  string   `json:"command,omitempty"` // in a shell, cut
-	Key      string   `json:"key,omitempty"`     // tells that command apart
-	Files    []string `json:"files,omitempty"`   // that it changes
+	Command  string   `json:"command,omitempty"` // the shell's command, cut
+	Key      string   `json:"key,omitempty"`     // the key of that command
+	Files    []string `json:"files,omitempty"`   // the files that it changes
 	Settled  bool     `json:"settled,omitempty"`
-	Rejected bool     `json:"rejected,omitempty"` // the person did not let it happen
-	Failed   string   `json:"failed,omitempty"`   // what went wrong, cut
-	Misused  bool     `json:"misused,omitempty"`  // it only found itself misused
+	Rejected bool     `json:"rejected,omitempty"` // the person refused it
+	Failed   string   `json:"failed,omitempty"`   // the error, cut
+	Misused  bool     `json:"misused,omitempty"`  // the error is only that the tool was used wrongly
 
-	command string // as it came
+	command string // the command, not cleaned
 }
 
 const (
-	// maxOpen bounds the calls that are kept because one before them has no
-	// result; some never get one.
+	// maxOpen limits the calls that wait for the result of an earlier one, which may
+	// never come.
 	maxOpen = 64
-	// keptFailures are more than are told: one of them may be put right yet.
+	// keptFailures is more than a Summary has, because a failure can be put right later.
 	keptFailures = 4 * maxFailures
-	// maxTasks bounds how many items of a list are looked at.
+	// maxTasks limits the items of a list.
 	maxTasks = 200
-	// maxOutput bounds what is looked at of each end of a failure's text, of which
-	// far less is kept.
+	// maxOutput limits how much of each end of a failure's text is cleaned. Far less is
+	// kept.
 	maxOutput = 4 << 10
-	// maxID bounds what a client calls a tool or a model.
+	// maxID limits the name of a tool or model.
 	maxID = 200
 )
 
-// With says how texts are cleaned, before the first Take.
+// With sets the function that cleans texts. It is called before the first Take.
 func (f *Fold) With(clean func(string) string) { f.clean = cleaned(clean) }
 
-// Take takes in the next entry. It has the form of what a Reader's Read calls.
+// Take adds the next entry. It always returns true, so that it can be given to a Reader's
+// Read.
 func (f *Fold) Take(e conversation.Entry) bool {
 	switch e.Kind {
 	case conversation.Prompt, conversation.Reply:
@@ -160,8 +162,8 @@ func (f *Fold) Take(e conversation.Entry) bool {
 	return true
 }
 
-// BeganIn notes where the session began as far as others know it, which counts where
-// the conversation does not say it.
+// BeganIn sets where the session began according to others, for a conversation that does
+// not tell it.
 func (f *Fold) BeganIn(cwd string) { f.Began = f.cut(cwd, pathLength) }
 
 func (f *Fold) cut(text string, length int) string    { return Cut(f.clean(text), length) }
@@ -176,7 +178,7 @@ func (f *Fold) model(name string) {
 	}
 }
 
-// ask notes a request. What is said from here on belongs to it.
+// ask adds a request, to which the following texts belong.
 func (f *Fold) ask(q Request) {
 	if conversation.IsOpening(q.Text) {
 		f.turn()
@@ -187,12 +189,12 @@ func (f *Fold) ask(q Request) {
 		return
 	}
 	f.Standing = standing.Merge(f.Standing, standing.Find(said), maxStanding)
-	// Said again after an interruption, it is one request.
+	// A person repeats a request after an interruption.
 	if n := len(f.Requests); n > 0 && f.Requests[n-1].Text == q.Text {
 		f.Requests[n-1].Time = q.Time
 		return
 	}
-	if q.Reply { // the turn goes on across it
+	if q.Reply { // the turn goes on
 		f.Requests = append(f.Requests, q)
 		f.Requests = withoutFirst(f.Requests, maxReplies, func(r Request) bool { return r.Reply })
 		return
@@ -207,13 +209,13 @@ func (f *Fold) ask(q Request) {
 	}
 	f.Requests = append(f.Requests, q)
 	f.Requests = withoutFirst(f.Requests, maxRequests, func(r Request) bool { return !r.Reply })
-	for f.Requests[0].Reply { // to a request that is no longer there
+	for f.Requests[0].Reply { // replies to a request that is no longer in the list
 		f.Requests = slices.Delete(f.Requests, 0, 1)
 	}
 }
 
-// withoutFirst leaves out the first of those that are so, where there are more than
-// most.
+// withoutFirst removes the first request for which so is true, if there are more than
+// most of them.
 func withoutFirst(all []Request, most int, so func(Request) bool) []Request {
 	n := 0
 	for _, r := range all {
@@ -227,7 +229,7 @@ func withoutFirst(all []Request, most int, so func(Request) bool) []Request {
 	return all
 }
 
-// say notes what the agent said last in a turn: the texts of one record are one.
+// say keeps the agent's last text of a turn. The texts of one record are joined.
 func (f *Fold) say(e conversation.Entry) {
 	text := strings.TrimSpace(e.Text)
 	if text == "" {
@@ -235,7 +237,7 @@ func (f *Fold) say(e conversation.Entry) {
 	}
 	f.Answered = !e.Failed
 	switch {
-	case e.Failed: // the client says it in the agent's place
+	case e.Failed: // the client wrote it, not the agent
 		f.fail("", "", f.failure(text))
 		return
 	case f.lastAnswer != "" && f.at == e.Offset && e.ID != "" && f.message == e.ID:
@@ -247,7 +249,7 @@ func (f *Fold) say(e conversation.Entry) {
 	f.model(e.Model)
 }
 
-// turn gives what was said last to the request that it answers.
+// turn makes the last text the answer of its request.
 func (f *Fold) turn() {
 	if f.lastAnswer == "" {
 		return
@@ -259,7 +261,8 @@ func (f *Fold) turn() {
 	}
 }
 
-// lastPrompt is the last request that is no reply and is so, -1 without one.
+// lastPrompt returns the index of the last request that is not a reply and for which so
+// is true, or -1.
 func lastPrompt(all []Request, so func(Request) bool) int {
 	for i, r := range slices.Backward(all) {
 		if !r.Reply && so(r) {
@@ -269,7 +272,7 @@ func lastPrompt(all []Request, so func(Request) bool) int {
 	return -1
 }
 
-// call notes what a tool was called for.
+// call adds a tool call.
 func (f *Fold) call(e conversation.Entry) {
 	f.Tools++
 	d := Deed{ID: key(e.CallID), Tool: f.line(e.Tool, maxID)}
@@ -291,8 +294,8 @@ func (f *Fold) call(e conversation.Entry) {
 	}
 }
 
-// result gives what came of a call to the one that it names, or else to the first
-// that it can belong to.
+// result adds a result to the call with its id, or without an id to the first call that
+// it can belong to.
 func (f *Fold) result(e conversation.Entry) {
 	id, tool := key(e.CallID), f.line(e.Tool, maxID)
 	i := slices.IndexFunc(f.Calls, func(d Deed) bool {
@@ -317,7 +320,7 @@ func (f *Fold) result(e conversation.Entry) {
 	}
 }
 
-// failure is what is kept of what went wrong.
+// failure returns the cleaned, cut text of an error.
 func (f *Fold) failure(bad string) string {
 	if len(bad) > 2*maxOutput {
 		bad = bad[:maxOutput] + "\n" + bad[len(bad)-maxOutput:]
@@ -325,7 +328,7 @@ func (f *Fold) failure(bad string) string {
 	return Cut(term.OneLine(f.clean(bad)), failureLength)
 }
 
-// commit takes in what was done, in the order in which it was.
+// commit adds a finished call to the lists. Calls are committed in order.
 func (f *Fold) commit(d Deed) {
 	if d.Rejected {
 		return
@@ -364,12 +367,12 @@ func (f *Fold) seal(d *Deed) {
 	d.Command, d.Key, d.command = cutEnd(term.OneLine(text), commandLength), key(text), ""
 }
 
-// key tells texts apart, and is empty of an empty one.
+// key returns a hash of a text, or "" if the text is empty.
 func key(text string) string {
 	if text == "" {
 		return ""
 	}
-	// FNV-1a, as hash/fnv has it, which would allocate for each call and each result.
+	// This is FNV-1a. hash/fnv would allocate for each call and each result.
 	sum := uint64(14695981039346656037)
 	for i := range len(text) {
 		sum = (sum ^ uint64(text[i])) * 1099511628211
@@ -377,7 +380,7 @@ func key(text string) string {
 	return strconv.FormatUint(sum, 36)
 }
 
-// fail notes a failure. That a command failed before is no news then.
+// fail adds a failure. It replaces an earlier one of the same command.
 func (f *Fold) fail(key, what, bad string) {
 	if key != "" {
 		f.succeed(key)
@@ -391,12 +394,12 @@ func (f *Fold) fail(key, what, bad string) {
 	}
 }
 
-// succeed takes back what a command failed with before.
+// succeed removes the earlier failures of a command.
 func (f *Fold) succeed(key string) {
 	f.Failures = slices.DeleteFunc(f.Failures, func(x Failure) bool { return x.Command == key && key != "" })
 }
 
-// Seal cleans what is not clean yet, so that the fold can be kept.
+// Seal cleans all texts that are not clean yet, so that the fold can be saved.
 func (f *Fold) Seal() {
 	f.turn()
 	if f.kept != "" {
@@ -408,7 +411,7 @@ func (f *Fold) Seal() {
 	if f.changed != "" {
 		f.Tracked = nil
 		for path := range strings.Lines(f.changed) {
-			if len(f.Tracked) < 2*maxFiles { // half of them may be among the edited
+			if len(f.Tracked) < 2*maxFiles { // half of them may be among the edited files
 				f.Tracked = append(f.Tracked, f.cut(strings.TrimSuffix(path, "\n"), pathLength))
 			}
 		}
@@ -419,13 +422,14 @@ func (f *Fold) Seal() {
 	}
 }
 
-// Of returns what was folded until now. (It is no method: a program that only keeps a
-// Fold would link those.)
+// Of returns the summary so far. It is not a method, so that a program that only stores a
+// Fold does not link it.
 func Of(f *Fold) Summary {
 	f.Seal()
 	g := *f
 	g.CWD = cmp.Or(f.CWD, f.Began)
-	// Calls without a result count as well, and may get one yet.
+	// Calls without a result count, but stay in f.Calls, because the result may still
+	// come.
 	g.Edited, g.Commands, g.Failures = slices.Clone(g.Edited), slices.Clone(g.Commands), slices.Clone(g.Failures)
 	for _, d := range f.Calls {
 		g.commit(d)

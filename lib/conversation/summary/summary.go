@@ -1,7 +1,6 @@
-// Package summary puts into few words what a session was about: a fold over the
-// entries of its conversation, whichever client keeps it. A Fold takes entries one
-// by one, in their order, and holds no more than a bounded part of them, so that it
-// can be kept in a file and go on from there (lib/conversation/tail).
+// Package summary summarises a conversation of any client. A Fold takes in the entries
+// one by one, in order, and holds a bounded amount of text, so that it can be saved in a
+// file and go on later (lib/conversation/tail).
 package summary
 
 import (
@@ -15,58 +14,53 @@ import (
 	"gt/lib/text/term"
 )
 
-// Summary is what a successor needs to know of a session. Every text in it is
-// cut to a length of its own, in characters, and what is cut says so (Cut). A
-// field that the conversation says nothing about is empty.
+// Summary is what a successor needs to know of a session. Each text has a maximum length
+// in characters and is marked if it is cut (Cut). Fields that the conversation does not
+// fill are empty.
 type Summary struct {
-	// Title is what the person, or else the client, named the session.
+	// Title is the name that the person, or else the client, gave the session.
 	Title string `json:"title,omitempty"`
 	// CWD is the folder in which the session began.
 	CWD string `json:"cwd,omitempty"`
-	// First is the first thing that the person asked for.
+	// First is the person's first request.
 	First Request `json:"first,omitzero"`
-	// Requests are the last things that the person asked for, at most
-	// maxRequests and as many replies, the oldest first. A session with few of
-	// them has First among them.
+	// Requests are the person's last requests, oldest first: at most maxRequests and
+	// maxReplies replies. If there are few, First is among them.
 	Requests []Request `json:"requests,omitempty"`
-	// Standing are the instructions that hold for as long as the task lasts, the
-	// oldest first: what must always, never or only be done.
+	// Standing are the instructions that hold for the whole task, oldest first: what must
+	// always, never or only be done.
 	Standing []standing.Instruction `json:"standing,omitempty"`
-	// Answer is the last text of the agent.
+	// Answer is the agent's last text.
 	Answer string `json:"answer,omitempty"`
-	// Answered reports that it is the last thing in the conversation: nothing was asked
-	// and nothing done since, as at the end of a turn.
+	// Answered reports that Answer is the last entry: no request and no tool call
+	// followed, as at the end of a turn.
 	Answered bool `json:"answered,omitempty"`
-	// Todos are the open items of the agent's list, in the list's order, and
-	// Done is how many are finished.
+	// Todos are the open items of the agent's list, in its order. Done counts the
+	// finished ones.
 	Todos []Todo `json:"todos,omitempty"`
 	Done  int    `json:"done,omitempty"`
-	// Files are the files that the agent changed with its editing tools, the
-	// last one first, relative to CWD where they lie below it.
+	// Files are the files that the agent changed with its editing tools, the last one
+	// first. Those below CWD are relative to it.
 	Files []string `json:"files,omitempty"`
-	// Commands are the agent's last shell commands, the oldest first, each in
-	// one line.
+	// Commands are the agent's last shell commands, oldest first, one line each.
 	Commands []Command `json:"commands,omitempty"`
-	// Failures are the last things that went wrong and were not put right by
-	// the same command later, the oldest first, each in one line.
+	// Failures are the last errors, oldest first, one line each. A failed command is not
+	// among them if it succeeded later.
 	Failures []string `json:"failures,omitempty"`
-	// Compacted is what the client's own summary kept when the conversation
-	// was last compacted: of each of its sections the beginning, without those
-	// that only list code.
+	// Compacted is the client's own summary from the last compaction: the beginning of
+	// each section, without sections that only list code.
 	Compacted string `json:"compacted,omitempty"`
 }
 
-// Request is something that the person asked for: a prompt or a slash command
-// of their own.
+// Request is a prompt or a slash command of the person.
 type Request struct {
 	Text string    `json:"text"`
-	Time time.Time `json:"time,omitzero"` // zero where it is not known
-	// Reply reports that it was not said of their own accord: it answers the
-	// agent's question, or says why a tool was refused. It belongs to the
-	// request before it.
+	Time time.Time `json:"time,omitzero"` // zero if unknown
+	// Reply reports that it answers a question of the agent or says why the person
+	// refused a tool. It belongs to the request before it.
 	Reply bool `json:"reply,omitempty"`
-	// Answer is the last text that the agent said to it, replies included. In a
-	// Summary it is empty where that text is Summary.Answer.
+	// Answer is the agent's last text of the turn. In a Summary it is empty if
+	// Summary.Answer has that text.
 	Answer string `json:"answer,omitempty"`
 }
 
@@ -80,11 +74,11 @@ type Todo struct {
 type Command struct {
 	Text   string `json:"text"`
 	Failed bool   `json:"failed,omitempty"`
-	// Open reports that nothing came of it yet: it runs, or waits for a permission.
+	// Open reports that it has no result yet: it runs, or waits for permission.
 	Open bool `json:"open,omitempty"`
 }
 
-// How many of each are kept, and how many characters of each.
+// The largest numbers of items and their lengths in characters.
 const (
 	maxRequests = 6
 	maxReplies  = 6
@@ -92,7 +86,7 @@ const (
 	maxCommands = 8
 	maxFailures = 4
 	maxTodos    = 50
-	maxStanding = 40 // of which some only take others back
+	maxStanding = 40 // some only revoke others
 
 	titleLength     = 200
 	pathLength      = 1000
@@ -104,19 +98,19 @@ const (
 	commandLength   = 160
 	failureLength   = 240
 	compactedLength = 3500
-	sectionLength   = 700 // of what a compaction kept
+	sectionLength   = 700 // of a compaction's summary
 )
 
-// Asked adds a request that others know of to a conversation that has none. Its text was
-// cleaned.
+// Asked returns the summary of a conversation without requests with one that others know.
+// The text must be cleaned.
 func (s Summary) Asked(text string, at time.Time) Summary {
 	s.First = Request{Text: Cut(text, requestLength), Time: at}
 	s.Requests = []Request{s.First}
 	return s
 }
 
-// Clean returns a summary with each of its texts gone through clean: secrets are
-// known now that may not have been when it was written.
+// Clean returns the summary with clean applied to each text again: it may know secrets
+// that were unknown when the summary was written.
 func Clean(s Summary, clean func(string) string) Summary {
 	s.Title, s.Answer, s.Compacted = clean(s.Title), clean(s.Answer), clean(s.Compacted)
 	s.First.Text = clean(s.First.Text)
@@ -144,18 +138,16 @@ func Clean(s Summary, clean func(string) string) Summary {
 	return s
 }
 
-// cleaned is clean for texts that anything can stand in.
+// cleaned returns clean, followed by the removal of control characters.
 func cleaned(clean func(string) string) func(string) string {
 	return func(s string) string { return term.CleanText(clean(s)) }
 }
 
-// cutMark stands where something was taken out of a text.
+// cutMark replaces what Cut removes.
 const cutMark = " … [cut] … "
 
-// Cut shortens a text to at most length characters (more than 20) and takes
-// out of its middle, for what matters stands at the beginning of what people
-// write, and what follows from it at the end. " … [cut] … " stands in its
-// place.
+// Cut shortens a text to at most length characters, which must be over 20. It removes the
+// middle, because people write what matters first and what follows from it last.
 func Cut(s string, length int) string {
 	if !longer(s, length) {
 		return strings.Clone(s)
@@ -166,7 +158,7 @@ func Cut(s string, length int) string {
 		strings.TrimLeftFunc(s[backRunes(s, keep-front):], unicode.IsSpace)
 }
 
-// cutEnd shortens a text to at most length characters at its end.
+// cutEnd shortens a text to at most length characters. It removes the end.
 func cutEnd(s string, length int) string {
 	if !longer(s, length) {
 		return strings.Clone(s)
@@ -177,7 +169,7 @@ func cutEnd(s string, length int) string {
 // longer reports whether s has more than n characters.
 func longer(s string, n int) bool { return len(s) > n && runes(s, n) < len(s) }
 
-// runes is the length in bytes of the first n characters of s.
+// runes returns the length in bytes of the first n characters of s.
 func runes(s string, n int) int {
 	for i := range s {
 		if n == 0 {
@@ -188,7 +180,7 @@ func runes(s string, n int) int {
 	return len(s)
 }
 
-// backRunes is where the last n characters of s begin.
+// backRunes returns the offset of the last n characters of s.
 func backRunes(s string, n int) int {
 	i := len(s)
 	for ; n > 0 && i > 0; n-- {

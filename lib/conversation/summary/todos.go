@@ -9,14 +9,14 @@ import (
 	"gt/lib/conversation"
 )
 
-// todos takes in what an entry says of the agent's list of things to do.
+// todos applies an entry's to-do items to the lists.
 func (f *Fold) todos(t *conversation.Todos) {
 	if t == nil {
 		return
 	}
 	switch t.Scope {
 	case conversation.WholeList:
-		f.list = append([]conversation.Todo{}, t.Items...) // an empty list is one as well
+		f.list = append([]conversation.Todo{}, t.Items...) // an empty list counts, too
 	case conversation.AllTasks:
 		f.Tasks = f.items(t.Items)
 	case conversation.SomeTasks:
@@ -28,7 +28,7 @@ func (f *Fold) todos(t *conversation.Todos) {
 	}
 }
 
-// items are those of a list, cleaned and cut.
+// items returns the items of a list, cleaned and cut.
 func (f *Fold) items(all []conversation.Todo) []conversation.Todo {
 	kept := make([]conversation.Todo, 0, min(len(all), maxTasks))
 	for _, t := range all[:min(len(all), maxTasks)] {
@@ -37,7 +37,7 @@ func (f *Fold) items(all []conversation.Todo) []conversation.Todo {
 	return kept
 }
 
-// task notes what has changed of a task: what is empty has not.
+// task updates a task. Empty fields mean no change.
 func (f *Fold) task(t conversation.Todo) {
 	if t.ID == "" {
 		return
@@ -47,14 +47,14 @@ func (f *Fold) task(t conversation.Todo) {
 		known.Text, known.Status = cmp.Or(t.Text, known.Text), cmp.Or(t.Status, known.Status)
 		return
 	}
-	if len(f.Tasks) >= maxTasks { // what is finished goes first
+	if len(f.Tasks) >= maxTasks { // finished tasks go first
 		i := max(0, slices.IndexFunc(f.Tasks, func(t conversation.Todo) bool { return t.Status == "completed" || t.Status == "deleted" }))
 		f.Tasks = slices.Delete(f.Tasks, i, i+1)
 	}
 	f.Tasks = append(f.Tasks, t)
 }
 
-// todoList is the list as it is now.
+// todoList returns the current list.
 func (f *Fold) todoList() []conversation.Todo {
 	switch {
 	case len(f.TaskFiles) > 0:
@@ -65,7 +65,7 @@ func (f *Fold) todoList() []conversation.Todo {
 	return f.List
 }
 
-// byNumber puts tasks in the order in which they were made.
+// byNumber sorts tasks by when they were made.
 func byNumber(all []conversation.Todo) []conversation.Todo {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b conversation.Todo) int {
@@ -76,7 +76,8 @@ func byNumber(all []conversation.Todo) []conversation.Todo {
 	return all
 }
 
-// status is an item's in Claude Code's words; empty stays, for it says nothing.
+// status returns an item's status in Claude Code's terms. Empty stays empty, because it
+// means no change.
 func status(s string) string {
 	switch s {
 	case "completed", "done":
@@ -89,9 +90,9 @@ func status(s string) string {
 	return "pending"
 }
 
-// sections cuts each section of a summary to its beginning, for what was asked
-// stands in the first of them, what is still to do in the last, and pages of
-// code in between. A summary that is not in sections stays as it is.
+// sections shortens each section of a summary: the first has the request, the last the
+// open tasks, and those in between have pages of code. It does not change a summary
+// without sections.
 func sections(s string) string {
 	var parts []string
 	start := 0
@@ -116,8 +117,8 @@ func sections(s string) string {
 	return strings.Join(parts, "\n")
 }
 
-// isHeading knows the headings that a client asks for ("7. Pending Tasks:"), also in
-// the dress that a model may give them.
+// isHeading recognises the headings that a client asks for ("7. Pending Tasks:"), also
+// with the Markdown that a model may add.
 func isHeading(line string) bool {
 	line = strings.Trim(line, "#* ")
 	number, title, ok := strings.Cut(line, ". ")
@@ -125,7 +126,7 @@ func isHeading(line string) bool {
 		len(title) < 60 && strings.HasSuffix(strings.TrimRight(title, "* "), ":") && title[0] >= 'A' && title[0] <= 'Z'
 }
 
-// omitted knows the sections that repeat what stands in the files.
+// omitted recognises the sections that repeat the content of files.
 func omitted(part string) bool {
 	heading, _, _ := strings.Cut(part, "\n")
 	return strings.Contains(heading, "Key Technical Concepts") || strings.Contains(heading, "Files and Code Sections")

@@ -12,7 +12,7 @@ import (
 	"gt/lib/conversation"
 )
 
-// toolKind is what a tool does, of those that tell most of the work.
+// toolKind is what a tool does, as far as a summary needs it.
 type toolKind int
 
 const (
@@ -23,9 +23,9 @@ const (
 	list
 )
 
-// kindOf knows the tools by what the clients call them.
+// kindOf returns the kind of a tool, by the clients' names for it.
 func kindOf(tool string) toolKind {
-	switch tool[strings.LastIndexByte(tool, '.')+1:] { // behind Codex's namespace
+	switch tool[strings.LastIndexByte(tool, '.')+1:] { // after Codex's namespace
 	case "Bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "bash", "powershell":
 		return command
 	case "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace", "edit", "edit_file", "write", "create", "str_replace", "str_replace_editor", "insert", "multiedit":
@@ -38,7 +38,8 @@ func kindOf(tool string) toolKind {
 	return other
 }
 
-// argument is the first of these arguments in a call's text; see arguments.
+// argument returns the value of the first of these arguments in a call's text, which
+// conversation.Arguments wrote.
 func argument(text string, names ...string) string {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
@@ -49,7 +50,7 @@ func argument(text string, names ...string) string {
 	return ""
 }
 
-// patched are the files of a patch as Codex's apply_patch takes it.
+// patched returns the files in a patch of Codex's apply_patch.
 func patched(text string) []string {
 	if !strings.Contains(text, "*** Begin Patch") {
 		return nil
@@ -65,10 +66,10 @@ func patched(text string) []string {
 	return files
 }
 
-// commandOf is the command line of a call that runs one.
+// commandOf returns the command line of a call.
 func commandOf(e conversation.Entry) string { return cmp.Or(e.Target, e.Text) }
 
-// changes are the files that a call changes, in its order.
+// changes returns the files that a call changes, in its order.
 func changes(e conversation.Entry) []string {
 	switch kindOf(e.Tool) {
 	case command, patch:
@@ -81,7 +82,7 @@ func changes(e conversation.Entry) []string {
 	return nil
 }
 
-// plan is the list of a call that writes all of it: as JSON, or in Markdown.
+// plan returns the list in a call that writes all of it, as JSON or Markdown.
 func plan(text string) []conversation.Todo {
 	var all []conversation.Todo
 	if i := strings.IndexByte(text, '['); i >= 0 && !strings.Contains(text, "- [") {
@@ -107,9 +108,8 @@ func plan(text string) []conversation.Todo {
 	return all
 }
 
-// exitCode is the code that a shell's command ended with, where its result says
-// one in its first or last words: "Process exited with code 1", "Exit Code: 1",
-// "<exited with exit code 1>".
+// exitCode returns the exit code at the beginning or end of a shell's result: "Process
+// exited with code 1", "Exit Code: 1", "<exited with exit code 1>".
 func exitCode(text string) int {
 	const near = 300
 	lower := strings.ToLower(text)

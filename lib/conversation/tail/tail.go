@@ -1,10 +1,10 @@
-// Package tail reads a conversation from where it stopped reading it, and keeps what
-// it is about: a file a session, <id>.tail in the home's state, beside the session's
-// record. Who only wants to know what was kept links no client's reader.
+// Package tail summarises a conversation step by step. It saves the summary and where it
+// stopped reading in <id>.tail, beside the session's record in the home's state. A
+// program that only needs the saved summary links no client's reader.
 //
-// The file is replaced whole and holds no text that was not cleaned before it was
-// cut. It is a cache: without it the conversation is read anew, from a bounded place
-// near its end.
+// The file is replaced atomically. Its texts were cleaned before they were cut. It is a
+// cache: without it, the conversation is read again, from a bounded distance before its
+// end.
 package tail
 
 import (
@@ -28,74 +28,75 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// File is where the tail of one session's conversation is kept.
+// File is the saved summary of one session's conversation.
 type File struct {
 	Path string
-	// Named is the conversation as the session's record names it, which may be a link;
-	// what is kept counts for that name. Where it is empty, the conversation's path is.
+	// Named is the conversation's path in the session's record, which may be a link. The
+	// saved summary is for that path. If Named is empty, it is for the conversation's own
+	// path.
 	Named string
 }
 
-// Suffix ends the name of such a file.
+// Suffix ends the name of the file.
 const Suffix = ".tail"
 
-// Of is the file of a session of a home.
+// Of returns the File of a session.
 func Of(h home.Home, r *session.Record) File {
 	return File{h.Path("sessions", string(r.ID)+Suffix), r.Transcript}
 }
 
-// Read is how a client's conversations are read: a Reader's Read.
+// Read is the type of a Reader's Read.
 type Read func(conversation.File, conversation.Options, func(conversation.Entry) bool) (int64, error)
 
-// version is that of the file's form, and of what a Fold makes of entries. A file of
-// another version counts as none.
+// version is the version of the file's format and of what a Fold makes of entries. A file
+// of another version is ignored.
 const version = 2
 
 const (
-	// wholly is how much of what is new is read, in bytes. Of more than that it is
-	// the end, for a hook waits for it.
+	// wholly limits how many new bytes are read, because a hook waits. Of more, only the
+	// end is read.
 	wholly = 4 << 20
-	// sample is how much is compared at each end of what was read.
+	// sample is how much is compared at each end of the bytes already read.
 	sample = 4 << 10
-	// beginning is how much of the first bytes tells a file that was cut short from one
-	// that was written anew.
+	// beginning is how many of the first bytes are compared to tell a truncated file from
+	// a new one.
 	beginning = 512
-	// maxFile bounds the file, which has some ten thousand bytes.
+	// maxFile limits the size of the file, which normally has some ten thousand bytes.
 	maxFile = 4 << 20
 )
 
-// cursor is what the file holds.
+// cursor is the content of the file.
 type cursor struct {
 	Version int        `json:"version"`
 	Client  string     `json:"client"`
 	Path    string     `json:"path"`
-	ID      session.ID `json:"id,omitempty"` // of the conversation in a database
-	Size    int64      `json:"size"`         // when it was read; with it also what lies beside a database
+	ID      session.ID `json:"id,omitempty"` // for a conversation in a database
+	Size    int64      `json:"size"`         // at the last read; with a database's -wal file
 	Changed int64      `json:"changed"`      // in nanoseconds since 1970
 	Next    int64      `json:"next"`         // where the next Read begins
-	// Digest is of the first and the last few KB before Next: where it is another,
-	// the conversation was cut short, written anew or replaced.
+	// Digest is of the first and the last few KB before Next. If it differs, the
+	// conversation was truncated, rewritten or replaced.
 	Digest string `json:"digest,omitempty"`
-	// Begin is the digest of the first bytes: where it is the same and the file is
-	// shorter, the conversation was cut short.
+	// Begin is the digest of the first bytes. If it is the same and the file is shorter,
+	// the conversation was truncated.
 	Begin string `json:"begin,omitempty"`
-	// State is what the reader keeps for the next Read.
+	// State is Options.State for the next Read.
 	State string       `json:"state,omitempty"`
 	Fold  summary.Fold `json:"fold"`
 }
 
-// SaveError says that what was read could not be kept. It will be read again.
+// SaveError means that the summary could not be saved. The same bytes will be read again.
 type SaveError struct{ Err error }
 
 func (e *SaveError) Error() string { return e.Err.Error() }
 
 func (e *SaveError) Unwrap() error { return e.Err }
 
-// load returns what is kept of a conversation; nil where nothing is, or nothing that
-// can be used.
+// load returns the saved cursor of a conversation, or nil if there is none that can be
+// used.
 func (at File) load(f conversation.File) (*cursor, error) { return at.loadOf(f, true) }
 
-// loadOf is load, and without the fold many times as fast.
+// loadOf is load. Without the fold it is many times faster.
 func (at File) loadOf(f conversation.File, folded bool) (*cursor, error) {
 	data, err := atomicfile.Read(at.Path, maxFile)
 	if err != nil {
@@ -114,12 +115,12 @@ func (at File) loadOf(f conversation.File, folded bool) (*cursor, error) {
 	return c, nil
 }
 
-// isDatabase reports whether a conversation lies in a database, or in many files,
-// in which its reader finds its own place.
+// isDatabase reports whether a conversation is in a database or in many files, where its
+// reader finds its own place.
 func isDatabase(f conversation.File) bool { return f.Client == "opencode" }
 
-// state is what tells whether a conversation has changed. What a database was told
-// last lies in a file beside it.
+// state returns the size and time that tell whether a conversation has changed. A
+// database's latest writes are in its -wal file.
 func state(f conversation.File, info fs.FileInfo) (size, changed int64) {
 	size, changed = info.Size(), info.ModTime().UnixNano()
 	if !strings.HasSuffix(f.Path, ".db") {
@@ -131,8 +132,8 @@ func state(f conversation.File, info fs.FileInfo) (size, changed int64) {
 	return size, changed
 }
 
-// Stored returns what is kept of a conversation, and reports whether that is all of
-// it: whether nothing has come since. It reads nothing of the conversation.
+// Stored returns the saved summary of a conversation and reports whether it is current.
+// It reads nothing of the conversation.
 func (at File) Stored(f conversation.File, clean func(string) string) (sum summary.Summary, current bool, err error) {
 	c, err := at.load(f)
 	if c == nil {
@@ -146,8 +147,8 @@ func (at File) Stored(f conversation.File, clean func(string) string) (sum summa
 	return summary.Clean(summary.Of(&c.Fold), clean), current, nil
 }
 
-// CutShort returns how long a conversation was when it was read last, and how long it is
-// now, where it has become shorter without being written anew; else 0 and 0.
+// CutShort returns the conversation's old and new length if it was truncated and not
+// written anew; else 0 and 0.
 func (at File) CutShort(f conversation.File) (before, now int64, err error) {
 	c, err := at.loadOf(f, false)
 	if c == nil || isDatabase(f) || c.Begin == "" {
@@ -168,19 +169,17 @@ func (at File) CutShort(f conversation.File) (before, now int64, err error) {
 	return c.Next, info.Size(), nil
 }
 
-// isManyFiles reports whether a conversation lies in files of which the one that has
-// its path does not tell that another changed.
+// isManyFiles reports whether a conversation is in several files, so that the state of
+// the file at its path does not tell whether another changed.
 func isManyFiles(f conversation.File) bool {
 	return isDatabase(f) && !strings.HasSuffix(f.Path, ".db")
 }
 
-// Advance reads what has come since the last time, keeps it, and returns what is
-// known of the whole conversation. cwd is where the session began, where the conversation
-// itself does not say it. A client without a reader, whose read is nil, gives an empty
-// Fold. With a SaveError comes one all the same.
+// Advance reads what is new, saves the summary and returns it. cwd is where the session
+// began, for a conversation that does not tell. If the client has no reader, read is nil
+// and the Fold is empty. With a SaveError, Advance also returns the Fold.
 //
-// Every text goes through clean before it is cut, for half a secret is not known
-// for one any more.
+// Each text is cleaned before it is cut, because half a secret is not recognised.
 func (at File) Advance(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, error) {
 	fold, c, err := at.next(f, cwd, read, clean)
 	if err != nil || c == nil {
@@ -199,13 +198,13 @@ func (at File) Advance(f conversation.File, cwd string, read Read, clean func(st
 	return fold, nil
 }
 
-// Fold is Advance, and keeps nothing.
+// Fold is Advance without saving.
 func (at File) Fold(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, error) {
 	fold, _, err := at.next(f, cwd, read, clean)
 	return fold, err
 }
 
-// next reads what is new. The cursor is nil where there is nothing to keep.
+// next reads what is new. The cursor is nil if there is nothing to save.
 func (at File) next(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, *cursor, error) {
 	if read == nil {
 		return new(summary.Fold), nil, nil
@@ -221,7 +220,7 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 	}
 	known, err := at.load(f)
 	if err != nil {
-		known = nil // it will be written anew, or that fails
+		known = nil // the file will be replaced, or that fails
 	}
 	c := cursor{Version: version, Client: f.Client, Path: cmp.Or(at.Named, f.Path), ID: f.ID}
 	c.Size, c.Changed = state(f, info)
@@ -239,19 +238,20 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 	if err := c.read(file, f, read, goesOn); err != nil {
 		return nil, nil, atomicfile.Error("read", f.Path, err)
 	}
-	if known != nil && c.Fold.First.Text == "" { // it was written anew, and has lost its beginning
+	if known != nil && c.Fold.First.Text == "" { // it was rewritten and has lost its beginning
 		c.Fold.First, c.Fold.Origin = known.Fold.First, known.Fold.Origin
 	}
 	c.Fold.BeganIn(cwd)
 	c.Fold.Seal()
 	if !isDatabase(f) {
-		// What was read may have been another file than the one that is looked at here.
+		// The reader opened the path itself, so it may have read another file than this
+		// one.
 		named, err := os.Stat(f.Path)
 		if err != nil || !os.SameFile(named, info) || named.Size() < c.Next {
 			return &c.Fold, nil, conversation.Unreadable(f.Path, err)
 		}
 		if c.Digest, err = digest(file, c.Next); err != nil {
-			return &c.Fold, nil, atomicfile.Error("read", f.Path, err) // what is kept goes on from where it did
+			return &c.Fold, nil, atomicfile.Error("read", f.Path, err) // the old file stays, and the next read begins where it ends
 		}
 		if c.Next >= beginning {
 			if c.Begin, err = digest(file, beginning); err != nil {
@@ -262,13 +262,13 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 	return &c.Fold, &c, nil
 }
 
-// isOf reports whether the file still begins with what was read.
+// isOf reports whether the file still begins with the bytes already read.
 func (c *cursor) isOf(file io.ReaderAt) bool {
 	now, err := digest(file, c.Next)
 	return err == nil && now == c.Digest
 }
 
-// read takes in a conversation from c.Next on.
+// read adds the conversation from c.Next on.
 func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool) error {
 	if f.Size-c.Next > wholly && !isDatabase(f) {
 		near, err := conversation.NearEnd(file, c.Next, f.Size)
@@ -276,7 +276,7 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 			return err
 		}
 		if near > c.Next && !goesOn {
-			// What the conversation began with stands in front of that.
+			// The conversation's first request comes before that.
 			_, err := read(f, conversation.Options{ForSummary: true}, func(e conversation.Entry) bool {
 				switch e.Kind {
 				case conversation.Prompt, conversation.Folder, conversation.Title:
@@ -300,8 +300,8 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 	return err
 }
 
-// digest is that of what stands at both ends of the first n bytes of a file, which has
-// as many.
+// digest returns the digest of both ends of the first n bytes of a file. The file must
+// have at least n bytes.
 func digest(file io.ReaderAt, n int64) (string, error) {
 	sum := sha256.New()
 	for _, at := range []int64{0, n - min(n, sample)} {

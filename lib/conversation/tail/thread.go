@@ -11,9 +11,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Carry takes what a session's conversation says over into the thread of its chain, and
-// returns that thread. At the end of a turn beside has what works beside the session; else
-// it is nil.
+// Carry adds a session's conversation to the thread of its chain and returns the thread.
+// At the end of a turn, beside is what works beside the session; else it is nil.
 func Carry(h home.Home, r *session.Record, fold *summary.Fold, beside *thread.Beside, now time.Time, warn func(error)) (*thread.Thread, error) {
 	p := thread.Part{
 		Session: r.ID, Agent: r.Agent, Standing: fold.Standing, Beside: beside, Time: now.UTC().Truncate(time.Second),
