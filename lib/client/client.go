@@ -1,6 +1,6 @@
-// Package client holds the folder of each coding agent that gt knows. A folder
-// has the agent's block of the table, agent.toml, and packages for what a block
-// cannot say; docs/agents.md tells how to add one.
+// Package client holds a folder for each coding agent that gt knows: the agent's block of
+// the table, agent.toml, and packages for what a block cannot express. docs/agents.md
+// says how to add one.
 package client
 
 import "embed"
@@ -8,14 +8,14 @@ import "embed"
 //go:embed */agent.toml
 var blocks embed.FS
 
-// Names returns the agents by the names of their folders, in the order of the
-// table: where several could be meant, the first counts.
+// Names returns the agents, which are the names of their folders, in the table's order:
+// if several match, the first counts.
 func Names() []string {
 	return []string{"claude", "codex", "gemini", "qwen", "copilot", "cursor", "opencode", "pi", "amp"}
 }
 
-// Block returns the agent's block of the table: TOML in the form of a person's
-// own agents.toml, which package agent reads.
+// Block returns an agent's block of the table, in the TOML form of a person's
+// agents.toml.
 func Block(name string) []byte {
 	text, err := blocks.ReadFile(name + "/agent.toml")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package agent knows the clients: what each is called, which of the variables
-// around it belong to one run of it, and how the next run is started from the
-// arguments of the last. It is a table, with the rules to read it.
+// Package agent describes the clients: their commands, the variables that belong to one
+// run, and how to start the next run from the arguments of the last. It is a table with
+// the rules to read it.
 package agent
 
 import (
@@ -11,71 +11,69 @@ import (
 	"strings"
 )
 
-// Client is what is known of one agent: its block in the table, whose keys are
-// those of the TOML files. docs/agents.md tells what each is for.
+// Client is an agent's block in the table. Its keys are those of the TOML files, which
+// docs/agents.md describes.
 type Client struct {
 	Name string `toml:"-"` // claude, codex, … as in a session's record
 
-	// Command is how it is started where nothing better is known, Env what it
-	// gets into its environment besides.
+	// Command starts the client if nothing better is known, with the variables Env.
 	Command Argv              `toml:"command"`
 	Env     map[string]string `toml:"env"`
-	// Wrapper is what it is started in where a pane is its own: the words before its command
-	// line (see lib/launch/launcher).
+	// Wrapper is the command that wraps Command in a pane of its own (see
+	// lib/launch/launcher).
 	Wrapper Argv   `toml:"wrapper"`
 	Icon    string `toml:"icon"`
 
-	// Processes are the names under which it runs, as tmux shows them and as
-	// Gas Town has them in GT_PROCESS_NAMES. The first is its own.
+	// Processes are the names of its process, as tmux shows them and as Gas Town puts
+	// them into GT_PROCESS_NAMES. The first is not shared with another client.
 	Processes []string `toml:"processes"`
 
-	// RunVars are the variables that belong to one run of the agent or to one
-	// of its commands; a name that ends in * stands for all that begin so.
+	// RunVars are the variables that belong to one run of the agent or to one of its
+	// commands. A name that ends in * is a prefix.
 	RunVars []string `toml:"run_vars"`
 
-	// StoreEnv is the variable by which it is told the folder that it keeps its
-	// sessions and settings in, Store that folder below HOME without.
+	// StoreEnv is the variable that names the folder of its sessions and settings. Store
+	// is the default, below HOME.
 	StoreEnv string `toml:"store_env"`
 	Store    string `toml:"store"`
 
-	// Accounts are further folders of that kind, of other accounts, which a
-	// person lists; ~ stands for HOME.
+	// Accounts are such folders of other accounts, which a person lists; ~ is HOME.
 	Accounts []string `toml:"accounts"`
 
-	// The arguments that go on with a conversation: the last one of this
-	// folder, the one of an id, a copy of that one; that begin a new one with
-	// an id; and that stand before the first prompt. The id takes the place of
-	// {id}, else it comes behind. nil where the agent cannot.
+	// ContinueFlag goes on with the folder's last conversation, ResumeFlag with the one
+	// that has an id, ForkFlag with a copy of that one. SessionIDFlag gives a new
+	// conversation an id. PromptFlag precedes the first prompt. The id replaces {id}, or
+	// is appended. nil means that the agent cannot do it.
 	ContinueFlag  Argv `toml:"continue_flag"`
 	ResumeFlag    Argv `toml:"resume_flag"`
 	ForkFlag      Argv `toml:"fork_flag"`
 	SessionIDFlag Argv `toml:"session_id_flag"`
-	ForkIDFlag    Argv `toml:"fork_id_flag"` // besides ForkFlag, gives the copy an id
+	ForkIDFlag    Argv `toml:"fork_id_flag"` // used with ForkFlag, gives the copy an id
 	PromptFlag    Argv `toml:"prompt_flag"`
 
-	// ResumePromptEnv is the variable that holds "ID PROMPT" for an agent that takes no
-	// prompt together with a session; its hooks say the prompt in that session. "" where
-	// PromptFlag does both.
+	// ResumePromptEnv is the variable that holds "ID PROMPT", for an agent that takes no
+	// prompt together with a session: its hooks submit the prompt in that session. It is
+	// "" if PromptFlag works there too.
 	ResumePromptEnv string `toml:"resume_prompt_env"`
 
-	// The arguments that answer one prompt and end, and that print the answer
-	// as JSON, in which the session's id stands at SessionIDJSONPath (".a.b").
+	// PrintFlag answers one prompt and exits. OutputFormatFlag prints the answer as JSON,
+	// which has the session's id at SessionIDJSONPath (".a.b").
 	PrintFlag         Argv   `toml:"print_flag"`
 	OutputFormatFlag  Argv   `toml:"output_format_flag"`
 	SessionIDJSONPath string `toml:"session_id_json_path"`
-	// SessionIDTimeout is how many seconds it has for that; 0 leaves that to the caller.
+	// SessionIDTimeout limits that run, in seconds; 0 is the caller's default.
 	SessionIDTimeout int `toml:"session_id_timeout"`
-	// SessionIDEnv is the variable that holds it.
+	// SessionIDEnv is the variable that holds the session's id.
 	SessionIDEnv string `toml:"session_id_env"`
 
-	// DangerousFlag has it ask for no permission; gt uses it only where
-	// DangerousMode says so, which a person sets.
+	// DangerousFlag makes it ask for no permission. gt uses it only if a person sets
+	// DangerousMode.
 	DangerousFlag Argv `toml:"dangerous_flag"`
 	DangerousMode bool `toml:"dangerous_mode"`
 
-	// Dialect is how its hooks take an answer, by the name of the client that
-	// it was seen with; empty where it has no hooks. ContextCap is how much it
-	// takes whole; 0 leaves that to the dialect.
+	// Dialect is the form of its hooks' answers, by the name of the client that was
+	// tested with it; empty if the agent has no hooks. ContextCap is the longest answer
+	// that it takes whole; 0 is the dialect's.
 	Dialect    string `toml:"dialect"`
 	ContextCap int    `toml:"context_cap"`
 	Hooks      Hooks  `toml:"hooks"`
@@ -89,61 +87,60 @@ type Client struct {
 	EmptyInput     Patterns `toml:"empty_input"`
 	DeafPatterns   Patterns `toml:"deaf_patterns"`  // it drops a prompt now; see Deaf
 	OpensPatterns  Patterns `toml:"opens_patterns"` // it may still ask at its start; see Opens
-	// PasteSize is how many bytes it takes for one paste even where it is slow to read
-	// them; 0 means any number.
+	// PasteSize is how many bytes it takes as one paste even if it reads slowly; 0 is any
+	// number.
 	PasteSize int `toml:"paste_size"`
 
-	// AcceptDialogs are the options of what it asks at its start with which a person
-	// accepts that it works in the folder, and with the permissions of its flags.
+	// AcceptDialogs are the options with which a person accepts, in a dialog at the
+	// start, the folder or the permissions of its flags.
 	AcceptDialogs Patterns `toml:"accept_dialogs"`
 
-	// QuitCommand is the prompt that ends it, "" where it has none.
+	// QuitCommand is the prompt that ends it, or "".
 	QuitCommand string `toml:"quit_command"`
 
-	// Flags are the flags of the agent, nil where they are not known, and then
-	// the next run gets none of them.
+	// Flags are the agent's flags. If they are unknown (nil), the next run gets none of
+	// the last run's arguments.
 	Flags *Flags `toml:"flags"`
 	flags map[string]flag
 
-	// Ask is how it is asked what one of its sessions knows, nil where it cannot
-	// be without a trace.
+	// Ask describes how to ask the agent about one of its sessions; nil if it cannot be
+	// asked without a trace.
 	Ask *Ask `toml:"ask"`
 }
 
-// Flags are an agent's flags by what becomes of them in its next run, each as
-// its help shows it: "-c, --continue", "--model NAME", "-r [ID]" where the value
-// may be left out, "--file PATH..." where it may be several. One without a dash
-// is a command, the first word that is not a flag.
+// Flags groups an agent's flags by whether its next run gets them. Each is written as in
+// the agent's help: "-c, --continue", "--model NAME", "-r [ID]" for an optional value,
+// "--file PATH..." for several. A word without a dash is a command, which is the first
+// word that is not a flag.
 type Flags struct {
-	Kept     []string `toml:"kept"`     // the person's choices
-	Once     []string `toml:"once"`     // for that one run
-	Headless []string `toml:"headless"` // the same, and that no person is there
+	Kept     []string `toml:"kept"`     // what the person chose
+	Once     []string `toml:"once"`     // for one run
+	Headless []string `toml:"headless"` // for one run without a person
 }
 
-// Hooks are where an agent's hooks are wired. A path may begin with ~ or with
-// ${NAME:-otherwise}, a variable, as in a shell.
+// Hooks are the places of an agent's hooks. A path may begin with ~ or with
+// ${NAME:-default}, as in a shell.
 type Hooks struct {
-	// Format is whose wiring it takes, by the name of the client that it was
-	// seen with; empty for that of its dialect.
+	// Format is the form of the wiring, by the name of the client that was tested with
+	// it; empty if it is the dialect's.
 	Format string `toml:"format"`
-	// Home is the agent's own folder. The files are the person's settings, which
-	// are below that where they are nowhere else, those of a project, and those
-	// of the person in a project, both below the project's top folder.
+	// Home is the agent's own folder. User is the file of the person's settings, relative
+	// to Home. Project is the project's file and Local the person's file in a project,
+	// both relative to the project's top folder.
 	Home    string `toml:"home"`
 	User    string `toml:"user"`
 	Project string `toml:"project"`
 	Local   string `toml:"local"`
-	// Instead says why gt cannot be wired into it, and what can be done.
+	// Instead says why gt cannot be wired into the agent, and what the person can do.
 	Instead string `toml:"instead"`
-	// ProveFlags are the arguments with which it runs its hooks and reaches
-	// nobody, in an environment that has ProveEnv ("NAME=value") besides; nil
-	// where no such run is known.
+	// ProveFlags are arguments with which the agent runs its hooks without any network.
+	// The run also gets ProveEnv ("NAME=value"). nil means that no such run is known.
 	ProveFlags Argv     `toml:"prove_flags"`
 	ProveEnv   []string `toml:"prove_env"`
 }
 
-// UserFile returns the file of the person's hooks; dir is what a relative path in a
-// variable is relative to.
+// UserFile returns the file of the person's hooks. A relative path in a variable is
+// relative to dir.
 func (h Hooks) UserFile(getenv func(string) string, dir string) (string, error) {
 	path, err := Expand(getenv, dir, h.User)
 	if err != nil || filepath.IsAbs(path) {
@@ -153,7 +150,7 @@ func (h Hooks) UserFile(getenv func(string) string, dir string) (string, error) 
 	return filepath.Join(own, path), err
 }
 
-// ErrNoHome says that a path begins with ~ and that HOME is not set.
+// ErrNoHome means that a path begins with ~ and HOME is not set.
 var ErrNoHome = errors.New("cannot find the user's settings: HOME is not set")
 
 // Expand expands ~ and ${NAME:-default} at the beginning of a path of the table, as a
@@ -181,32 +178,32 @@ func Expand(getenv func(string) string, dir, path string) (string, error) {
 	return path, nil
 }
 
-// Next says how the next run of a client begins. With none of the fields set
-// it is a fresh session that waits for the person.
+// Next says how the next run of a client begins. The zero Next is a new session that
+// waits for the person.
 type Next struct {
-	ID       string // the id of the session, or of the copy, for an agent that takes one
-	Resume   string // the id of the session to go on with
-	Continue bool   // go on with the last session of the folder
-	Fork     bool   // with a copy of Resume
-	Prompt   string // what is said first
+	ID       string // the id of the new session or copy, for an agent that takes one
+	Resume   string // the id of the session to resume
+	Continue bool   // resume the folder's last session
+	Fork     bool   // resume a copy of Resume
+	Prompt   string // the first prompt
 }
 
-// ProgramName is the name of the program that a command line runs: of a script,
-// that of the script.
+// ProgramName returns the name of the program that a command line runs. If an interpreter
+// runs a script, it is the script's name.
 func ProgramName(args []string) string {
 	program, _ := Client{}.program(args)
 	if len(program) == 0 {
 		return ""
 	}
 	name := filepath.Base(program[len(program)-1])
-	for _, ending := range []string{".js", ".mjs", ".exe"} { // .exe is npm's of Claude Code on every system
+	for _, ending := range []string{".js", ".mjs", ".exe"} { // npm installs Claude Code as .exe on every system
 		name = strings.TrimSuffix(name, ending)
 	}
 	return name
 }
 
-// IsRunVar reports whether a variable belongs to one run of the client: its successor
-// must not inherit it. Claude Code, for one, keeps no transcript of a session
+// IsRunVar reports whether a variable belongs to one run of the client, so that the next
+// run must not inherit it. Claude Code, for example, keeps no transcript of a session
 // that it takes for a child of another.
 func (c Client) IsRunVar(name string) bool {
 	return slices.ContainsFunc(c.RunVars, func(own string) bool {
@@ -217,7 +214,7 @@ func (c Client) IsRunVar(name string) bool {
 	})
 }
 
-// Inherit returns what of an environment ("NAME=value") the next run gets.
+// Inherit returns the part of an environment ("NAME=value") that the next run gets.
 func (c Client) Inherit(environ []string) []string {
 	var kept []string
 	for _, kv := range environ {
@@ -228,13 +225,13 @@ func (c Client) Inherit(environ []string) []string {
 	return kept
 }
 
-// CanResume and CanFork report whether the client can go on with a session, or with
-// a copy of it.
+// CanResume and CanFork report whether the client can go on with a session, or with a
+// copy of one.
 func (c Client) CanResume() bool { return len(c.ResumeFlag) > 0 }
 func (c Client) CanFork() bool   { return len(c.ForkFlag) > 0 }
 
-// Headless reports whether a client that was started with these arguments answers
-// one prompt and ends, without a person in front of it.
+// Headless reports whether a client with these arguments answers one prompt and exits,
+// without a person.
 func (c Client) Headless(args []string) bool {
 	_, rest := c.program(args)
 	found := false
@@ -244,7 +241,7 @@ func (c Client) Headless(args []string) bool {
 	return found
 }
 
-// contains reports whether the words stand in args, one behind the other.
+// contains reports whether args has the words in a row.
 func contains(args, words []string) bool {
 	for i := range len(args) - len(words) + 1 {
 		if slices.Equal(args[i:i+len(words)], words) {
@@ -254,20 +251,18 @@ func contains(args, words []string) bool {
 	return false
 }
 
-// Restart returns the arguments, the program first, that start the next run of
-// a client that was started with args. The program is the one that runs now,
-// with the interpreter before it if it is a script; its name may have to be
-// looked up on PATH.
+// Restart returns the command line of the next run of a client that was started with
+// args. The program stays the same, with its interpreter if it is a script; it may have
+// to be looked up on PATH.
 //
-// The person's choices stay: model, permissions, settings, folders. What was
-// for that one run goes: its prompt, which session it went on with, the name
-// of a worktree to make, and what only makes sense without a person (-p and
-// how it prints), for the next run has one in front of it.
+// The arguments that the person chose stay: model, permissions, settings, folders. The
+// arguments for that one run go: its prompt, the session to resume, the name of a new
+// worktree, and what only makes sense without a person (-p and its output format),
+// because the next run has one.
 //
-// A flag that we do not know is kept, for the person gave it; and so is the
-// word behind it, if that can be its value: it is not a flag and has no blank in
-// it, as a prompt has. Of a client whose flags are not known at all only the
-// program is kept.
+// An unknown flag stays, because the person gave it. So does the next word if it can be a
+// value: it is not a flag and, unlike a prompt, has no blank. If none of the client's
+// flags are known, only the program stays.
 func (c Client) Restart(args []string, next Next) []string {
 	program, rest := c.program(args)
 	out := slices.Clone(program)
@@ -299,8 +294,8 @@ func (c Client) Restart(args []string, next Next) []string {
 	return out
 }
 
-// PromptVar is the variable ("NAME=value") by which the next run is told its first prompt,
-// "" where it is an argument.
+// PromptVar returns the variable ("NAME=value") that holds the next run's first prompt,
+// or "" if the prompt is an argument.
 func (c Client) PromptVar(next Next) string {
 	if c.ResumePromptEnv == "" || next.Prompt == "" || next.Resume == "" || next.Fork {
 		return ""
@@ -308,8 +303,8 @@ func (c Client) PromptVar(next Next) string {
 	return c.ResumePromptEnv + "=" + next.Resume + " " + next.Prompt
 }
 
-// Kept returns the arguments of a command line that a person chose: not the prompt, nor
-// what is for one run. It returns none where another program than the client runs.
+// Kept returns the arguments that a person chose: neither the prompt nor what is for one
+// run. It returns none if args runs another program than the client.
 func (c Client) Kept(args []string) (kept []string) {
 	if len(args) == 0 || len(c.Command) == 0 || filepath.Base(ProgramName(args)) != filepath.Base(c.Command[0]) {
 		return nil
@@ -323,8 +318,7 @@ func (c Client) Kept(args []string) (kept []string) {
 	return kept
 }
 
-// program splits a command line into what has to be executed and its
-// arguments.
+// program splits a command line into the program and its arguments.
 func (c Client) program(args []string) (program, rest []string) {
 	if len(args) == 0 || args[0] == "" {
 		return slices.Clone(c.Command), nil
@@ -335,9 +329,9 @@ func (c Client) program(args []string) (program, rest []string) {
 	for i := 1; i < len(args); i++ {
 		switch a := args[i]; {
 		case a == "-r" || a == "--require" || a == "--import" || a == "--loader" || a == "-C" || a == "--env-file":
-			i++ // with a word behind it
+			i++ // takes a value
 		case !strings.HasPrefix(a, "--") && strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c"):
-			return slices.Clone(c.Command), nil // sh -c, bash -lc: the next word is code and no script
+			return slices.Clone(c.Command), nil // sh -c, bash -lc: the next word is code, not a script
 		case !strings.HasPrefix(a, "-"):
 			return args[:i+1], args[i+1:]
 		}
@@ -345,7 +339,7 @@ func (c Client) program(args []string) (program, rest []string) {
 	return slices.Clone(c.Command), nil // an interpreter without a script is not a client
 }
 
-// interpreter knows the programs that run a client which is a script.
+// interpreter reports whether a program can run a client that is a script.
 func interpreter(path string) bool {
 	switch filepath.Base(path) {
 	case "node", "nodejs", "bun", "deno", "tsx", "python", "python3", "sh", "bash", "dash", "zsh":
@@ -354,24 +348,22 @@ func interpreter(path string) bool {
 	return false
 }
 
-// flag is what is known of one flag.
 type flag struct {
 	value value
 	kind  kind
 }
 
-// value says what stands behind a flag.
+// value is the kind of a flag's value.
 type value int
 
 const (
 	none     value = iota
-	one            // a word, whatever it looks like
-	optional       // a word, unless that is a flag
+	one            // a word, even if it looks like a flag
+	optional       // a word, unless it looks like a flag
 	many           // words, up to the next flag
-	unlisted       // of a flag that is in no table: a word that is no flag and no sentence
+	unlisted       // for a flag in no table: a word that is neither a flag nor a sentence
 )
 
-// kind says what a flag is for.
 type kind int
 
 const (
@@ -380,9 +372,8 @@ const (
 	headless                  // runs without a person
 )
 
-// walk calls each for every flag with the words that belong to it, as the
-// client would read them, and for a command. Operands, which are prompts, are
-// left out.
+// walk calls each for every flag with its values, as the client would read them, and for
+// a command. It leaves out operands, which are prompts.
 func (c Client) walk(args []string, each func(f flag, words []string)) {
 	if c.flags == nil {
 		return
@@ -391,7 +382,7 @@ func (c Client) walk(args []string, each func(f flag, words []string)) {
 	for i := 0; i < len(args); {
 		a := args[i]
 		if a == "--" {
-			return // what follows are operands
+			return // only operands follow
 		}
 		if !isFlag(a) {
 			if f, command := c.flags[a]; command && operands == 0 {
@@ -413,8 +404,8 @@ func (c Client) walk(args []string, each func(f flag, words []string)) {
 	}
 }
 
-// flagOf returns what is known of the flag that a word begins with. attached reports whether its
-// value is in the word, too; more are the other flags of several short ones: -p of -cp.
+// flagOf looks up the flag at the beginning of a word. attached reports whether the word
+// also has its value. more is the rest of several short flags: -p of -cp.
 func (c Client) flagOf(word string) (f flag, attached bool, more string) {
 	name, _, attached := strings.Cut(word, "=")
 	if f, known := c.flags[name]; known {
@@ -432,7 +423,7 @@ func (c Client) flagOf(word string) (f flag, attached bool, more string) {
 	return flag{value: unlisted}, attached, ""
 }
 
-// takes returns how many of the words behind a flag are its values.
+// takes returns how many of the words after a flag are its values.
 func (f flag) takes(behind []string, attached bool) int {
 	if len(behind) == 0 || attached && f.value != many {
 		return 0

@@ -7,50 +7,50 @@ import (
 	"strings"
 )
 
-// Ask is how an agent is asked what one of its sessions knows, in a process of
-// its own that leaves no trace: it writes no transcript, runs no hook, and can
-// change nothing. It is data; lib/launch/ask acts on it.
+// Ask describes how to ask an agent about one of its sessions in a separate process that
+// leaves no trace: it writes no transcript, runs no hook and can change nothing.
+// lib/launch/ask acts on it.
 //
-// In Args and Set, {transcript} and {id} stand for the session's, and {scratch}
-// for a folder that is there for the time of the question.
+// In Args and Set, {transcript} and {id} are the session's, and {scratch} is a folder
+// that exists during the question.
 type Ask struct {
-	Args []string `toml:"args"` // behind the program; the question comes on standard input
-	Set  []string `toml:"set"`  // variables, "NAME=value"
-	Drop []string `toml:"drop"` // variables that would have it leave a trace after all
+	Args []string `toml:"args"` // follow the program; the question comes on standard input
+	Set  []string `toml:"set"`  // variables to set, "NAME=value"
+	Drop []string `toml:"drop"` // variables to remove, because the agent would leave a trace with them
 
-	// Stream are the arguments besides Args with which one process takes any
-	// number of questions, in Claude Code's stream-json. Where there are none,
-	// each question is a process of its own, which is told of those before it.
+	// Stream are additional arguments with which one process takes any number of
+	// questions, in Claude Code's stream-json. Without them, each question is a process
+	// of its own, which also gets the earlier questions.
 	Stream []string `toml:"stream"`
 
-	// Servers switches one MCP server off, whose name takes the place of {name}:
-	// what such a server does, nobody knows. The names stand as tables under
-	// ServersKey in the TOML file ServersFile of the account and of the folder.
+	// Servers are the arguments that switch off the MCP server {name}, because gt cannot
+	// know what a server does. The names are the tables below ServersKey in the TOML file
+	// ServersFile of the account and of the folder.
 	Servers     []string `toml:"servers"`
 	ServersFile string   `toml:"servers_file"`
 	ServersKey  string   `toml:"servers_key"`
 
-	// Seed are databases in the account's folder, by patterns, of which a copy in
-	// the scratch folder saves the agent from reading all of its transcripts. It
-	// can do without, and does when it fails with one of the words Unseed.
+	// Seed are patterns of databases in the account's folder. With a copy in the scratch
+	// folder, the agent need not read all of its transcripts. If it fails with one of the
+	// words Unseed, it is asked again without the copy.
 	Seed   []string `toml:"seed"`
 	Unseed []string `toml:"unseed"`
 
-	// Links are the files of the account that a folder made for one question has links to.
-	// They are set for an agent that opens conversations of its own folder only, so that one
-	// from elsewhere can be put into such a folder.
+	// Links are the account's files to which a folder for one question gets links. They
+	// are for an agent that opens only conversations of its own folder: such a folder can
+	// hold a conversation from elsewhere.
 	Links []string `toml:"links"`
 
-	// Elsewhere says that it is asked in the scratch folder and not in the
-	// session's, whose settings it would take.
+	// Elsewhere reports that the agent runs in the scratch folder, because in the
+	// session's folder it would use the settings there.
 	Elsewhere bool `toml:"elsewhere"`
 
-	// OwnAccount says that a session is found in its own account only, and not
-	// by the path of its transcript from any.
+	// OwnAccount reports that the agent finds a session only in the session's own
+	// account, and not by the path of its transcript.
 	OwnAccount bool `toml:"own_account"`
 }
 
-// OfFile reports whether it can be asked a conversation from any file.
+// OfFile reports whether the agent can be asked about a conversation in any file.
 func (c Client) OfFile() bool {
 	if c.Ask == nil {
 		return false
@@ -59,7 +59,7 @@ func (c Client) OfFile() bool {
 		slices.ContainsFunc(c.Ask.Args, func(word string) bool { return strings.Contains(word, "{transcript}") })
 }
 
-// Argv are the arguments that ask, after stream also those for many questions.
+// Argv returns the arguments; with stream, those for many questions.
 func (a *Ask) Argv(transcript, id, scratch string, stream bool) []string {
 	words := a.Args
 	if stream {
@@ -68,14 +68,14 @@ func (a *Ask) Argv(transcript, id, scratch string, stream bool) []string {
 	return fill(words, "{transcript}", transcript, "{id}", id, "{scratch}", scratch)
 }
 
-// Scratch reports whether it takes a folder of its own.
+// Scratch reports whether the agent needs a scratch folder.
 func (a *Ask) Scratch() bool {
 	has := func(word string) bool { return strings.Contains(word, "{scratch}") }
 	return slices.ContainsFunc(a.Args, has) || slices.ContainsFunc(a.Set, has)
 }
 
-// Environ returns the environment that the client is asked in, of one that
-// belongs to no run of a client.
+// Environ returns the environment for the question. environ must not have variables of
+// any client's run.
 func (a *Ask) Environ(environ []string, scratch string) []string {
 	var out []string
 	for _, kv := range environ {
@@ -87,12 +87,11 @@ func (a *Ask) Environ(environ []string, scratch string) []string {
 	return append(out, a.Variables(scratch)...)
 }
 
-// Variables are those that are set, "NAME=value".
+// Variables returns the variables to set, "NAME=value".
 func (a *Ask) Variables(scratch string) []string {
 	return fill(a.Set, "{scratch}", scratch)
 }
 
-// fill puts values in the place of what stands for them.
 func fill(words []string, pairs ...string) []string {
 	put := strings.NewReplacer(pairs...)
 	out := slices.Clone(words)
@@ -102,8 +101,8 @@ func fill(words []string, pairs ...string) []string {
 	return out
 }
 
-// Folder returns the folder that the client works with in an environment, and
-// the usual one; both empty where nothing is known of it.
+// Folder returns the folder that the client uses in an environment, and the usual one.
+// Both are empty if unknown.
 func (c Client) Folder(getenv func(string) string) (now, usual string) {
 	if c.StoreEnv == "" {
 		return "", ""
@@ -126,11 +125,10 @@ func (c Client) Listed(getenv func(string) string) []string {
 	return all
 }
 
-// Account returns what an environment needs so that the client works with a
-// folder of its own (~/.claude, or that of another account): a variable to set,
-// "NAME=value", or one to take away, "NAME"; "" where it does so already, or
-// where nothing is known of it. The usual folder is not set but left to the
-// client, which keeps some of it beside it.
+// Account returns the change to an environment with which the client uses the folder
+// store: a variable to set ("NAME=value"), one to remove ("NAME"), or "" if it uses that
+// folder already or nothing is known about it. For the usual folder it removes the
+// variable, because the client keeps some files beside that folder.
 func (c Client) Account(getenv func(string) string, store string) string {
 	now, usual := c.Folder(getenv)
 	switch {
@@ -142,7 +140,7 @@ func (c Client) Account(getenv func(string) string, store string) string {
 	return c.StoreEnv + "=" + store
 }
 
-// same reports whether two names are of one folder.
+// same reports whether two paths lead to the same folder.
 func same(a, b string) bool {
 	if real, err := filepath.EvalSymlinks(a); err == nil {
 		a = real

@@ -5,10 +5,8 @@ import (
 	"strings"
 )
 
-// How much an agent does without asking the person first, in the words that
-// clients have for it: Freedom of what a hook's input says, FreedomOf of the flags
-// that the agent is started with. Of a word that is not known, as much as of one
-// that asks for everything.
+// How much an agent does without asking the person. Freedom reads it from a hook's input,
+// FreedomOf from the agent's flags. An unknown word counts as asks.
 const (
 	plans   = iota // it changes nothing
 	asks           // it asks
@@ -17,7 +15,7 @@ const (
 	anybody        // it asks for nothing
 )
 
-// Freedom is how much an agent in that mode does without asking.
+// Freedom returns how much an agent in a mode does without asking.
 func Freedom(mode string) int {
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(mode)) {
 	case "plan":
@@ -32,8 +30,8 @@ func Freedom(mode string) int {
 	return asks
 }
 
-// FreedomOf is how much an agent that is started with these arguments does without
-// asking, as far as they say; the most that any of them does.
+// FreedomOf returns how much an agent with these arguments does without asking: the most
+// that any of them allows.
 func FreedomOf(args []string) int {
 	most := asks
 	for i, a := range args {
@@ -52,7 +50,7 @@ func FreedomOf(args []string) int {
 				most = f
 			}
 		case "-s", "--sandbox":
-			most = max(most, Freedom(value)) // of Codex: of others it is a switch
+			most = max(most, Freedom(value)) // Codex's; for others it is a switch
 		case "-c", "--config":
 			if key, set, _ := strings.Cut(value, "="); key == "sandbox_mode" {
 				most = max(most, Freedom(strings.Trim(set, `"'`)))
@@ -64,10 +62,9 @@ func FreedomOf(args []string) int {
 	return most
 }
 
-// Files are the words of a command line that can name what the agent runs or is
-// set up by: the script that an interpreter is given, and the values of flags that
-// are paths or that belong to a flag for a file. Folders that it may work in are
-// none.
+// Files returns the words of a command line that can name what the agent runs or reads as
+// settings: an interpreter's script, and values of flags that are paths or belong to a
+// flag for a file. It leaves out the folders that the agent may work in.
 func Files(args []string) []string {
 	var files []string
 	program, rest := (Client{}).program(args)

@@ -2,20 +2,20 @@ package agent
 
 import "strings"
 
-// Input is what an agent's screen shows of the box that a person types into.
+// Input is the state of the input box on an agent's screen.
 type Input int
 
 const (
-	NoInput    Input = iota // there is none, or none of a look that is known
+	NoInput    Input = iota // there is no box, or an unknown one
 	EmptyInput              // nothing is typed
-	Draft                   // something is typed and not submitted
+	Draft                   // typed, but not submitted
 	Asks                    // the client asks the person something
 )
 
-// Input reports what a screen, captured with its styles, shows of the input box, and its
-// text from there on. What is faint there is the client's own suggestion, and what is
-// reversed is the cursor. A faint arrow that ends a row is neither: it shows that a box is
-// scrolled, and so holds more than its visible rows, which can be empty.
+// Input returns the state of the input box on a screen that was captured with its styles,
+// and the screen's text from the box on. Faint text in the box is the client's own
+// suggestion; reversed text is the cursor. A faint arrow at the end of a row is neither:
+// it means that the box has more rows than the visible ones, which can be empty.
 func (c Client) Input(styled string) (shown Input, below string) {
 	all, plain := unstyled(styled)
 	all, plain = strings.ToLower(all), strings.ToLower(plain)
@@ -32,29 +32,29 @@ func (c Client) Input(styled string) (shown Input, below string) {
 	return NoInput, plain
 }
 
-// KnowsInput reports whether it is known how the agent's empty input box looks.
+// KnowsInput reports whether the look of the agent's empty input box is known.
 func (c Client) KnowsInput() bool { return len(c.EmptyInput) > 0 }
 
-// Deaf reports whether a screen, captured with its styles, shows that the agent drops what
-// it is told now, though its input box takes it.
+// Deaf reports whether the screen, captured with its styles, shows that the agent would
+// drop a prompt now, although its input box accepts text.
 func (c Client) Deaf(styled string) bool {
 	return c.DeafPatterns.last(strings.ToLower(Plain(styled))) >= 0
 }
 
-// Opens reports whether a screen shows that the agent is about to open its folder: it may
-// still ask whether it is trusted, though its input box is there.
+// Opens reports whether the screen shows that the agent is about to open its folder: it
+// may still ask whether to trust it, although it shows the input box.
 func (c Client) Opens(screen string) bool {
 	return c.OpensPatterns.last(strings.ToLower(screen)) >= 0
 }
 
-// Plain is the text of a screen that was captured with its styles.
+// Plain returns the text of a screen that was captured with its styles.
 func Plain(styled string) string {
 	all, _ := unstyled(styled)
 	return all
 }
 
-// unstyled returns the text of a screen without the sequences that set its styles, all of
-// it, and without what is faint or reversed.
+// unstyled removes the sequences that set styles from a screen. all is the whole text;
+// plain has no faint or reversed text.
 func unstyled(styled string) (all, plain string) {
 	var whole, normal strings.Builder
 	var faint, reversed bool
@@ -82,9 +82,9 @@ func unstyled(styled string) (all, plain string) {
 	return whole.String(), normal.String()
 }
 
-// sequence reads the sequence for a terminal with which a text begins, if it begins with
-// one: whether it sets styles, by which codes, and what is behind it, which is nothing behind
-// one that is cut off.
+// sequence parses the terminal sequence at the beginning of a text. styles reports
+// whether it sets styles, with these codes. rest is the text after it, or "" if the
+// sequence is cut off.
 func sequence(styled string) (codes string, styles bool, rest string, ok bool) {
 	if inside, ok := strings.CutPrefix(styled, "\x1b["); ok {
 		end := strings.IndexFunc(inside, func(r rune) bool { return r >= '@' && r <= '~' })
@@ -119,7 +119,7 @@ func scrolls(styled string) bool {
 	return rest == "" || rest[0] == '\n'
 }
 
-// style takes in the codes of a sequence that sets styles.
+// style applies the codes of a style sequence.
 func style(codes string, faint, reversed bool) (bool, bool) {
 	words := strings.Split(codes, ";")
 	for i := 0; i < len(words); i++ {
@@ -134,7 +134,7 @@ func style(codes string, faint, reversed bool) (bool, bool) {
 			reversed = true
 		case "27":
 			reversed = false
-		case "38", "48", "58": // a colour: 5;N or 2;R;G;B stands behind
+		case "38", "48", "58": // a colour: 5;N or 2;R;G;B follows
 			if i+1 < len(words) && words[i+1] == "5" {
 				i += 2
 			} else {

@@ -18,26 +18,26 @@ import (
 )
 
 // Preferences are the person's settings, $XDG_CONFIG_HOME/gt/config.toml. Hooks that run
-// often have no time to read them: what those need is written into the wiring.
+// often have no time to read them, so gt-hooks writes what they need into the wiring.
 type Preferences struct {
-	// ContextWarning is how full its context may be, in percent, before an agent is told; 0
-	// never tells.
+	// ContextWarning is how full its context may be, in percent, before gt warns the
+	// agent; 0 never warns.
 	ContextWarning int `toml:"context_warning"`
-	// KeepNotes is how long a hand-over note is kept that was told.
+	// KeepNotes is how long a hand-over note is kept after it was delivered.
 	KeepNotes Retention `toml:"keep_notes"`
-	// Notify is what is run when an agent begins to wait.
+	// Notify is the command to run when an agent begins to wait.
 	Notify Notify `toml:"notify"`
-	// Record is what gt-record keeps of conversations: LoadRecord reads it.
+	// Record is the configuration of gt-record, which LoadRecord reads.
 	Record map[string]any `toml:"record"`
 }
 
-// Notify is a command of the person's, and for which reasons of waiting it is run.
+// Notify is a command of the person and the reasons for waiting that run it.
 type Notify struct {
 	Command []string          `toml:"command"`
-	On      []activity.Reason `toml:"on"` // all, if there is none
+	On      []activity.Reason `toml:"on"` // empty means all
 }
 
-// Reasons are the reasons as a hook is told them, with commas.
+// Reasons returns the reasons, separated by commas, as the wiring passes them to a hook.
 func (n Notify) Reasons() string {
 	on := n.On
 	if len(on) == 0 {
@@ -50,7 +50,7 @@ func (n Notify) Reasons() string {
 	return strings.Join(words, ",")
 }
 
-// check returns an error for a reason that there is not.
+// check returns an error if a reason does not exist.
 func (n Notify) check() error {
 	for _, r := range n.On {
 		if !slices.Contains(activity.Reasons(), r) {
@@ -60,17 +60,16 @@ func (n Notify) check() error {
 	return nil
 }
 
-// Retention is how long something is kept.
 type Retention time.Duration
 
 const (
-	MinKeep           = 24 * time.Hour // a session may still look for what it was told
+	MinKeep           = 24 * time.Hour // a session may still look for its note
 	Forever Retention = math.MaxInt64
 
 	defaultKeep Retention = 90 * 24 * Retention(time.Hour)
 )
 
-// UnmarshalText reads a duration of at least a day, or "forever".
+// UnmarshalText parses a duration of at least a day, or "forever".
 func (r *Retention) UnmarshalText(text []byte) error {
 	if string(text) == "forever" {
 		*r = Forever
@@ -84,11 +83,10 @@ func (r *Retention) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Duration returns it as a time.Duration.
 func (r Retention) Duration() time.Duration { return time.Duration(r) }
 
-// LoadPreferences reads them. A file that cannot be used is warned of, and counts as if it
-// were not there.
+// LoadPreferences reads the settings. It warns of a file that it cannot use, and returns
+// the defaults then.
 func LoadPreferences(getenv func(string) string, warn func(error)) Preferences {
 	defaults := Preferences{ContextWarning: activity.DefaultShare, KeepNotes: defaultKeep}
 	path := place.Config(getenv, "config.toml")

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// SessionIDProbe returns the command line that asks an agent for a session whose id
-// can be read from what it prints, for one that takes no id from outside: it answers
-// a prompt as short as can be, and prints that as JSON. nil where it cannot.
+// SessionIDProbe returns the command line that starts a session whose id gt reads from
+// the output, for an agent that takes no id: the agent answers the shortest possible
+// prompt as JSON. It returns nil if the agent cannot do that.
 func (c Client) SessionIDProbe() []string {
 	if !c.CanResume() || len(c.OutputFormatFlag) == 0 || c.SessionIDJSONPath == "" {
 		return nil
@@ -21,9 +21,9 @@ func (c Client) SessionIDProbe() []string {
 	return slices.Concat(args, c.PrintFlag, c.OutputFormatFlag, []string{"."})
 }
 
-// SessionIDIn returns what stands at SessionIDJSONPath in what the agent printed:
-// in all of it, else in the last line that has it. It is "" where nothing does,
-// and where that is not a string, or "null".
+// SessionIDIn returns the text at SessionIDJSONPath in the agent's output: in the whole
+// output, else in the last line that has it. It is "" if there is none, or if it is
+// "null".
 func (c Client) SessionIDIn(output []byte) string {
 	if id := at(output, c.SessionIDJSONPath); id != "" {
 		return id

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// Question is what a client asks the person instead of taking a prompt.
+// Question is a dialog in which a client asks the person instead of taking a prompt.
 type Question struct {
-	Options []Option // as they stand there, from 1 on
-	// Previous and Next are the keys of tmux that select another option, where the options
-	// have no numbers.
+	Options []Option // in their order on the screen, numbered from 1
+	// Previous and Next are tmux's names of the keys that move the selection, if the
+	// options have no numbers.
 	Previous, Next string
-	// Screen is the text of the screen, by which one question is told from another.
+	// Screen is the text of the screen, to tell one question from another.
 	Screen string
 }
 
@@ -23,8 +23,8 @@ type Option struct {
 	Selected bool // Enter takes it
 }
 
-// Question reports what a screen, captured with its styles, asks the person. It has no
-// options where none are known in what it asks.
+// Question returns the question on a screen that was captured with its styles. It has no
+// options if gt recognises none.
 func (c Client) Question(styled string) (q Question, ok bool) {
 	all, _ := unstyled(styled)
 	shown, _ := c.Input(styled)
@@ -37,7 +37,7 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 		switch {
 		case !ok:
 		case n == 1:
-			q.Options = []Option{o} // what stands above is of the conversation
+			q.Options = []Option{o} // lines above are part of the conversation
 		case n == len(q.Options)+1:
 			q.Options = append(q.Options, o)
 		}
@@ -45,7 +45,8 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 	if q.Selected() >= 0 {
 		return q, true
 	}
-	// What is numbered is a list that the agent wrote, unless a colour selects one of it.
+	// Numbered lines are a list that the agent wrote, unless a colour selects one of
+	// them.
 	if coloured(q.Options, styled) {
 		return q, true
 	}
@@ -57,19 +58,19 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 	return q, true
 }
 
-// Selected returns the index of the option that Enter takes, -1 where there is none.
+// Selected returns the index of the selected option, or -1.
 func (q Question) Selected() int {
 	return slices.IndexFunc(q.Options, func(o Option) bool { return o.Selected })
 }
 
-// Same reports whether q offers what other does.
+// Same reports whether both questions offer the same options.
 func (q Question) Same(other Question) bool {
 	return slices.EqualFunc(q.Options, other.Options, func(a, b Option) bool { return a.Text == b.Text })
 }
 
-// column reads options that stand below each other and have no numbers, the last ones of a
-// screen: " ❯ No", and at the same column "   Yes". A mark at the beginning of a line is that
-// of a prompt which the person gave.
+// column reads the screen's last options below each other without numbers: " ❯ No", and
+// at the same column "   Yes". A mark at the beginning of a line is not a selection but
+// an earlier prompt of the person.
 func column(screen string) []Option {
 	lines := strings.Split(screen, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -99,8 +100,8 @@ func column(screen string) []Option {
 	return nil
 }
 
-// item returns the column at which a line's text begins behind its border and its mark, -1
-// where there is none.
+// item returns a line's text after its border and mark, and the column at which it
+// begins, or -1.
 func item(line string) (column int, text string, marked bool) {
 	trimmed := strings.TrimLeft(line, " \u00a0│┃|")
 	for _, mark := range []string{"❯", "›", "●"} {
@@ -116,7 +117,7 @@ func item(line string) (column int, text string, marked bool) {
 	return utf8.RuneCountInString(line) - utf8.RuneCountInString(trimmed), text, marked
 }
 
-// option reads a line of numbered options: "❯ 1. Yes", "│ ● 2. No │".
+// option parses a numbered option: "❯ 1. Yes", "│ ● 2. No │".
 func option(line string) (n int, o Option, ok bool) {
 	line = strings.Trim(line, " \u00a0│┃|")
 	for _, mark := range []string{"❯", "›", "●", ">", "→"} {
@@ -134,8 +135,8 @@ func option(line string) (n int, o Option, ok bool) {
 	return n, o, true
 }
 
-// Accepts returns the number of the option that accepts a dialog of the client's start, 0
-// where the question is another one.
+// Accepts returns the number of the option that accepts a dialog at the client's start,
+// or 0 if this is another question.
 func (c Client) Accepts(q Question) int {
 	for i, o := range q.Options {
 		if c.AcceptDialogs.whole(o.Text) {
@@ -145,8 +146,8 @@ func (c Client) Accepts(q Question) int {
 	return 0
 }
 
-// coloured marks the one of numbered options that stands on a background of its own, and
-// reports whether there is one.
+// coloured marks the numbered option with a background of its own as selected, and
+// reports whether there is exactly one.
 func coloured(options []Option, styled string) bool {
 	for _, line := range cells(styled) {
 		n, o, ok := option(line.String())
@@ -158,9 +159,9 @@ func coloured(options []Option, styled string) bool {
 	return only(options)
 }
 
-// row reads options that stand beside each other, of which the one that is selected has a
-// background of its own, the last such row of a screen: "Allow once   Allow always   Reject".
-// What stands further to the right says which keys there are.
+// row reads the last row of options beside each other in which the selected one has a
+// background of its own: "Allow once   Allow always   Reject". Text further to the right
+// explains the keys.
 func row(styled string) []Option {
 	for _, line := range slices.Backward(cells(styled)) {
 		var all []Option
@@ -189,7 +190,6 @@ func row(styled string) []Option {
 	return nil
 }
 
-// only reports whether just one option is selected.
 func only(options []Option) bool {
 	n := 0
 	for _, o := range options {
@@ -200,13 +200,12 @@ func only(options []Option) bool {
 	return n == 1
 }
 
-// cell is a character of a screen, and what its background is set by.
+// cell is a character of a screen. ground holds the codes of its background.
 type cell struct {
 	rune   rune
 	ground string
 }
 
-// line is a line of a screen.
 type line []cell
 
 func (l line) String() string {
@@ -217,8 +216,8 @@ func (l line) String() string {
 	return string(text)
 }
 
-// stands reports whether what begins at a cell has another background than what stands before
-// it. A blank on either side belongs to it.
+// stands reports whether the text at a cell has another background than the text before
+// it. A blank on either side has the same background as the text.
 func (l line) stands(at int) bool { return at >= 2 && l[at].ground != l[at-2].ground }
 
 // cells returns the lines of a screen that was captured with its styles.
@@ -245,7 +244,7 @@ func cells(styled string) (lines []line) {
 	return append(lines, now)
 }
 
-// background takes in the codes of a sequence that sets styles.
+// background applies the codes of a style sequence.
 func background(codes, ground string) string {
 	words := strings.Split(codes, ";")
 	for i := 0; i < len(words); i++ {
@@ -253,7 +252,7 @@ func background(codes, ground string) string {
 		switch {
 		case err != nil && words[i] != "", n == 0, n == 49:
 			ground = ""
-		case n == 38 || n == 48 || n == 58: // a colour: 5;N or 2;R;G;B stands behind
+		case n == 38 || n == 48 || n == 58: // a colour: 5;N or 2;R;G;B follows
 			more := 4
 			if i+1 < len(words) && words[i+1] == "5" {
 				more = 2

@@ -22,16 +22,16 @@ import (
 	"gt/lib/text/duration"
 )
 
-// Record is whether conversations are kept as they grow, which, and for how long.
+// Record says whether and for how long conversations are recorded as they grow.
 type Record struct {
 	On      bool       `toml:"on"`
-	Exclude []string   `toml:"exclude"`  // folders whose sessions are not recorded, with all below them
-	Keep    RecordTime `toml:"keep"`     // how long after its last word; 0 keeps it for ever
+	Exclude []string   `toml:"exclude"`  // folders whose sessions are not recorded, with their subfolders
+	Keep    RecordTime `toml:"keep"`     // since the last entry; 0 is for ever
 	MaxSize RecordSize `toml:"max_size"` // of all records together; 0 is no limit
 }
 
-// Excludes reports whether sessions of a folder are not recorded. A pattern is a folder,
-// which may begin with ~/ and have the wildcards of a shell.
+// Excludes reports whether the sessions of a folder are not recorded. A pattern is a
+// folder, which may begin with ~/ and have a shell's wildcards.
 func (r Record) Excludes(home, dir string) bool {
 	for _, pattern := range r.Exclude {
 		if rest, ok := strings.CutPrefix(pattern, "~"); ok && (rest == "" || rest[0] == '/') {
@@ -49,7 +49,7 @@ func (r Record) Excludes(home, dir string) bool {
 	return false
 }
 
-// check returns an error for a pattern that is none.
+// check returns an error for an invalid pattern.
 func (r Record) check() error {
 	for _, pattern := range r.Exclude {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
@@ -59,10 +59,10 @@ func (r Record) check() error {
 	return nil
 }
 
-// RecordTime is how long a record is kept.
+// RecordTime is how long a record is kept; 0 is for ever.
 type RecordTime time.Duration
 
-// UnmarshalText reads a duration of at least a day, or "forever".
+// UnmarshalText parses a duration of at least a day, or "forever".
 func (t *RecordTime) UnmarshalText(text []byte) error {
 	if string(text) == "forever" {
 		*t = 0
@@ -79,7 +79,7 @@ func (t *RecordTime) UnmarshalText(text []byte) error {
 // RecordSize is a number of bytes.
 type RecordSize int64
 
-// UnmarshalText reads 500M, 2G, 2GiB; a unit is of 1024.
+// UnmarshalText parses 500M, 2G, 2GiB; the units are powers of 1024.
 func (s *RecordSize) UnmarshalText(text []byte) error {
 	word := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(string(text)), "b"), "i")
 	number := strings.TrimRight(word, "kmgt")
@@ -105,8 +105,8 @@ func (s *RecordSize) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// SaveRecord writes into the person's settings whether conversations are recorded. The rest
-// stays as it is.
+// SaveRecord sets on under [record] in the person's settings. Everything else stays as it
+// is.
 func SaveRecord(getenv func(string) string, on bool) error {
 	file := place.Config(getenv, "config.toml")
 	if file == "" {
@@ -119,7 +119,7 @@ func SaveRecord(getenv func(string) string, on bool) error {
 	case err != nil:
 		return err
 	default:
-		if file, err = filepath.EvalSymlinks(file); err != nil { // a link stays one
+		if file, err = filepath.EvalSymlinks(file); err != nil { // a link stays a link
 			return err
 		}
 		if info, err := os.Stat(file); err == nil {
@@ -146,7 +146,7 @@ var (
 	recordOn     = regexp.MustCompile(`(?m)^([ \t]*on[ \t]*=[ \t]*)(true|false)\b`)
 )
 
-// withRecord returns settings with on under [record], and nothing else changed.
+// withRecord returns the settings with on under [record] and no other change.
 func withRecord(data []byte, on bool) ([]byte, error) {
 	var before, after map[string]any
 	if err := toml.Unmarshal(data, &before); err != nil {
@@ -177,7 +177,7 @@ func withRecord(data []byte, on bool) ([]byte, error) {
 		}
 		next = slices.Concat(head, section, rest)
 	}
-	// Keys can be written in more ways than are looked for here.
+	// The keys may be written in a form that the code above does not find.
 	if set == nil {
 		set = map[string]any{}
 		if before == nil {
@@ -192,8 +192,8 @@ func withRecord(data []byte, on bool) ([]byte, error) {
 	return next, nil
 }
 
-// LoadRecord reads the section [record] of the person's settings. With one that cannot be
-// used nothing is recorded.
+// LoadRecord reads the section [record] of the person's settings. If it cannot be used,
+// nothing is recorded.
 func LoadRecord(getenv func(string) string, warn func(error)) Record {
 	file := place.Config(getenv, "config.toml")
 	if file == "" {

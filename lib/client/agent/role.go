@@ -13,7 +13,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// roles say who of a town works with which agent. town.toml has them as
+// roles assigns agents to a town's roles. In town.toml they are
 //
 //	default_agent = "claude"
 //	[role_agents]
@@ -23,7 +23,7 @@ import (
 //	[rigs.gastown.role_agents]
 //	polecat = "opencode"
 //
-// and Gas Town in settings/config.json, of the town and of each rig.
+// Gas Town has them in settings/config.json of the town and of each rig.
 type roles struct {
 	Default string            `toml:"default_agent" json:"default_agent"`
 	Roles   map[string]string `toml:"role_agents" json:"role_agents"`
@@ -32,7 +32,7 @@ type roles struct {
 		Roles map[string]string `toml:"role_agents"`
 	} `toml:"rigs" json:"-"`
 
-	town town.Town // where Gas Town's files of the rigs are
+	town town.Town // has Gas Town's files of the rigs
 }
 
 func (r *roles) add(o roles) {
@@ -45,7 +45,7 @@ func (r *roles) add(o roles) {
 	}
 }
 
-// gastown takes from Gas Town's settings what town.toml does not say.
+// gastown adds what Gas Town's settings say and town.toml does not.
 func (r *roles) gastown(t town.Town) error {
 	r.town = t
 	var theirs roles
@@ -62,8 +62,8 @@ func (r *roles) gastown(t town.Town) error {
 	return err
 }
 
-// readSettings reads settings/config.json below a folder of the town; none is no
-// error.
+// readSettings reads settings/config.json below a folder of the town. A missing file is
+// not an error.
 func readSettings(t town.Town, dir string, v any) error {
 	name := path.Join(dir, "settings", "config.json")
 	data, err := t.Read(name)
@@ -76,11 +76,10 @@ func readSettings(t town.Town, dir string, v any) error {
 	return atomicfile.Error("read", filepath.Join(t.Root, name), json.Unmarshal(data, v))
 }
 
-// For returns the agent that a role of a rig works with, the first that holds:
-// the rig's for that role, the town's for that role, the rig's, the town's,
-// Claude Code. Role and rig may be empty. own says that it is the role's, and
-// not one for all that have none. A name that is not in the table is passed
-// over, and returned as an error with the agent that holds instead.
+// For returns the agent of a role in a rig. The first of these that is set counts: the
+// rig's for that role, the town's for that role, the rig's, the town's, Claude Code. Role
+// and rig may be empty. own reports that the agent is set for the role itself. For skips
+// a name that is not in the table, and returns an error about it with the agent.
 func (t *Table) For(role, rig string) (c Client, own bool, err error) {
 	var theirs struct {
 		Agent string            `json:"agent"`

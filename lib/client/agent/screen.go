@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// State is what an agent's screen shows of it.
+// State is what an agent's screen shows that it does.
 type State int
 
 const (
@@ -17,10 +17,9 @@ const (
 
 func (s State) String() string { return [...]string{"", "running", "waiting"}[s] }
 
-// ScreenState reports what the text of an agent's screen shows: that it is busy where one
-// of its busy patterns stands there, that it waits where one of its prompt patterns
-// does, or the prompt that it is ready with. A client keeps on its screen what it said,
-// so the pattern furthest down counts.
+// ScreenState returns the state that a screen's text shows: Busy if it has one of the
+// busy patterns, Waiting if it has one of the prompt patterns or the ready prompt. Old
+// text stays on the screen, so the lowest pattern counts.
 func (c Client) ScreenState(screen string) State {
 	screen = strings.ToLower(screen)
 	busy, waiting := c.BusyPatterns.last(screen), c.PromptPatterns.last(screen)
@@ -35,8 +34,7 @@ func (c Client) ScreenState(screen string) State {
 	return Unknown
 }
 
-// Detect returns the agent whose patterns stand on a screen, or a client without a
-// name.
+// Detect returns the agent whose patterns are on a screen, or a Client without a name.
 func (t *Table) Detect(screen string) Client {
 	screen = strings.ToLower(screen)
 	for _, c := range t.clients {
@@ -47,12 +45,11 @@ func (t *Table) Detect(screen string) Client {
 	return Client{}
 }
 
-// Patterns are what is looked for on a screen, in any case: plain texts, or regular
-// expressions behind "re:", in which ^ and $ are those of a line. In a file they are
-// a list, or a single one without the brackets.
+// Patterns are searched on a screen, ignoring case. Each is a plain text, or a regular
+// expression after "re:", with ^ and $ for a line's ends. In a file they are a list or a
+// single text.
 type Patterns []string
 
-// UnmarshalTOML implements [toml.Unmarshaler].
 func (p *Patterns) UnmarshalTOML(value any) error {
 	list, ok := value.([]any)
 	if !ok {
@@ -72,7 +69,7 @@ func (p *Patterns) UnmarshalTOML(value any) error {
 	return nil
 }
 
-// expression returns the regular expression of a pattern, nil for a plain text.
+// expression returns the regular expression of a pattern, or nil for a plain text.
 func expression(pattern string) (*regexp.Regexp, error) {
 	expr, ok := strings.CutPrefix(pattern, "re:")
 	if !ok {
@@ -81,8 +78,7 @@ func expression(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile("(?im)" + expr)
 }
 
-// last returns where the last match of any of the patterns begins in a screen in
-// lower case, -1 where nothing matches.
+// last returns where the last match of any pattern begins in a lower-case screen, or -1.
 func (p Patterns) last(screen string) int {
 	at := -1
 	for _, pattern := range p {
@@ -100,7 +96,7 @@ func (p Patterns) last(screen string) int {
 	return at
 }
 
-// whole reports whether one of the patterns is all of a text.
+// whole reports whether one of the patterns matches the whole text.
 func (p Patterns) whole(text string) bool {
 	for _, pattern := range p {
 		re, _ := expression(pattern)

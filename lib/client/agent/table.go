@@ -17,15 +17,15 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Table is what gt knows of the agents: its own table, which is part of the
-// binary, with what a person and a town add to it or change of it.
+// Table holds gt's built-in agents, with the additions and changes of a person and a
+// town.
 type Table struct {
 	clients []Client // in the order of the files
 	roles   roles
-	unknown []string // keys that mean nothing, of the file that was read last
+	unknown []string // unknown keys of the last file
 }
 
-// Builtin returns the table as it comes with gt.
+// Builtin returns gt's own table.
 func Builtin() *Table {
 	t, err := read(builtin()...)
 	if err == nil && len(t.unknown) > 0 {
@@ -37,22 +37,20 @@ func Builtin() *Table {
 	return t
 }
 
-// Load returns the table that holds for a person and a town: gt's own, changed
-// and extended by the blocks [agents.<name>], which may be called [tools.<name>], of
+// Load returns the table for a person and a town: the built-in one, changed by the blocks
+// [agents.<name>] or [tools.<name>] of
 //
 //	$XDG_CONFIG_HOME/gt/agents.toml   (~/.config/gt/agents.toml)
 //	<town>/town.toml
 //
-// in this order. A block changes the keys that it names, and of an agent that
-// gt does not know it makes a new one. The town's file says also who works with
-// which agent; see For.
+// in this order. A block changes the keys that it has, or adds an agent that gt does not
+// know. The town's file also assigns agents to roles; see For.
 //
-// A town's files count as they were when the person trusted the town: they say
-// what is run and with which environment (place.Trust).
+// A town's files count as they were when the person trusted the town, because they name
+// programs and variables (place.Trust).
 //
-// The table is good also where there is an error. It names each file that could not be
-// read, and that the table does without; and each key that means nothing, which is
-// passed over.
+// The table is usable even if there is an error. The error names each file that could not
+// be read, which the table leaves out, and each unknown key, which it ignores.
 func Load(getenv func(string) string, t town.Town) (*Table, error) {
 	files := builtin()
 	all := Builtin()
@@ -65,7 +63,7 @@ func Load(getenv func(string) string, t town.Town) (*Table, error) {
 			errs = append(errs, err)
 			return
 		}
-		// Read anew, since a table that was decoded into can be half changed.
+		// Decode all files again: a failed decode can leave a table half changed.
 		more := append(slices.Clone(files), file{text: text, ours: ours})
 		if changed, err := read(more...); err != nil {
 			errs = append(errs, atomicfile.Error("read", path, err))
@@ -86,13 +84,12 @@ func Load(getenv func(string) string, t town.Town) (*Table, error) {
 	return all, errors.Join(errs...)
 }
 
-// file is the text of one file of the table.
 type file struct {
 	text []byte
-	ours bool // it is for nothing else
+	ours bool // the file holds nothing but agents
 }
 
-// builtin are the blocks that come with gt, an agent each.
+// builtin returns the built-in blocks, one for each agent.
 func builtin() []file {
 	var files []file
 	for _, name := range client.Names() {
@@ -101,7 +98,6 @@ func builtin() []file {
 	return files
 }
 
-// read makes one table of several files.
 func read(files ...file) (*Table, error) {
 	t := &Table{}
 	for _, f := range files {
@@ -112,8 +108,8 @@ func read(files ...file) (*Table, error) {
 	return t, nil
 }
 
-// add takes in the text of a file, and notes the keys that mean nothing: in one of gt's
-// own files anywhere, in a town's only within an agent's block.
+// add adds the blocks of a file. It records unknown keys: in one of gt's own files
+// anywhere, in a town's file only within an agent's block.
 func (t *Table) add(f file) error {
 	var content struct {
 		Agents map[string]toml.Primitive `toml:"agents"`
@@ -141,7 +137,7 @@ func (t *Table) add(f file) error {
 		}
 		c := t.Of(name)
 		if !t.Known(name) {
-			c.Processes = nil // its command says them
+			c.Processes = nil // follow from its command
 		}
 		if err := meta.PrimitiveDecode(said, &c); err != nil {
 			return fmt.Errorf("[%s.%s]: %w", b.section, name, err)
@@ -169,7 +165,8 @@ func (t *Table) add(f file) error {
 // isSection reports whether a key holds agents' blocks. agent-deck calls them tools.
 func isSection(key string) bool { return key == "agents" || key == "tools" }
 
-// checkName refuses what would not be one word in a wiring or on a command line.
+// checkName returns an error if a name would not be one word in a wiring or on a command
+// line.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("an agent has no name: [agents.\"\"]")
@@ -182,7 +179,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// complete fills in what follows from what a block says.
+// complete derives the processes and flags from the block.
 func (c *Client) complete() {
 	if len(c.Processes) == 0 {
 		c.Processes = []string{filepath.Base(c.Command[0])}
@@ -204,7 +201,7 @@ func (c *Client) complete() {
 	}
 }
 
-// parseUsage reads a flag as help shows it: "-r, --resume [ID]".
+// parseUsage parses a flag as help shows it: "-r, --resume [ID]".
 func parseUsage(usage string) (names []string, v value) {
 	for _, word := range strings.Fields(usage) {
 		switch {
@@ -221,15 +218,15 @@ func parseUsage(usage string) (names []string, v value) {
 	return names, v
 }
 
-// All returns the agents of the table, in its order.
+// All returns the agents in the table's order.
 func (t *Table) All() []Client { return slices.Clone(t.clients) }
 
-// Known reports whether the table has an agent of that name.
 func (t *Table) Known(name string) bool {
 	return slices.ContainsFunc(t.clients, func(c Client) bool { return c.Name == name })
 }
 
-// Unknown says that no agent has that name, and which there are.
+// Unknown returns the error that no agent has that name, with a hint that lists the
+// agents.
 func (t *Table) Unknown(name string) error {
 	var names []string
 	for _, c := range t.clients {
@@ -238,8 +235,7 @@ func (t *Table) Unknown(name string) error {
 	return cli.Fail(cli.Usage, unknown(name), "there are "+strings.Join(names, ", ")+"; a block [agents."+name+"] in agents.toml makes one")
 }
 
-// Of returns what is known of an agent; of one that is not in the table, that
-// its command is its name.
+// Of returns an agent. For one that is not in the table, the command is the name.
 func (t *Table) Of(name string) Client {
 	for _, c := range t.clients {
 		if c.Name == name {
@@ -249,11 +245,10 @@ func (t *Table) Of(name string) Client {
 	return Client{Name: name, Command: Argv{name}, Processes: []string{name}}
 }
 
-// IsClient reports whether a program of that name is an agent of the table.
+// IsClient reports whether a program is an agent of the table.
 func (t *Table) IsClient(name string) bool { return t.ByProcess(name).Name != "" }
 
-// ByProcess returns the agent that runs under that name, without a name where
-// none does.
+// ByProcess returns the agent whose process has that name, or a Client without a name.
 func (t *Table) ByProcess(name string) Client {
 	for _, c := range t.clients {
 		if c.Processes[0] == name {
@@ -263,8 +258,8 @@ func (t *Table) ByProcess(name string) Client {
 	return Client{}
 }
 
-// StripRunVars returns what of an environment belongs to no run of any agent: what an
-// agent gets that is started from within another.
+// StripRunVars removes the variables of every agent's run from an environment, for an
+// agent that starts within another.
 func (t *Table) StripRunVars(environ []string) []string {
 	for _, c := range t.clients {
 		environ = c.Inherit(environ)
@@ -272,11 +267,10 @@ func (t *Table) StripRunVars(environ []string) []string {
 	return environ
 }
 
-// Argv are the words of a command line: in a file a string, which blanks part,
-// or a list, whose words may have blanks in them.
+// Argv is a command line. In a file it is a string, which is split at blanks, or a list,
+// whose words may have blanks.
 type Argv []string
 
-// UnmarshalTOML reads either form.
 func (w *Argv) UnmarshalTOML(v any) error {
 	*w = Argv{}
 	switch v := v.(type) {
@@ -296,7 +290,7 @@ func (w *Argv) UnmarshalTOML(v any) error {
 	return fmt.Errorf("%v is neither a string nor a list of strings", v)
 }
 
-// With returns the words with an id in the place of {id}, or behind them.
+// With replaces {id} with an id, or appends the id.
 func (w Argv) With(id string) []string {
 	if slices.ContainsFunc(w, func(word string) bool { return strings.Contains(word, "{id}") }) {
 		return fill(w, "{id}", id)

@@ -7,90 +7,85 @@ import (
 	"unicode/utf8"
 )
 
-// Dialect is how a client takes what a hook tells the model, and how it behaves
-// around a hook. Each was seen with the real client: what one accepts, another
-// drops or reports as a failure. An agent of the person's own can have that of a
-// known client.
+// Dialect is the form in which a client takes a hook's answer, and how it behaves around
+// hooks. Each was tested with the real client: what one client accepts, another drops or
+// reports as a failure. A person's own agent can have the dialect of a known client.
 type Dialect struct {
-	// MaxContext is how much the client takes whole, as Size counts it. Of a
-	// longer text the model sees the first 2 KB, or of Codex its two ends.
+	// MaxContext is the longest text that the client takes whole, as Size counts it. Of a
+	// longer one the model sees the first 2 KB, in Codex both ends.
 	MaxContext int
-	// Shape is the form of the answer.
-	Shape Shape
-	// CountsBytes reports that it counts bytes of UTF-8, not UTF-16 code units.
+	Shape      Shape
+	// CountsBytes reports that the client counts UTF-8 bytes, not UTF-16 code units.
 	CountsBytes bool
 
-	// Compaction reports that the client adds what a PreCompact hook says to the
-	// instructions for the summary; and Keep, how much of it where that is less
-	// than MaxContext.
+	// Compaction reports that the client adds a PreCompact hook's answer to the
+	// instructions for the summary. Keep is the longest such answer, if that is less than
+	// MaxContext.
 	Compaction bool
 	Keep       int
-	// ShowsCompaction reports that it shows the person the same text.
+	// ShowsCompaction reports that it also shows that answer to the person.
 	ShowsCompaction bool
 
-	// EnvFile is the variable that names the hook of a start a file, for what the
-	// client's commands are to have in their environment.
+	// EnvFile is the variable that names a file in which a SessionStart hook sets
+	// variables for the client's commands.
 	EnvFile string
 
-	// ForkFlag is the argument with which the client runs a copy of a session; its
-	// start can then give the id of the session that was copied.
+	// ForkFlag is the argument that runs a copy of a session. The copy's start can then
+	// have the id of the original.
 	ForkFlag string
 
-	// Headless reports whether a client with these arguments runs without a
-	// person, and does not say when it ends; nil for one that says so.
+	// Headless reports whether a client with these arguments runs without a person and
+	// calls no hook when it ends; nil if it always calls one.
 	Headless func(args []string) bool
 
-	// DroppedSources are the sources of a start whose text the client drops. It is
-	// told with the prompt that follows.
+	// DroppedSources are the sources of a start for which the client drops the hook's
+	// answer. gt gives the text with the next prompt.
 	DroppedSources []string
 
-	// CompactionPolicy reports whether a conversation in dir is so long by now that
-	// the client compacts it, by the client's own rule; nil for a client that runs
-	// its hook when it compacts, and not before every request to the model in case
-	// it has to. What cannot be read is not long.
+	// CompactionPolicy reports whether a conversation in dir is so long that the client
+	// compacts it, by the client's own rule. It is for a client that runs its compaction
+	// hook before every request, and nil for one that runs it only when it compacts. A
+	// conversation that cannot be read is not too long.
 	CompactionPolicy func(transcript, dir string, getenv func(string) string) (full bool, err error)
 
-	// DropsStartContext reports that what a start was told is no part of the
-	// conversation: when that is resumed, the model has only what it is told then.
+	// DropsStartContext reports that the answer to a start is not part of the
+	// conversation: after a resume, the model has only the new answer.
 	DropsStartContext bool
 
-	// DropsPromptContext reports that the client takes no text for the model from the hook
-	// of a prompt.
+	// DropsPromptContext reports that the client ignores the answer of a prompt's hook.
 	DropsPromptContext bool
 
-	// Overlaps reports that the client runs the hooks of a start and of the prompt
-	// that brought it about at one time.
+	// Overlaps reports that the client runs the hooks of a start and of the prompt that
+	// caused it at the same time.
 	Overlaps bool
 
-	// NotesStatus reports that the client notes in a file what each of its sessions does
-	// now (conversation.Registry), so that an answer of the person's is seen that no hook
-	// tells of.
+	// NotesStatus reports that the client writes what each session does into a file
+	// (conversation.Registry), which also shows answers of the person that call no hook.
 	NotesStatus bool
 
-	// SharedServer is the server that runs the client's sessions, nil where the
-	// client does so itself.
+	// SharedServer is the server that runs the client's sessions; nil if the client runs
+	// them itself.
 	SharedServer *SharedServer
 
-	// SystemMessage reports that the client shows the person what a hook's answer
-	// has as its systemMessage, and does not tell the model.
+	// SystemMessage reports that the client shows the answer's systemMessage to the
+	// person and not to the model.
 	SystemMessage bool
 
-	// Killed reports whether a session was ended from outside; nil is Killed.
+	// Killed reports whether a session was ended from outside; nil is contract.Killed.
 	Killed func(End) bool
 
-	// ClearReason is the reason that the client gives for the end of a session
-	// which the next one replaces, where that is not "clear".
+	// ClearReason is the client's reason for the end of a session that the next one
+	// replaces; "" is "clear".
 	ClearReason string
 
-	// EndWait is how long an end can wait for a busy home before the client stops
-	// its hook; 0 where it lets it wait.
+	// EndWait is how long the hook of an end can wait for a busy home before the client
+	// stops it; 0 is no limit.
 	EndWait time.Duration
 }
 
 // Shape is the form of an answer.
 type Shape int
 
-// The forms that clients take.
 const (
 	Plain    Shape = iota // the text itself
 	Nested                // {"hookSpecificOutput":{"hookEventName":…,"additionalContext":…}}
@@ -98,8 +93,8 @@ const (
 	Snake                 // {"additional_context":…}
 )
 
-// Reply puts a text for the model into the client's form. An empty text is an
-// empty reply in every dialect.
+// Reply returns a text for the model in the client's form. An empty text is an empty
+// reply.
 func (d Dialect) Reply(event, text string) string {
 	if text == "" {
 		return ""
@@ -124,8 +119,8 @@ func (d Dialect) Reply(event, text string) string {
 	return string(data) + "\n"
 }
 
-// Notice puts a text for the person into the client's form, so that the model is not
-// told. It is empty where the client has no such form.
+// Notice returns a text that the client shows only to the person, or "" if it has no form
+// for that.
 func (d Dialect) Notice(text string) string {
 	if !d.SystemMessage || text == "" {
 		return ""
@@ -137,19 +132,19 @@ func (d Dialect) Notice(text string) string {
 	return string(data) + "\n"
 }
 
-// Size is the length of s as the client counts it.
+// Size returns the length of s as the client counts it.
 func (d Dialect) Size(s string) int {
 	if !d.CountsBytes {
 		return Units(s)
 	}
 	n := 0
 	for _, r := range s {
-		n += utf8.RuneLen(r) // what is no character is sent as one
+		n += utf8.RuneLen(r) // an invalid byte is sent as a character
 	}
 	return n
 }
 
-// Units is the length of s as most clients count it, in UTF-16 code units.
+// Units returns the length of s in UTF-16 code units, as most clients count it.
 func Units(s string) int {
 	n := 0
 	for _, r := range s {

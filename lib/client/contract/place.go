@@ -6,28 +6,27 @@ import (
 	"strings"
 )
 
-// Origin tells who says that a client keeps something in a place.
+// Origin says how gt knows a Place.
 type Origin int
 
-// Who can say so.
 const (
-	Usual  Origin = iota // the client, of the home folder
-	Listed               // the person, in a list of gt's
-	Named                // a variable of the environment
-	Found                // its name, of a folder beside the usual one
+	Usual  Origin = iota // the client's folder in the home folder
+	Listed               // the person listed it in gt's settings
+	Named                // a variable of the environment names it
+	Found                // its name matches, beside the usual folder
 )
 
-// Place is a folder in which a client keeps what is its own: an account.
+// Place is a client's own folder: an account.
 type Place struct {
 	Dir     string
 	By      Origin
-	Folders []string // in which of its folders the conversations are; "." is itself
+	Folders []string // the subfolders that have the conversations; "." is Dir itself
 }
 
-// Accounts are the places where a client keeps what is its own: the folder that
-// its variable names, and those of the home folder, each a pattern, since people
-// keep other accounts beside the usual one. They come one by one, for the last
-// take a listing of the home folder.
+// Accounts returns a client's own folders: the one that its variable names, and those of
+// the home folder that match a pattern, because people keep other accounts beside the
+// usual folder. It is a sequence, because finding the last ones needs a listing of the
+// home folder.
 func Accounts(getenv func(string) string, variable string, patterns []string, folders ...string) iter.Seq[Place] {
 	return func(yield func(Place) bool) {
 		if dir := getenv(variable); dir != "" && !yield(Place{dir, Named, folders}) {
@@ -54,7 +53,7 @@ func Accounts(getenv func(string) string, variable string, patterns []string, fo
 	}
 }
 
-// escape makes a path that filepath.Glob takes as it is.
+// escape quotes a path for filepath.Glob.
 func escape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

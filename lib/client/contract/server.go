@@ -1,23 +1,21 @@
 package contract
 
-// SharedServer is a server behind a client that runs the sessions of all the
-// client's windows, their hooks and their commands. It began in the environment of
-// whichever window was opened first, and outlives them all. So what calls a hook is
-// not the client that a person sits in front of, and what it hands down says
-// nothing of that.
+// SharedServer is a server that runs the sessions of all the client's windows, with their
+// hooks and commands. It has the environment of the first window and outlives all
+// windows. So a hook's parent is not the client that the person sees, and the inherited
+// environment is not that client's.
 type SharedServer struct {
-	// Program is the name of its process, and of a window's.
+	// Program is the name of its process and of a window's.
 	Program string
-	// Var is a variable that its commands see.
+	// Var is a variable that its commands have.
 	Var string
-	// Serves reports whether a Program with these arguments is the server, and
-	// Shows whether it can be the window of a session that a server runs.
+	// Serves reports whether a Program with these arguments is the server. Shows reports
+	// whether it can be a window that shows a server's session.
 	Serves func(args []string) bool
 	Shows  func(args []string) bool
-	// Dir returns the folder in which a window with these arguments works that
-	// was started in dir.
+	// Dir returns the folder in which a window works that was started in dir with these
+	// arguments.
 	Dir func(args []string, dir string) string
-	// Account returns the folder in which it keeps what is its own: each has a
-	// server of its own.
+	// Account returns the client's own folder. Each has a server of its own.
 	Account func(getenv func(string) string) string
 }

@@ -11,11 +11,10 @@ func HasDialect(name string) bool {
 	return c != nil && c.Dialect.MaxContext > 0
 }
 
-// unknown is the dialect of a client that is not known.
+// unknown is the dialect of an unknown client.
 var unknown = contract.Dialect{MaxContext: 10_000, Shape: contract.Plain}
 
-// DialectOf returns the dialect of a client. A client that is not known gets
-// plain text.
+// DialectOf returns the dialect of a client, which for an unknown one is plain text.
 func DialectOf(agent string) contract.Dialect {
 	if HasDialect(agent) {
 		return registry.Of(agent).Dialect
@@ -23,9 +22,9 @@ func DialectOf(agent string) contract.Dialect {
 	return unknown
 }
 
-// Agent is the client that runs the hook: the one that the wiring names, except
-// that some clients run the hooks of the default one as well and want their own
-// dialects.
+// Agent returns the client that runs the hook. It is the one that the wiring names,
+// except that some clients also run the hooks of the default client, with dialects of
+// their own.
 func Agent(named string, getenv func(string) string) string {
 	if named != "" && named != contract.Default {
 		return named

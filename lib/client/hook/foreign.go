@@ -8,10 +8,9 @@ import (
 	"gt/lib/client/registry"
 )
 
-// Args are the arguments that the program was called with. A client that runs Claude
-// Code's hooks too drops what stands there under "args": called as a hook with
-// nothing, a program does what Claude Code's wiring calls it for, and not what it
-// does for a person.
+// Args returns the program's arguments, or wired if there are none and a client other
+// than Claude Code runs it as a hook: such a client drops the "args" of Claude Code's
+// wiring. Without wired, the program would do what it does for a person.
 func Args(env *cli.Env, wired ...string) []string {
 	if len(env.Args) == 0 && foreign(env.Getenv, true) != nil && piped(env) {
 		return wired
@@ -19,8 +18,8 @@ func Args(env *cli.Env, wired ...string) []string {
 	return env.Args
 }
 
-// foreign is the client that runs us as its hook although we are wired for another,
-// nil where none does. named reports that the wiring names that other.
+// foreign returns the client that runs this program as its hook although it is wired for
+// another; nil if none does. named reports that the wiring names its client.
 func foreign(getenv func(string) string, named bool) *contract.Client {
 	for _, c := range registry.Clients() {
 		if c.RunsForeignHooks != nil && c.RunsForeignHooks(getenv, named) {
@@ -30,7 +29,7 @@ func foreign(getenv func(string) string, named bool) *contract.Client {
 	return nil
 }
 
-// piped reports whether somebody may say something on standard input.
+// piped reports whether standard input is not a terminal.
 func piped(env *cli.Env) bool {
 	f, ok := env.Stdin.(*os.File)
 	if !ok {

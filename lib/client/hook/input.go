@@ -1,5 +1,5 @@
-// Package hook is the contract with an agent's client: what it hands to a hook
-// on standard input, and the shape in which it takes an answer.
+// Package hook is the contract with an agent's client: the input that a hook gets on
+// standard input, and the form of its answer.
 package hook
 
 import (
@@ -21,27 +21,27 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// MaxInput bounds what is kept of a hook's input: 4 MiB. A client sends a
-// tool's whole result, which can be larger; the rest is read and dropped, for
-// a client that cannot write its input reports the hook as failed. What we use
-// stands at the front.
+// MaxInput is how much of a hook's input is kept: 4 MiB. A client sends a tool's whole
+// result, which can be larger. Read discards the rest but reads it, because a client that
+// cannot write all of its input reports a failed hook. The fields that gt uses come
+// first.
 const MaxInput = 4 << 20
 
-// Deadline is how long Read waits for a client that neither sends nor closes.
+// Deadline is how long Read waits for a client that neither writes nor closes the pipe.
 const Deadline = 500 * time.Millisecond
 
-// inputWaitSeconds is how many deadlines Read waits for a client that goes on sending.
+// inputWaitSeconds is how many deadlines Read waits for a client that goes on writing.
 const inputWaitSeconds = 10
 
-// bom is the mark that some programs begin UTF-8 with.
+// bom is the byte order mark with which some programs begin UTF-8.
 var bom = []byte("\xef\xbb\xbf")
 
-// Input is what a client says on standard input, of all its events the fields
-// that gt uses, whatever that client calls them. Unknown fields are no error; a
-// field of the wrong type counts as absent.
+// Input holds the fields of a hook's input that gt uses, for all events and whatever the
+// client calls them. Unknown fields are ignored; a field of the wrong type counts as
+// absent.
 type Input struct {
-	Event      string // hook_event_name, in the client's own word; see Kind
-	SessionID  string // of the session, also where a subagent of it speaks
+	Event      string // hook_event_name, the client's own word; see Kind
+	SessionID  string // of the session, also in a subagent
 	Transcript string // transcript_path
 	CWD        string
 	Source     string // SessionStart: startup, resume, clear, compact, fork
@@ -50,35 +50,33 @@ type Input struct {
 	ToolName   string // PostToolUse
 	AgentID    string // set only inside a subagent
 	LastAnswer string // Stop: last_assistant_message
-	// ContextTokens is how much of a conversation that is resumed the model is given, 0
-	// where the client does not say it.
+	// ContextTokens is how many tokens of a resumed conversation the model gets; 0 if the
+	// client does not tell.
 	ContextTokens int64
 	Mode          string // what the agent may do without asking, in the client's own word
 	Prompt        string // UserPromptSubmit
 
-	Notice      string // Notification: what it is about, in the client's word
-	Failure     string // StopFailure, PostToolUseFailure: why, in the client's words
+	Notice      string // Notification: its kind, in the client's word
+	Failure     string // StopFailure, PostToolUseFailure: the reason, in the client's words
 	Interrupted bool   // PostToolUseFailure: the person stopped the tool
 
 	background, crons string // Stop: what runs and what will wake the session, as JSON
-	asked, answered   string // PostToolUse: what the tool was called with, and gave, as JSON
+	asked, answered   string // PostToolUse: the tool's arguments and result, as JSON
 
-	// Key tells this input from any other; empty where there was none, or a
-	// long one.
+	// Key identifies this input; empty if there was none or a long one.
 	Key string
-	// Problem says what was wrong with the input; empty where nothing was.
+	// Problem says what is wrong with the input; empty if nothing is.
 	Problem string
 }
 
-// Read takes a hook's input from r. It never fails and waits at most for the
-// deadline, or ten where more keeps coming: no input, a terminal, something
-// that is no JSON object and a client that keeps the pipe open all give what
-// was understood, which may be nothing. A whole object is answered at once,
-// also when the pipe stays open.
+// Read reads a hook's input from r. It never fails. It waits at most for the deadline, or
+// ten of them while more data comes. If there is no input, or it is not a JSON object, or
+// r is a terminal, it returns what it understood, which may be nothing. It returns as
+// soon as the object is complete, even if the pipe stays open.
 func Read(r io.Reader, deadline time.Duration) Input {
 	if f, ok := r.(*os.File); ok {
 		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
-			return Input{} // a terminal or /dev/null: nobody sends anything
+			return Input{} // a terminal or /dev/null: no input will come
 		}
 	}
 	data, whole, problem := collect(r, deadline)
@@ -104,9 +102,9 @@ func Read(r io.Reader, deadline time.Duration) Input {
 	return in
 }
 
-// moment is the time of the event in Unix milliseconds, where the client says
-// it. Copilot says one event in two ways, by the name that its hook was wired
-// under: with the time as a number, or as a text.
+// moment returns the event's time in Unix milliseconds, or "" if the client does not tell
+// it. Copilot runs a hook with either of two inputs, by the name under which it was
+// wired: the time is a number or a text.
 func moment(at gjson.Result) string {
 	switch at.Type {
 	case gjson.Number:
@@ -119,14 +117,15 @@ func moment(at gjson.Result) string {
 	return ""
 }
 
-// maxKeyed is how long an input may be to get a key. What is acted on once, a
-// start or a compaction, has some hundred bytes; a tool's result can be huge.
+// maxKeyed is the longest input that gets a key, in bytes. Events that must be handled
+// once, such as a start or a compaction, have some hundred bytes; a tool's result can be
+// huge.
 const maxKeyed = 64 << 10
 
-// pipe is how much a pipe holds, and so how much is read at a time.
+// pipe is the capacity of a pipe, and so the size of a read.
 const pipe = 64 << 10
 
-// collect reads until the end, a whole object (which it says), or the deadline.
+// collect reads until the end, a complete object (whole is then true), or the deadline.
 func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, problem string) {
 	sofar := make(chan []byte)
 	done := make(chan struct{})
@@ -144,7 +143,7 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 				reader.Wait()
 				return data, false, problem
 			}
-			// Something came, so the client is alive: wait for the rest.
+			// The client is alive: wait for the rest.
 			timeout.Reset(min(deadline, time.Until(last)))
 			late = false
 			if len(all) > MaxInput {
@@ -157,8 +156,8 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 			}
 		case <-timeout.C:
 			if !late {
-				// On a busy machine this process may have had no turn until now, and all of
-				// the input may be there: only now is the reader given the time to read it.
+				// On a busy machine this process may not have run until now, and all of
+				// the input may be there. Give the reader time to read it.
 				late = true
 				timeout.Reset(deadline / 10)
 				continue
@@ -171,8 +170,8 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 	}
 }
 
-// pour reads r, and sends all that came whenever more came, until the end or until done is
-// closed. What was sent is not written again: pour reads on behind it.
+// pour reads r until the end or until done is closed. After each read it sends all data
+// so far. It never changes bytes that it has sent.
 func pour(r io.Reader, sofar chan<- []byte, done <-chan struct{}) {
 	for all := make([]byte, 0, pipe); ; {
 		n, err := r.Read(all[len(all):min(cap(all), len(all)+pipe)])
@@ -188,17 +187,17 @@ func pour(r io.Reader, sofar chan<- []byte, done <-chan struct{}) {
 			return
 		}
 		if len(all) > MaxInput {
-			all = all[:MaxInput+1] // the rest is read and forgotten
+			all = all[:MaxInput+1] // the rest is read and discarded
 		}
 		if cap(all)-len(all) < pipe && n == pipe || cap(all) == len(all) {
-			// Not slices.Grow, which would clear what is not filled yet.
+			// Not slices.Grow, which would clear the unused part.
 			all = append(make([]byte, 0, len(all)+max(8*pipe, len(all))), all...)
 		}
 	}
 }
 
-// ends reports whether data is one JSON value. Only a chunk that ends like an
-// object's last line is worth the look.
+// ends reports whether data is one JSON value. It parses only if the chunk can be an
+// object's end.
 func ends(data, chunk []byte) bool {
 	end := bytes.TrimRight(chunk, " \t\r\n")
 	if len(end) == 0 || end[len(end)-1] != '}' || len(chunk) >= pipe {
@@ -207,9 +206,9 @@ func ends(data, chunk []byte) bool {
 	return openjson.Valid(bytes.TrimPrefix(data, bom))
 }
 
-// OutputLines returns the lines that begin so and that the input shows as what commands of
-// gt's printed, where it tells of a tool that ran such commands. There is nothing in
-// kind that JSON writes another way.
+// OutputLines returns the lines with this prefix that gt's commands printed, if the input
+// is a tool's result and the tool ran such commands. kind must not have characters that
+// JSON escapes.
 func (in Input) OutputLines(kind string) []string {
 	if in.Kind() != "PostToolUse" {
 		return nil
@@ -217,12 +216,12 @@ func (in Input) OutputLines(kind string) []string {
 	return outputLines(in.answered, kind, runsOurs(in.asked))
 }
 
-// Kind is the event in Claude Code's words, which others have their own for.
+// Kind returns the event in Claude Code's words.
 func (in Input) Kind() string { return registry.Kind(in.Event) }
 
-// Call is a digest that tells the call of a tool from any other, "" where no tool is
-// named. Of a tool that asks the person it is that of the name alone, for the client adds
-// the answer to what the tool was called with.
+// Call returns a digest that identifies a tool call, or "" if the input has no tool. For
+// a tool that asks the person, it is the digest of the name alone, because the client
+// adds the answer to the arguments.
 func (in Input) Call() string {
 	if in.ToolName == "" {
 		return ""
@@ -235,7 +234,7 @@ func (in Input) Call() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// text is where a field goes that is a text, nil for any other.
+// text returns where to store a text field, or nil for any other field.
 func (in *Input) text(f contract.Field, parent *string) *string {
 	switch f {
 	case contract.Event:
@@ -272,8 +271,8 @@ func (in *Input) text(f contract.Field, parent *string) *string {
 	return nil
 }
 
-// parse reads what clients call the same by several names; their folders say by
-// which (lib/client/<agent>/hook). at is the moment of the event.
+// parse reads the fields by any client's names for them (lib/client/<agent>/hook). at is
+// the time of the event.
 func parse(data []byte) (in Input, at string) {
 	var parent, root, implied string
 	var found [contract.NumFields]bool
@@ -300,7 +299,7 @@ func parse(data []byte) (in Input, at string) {
 			root = value.Get("0").Str
 		default:
 			if to := in.text(field, &parent); to != nil && !found[field] {
-				found[field] = true // of two, the first counts
+				found[field] = true // if two have the same meaning, the first counts
 				if field == contract.Failure && value.IsObject() {
 					value = value.Get("message")
 				}
@@ -313,10 +312,10 @@ func parse(data []byte) (in Input, at string) {
 		return true
 	})
 	if in.SessionID != "" && in.SessionID == in.AgentID && parent != "" {
-		in.SessionID = parent // the id of a subagent is given for the session's
+		in.SessionID = parent // the client gave the subagent's id in place of the session's
 	}
 	if filepath.IsAbs(root) {
-		in.CWD = root // where a client names the folders, cwd is a tool's
+		in.CWD = root // if a client names the working folders, cwd is a tool's
 	}
 	if in.Event == "" && in.SessionID != "" {
 		in.Event = implied

@@ -9,16 +9,16 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxLine is the longest command line, in bytes, that is looked into, and maxOpen how
-// many brackets it may open: the parser calls itself for each, and looks at some twice.
+// maxLine is the longest command line, in bytes, that is parsed. maxOpen is how many
+// brackets it may open: the parser recurses for each, and parses some twice.
 const (
 	maxLine = 64 << 10
 	maxOpen = 4000
 )
 
-// requestsIn returns what a shell's command line runs of commands that leave a request.
-// It has none where something else of the line can print behind the last of them, for
-// that could say the same: a program of the project, say.
+// requestsIn returns what a shell's command line runs, as far as it concerns requests. It
+// returns nothing if another program of the line, such as one of the project, can print
+// after gt's last command, because its output could look the same.
 func requestsIn(line string) (none runs) {
 	if len(line) > maxLine || strings.Count(line, "(")+strings.Count(line, "{") > maxOpen {
 		return none
@@ -34,8 +34,8 @@ func requestsIn(line string) (none runs) {
 	return l
 }
 
-// most is how many lines of theirs it can show: where nothing else prints, all that
-// there are.
+// most returns how many request lines the output can have: any number if only gt's
+// commands print.
 func (l runs) most() int {
 	if l.requests > 0 && !l.others {
 		return maxShown
@@ -43,19 +43,19 @@ func (l runs) most() int {
 	return l.requests
 }
 
-// runs is what was seen of a command line, in the order in which it runs.
+// runs describes the commands of a line, in the order in which they run.
 type runs struct {
 	requests int  // commands that leave a request
-	others   bool // programs that can print anything
-	behind   bool // and can do so behind one of ours
+	others   bool // there are programs that can print anything
+	behind   bool // such a program can print after a command of gt's
 }
 
-// inspect looks at a part of a command line.
+// inspect describes a part of a command line.
 func inspect(part syntax.Node) (l runs) {
 	syntax.Walk(part, func(node syntax.Node) bool {
 		switch n := node.(type) {
 		case *syntax.Stmt:
-			if n.Background || n.Coprocess || n.Disown { // prints when it likes
+			if n.Background || n.Coprocess || n.Disown { // it can print at any time
 				n := *n
 				n.Background, n.Coprocess, n.Disown = false, false, false
 				inner := inspect(&n)
@@ -68,7 +68,7 @@ func inspect(part syntax.Node) (l runs) {
 					l.add(runs{others: true})
 				}
 			}
-		case *syntax.WhileClause, *syntax.ForClause, *syntax.FuncDecl: // what stands before in it runs again
+		case *syntax.WhileClause, *syntax.ForClause, *syntax.FuncDecl: // its first commands run again after its last
 			if node == part {
 				return true
 			}
@@ -76,7 +76,7 @@ func inspect(part syntax.Node) (l runs) {
 			l.add(inner)
 			l.behind = l.behind || inner.requests > 0 && inner.others
 			return false
-		case *syntax.DeclClause: // as export, which prints variables where it is given none
+		case *syntax.DeclClause: // such as export, which prints all variables without an argument
 			if !slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool { return a.Name != nil }) {
 				l.add(runs{others: true})
 			}
@@ -84,7 +84,7 @@ func inspect(part syntax.Node) (l runs) {
 			words := unquote(n.Args)
 			if inner, ok := ofCall(words); ok {
 				l.add(inner)
-				return false // what is substituted in it runs before
+				return false // substitutions in it run before it
 			}
 			if !printsNothing(n, words) {
 				l.add(runs{others: true})
@@ -95,20 +95,20 @@ func inspect(part syntax.Node) (l runs) {
 	return l
 }
 
-// add adds what runs next.
+// add appends what runs next.
 func (l *runs) add(next runs) {
 	l.behind = l.behind || next.behind || l.requests > 0 && next.others
 	l.requests += next.requests
 	l.others = l.others || next.others
 }
 
-// before are programs that run the command which is their arguments.
+// before are programs that run their arguments as a command.
 var before = []string{"env", "exec", "command", "builtin", "time", "nohup", "nice"}
 
-// shells run the line behind their -c.
+// shells run the line after -c.
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh"}
 
-// ofCall is what a command runs that leaves requests, by itself or by a shell.
+// ofCall describes a command of gt's that leaves requests, or a shell that runs a line.
 func ofCall(words []string) (l runs, ok bool) {
 	for len(words) > 0 && (slices.Contains(before, words[0]) || strings.Contains(words[0], "=")) {
 		words = words[1:]
@@ -126,9 +126,10 @@ func ofCall(words []string) (l runs, ok bool) {
 	return runs{}, false
 }
 
-// isRequest reports whether a program leaves requests with its first arguments. What prints
-// somebody's words does not (gt-mail work claim changes a line of these that looks like a
-// request), and what a path names is gt's only where gt is.
+// isRequest reports whether a program with these arguments leaves requests. A command
+// that prints other people's text does not count, except gt-mail work claim, which
+// changes lines of that text that look like a request. A program with a path is gt's only
+// if it is in gt's folder.
 func isRequest(words ...string) bool {
 	words = append(slices.Clip(words), "", "")
 	program, argument := words[0], words[1]
@@ -147,7 +148,7 @@ func isRequest(words ...string) bool {
 	return false
 }
 
-// installed reports whether a folder is the one that this program of gt's is in.
+// installed reports whether a folder is that of the running program.
 func installed(dir string) bool {
 	self, err := os.Executable()
 	if err != nil {
@@ -167,8 +168,8 @@ func installed(dir string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// printsNothing reports whether a command prints at most what the agent itself wrote, or what
-// it is given to read by a pipe.
+// printsNothing reports whether a command prints at most text that the agent itself wrote
+// or what comes from its pipe.
 func printsNothing(call *syntax.CallExpr, words []string) bool {
 	if len(words) == 0 {
 		return true // an assignment
@@ -176,7 +177,7 @@ func printsNothing(call *syntax.CallExpr, words []string) bool {
 	switch words[0] {
 	case "cd", "true", "false", ":", "exit", "wait", "sleep", "test", "[":
 		return true
-	case "set": // which else prints what the project's settings can have set
+	case "set": // without arguments it prints variables, which a project's settings can set
 		return len(words) > 1
 	case "echo", "printf":
 		return !slices.ContainsFunc(call.Args, func(w *syntax.Word) bool { return !isLiteral(w.Parts) })
@@ -192,8 +193,8 @@ func printsNothing(call *syntax.CallExpr, words []string) bool {
 	return false
 }
 
-// reads reports whether a command is given something to read that the agent did not
-// write here.
+// reads reports whether a redirection gives the command text that the agent did not write
+// in the line.
 func reads(redirects []*syntax.Redirect) bool {
 	return slices.ContainsFunc(redirects, func(r *syntax.Redirect) bool {
 		switch r.Op {
@@ -206,8 +207,8 @@ func reads(redirects []*syntax.Redirect) bool {
 	})
 }
 
-// isLiteral reports whether a word is what the agent wrote: nothing in it stands for
-// a file's name or a program's words.
+// isLiteral reports whether a word is exactly what the agent wrote: it has no wildcards
+// and no substitutions.
 func isLiteral(parts []syntax.WordPart) bool {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -222,7 +223,7 @@ func isLiteral(parts []syntax.WordPart) bool {
 					return false
 				}
 			}
-		case *syntax.ParamExp: // how the command before ended
+		case *syntax.ParamExp: // the exit code of the last command
 			if p.Param == nil || p.Param.Value != "?" {
 				return false
 			}
@@ -233,8 +234,7 @@ func isLiteral(parts []syntax.WordPart) bool {
 	return true
 }
 
-// unquote are a command's words without their quotes. What the shell puts in
-// stands in them as nothing.
+// unquote returns a command's words without quotes. Substitutions are left out.
 func unquote(args []*syntax.Word) []string {
 	words := make([]string, len(args))
 	for i, w := range args {

@@ -16,14 +16,13 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Why gt-record is told to bring a conversation's record up to date.
 const (
-	TurnEnded    = "turn" // or what was said so far is about to be compacted
+	TurnEnded    = "turn" // or the conversation so far will be compacted
 	SessionEnded = "end"
 )
 
-// KeepConversation has gt-record bring the record of the session up to date, where the
-// wiring says that the person wants one. It does not wait for it.
+// KeepConversation starts gt-record to update the session's record, if the wiring says
+// that the person wants one. It does not wait.
 func (c *Invocation) KeepConversation(f Flags, why string) error {
 	if f.Record != "on" || c.ID == "" {
 		return nil
@@ -40,9 +39,9 @@ func (c *Invocation) KeepConversation(f Flags, why string) error {
 	return err
 }
 
-// TellStopped tells the person, once, that conversations are not recorded any more although
-// the wiring says that they are. The model is not told. A client that has no way to tell
-// the person alone leaves it to gt-hooks status.
+// TellStopped tells the person once, and not the model, that recording has stopped
+// although the wiring asks for it. For a client that cannot tell the person alone, only
+// gt-hooks status shows it.
 func (c *Invocation) TellStopped(f Flags) error {
 	if f.Record != "on" || !c.Dialect.SystemMessage {
 		return nil
@@ -61,8 +60,8 @@ func (c *Invocation) TellStopped(f Flags) error {
 
 func (c *Invocation) state() place.State { return place.StateOf(c.env.Getenv) }
 
-// keeper is the client under whose name the conversation is kept: of a variant of one
-// whose conversations gt reads, that one.
+// keeper returns the client whose reader reads the conversation. For a variant of a
+// client, that is the client itself.
 func (c *Invocation) keeper(f Flags) string {
 	if !conversation.HasReader(c.Agent) && conversation.HasReader(f.Dialect) {
 		return f.Dialect
@@ -70,9 +69,9 @@ func (c *Invocation) keeper(f Flags) string {
 	return c.Agent
 }
 
-// Tell keeps what this hook tells of the conversation, where the wiring says that the
-// person wants a record and the client keeps none that gt reads: then what the hooks tell
-// is the conversation.
+// Tell records what this hook's input says of the conversation, if the person wants a
+// record and gt has no reader for the client: then the hooks' inputs are the
+// conversation.
 func (c *Invocation) Tell(f Flags) error {
 	if f.Record != "on" || c.ID == "" || c.Input.AgentID != "" || conversation.HasReader(c.keeper(f)) {
 		return nil
@@ -98,7 +97,7 @@ func (c *Invocation) Tell(f Flags) error {
 	if err != nil {
 		return err
 	}
-	const much = 16 << 10 // what takes longer to redact than a program to start
+	const much = 16 << 10 // redacting more takes longer than starting a program
 	if len(l.Text)+len(l.Result) > much {
 		if input, err := l.Unwritten(); err == nil {
 			args := []string{process.SiblingBinary("gt-record"), "told", "--agent", c.Agent, "--", string(c.ID)}
@@ -111,7 +110,7 @@ func (c *Invocation) Tell(f Flags) error {
 	return told.Append(root, c.Agent, c.ID, l)
 }
 
-// within is a value of JSON, which can be JSON in a text.
+// within parses a JSON value, which may be JSON in a string.
 func within(data string) gjson.Result {
 	v := gjson.Parse(data)
 	if v.Type == gjson.String && strings.HasPrefix(v.Str, "{") && gjson.Valid(v.Str) {

@@ -6,15 +6,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxRunning bounds how much of what runs is told.
+// maxRunning limits how many background tasks are listed.
 const maxRunning = 20
 
-// Background reports whether something of the session still runs in the background at the
-// end of a turn: a subagent or a command.
+// Background reports whether a subagent or command of the session still runs in the
+// background at the end of a turn.
 func (in Input) Background() bool { return gjson.Parse(in.background).Get("0").Exists() }
 
-// Running is what still runs in the background at the end of a turn, and what the session
-// has planned for later, a line each, in the client's words.
+// Running returns what still runs in the background at the end of a turn and what the
+// session has planned, one line each, in the client's words.
 func (in Input) Running() (all []string) {
 	gjson.Parse(in.background).ForEach(func(_, t gjson.Result) bool {
 		if !t.IsObject() {

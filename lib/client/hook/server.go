@@ -12,17 +12,17 @@ import (
 	"gt/lib/sys/process"
 )
 
-// ofWindow are the variables that say where a window is, and ofSession those
-// that say who works in it: a server hands down those of another window. A town
-// (ofTown) can be that of all windows, where no folder is in one of its own.
+// A server hands down another window's variables: ofWindow names the window, ofSession
+// who works in it. ofTown can be right for all windows, if no folder is in a town of its
+// own.
 var (
 	ofWindow  = []string{"TMUX", "TMUX_PANE", "GT_SESSION"}
 	ofSession = []string{"GT_SESSION_ID", "GT_SESSION_UUID", "GT_HOME", "GT_ROLE", "GT_RIG", "GT_AGENT", "GT_PROCESS_NAMES", "BD_ACTOR"}
 	ofTown    = []string{"GT_ROOT", "GT_TOWN_ROOT"}
 )
 
-// serverOf is the server that can be behind this program: that of the client, or of
-// one whose agent has started the client.
+// serverOf returns the server that can be behind this program: the client's, or that of
+// the client whose agent started this client; or nil.
 func serverOf(env *cli.Env, d *contract.Dialect) *contract.SharedServer {
 	if d.SharedServer != nil {
 		return d.SharedServer
@@ -35,11 +35,10 @@ func serverOf(env *cli.Env, d *contract.Dialect) *contract.SharedServer {
 	return nil
 }
 
-// behind finds the server that runs this program, unknown where a client does so
-// itself, and takes out of the environment what that has from another window. A
-// client that a server's agent has started is not behind it, but has its window from
-// it all the same. Only where a client with a server is at work is there anything to
-// look for.
+// behind returns the server that runs this program, unset if a client runs it itself. It
+// removes the variables of another window from the environment. A client that a server's
+// agent has started is not behind the server, but also has another window's variables.
+// Without a server there is nothing to search.
 func behind(env *cli.Env, server *contract.SharedServer) process.Proc {
 	if server == nil {
 		return process.Proc{}
@@ -54,12 +53,12 @@ func behind(env *cli.Env, server *contract.SharedServer) process.Proc {
 		}
 		return p
 	}
-	if process.InSandbox() { // no server is seen from there, and this may be one's
+	if process.InSandbox() { // a sandbox hides the servers, and this may be in one
 		without(env, ofWindow)
 	}
 	for _, pid := range process.Ancestors(os.Getpid()) {
 		if process.Name(pid) != server.Program {
-			continue // a look is cheaper than the next
+			continue // reading a name is cheaper than Find
 		}
 		if p, err := process.Find(pid); err == nil && serves(server, p) {
 			without(env, ofWindow)
@@ -69,7 +68,6 @@ func behind(env *cli.Env, server *contract.SharedServer) process.Proc {
 	return process.Proc{}
 }
 
-// serves reports whether the process is a server.
 func serves(server *contract.SharedServer, p process.Proc) bool {
 	if process.Name(p.PID) != server.Program {
 		return false
@@ -78,7 +76,7 @@ func serves(server *contract.SharedServer, p process.Proc) bool {
 	return err == nil && server.Serves(args)
 }
 
-// without takes variables out of the environment.
+// without removes variables from the environment.
 func without(env *cli.Env, names []string) {
 	env.Environ = slices.DeleteFunc(slices.Clone(env.Environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -86,12 +84,12 @@ func without(env *cli.Env, names []string) {
 	})
 }
 
-// window finds the client that shows the session: the one that was told to go on
-// with it; else the only one of the server's folder that works where the session
-// does. Of several, each shows one conversation at a time: a session that
-// replaces another in its window (/clear) comes where one was, any other where
-// none is known. Where that leaves a choice it is unknown, for a wrong window
-// would be given to a successor.
+// window returns the client that shows the session: the one with the session's id in its
+// arguments, else the only one of the server's account that works in the session's
+// folder. Each window shows one conversation at a time: a session that replaces another
+// (/clear) is in that one's window, any other in a window without a known session. If
+// several windows remain, it returns none, because a successor would start in the wrong
+// one.
 func (c *Invocation) window() process.Proc {
 	var here []process.Proc
 	for _, p := range process.Named(process.Name(c.server.PID)) {
@@ -134,7 +132,7 @@ func (c *Invocation) window() process.Proc {
 	return process.Proc{}
 }
 
-// accountOf is the folder in which a client with a server keeps what is its own.
+// accountOf returns the folder that belongs to the process's account.
 func accountOf(server *contract.SharedServer, p process.Proc) string {
 	environ, err := p.Environ()
 	if err != nil {

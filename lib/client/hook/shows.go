@@ -12,16 +12,17 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// runsOurs is how many lines of requests a tool's input, as JSON, can have had printed:
-// one for each command that leaves one in its command line, or any where nothing else
-// runs in it. One that only names them, as a search does, may print anything.
+// runsOurs returns how many request lines a tool with this input (JSON) can have printed:
+// one for each command in its command line that leaves a request, or any number if
+// nothing else runs. A command that only mentions them, such as a search, may print
+// anything.
 func runsOurs(input string) int {
 	v := gjson.Parse(input)
 	if v.Type == gjson.String {
 		if !gjson.Valid(v.Str) {
 			return requestsIn(v.Str).most()
 		}
-		v = gjson.Parse(v.Str) // JSON in JSON, as Codex has it
+		v = gjson.Parse(v.Str) // JSON in JSON, as in Codex
 	}
 	for _, key := range []string{"command", "cmd", "script", "action.command"} {
 		c := v.Get(key)
@@ -42,24 +43,24 @@ func runsOurs(input string) int {
 	return 0
 }
 
-// outputLines returns the lines of a kind that a tool's answer, as JSON, has, where there are
-// no more than n. Else something that ran beside the commands of ours, such as a
-// project's tests or what they left running, has printed such a line as well, and
-// nobody knows which are theirs.
+// outputLines returns the lines of a kind in a tool's result (JSON), or none if there are
+// more than n: then another program that ran at the same time, such as a project's tests,
+// has printed such a line, and nobody can tell which are gt's.
 func outputLines(answer, kind string, n int) []string {
-	if n == 0 || !strings.Contains(answer, kind) { // it has nothing in it that JSON writes another way
+	if n == 0 || !strings.Contains(answer, kind) { // kind has no characters that JSON escapes
 		return nil
 	}
 	all := saying(gjson.Parse(answer), kind, n+1, 0)
 	slices.Sort(all)
-	if all = slices.Compact(all); len(all) > n { // a client can say an answer twice
+	if all = slices.Compact(all); len(all) > n { // a client can repeat a result
 		return nil
 	}
 	return all
 }
 
-// saying returns the last n lines of a kind in each text of a value. A text can be JSON itself, as Codex has it. Somebody's quote, or what reads like a line
-// break, begins no line.
+// saying returns the last n lines of a kind in each text of a value. A text can be JSON
+// itself, as in Codex. Only a real line feed begins a line: quotes and other line
+// separators do not.
 func saying(v gjson.Result, kind string, n, depth int) (all []string) {
 	if depth > maxNested || !strings.Contains(v.Raw, kind) {
 		return nil
@@ -76,7 +77,7 @@ func saying(v gjson.Result, kind string, n, depth int) (all []string) {
 			return saying(gjson.Parse(t), kind, n, depth+1)
 		}
 	}
-	text := "\n" + strings.TrimPrefix(v.Str, "Output: ") // Gemini's
+	text := "\n" + strings.TrimPrefix(v.Str, "Output: ") // Gemini begins with that
 	for end := len(text); len(all) < n; {
 		at := strings.LastIndex(text[:end], "\n"+kind)
 		if at < 0 {
@@ -91,16 +92,16 @@ func saying(v gjson.Result, kind string, n, depth int) (all []string) {
 	return all
 }
 
-// showTail is how much of the end of a conversation is looked through.
+// showTail is how much of a conversation's end is searched.
 const showTail = 2 << 20
 
-// maxShown bounds how many answers in it are looked into, the last ones.
+// maxShown limits how many results are examined, from the last one back.
 const maxShown = 64
 
-// Conversation returns the lines of a kind that the end of the conversation at path
-// shows as what commands of gt's printed: in a tool's result, which names the call
-// that it answers, where that call ran such commands. It knows no client's form but
-// that lines are JSON, and the keys by which results name their calls.
+// Conversation returns the lines of a kind that gt's commands printed, according to the
+// end of the conversation at path: they are in a tool's result, and the call that the
+// result names ran such commands. It needs only that lines are JSON, and the keys by
+// which clients name calls.
 func Conversation(path, kind string) (shown []string, err error) {
 	f, err := atomicfile.Open(path)
 	if err != nil {
@@ -144,13 +145,13 @@ func Conversation(path, kind string) (shown []string, err error) {
 	return shown, nil
 }
 
-// result is what a call gave, as JSON.
+// result is a call's id and its result, as JSON.
 type result struct{ call, answer string }
 
-// maxNested bounds how deep a conversation's values are looked into.
+// maxNested limits the depth of the search in a value.
 const maxNested = 32
 
-// results are those that hold such a line.
+// results returns the results that have such a line.
 func results(v gjson.Result, kind string, depth int) (all []result) {
 	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, kind) {
 		return nil
@@ -169,8 +170,8 @@ func results(v gjson.Result, kind string, depth int) (all []result) {
 	return all
 }
 
-// calledBy is how many commands of gt's the call of that id runs, where the value
-// holds it.
+// calledBy returns how many of gt's commands the call with that id runs, if the value
+// holds that call.
 func calledBy(v gjson.Result, id string, depth int) int {
 	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, id) {
 		return 0

@@ -12,36 +12,35 @@ import (
 	"gt/lib/sys/process"
 )
 
-// A project's own settings of a client can set what the client's hooks and commands
-// see in their environment. What says where gt's files are, whose they are and
-// which programs are run counts as the client's process was started with it, which
-// only the person decides.
+// A project's settings can set variables for the client's hooks and commands. Variables
+// that say where gt's files are, whose they are and which programs run therefore count as
+// they were when the client started, which only the person decides.
 
 // decides reports whether a variable is one of those.
 func decides(name string) bool {
 	switch name {
 	case "GT_HOOK_SOURCE", "GT_SESSION_ID", "GT_TRACE", "GT_AGENT_ARGS": // of the last, see handover.args
-		return false // what the wiring itself may set, and what names no place and no program
+		return false // the wiring itself may set these; they name no place and no program
 	case "PATH", "HOME", "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "AGENT_HOME", "BD_ACTOR", "BEADS_DIR",
 		"TZ", "LOCPATH", "GCONV_PATH", "GLIBC_TUNABLES", "SUDO_UID":
 		return true
 	}
 	if strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") {
-		return true // programs that we start would load what they name
+		return true // they name libraries that our child processes would load
 	}
 	return strings.HasPrefix(name, "GT_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "GIT_") ||
 		registry.IsStoreVar(name)
 }
 
-// tellsProject reports whether the client of that name, the default one for "", tells
-// its hooks the project's folder.
+// tellsProject reports whether the client gives its hooks the project's folder. "" is the
+// default client.
 func tellsProject(agent string) bool {
 	c := registry.Of(cmp.Or(agent, contract.Default))
 	return c != nil && c.ProjectVar != ""
 }
 
-// isClient knows the clients by the name of their program. One that was installed
-// under its version goes by that.
+// isClient recognises a client by its process's name. That can be a version number, after
+// which some are installed.
 func isClient(name string) bool {
 	if strings.Contains(name, ".") && strings.Trim(name, ".0123456789") == "" {
 		return true
@@ -49,44 +48,43 @@ func isClient(name string) bool {
 	return registry.HasProcess(strings.TrimPrefix(name, ".")) || process.IsInterpreter(name)
 }
 
-// ofExport are those that gt's own start exports to the commands of an agent, where its
-// client lets it (gt-prime's export, and what is made for OpenCode and pi).
+// ofExport are the variables that gt exports to an agent's commands at its start, if the
+// client supports that (gt-prime's export, and the plugins for OpenCode and pi).
 var ofExport = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
 
-// asStarted puts the deciding variables of the environment back to what the client was
-// started with, and all of this process's, by which git and tmux are found and run, and of
-// env.ChildEnviron. For
-// a command that an agent runs, those that gt's own start has exported to it stay; a
-// client that has a variable of its own for a session, but for Claude Code, is told none.
+// asStarted resets the deciding variables in env to what the client was started with. It
+// resets all variables of this process's own environment, by which git and tmux are found
+// and run, and of env.ChildEnviron. For a command that an agent runs, gt's own exports
+// stay. Clients other than Claude Code get no exports if they have a session variable of
+// their own.
 //
-// agent is the client's name, where the wiring gives it. named reports that the client
-// itself tells its hooks the project's folder.
+// agent is the client's name, if the wiring has it. named reports that the client gives
+// its hooks the project's folder.
 //
-// Where the client's environment cannot be read, and where what stands above is no
-// client that gt knows and has another HOME, so that it can be a launcher of the
-// person's, the environment stays; what a hook starts for the person then gets only what
-// says who and where the person is. A client that gt knows has its HOME from the
-// person, whatever it tells its hooks.
+// The environment stays if the client's cannot be read, or if the parent is an unknown
+// program with another HOME, which can be a launcher of the person. A program that the
+// hook starts for the person then gets only the variables that say who and where the
+// person is. A known client has its HOME from the person, whatever it gives its hooks.
 func asStarted(env *cli.Env, agent string, hook, named bool) {
 	told := registry.Tellers(env.Getenv)
 	if !hook && len(told) == 0 && env.Getenv("GT_SESSION_UUID") == "" {
-		return // a person's shell, whose environment is the person's own
+		return // a person's shell and environment
 	}
 	began, client, err := process.AgentEnviron(agent, isClient)
 	start := cli.Env{Environ: began}
 	switch {
 	case err != nil, !client && start.Getenv("HOME") != env.Getenv("HOME"):
-		if hook { // who set what is not known
+		if hook { // it is unknown who set what
 			env.Started = process.PersonalEnviron(env.Environ)
 		}
 		return
 	case !hook && len(told) == 0 && !client:
-		return // a shell of the person's that an agent's start has left behind
+		return // a person's shell that an agent has started and left behind
 	}
 	exported := !hook && !slices.ContainsFunc(told, func(client string) bool { return client != contract.Default })
 	changed := func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		if registry.IsProjectVar(name) { // which clients give their hooks, and nobody else
+		if registry.IsProjectVar(name) { // clients set it for their hooks only
 			return !hook || !named
 		}
 		return decides(name) && !(exported && slices.Contains(ofExport, name))
@@ -104,7 +102,7 @@ func asStarted(env *cli.Env, agent string, hook, named bool) {
 	env.Environ, env.Started = environ, began
 }
 
-// AsStarted is what NewInvocation does with the environment, for a command that no hook runs:
-// an agent may, and what a project told it names neither the state that is written nor
-// the agent whose notes are read.
+// AsStarted resets env for a command that is not a hook, because an agent may run it:
+// a project's variables must name neither the state to write nor the agent whose notes to
+// read.
 func AsStarted(env *cli.Env) { asStarted(env, "", false, false) }

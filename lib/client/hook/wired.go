@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Wired reads the arguments with which clients call a command as their hook:
-// "command --hook [--agent NAME] [--dialect NAME] [--cap N] [--fill N]
-// [--notify REASONS] [--record on]". ok is false for all
-// others, which are the grammar's to read.
-// A program that is but one command has none to name.
+// Wired parses the arguments with which clients call a command as a hook: "command --hook
+// [--agent NAME] [--dialect NAME] [--cap N] [--fill N] [--notify REASONS] [--record on]".
+// A program with a single command has no command name. ok is false for all other
+// arguments, which the grammar parses.
 func Wired(args []string, command ...string) (f Flags, ok bool) {
 	begin := append(command, "--hook")
 	if len(args) < len(begin) || !slices.Equal(args[:len(begin)], begin) {

@@ -1,5 +1,5 @@
-// Package registry lists the clients that the hooks know: the one place that
-// imports the folder of each. What it returns is shared, and nobody changes it.
+// Package registry lists the clients for the hooks. It alone imports the hook packages of
+// all clients. Callers must not change what it returns.
 package registry
 
 import (
@@ -18,17 +18,16 @@ import (
 	qwen "gt/lib/client/qwen/hook"
 )
 
-// clients are in this order: where the variables of several are set, and nothing
-// else tells which is meant, the first counts.
+// The order matters: if variables of several clients are set and nothing else decides,
+// the first client counts.
 var clients = [...]*contract.Client{
 	&claude.Client, &gemini.Client, &copilot.Client, &qwen.Client, &codex.Client,
 	&amp.Client, &cursor.Client, &opencode.Client, &pi.Client,
 }
 
-// Clients returns the clients that the hooks know.
 func Clients() []*contract.Client { return clients[:] }
 
-// Of returns the client of that name, nil where there is none.
+// Of returns a client, or nil.
 func Of(name string) *contract.Client {
 	for _, c := range clients {
 		if c.Name == name {
@@ -38,7 +37,6 @@ func Of(name string) *contract.Client {
 	return nil
 }
 
-// HasProcess reports whether a client runs under that name.
 func HasProcess(name string) bool {
 	for _, c := range clients {
 		if slices.Contains(c.Processes, name) {
@@ -48,8 +46,8 @@ func HasProcess(name string) bool {
 	return false
 }
 
-// SessionVars are the variables in which clients tell their commands the id of the
-// session.
+// SessionVars returns the variables in which clients give their commands the session's
+// id.
 func SessionVars() []string {
 	names := make([]string, 0, 2*len(clients))
 	for _, c := range clients {
@@ -58,8 +56,7 @@ func SessionVars() []string {
 	return names
 }
 
-// SharedVar is the variable in which others read the id of the client's session in the
-// environment of a tmux session, "" where it has none.
+// SharedVar returns the client's SharedVar with its default, or "".
 func SharedVar(name string) string {
 	c := Of(name)
 	switch {
@@ -71,14 +68,14 @@ func SharedVar(name string) string {
 	return c.SharedVar
 }
 
-// SetsSessionVar reports whether the client has such a variable.
+// SetsSessionVar reports whether the client has a session variable.
 func SetsSessionVar(name string) bool {
 	c := Of(name)
 	return c != nil && len(c.SessionVars) > 0
 }
 
-// Tellers are the names of the clients whose variables tell a command a session: a
-// project's settings can add that of another.
+// Tellers returns the clients that have a session variable set. A project's settings can
+// set another client's.
 func Tellers(getenv func(string) string) (names []string) {
 	for _, c := range clients {
 		for _, v := range c.SessionVars {
@@ -91,8 +88,8 @@ func Tellers(getenv func(string) string) (names []string) {
 	return names
 }
 
-// Teller is the client whose variable tells a command its session, "" where none
-// does or several do, one of which was started within the other.
+// Teller returns the client whose session variable is set, or "" if there is none or
+// several, one of which runs within the other.
 func Teller(getenv func(string) string) string {
 	if names := Tellers(getenv); len(names) == 1 {
 		return names[0]
@@ -100,7 +97,7 @@ func Teller(getenv func(string) string) string {
 	return ""
 }
 
-// IsStoreVar reports whether a variable names a folder of some client's own.
+// IsStoreVar reports whether a variable is a client's StoreVar.
 func IsStoreVar(name string) bool {
 	for _, c := range clients {
 		if slices.Contains(c.StoreVars, name) {
@@ -110,8 +107,7 @@ func IsStoreVar(name string) bool {
 	return false
 }
 
-// IsProjectVar reports whether some client tells its hooks the project's folder in
-// that variable.
+// IsProjectVar reports whether a variable is a client's ProjectVar.
 func IsProjectVar(name string) bool {
 	for _, c := range clients {
 		if c.ProjectVar == name {
@@ -121,8 +117,8 @@ func IsProjectVar(name string) bool {
 	return false
 }
 
-// Field is what a client means by a key of a hook's input. Clients take over each
-// other's hooks, and with them the words, so the words of all count for each.
+// Field returns the meaning of a key in a hook's input. Clients run each other's hooks
+// and use the same names, so every client's names count for all.
 func Field(name string) contract.Field {
 	for _, c := range clients {
 		for i := range c.Fields {
@@ -134,7 +130,7 @@ func Field(name string) contract.Field {
 	return contract.NoField
 }
 
-// Kind is the event in Claude Code's words, which others have their own for.
+// Kind returns Claude Code's name of an event.
 func Kind(event string) string {
 	for _, c := range clients {
 		for i := range c.Events {
@@ -146,8 +142,7 @@ func Kind(event string) string {
 	return event
 }
 
-// Implied is the event that an input with that key is of, where it does not say
-// its event; "" where nothing follows.
+// Implied returns the event of an input that has this key but no event, or "".
 func Implied(key string) string {
 	for _, c := range clients {
 		for i := range c.Implied {
@@ -159,7 +154,7 @@ func Implied(key string) string {
 	return ""
 }
 
-// Notice is what a notification that some client calls so says of a session.
+// Notice returns the meaning of a client's notification.
 func Notice(name string) contract.NoticeKind {
 	for _, c := range clients {
 		for i := range c.Notices {
@@ -171,8 +166,7 @@ func Notice(name string) contract.NoticeKind {
 	return contract.NoNotice
 }
 
-// IsLimit reports whether what a client says of a failure has a word that some client has
-// for an account which has used up a limit.
+// IsLimit reports whether a failure's text means that an account has used up a limit.
 func IsLimit(failure string) bool {
 	for _, c := range clients {
 		for _, word := range c.Limits {
@@ -184,8 +178,7 @@ func IsLimit(failure string) bool {
 	return false
 }
 
-// Prompting is the tool of that name by which an agent asks the person. ok is false for
-// any other tool.
+// Prompting returns the tool of that name if an agent asks the person with it.
 func Prompting(tool string) (p contract.Prompting, ok bool) {
 	for _, c := range clients {
 		for i := range c.Prompting {
