@@ -14,31 +14,30 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Settled is how long an agent has to run until it counts as started where no hook tells
-// of it before and nothing is known of its screen: one that finds out that it cannot run
-// does so within a second or two. Drawn is the same for one whose screen is known, and
-// which has not drawn it yet.
+// Settled is how long an agent has to run until it counts as started, if no hook reports it
+// and its screen is unknown. A client that cannot run ends within a second or two. Drawn is
+// the limit for a client whose screen is known but not drawn yet.
 const (
 	Settled = 3 * time.Second
 	Drawn   = 15 * time.Second
 )
 
-// pollInterval is the pause between two looks at a screen, which are a call of tmux each.
+// pollInterval is the pause between two captures of a screen. Each is a call of tmux.
 const pollInterval = 200 * time.Millisecond
 
-// EndedError is the error for an agent that ended while it was started.
+// EndedError reports that an agent ended while it was being started.
 type EndedError struct{ LastWords string }
 
 func (e *EndedError) Error() string { return "the agent ended at once: " + e.LastWords }
 
-// Began waits until a pane runs the agent, at most that long, and returns its process.
-// What began as the program that starts the agent becomes it by exec.
+// Began waits until a pane runs the agent and returns its process. The process that tmux
+// starts is gt's own program, which becomes the agent by exec.
 func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Proc, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return process.Proc{}, err
 	}
-	forked := "" // the server's, which a pane is for a moment
+	forked := "" // tmux's server, whose copy the pane's process is until its exec
 	if p, err := process.Find(process.Parent(pane.PID)); err == nil {
 		forked, _ = p.Executable()
 	}
@@ -63,27 +62,26 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 	}
 }
 
-// blink is how long a process may look as if it were gone, and zombie how long as if it had
-// ended and were there: one of several threads does so during its exec, which takes its time
-// on a busy machine. tmux waits for one that has ended, and it is gone.
+// A process with several threads can look gone (blink) or like a zombie during its exec,
+// which takes long on a busy machine. A process that really ended is waited for by tmux and
+// disappears.
 const (
 	blink  = 100 * time.Millisecond
 	zombie = 3 * time.Second
 )
 
-// there reports whether the kernel knows a process of that number, also one that has ended
-// and is not waited for: process.Find does not.
+// there reports whether the kernel knows the process, zombies included. process.Find leaves
+// zombies out.
 func there(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-// Ready waits until the agent that began as p in a pane is ready: until one of its hooks
-// told of it, its screen shows that it works, takes a prompt or asks something, or it has
-// run for its Patience. It fails where the agent ends before that. asks reports that its
-// client asks the person something.
+// Ready waits until the agent in a pane is ready: one of its hooks ran, its screen shows
+// that it works, takes a prompt or asks something, or it has run for its Patience. It fails
+// if the agent ends first. asks reports that the client asks the person something.
 func Ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool) (asks bool, err error) {
 	return ready(server, pane, c, p, told, Patience(c))
 }
 
-// Patience is how long Ready waits at most for a client.
+// Patience returns how long Ready waits for a client.
 func Patience(c agent.Client) time.Duration {
 	if c.KnowsInput() {
 		return Drawn
@@ -91,8 +89,8 @@ func Patience(c agent.Client) time.Duration {
 	return Settled
 }
 
-// Survived waits until the agent has begun in a pane, at most that long, and a hook has
-// told of it or it has run for a moment. It is for who looks at its agents again anyway.
+// Survived waits until the agent has begun in a pane and one of its hooks ran or it has run
+// for a moment. It is for callers that look at their agents again anyway.
 func Survived(server tmux.Server, pane tmux.Pane, within time.Duration, told func() bool) (process.Proc, error) {
 	p, err := Began(server, pane, within)
 	if err == nil {
@@ -101,7 +99,7 @@ func Survived(server tmux.Server, pane tmux.Pane, within time.Duration, told fun
 	return p, err
 }
 
-// moment is how long an agent that cannot run at all may take to end.
+// moment is how long an agent that cannot run may take to end.
 const moment = 400 * time.Millisecond
 
 func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool, settled time.Duration) (asks bool, err error) {
@@ -148,16 +146,16 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 	}
 }
 
-// AcceptDialogs accepts the dialogs of an agent's start, until it takes a prompt, works, or
-// asks something else, and returns the options that were taken. It gives up after a while:
-// then its client asks nothing that is known.
+// AcceptDialogs accepts the dialogs that a client shows at its start, until it takes a
+// prompt, works or asks something unknown. It returns the options that it chose. After the
+// limit dialogs it gives up without an error.
 func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc) (accepted []string, err error) {
 	to := send.Target{Server: server, Pane: pane.ID, Client: c}
-	var takes time.Time // since when it takes a prompt
+	var takes time.Time // since when it shows an input box
 	for deadline := time.Now().Add(dialogs); time.Now().Before(deadline) && p.Alive(); time.Sleep(pollInterval) {
 		styled, err := server.CaptureStyled(pane.ID)
 		if err != nil {
-			return accepted, nil // it is gone, or tmux is busy; the next step finds out
+			return accepted, nil // the pane is gone or tmux is busy; the next step finds out
 		}
 		plain := agent.Plain(styled)
 		shown, _ := c.Input(styled)
@@ -192,32 +190,32 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 	return accepted, nil
 }
 
-// undisturbed is how long an input box stays where no dialog follows: Gemini CLI draws its
-// box first.
+// undisturbed is how long an input box has to stay before no dialog is expected any more.
+// Gemini CLI draws its box before its dialogs.
 const undisturbed = 3 * time.Second
 
-// dialogs bounds how long a client may take to show that it asks nothing more.
+// dialogs bounds AcceptDialogs.
 const dialogs = 30 * time.Second
 
-// screen is what a pane shows whose process has ended.
+// screen returns what a pane shows after its process has ended.
 func screen(server tmux.Server, pane tmux.Pane) string {
 	for end := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {
-		text, err := server.CaptureEnd(pane.ID) // what is gone shows nothing
-		// tmux writes that when it has read all that the agent printed.
+		text, err := server.CaptureEnd(pane.ID) // a pane that is gone shows nothing
+		// tmux writes that line once it has read all that the agent printed.
 		if err != nil || strings.Contains(text, dead) || time.Now().After(end) {
 			return text
 		}
 	}
 }
 
-// dead begins what tmux writes into a pane that stays when its process has ended.
+// dead is the beginning of the line that tmux writes into a pane that remains on exit.
 const dead = "Pane is dead ("
 
-// Ended describes how the agent of a pane that stayed has ended: its exit status, and the
-// last line that it printed.
+// Ended describes how the agent of a remaining pane ended: its exit status and its last
+// line.
 func Ended(server tmux.Server, pane tmux.Pane) string {
 	last := lastLine(screen(server, pane))
-	// The pane is dead when its terminal is closed; tmux learns of the process a little later.
+	// The pane is dead once its terminal is closed. tmux reaps the process a little later.
 	for end := time.Now().Add(waited); ; time.Sleep(20 * time.Millisecond) {
 		switch how, err := server.Ended(pane.ID); {
 		case how != "":
@@ -228,10 +226,10 @@ func Ended(server tmux.Server, pane tmux.Pane) string {
 	}
 }
 
-// waited is how long tmux may take to wait for a process that has ended.
+// waited is how long tmux may take to reap a process.
 const waited = 300 * time.Millisecond
 
-// lastLine is the last line of a screen that is not empty, and not tmux's own.
+// lastLine returns the last line of a screen that is neither empty nor tmux's own.
 func lastLine(screen string) string {
 	if i := strings.LastIndex(screen, dead); i >= 0 && (i == 0 || screen[i-1] == '\n') {
 		screen = screen[:i]

@@ -18,11 +18,11 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Spec is how an instance's agent is started.
+// Spec describes how an instance's agent is started.
 //
-// The agent is what the session's pane runs: nothing is typed into a shell. Its arguments
-// and environment travel in a buffer of the tmux server's, as a hand-over's do (package
-// respawn): they hold keys and prompts of any length.
+// The agent is the command of tmux's pane; nothing is typed into a shell. Its arguments and
+// environment hold keys and long prompts, so they travel in a buffer of tmux's server
+// (package respawn).
 type Spec struct {
 	Instance *instance.Instance
 	Store    instance.Store
@@ -31,13 +31,13 @@ type Spec struct {
 	Home     home.Home
 	Environ  []string
 
-	Resume session.ID // the conversation that goes on; "" for a new one
-	Fork   bool       // with a copy of it
-	Prompt string     // what is said first
-	Remote bool       // it runs where nobody can type for it
+	Resume session.ID // the conversation to resume; "" for a new one
+	Fork   bool       // resume a copy of it
+	Prompt string     // the first prompt
+	Remote bool       // it runs where no prompt can be typed
 	Remain bool       // the pane stays when the agent ends
 
-	id session.ID // of an agent without hooks, once Run has found it
+	id session.ID // of an agent without hooks; set by Run
 }
 
 // Program returns the agent's program.
@@ -53,18 +53,16 @@ func (s Spec) successor() respawn.Successor {
 	return respawn.Successor{Client: s.Client, Home: s.Home, ID: string(s.id)}
 }
 
-// BringsLauncher is respawn.Successor's.
+// BringsLauncher is respawn.Successor.BringsLauncher.
 func (s Spec) BringsLauncher(r respawn.Run) bool { return s.successor().BringsLauncher(r) }
 
-// Vars are the variables that tell the agent who it is, and Shared those that the session
-// of tmux has as well; none of these is secret.
+// Vars returns the variables that identify the agent to itself. None is secret.
 func (s Spec) Vars() [][2]string { return s.successor().Vars() }
 
-// Shared is documented at Vars.
+// Shared returns those of Vars that the tmux session has as well.
 func (s Spec) Shared() [][2]string { return s.successor().Shared() }
 
-// Run returns what the pane runs, and the id of the agent's session where that is known
-// before it starts.
+// Run returns what the pane runs, and the session id if it is known before the start.
 func (s *Spec) Run() (respawn.Run, session.ID, error) {
 	c, in := s.Client, s.Instance
 	successor := respawn.NewSuccessor(c, s.Home, s.resumed())
@@ -106,19 +104,19 @@ func (s *Spec) Run() (respawn.Run, session.ID, error) {
 		id = s.resumed()
 	}
 	if r.Capture != nil {
-		id = "" // the id of ours is not the agent's
+		id = "" // the agent chooses its own id, which Capture finds
 	}
-	if c.Dialect == "" { // no hook tells it later
+	if c.Dialect == "" { // no hook reports it later
 		s.id = id
 	}
 	return r, id, nil
 }
 
-// Types reports whether what is said first is typed, and not an argument: where it is known
-// how the client's input box looks.
+// Types reports whether the first prompt is typed instead of passed as an argument. That
+// needs a client whose input box is known.
 func (s *Spec) Types() bool { return s.Client.KnowsInput() && !s.Remote }
 
-// resumed is the session that goes on under its own id.
+// resumed returns the session that continues under its own id.
 func (s Spec) resumed() session.ID {
 	if s.Fork {
 		return ""
@@ -126,18 +124,18 @@ func (s Spec) resumed() session.ID {
 	return s.Resume
 }
 
-// Place is where an agent is started that has no pane: in a session of tmux of its own.
+// Place is where a new agent starts: a tmux session of its own.
 type Place struct {
 	Server  tmux.Server
-	Name    string      // of the session
-	Self    string      // the program that takes --exec BUFFER and calls respawn.Exec
-	Theme   string      // the style of its status line, "" for the usual one
-	Environ []string    // of a server that has to be started
-	Shared  [][2]string // variables that what else is started in the session has as well
+	Name    string      // of the tmux session
+	Self    string      // the program that calls respawn.Exec for --exec BUFFER
+	Theme   string      // the style of the status line; "" for tmux's own
+	Environ []string    // for a server that has to be started
+	Shared  [][2]string // variables of the whole tmux session
 }
 
-// Begin starts an agent there and returns its pane. The run travels in the buffer. The pane
-// stays when the agent ends, so that who starts it sees its last words, until ReleasePane.
+// Begin starts an agent and returns its pane. The run travels in the buffer. The pane
+// remains when the agent ends, so that its last words can be read, until ReleasePane.
 func (p Place) Begin(buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
 	r.Pane, r.Remain = "", stays
 	data, err := json.Marshal(r)
@@ -150,15 +148,15 @@ func (p Place) Begin(buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
 	})
 }
 
-// In starts the agent in a session of tmux of its own, as Begin does.
+// In starts the agent in a tmux session of its own, like Begin.
 func (s Spec) In(server tmux.Server, name, self, theme string, buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
 	p := Place{Server: server, Name: name, Self: self, Theme: theme, Environ: s.Table.StripRunVars(s.Environ), Shared: s.Shared()}
 	return p.Begin(buffer, r)
 }
 
-// Again starts the agent in the pane that it had, in the place of the one that runs there,
-// which is ended first: there is never a moment at which both run. stopped is called
-// between the two. As with Begin, the pane stays until ReleasePane.
+// Again replaces the agent in its pane. The old one is ended first, so that the two never
+// run at once; stopped is called in between. As with Begin, the pane remains until
+// ReleasePane.
 func (s Spec) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, stopped func() error, warn func(error), r respawn.Run) error {
 	r.Pane = pane.ID
 	before = launcher.Inside(s.Table, s.Client, before)
@@ -166,10 +164,10 @@ func (s Spec) Again(server tmux.Server, pane tmux.Pane, before process.Proc, sel
 	return s.successor().Replace(at, r)
 }
 
-// stays is the setting of a pane that stays when its agent ends.
+// stays is tmux's remain-on-exit, switched on.
 var stays = tmux.Remain{Set: true, Value: "on"}
 
-// ReleasePane lets the pane of an agent that has started close when the agent ends.
+// ReleasePane switches remain-on-exit off, once the agent has started.
 func ReleasePane(server tmux.Server, pane tmux.Pane) error {
 	return server.RestoreRemainOnExit(pane.ID, tmux.Remain{Set: true, Value: "off"})
 }

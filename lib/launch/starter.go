@@ -23,50 +23,49 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Starter starts agents of a store.
+// Starter starts the agents of a store.
 type Starter struct {
 	Env   *cli.Env
 	Store instance.Store
 	Table *agent.Table
-	// Holder returns who has a conversation open, nil where nothing shows that anybody has.
+	// Holder returns the process that has a conversation open, or nil.
 	Holder func(session.ID) *live.Holder
-	// Worktree makes the worktree of an instance that has one; nil makes none.
+	// Worktree makes an instance's worktree; it may be nil.
 	Worktree func(in *instance.Instance, put func() error) error
 
-	Prompt   string // what is said first
+	Prompt   string // the first prompt
 	About    string // the session's topic
-	Gives    bool   // work was given to it, or is going to be
-	Trust    bool   // its client's dialogs at the start are accepted
-	Replaces bool   // another program's session of the same name is ended first
-	Resumes  bool   // its place was made for a conversation, and goes where there is none
-	Revives  bool   // an agent that crashed, in its pane
+	Gives    bool   // it has or gets work
+	Trust    bool   // accept the client's dialogs at the start
+	Replaces bool   // end another program's tmux session of the same name first
+	Resumes  bool   // its folder was made for a conversation, and is removed if there is none
+	Revives  bool   // restart a crashed agent in its pane
 
-	Template *Template // of a session that was made from one; nil of others
+	Template *Template // nil for an instance without a template
 }
 
-// Template is what the start of a session has otherwise that was made from a template.
+// Template holds what a template changes about a start.
 type Template struct {
 	Command []string    // instead of the client's own
-	Vars    [][2]string // the agent's own, besides those that tell it who it is
-	// Remote reports that its agent runs on another machine, for all that is known: neither
-	// its program nor its pane is looked for on this one.
+	Vars    [][2]string // the template's own variables
+	// Remote reports that the agent may run on another machine. Then gt looks for neither
+	// its program nor its pane.
 	Remote bool
-	// PreStart is done before it starts and SessionSetup afterwards, with the agent's
-	// environment. Run starts it, and returns when it was seen to run; that it runs already
-	// is no error.
+	// PreStart is called before the start and SessionSetup after it, with the agent's
+	// environment. Run starts the agent and returns once it runs; an agent that already
+	// runs is no error.
 	PreStart     func(environ []string) error
 	SessionSetup func(environ []string)
 	Run          func(r respawn.Run, shared [][2]string) error
 }
 
-// hold is how long a start waits for another command that is at the same agent.
+// hold is how long a start waits for another command that holds the instance.
 const hold = 30 * time.Second
 
-// ErrRuns says that an agent runs already.
+// ErrRuns reports that an agent already runs.
 var ErrRuns = errors.New("it is already running")
 
-// Start starts the agent of an instance; again in the place of one that runs, where that
-// is asked for.
+// Start starts an instance's agent. again replaces an agent that runs.
 func (s Starter) Start(id instance.ID, again bool) (*Launch, error) {
 	held, err := s.Store.Hold(id, hold)
 	if err != nil {
@@ -76,7 +75,7 @@ func (s Starter) Start(id instance.ID, again bool) (*Launch, error) {
 	return s.StartHeld(held, again)
 }
 
-// StartHeld is Start of an instance that the caller holds.
+// StartHeld is Start for an instance that the caller has locked.
 func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 	l, err := s.launch(held.Instance)
 	if err != nil {
@@ -84,7 +83,7 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 	}
 	l.put = func() error { return held.Put(l.now) }
 	if l.alive && !again {
-		if l.pane = l.m.Pane; !s.Revives && s.Template == nil { // the start before may have been cut off
+		if l.pane = l.m.Pane; !s.Revives && s.Template == nil { // an earlier start may have been killed before this
 			l.spec.Remain, l.process = l.stays(), l.m.Process
 			err = errors.Join(l.releasePane(), l.setRespawn())
 		}
@@ -101,7 +100,7 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 	return l, l.start()
 }
 
-// launch is the start of an instance's agent, of which nothing is done yet.
+// launch returns a start of which nothing is done yet.
 func (s Starter) launch(in *instance.Instance) (*Launch, error) {
 	self, err := os.Executable()
 	l := &Launch{Starter: s, Instance: in, now: s.Env.Now(), at: tmux.Server(in.TmuxServer), self: self}
@@ -110,7 +109,7 @@ func (s Starter) launch(in *instance.Instance) (*Launch, error) {
 	return l, err
 }
 
-// Explain prints the plan of a start, step by step.
+// Explain prints the steps that a start would take.
 func (s Starter) Explain(in *instance.Instance) error {
 	l, err := s.launch(in)
 	if err != nil {
@@ -133,10 +132,9 @@ func (l *Launch) cannotTell() error {
 	return CannotTell(l.m)
 }
 
-// noTmux is the hint where there is none.
 const noTmux = "install tmux, or put it on the PATH"
 
-// CannotTell is the error for an instance of which nobody can tell whether its agent runs.
+// CannotTell returns an error if nothing shows whether an instance's agent runs.
 func CannotTell(m fleet.Member) error {
 	if !m.Unanswered {
 		return nil
@@ -147,12 +145,12 @@ func CannotTell(m fleet.Member) error {
 	return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")
 }
 
-// runsBelow reports whether a process is an instance's agent, or was started by it.
+// runsBelow reports whether a process is the instance's agent or a descendant.
 func runsBelow(m fleet.Member, pid int) bool {
 	return slices.ContainsFunc(live.Tree(m.Process), func(p process.Proc) bool { return p.PID == pid })
 }
 
-// openElsewhere is the error for a conversation that a second agent would open.
+// openElsewhere is the error for a conversation that another process has open.
 func openElsewhere(name string, id session.ID, by *live.Holder) error {
 	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", name, id, by),
 		fmt.Sprintf("gt-session fork %s goes on with a copy of it", name))
@@ -161,7 +159,7 @@ func openElsewhere(name string, id session.ID, by *live.Holder) error {
 // starting is how long an agent's program may take to begin.
 const starting = 10 * time.Second
 
-// sessionName is what the session of tmux is called that an instance's agent runs in.
+// sessionName returns the name of the tmux session for an instance.
 func (s Starter) sessionName(in *instance.Instance) string {
 	name := in.Name
 	if in.Role != "" {
@@ -174,8 +172,8 @@ func (s Starter) sessionName(in *instance.Instance) string {
 	return "gt-" + name
 }
 
-// roleName is what the tmux session of a worker is called: S1's name, by which other
-// programs of the town find it.
+// roleName returns the session name that Gas Town uses for a worker (S1), by which the
+// town's other programs find it.
 func (s Starter) roleName(in *instance.Instance) string {
 	if id, err := identity.Parse(in.Role); err == nil {
 		if prefixes, err := rig.Prefixes(town.Find(s.Env.Getenv, in.Path)); err == nil {
@@ -184,5 +182,5 @@ func (s Starter) roleName(in *instance.Instance) string {
 			}
 		}
 	}
-	return "gt-" + in.Name // the town does not say its prefix any more
+	return "gt-" + in.Name // the town no longer names its prefix
 }

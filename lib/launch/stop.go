@@ -11,24 +11,24 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Grace is how long an agent has for each way out.
+// Grace is how long an agent gets for each way to end.
 type Grace struct {
 	Quit      time.Duration // after the client's own command
-	Interrupt time.Duration // after Ctrl-C, twice, as clients ask for it
-	Terminate time.Duration // after SIGTERM to all that runs in the pane
+	Interrupt time.Duration // after Ctrl-C twice, which clients require
+	Terminate time.Duration // after SIGTERM to the pane's processes
 }
 
-// OwnWay gives an agent time for its own way out: a client runs its end hook before it
-// goes, and takes a second Ctrl-C within a second or two as leave to go.
+// OwnWay leaves a client time to run its end hook. Clients take a second Ctrl-C as
+// confirmation if it comes within a second or two.
 var OwnWay = Grace{Quit: 6 * time.Second, Interrupt: 4 * time.Second, Terminate: 10 * time.Second}
 
-// Sum is how long all of them take at most.
+// Sum returns the longest time that all ways take together.
 func (g Grace) Sum() time.Duration { return g.Quit + g.Interrupt + g.Terminate }
 
-// Stop ends what runs in a session of tmux, and the session: by the client's own command,
-// then Ctrl-C twice, then SIGTERM to all processes of the pane, then SIGKILL, each where
-// the one before did not do within its time; at once without grace. That there is no such
-// session is no error.
+// Stop ends the processes of a tmux session, and the session. It tries the client's own
+// quit command, Ctrl-C twice, SIGTERM to the pane's processes and SIGKILL, each after the
+// grace of the one before. Without grace it kills at once. A session that does not exist is
+// no error.
 func Stop(server tmux.Server, pane tmux.Pane, client agent.Client, grace Grace) error {
 	root, err := process.Find(pane.PID)
 	if err != nil { // it is gone
@@ -38,13 +38,12 @@ func Stop(server tmux.Server, pane tmux.Pane, client agent.Client, grace Grace) 
 	return server.Kill(pane.Session)
 }
 
-// Leave ends an agent that runs in a pane which is not gt's, as Stop does, and leaves the
-// pane to the person.
+// Leave ends an agent like Stop but keeps the pane, which belongs to the person.
 func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, p process.Proc, grace Grace) {
 	end(server, pane, client, p, grace)
 }
 
-// end ends a process and all that run below it.
+// end ends a process and its descendants.
 func end(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, grace Grace) {
 	tree := live.Tree(root)
 	if grace != (Grace{}) {
@@ -62,9 +61,9 @@ func end(server tmux.Server, pane tmux.Pane, client agent.Client, root process.P
 	live.Kill(append(tree, live.Tree(root)...))
 }
 
-// quits gives a client the command that ends it, and reports whether it has. One that works
-// takes it up only after its turn, so it is not asked; nor is one that asks something, in
-// whose box somebody has typed, or whose box is not known.
+// quits gives a client its quit command and reports whether it ended. It does not try while
+// the client works, because the command would wait for the end of the turn, nor while it
+// asks something, has a draft in its box, or shows no known box.
 func quits(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, within time.Duration) bool {
 	if client.QuitCommand == "" || !client.KnowsInput() || within <= 0 {
 		return false
@@ -76,7 +75,7 @@ func quits(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 	begin := time.Now()
 	to := send.Target{Server: server, Pane: pane.ID, Client: client}
 	limits := send.Limits{Arrive: within / 2, Again: within / 4, Submit: within / 2}
-	// Its pane can be gone before it is seen that it took the command.
+	// The pane can be gone before Send sees that the client took the command.
 	if _, err := to.Send(client.QuitCommand, limits); send.Untyped(err) {
 		return false
 	}

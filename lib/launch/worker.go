@@ -21,7 +21,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// sender is who starts an agent of a town, as its beacon says it.
+// sender returns who starts a town's agent, in the words of its beacon.
 func sender(env *cli.Env, to identity.Identity) string {
 	switch from := home.Find(env.Getenv, env.Dir, "").Identity; {
 	case from.Role == "":
@@ -33,8 +33,8 @@ func sender(env *cli.Env, to identity.Identity) string {
 	}
 }
 
-// notParked reports that a worker's rig is parked, and that nothing of it starts but what
-// a person starts for themselves.
+// notParked returns an error if the rig of a worker is parked. Crew members, whom people
+// start for themselves, may still start.
 func notParked(env *cli.Env, in *instance.Instance) error {
 	id, err := identity.Parse(in.Role)
 	if in.Role == "" || err != nil || id.Role == identity.Crew {
@@ -49,8 +49,8 @@ func notParked(env *cli.Env, in *instance.Instance) error {
 	return nil
 }
 
-// admitted reports that the worker's rig is parked, or that as many polecats of a rig run as
-// may.
+// admitted returns an error if the worker's rig is parked or already runs its maximum of
+// polecats.
 func (l *Launch) admitted() error {
 	if err := notParked(l.Env, l.Instance); err != nil {
 		return err
@@ -83,13 +83,13 @@ func (l *Launch) admitted() error {
 	return fmt.Errorf("cannot start %s: %w", l.Name, Full(id.Rig, n, most))
 }
 
-// Full is the error for a rig that has as many polecats as may run at once.
+// Full is the error for a rig that runs its maximum of polecats.
 func Full(rig string, n, most int) error {
 	return cli.Fail(cli.No, fmt.Errorf("the rig %s has %d of at most %d polecats", rig, n, most),
 		"gt-session list shows them, gt-session stop ends one", fmt.Sprintf("max_polecats of [rigs.%s] in town.toml is the limit", rig))
 }
 
-// track notes the process of a worker's agent for the programs of its town.
+// track writes the pidfile of a worker's agent, which the town's programs read.
 func (l *Launch) track() {
 	if l.Role == "" {
 		return
@@ -99,23 +99,24 @@ func (l *Launch) track() {
 	}
 }
 
-// stays reports whether the agent's pane stays when its process ends, for the person or
-// until revive has looked at it.
+// stays reports whether the pane remains when the agent ends: for the person, or until
+// revive has looked at it.
 func (l *Launch) stays() bool { return l.Remain || l.Respawn || l.tellsLate() }
 
-// tellsLate reports whether a server behind the client tells of the agent's end, a minute
-// later and alike for one that was left and one that was killed. The pane tells them apart.
+// tellsLate reports whether a server behind the client reports the agent's end. It does so
+// a minute later, and the same way for an agent that the person left and one that was
+// killed. The pane's exit status shows which it was.
 func (l *Launch) tellsLate() bool {
-	c := registry.Of(l.Table.Of(l.Agent).Dialect) // before any step of a start
+	c := registry.Of(l.Table.Of(l.Agent).Dialect) // the dialect is needed before any step of a start
 	return l.Template == nil && c != nil && c.Dialect.SharedServer != nil
 }
 
-// setRespawn has tmux call revive when the agent's process ends.
+// setRespawn makes tmux call revive when the agent's process ends.
 func (l *Launch) setRespawn() error {
 	if !l.Respawn && !l.tellsLate() {
 		return nil
 	}
-	// tmux runs it in the environment that its server was started in.
+	// tmux runs it in the environment that its server started with.
 	words := []string{term.Quote(l.self), "revive", term.Quote(l.Store.Name(l.ID))}
 	if state := l.Env.Getenv("XDG_STATE_HOME"); state != "" {
 		words = append([]string{"XDG_STATE_HOME=" + term.Quote(state)}, words...)
@@ -126,8 +127,8 @@ func (l *Launch) setRespawn() error {
 	return nil
 }
 
-// revivable reports whether the agent crashed and is started again. The pane of one that
-// was left is closed.
+// revivable reports whether the agent crashed and may start again. It closes the pane of an
+// agent that the person left.
 func (l *Launch) revivable() (bool, error) {
 	if !l.m.Pane.Dead {
 		return false, nil
@@ -148,7 +149,7 @@ func (l *Launch) revivable() (bool, error) {
 	return false, l.at.Kill(l.m.Pane.Session)
 }
 
-// noteLeft notes that the person has left the agent, whose process has ended well.
+// noteLeft ends the session as left by the person if the process exited cleanly.
 func (l *Launch) noteLeft() error {
 	left, err := l.at.ExitedCleanly(l.m.Pane.ID)
 	if err != nil || !left || l.m.Record == nil {
@@ -162,5 +163,6 @@ func (l *Launch) noteLeft() error {
 	return nil
 }
 
-// minRun is how long an agent has to have run: one that cannot run would crash for ever.
+// minRun is how long an agent must have run before it is revived. One that cannot run would
+// crash for ever.
 const minRun = time.Minute

@@ -1,7 +1,6 @@
-// Package launcher finds what a person has put between a pane of tmux and the agent that
-// runs in it: a sandbox, another user, limits, a program that sets variables. What an
-// agent was started in belongs to it, so the next one is started in the same, word for
-// word, or not at all.
+// Package launcher finds what a person put between a tmux pane and the agent in it: a
+// sandbox, another user, limits, a program that sets variables. The next agent starts in
+// the same, word for word, or not at all.
 package launcher
 
 import (
@@ -17,26 +16,27 @@ import (
 
 // Launcher is what an agent was started in.
 type Launcher struct {
-	// Words start a command in it (see Around); none where there is no launcher.
+	// Words start a command in it (see Around). Empty means no launcher.
 	Words []string
-	// Why says why the next agent would not start in the same; "" where it would.
+	// Why says why the next agent cannot start in the same; "" if it can.
 	Why string
-	// Outer is the launcher's first process, whose environment and folder the next one
-	// gets. It is not set where there is none.
+	// Outer is the launcher's first process. The next agent gets its environment and
+	// folder. It is unset without a launcher.
 	Outer   process.Proc
 	Environ []string
 	Dir     string
-	// Limits are those below the ones of tmux's server, which the next one gets as well.
+	// Limits are those below the tmux server's limits. The next agent gets them too.
 	Limits *process.Limits
-	// Boxed reports that the agent is kept in by what the server is not kept in by.
+	// Boxed reports that the agent runs in a confinement that tmux's server does not run
+	// in.
 	Boxed bool
-	// Isolated reports that not all of that is made by the words: started with them, the next
-	// one would run outside.
+	// Isolated reports that Words make only part of that confinement, so an agent started
+	// with them would run outside.
 	Isolated bool
 }
 
-// makes returns the walls that a program which makes a sandbox has changed for itself, when
-// it waits for what runs inside. Any other launcher is where its pane is.
+// makes returns the walls (see process.Bounds) that a sandbox program changes for itself
+// while it waits for its child. Any other launcher runs where its pane does.
 func makes(name string, words []string) []string {
 	switch name {
 	case "bwrap":
@@ -49,9 +49,9 @@ func makes(name string, words []string) []string {
 	return nil
 }
 
-// unshared returns the walls that unshare(1) has changed for itself: the namespaces that its
-// options name, without those that only its children are in. Options behind one with a value
-// of its own are not looked at.
+// unshared returns the walls that unshare(1) changes for itself: the namespaces of its
+// options, except those that only its children enter. It ignores options after one with a
+// separate value.
 func unshared(words []string) (walls []string) {
 	for _, word := range words[min(1, len(words)):] {
 		if !strings.HasPrefix(word, "-") {
@@ -77,8 +77,8 @@ func unshared(words []string) (walls []string) {
 	return walls
 }
 
-// handed returns the option by which bwrap reads a file that was open when it was started,
-// or the word that is one for any program; "" for none. The next one would not get it.
+// handed returns the word by which a launcher reads a file that was open when it started,
+// or "". The next launcher would not have that file.
 func handed(name string, words []string) string {
 	for _, word := range words {
 		fd := strings.HasSuffix(word, "-fd") || strings.HasSuffix(word, "-data") ||
@@ -90,7 +90,7 @@ func handed(name string, words []string) string {
 	return ""
 }
 
-// Of finds out what the client with the process p was started in, in its pane.
+// Of returns what the client with process p was started in, inside its pane.
 func Of(known *agent.Table, c agent.Client, p process.Proc, pane tmux.Pane) Launcher {
 	path, reached := process.Path(p.PID, pane.PID)
 	server := process.Parent(pane.PID)
@@ -104,9 +104,9 @@ func Of(known *agent.Table, c agent.Client, p process.Proc, pane tmux.Pane) Laun
 	return l
 }
 
-// Cleared reports whether an agent was started without most of the variables that its pane
-// began with, as by env -i: what a launcher that became the agent leaves behind. One of which
-// that cannot be read counts as such.
+// Cleared reports whether an agent lacks most of the variables that its pane began with, as
+// after env -i. Such an agent had a launcher that became the agent by exec. If an
+// environment cannot be read, Cleared returns true.
 func Cleared(p process.Proc, pane tmux.Pane) bool {
 	first, err := process.Find(pane.PID)
 	if err != nil {
@@ -131,8 +131,8 @@ func Cleared(p process.Proc, pane tmux.Pane) bool {
 	return gone > len(began)/2
 }
 
-// Inside returns the client's process at or below another, which may be its launcher's; that
-// one itself where the client's is not found.
+// Inside returns the client's process at or below p, which may be a launcher, or p if there
+// is none.
 func Inside(known *agent.Table, c agent.Client, p process.Proc) process.Proc {
 	if !p.Alive() {
 		return p
@@ -150,7 +150,7 @@ func Inside(known *agent.Table, c agent.Client, p process.Proc) process.Proc {
 	return p
 }
 
-// sameAs returns what knows a client by its command line.
+// sameAs returns a function that recognizes a client by its command line.
 func sameAs(known *agent.Table, c agent.Client) func([]string) bool {
 	return func(args []string) bool {
 		name := agent.ProgramName(args)
@@ -158,8 +158,8 @@ func sameAs(known *agent.Table, c agent.Client) func([]string) bool {
 	}
 }
 
-// launcher judges what was found on a path from the client to its pane: each process that
-// was started by none of the launchers has to be where the one above it is.
+// launcher judges a path from the client to its pane. A process that no launcher started
+// must have the bounds of the one above it.
 func (w walked) launcher(path []process.Info, server int) (l Launcher, err error) {
 	if i := w.stranger; i >= 0 {
 		l.Boxed = true
@@ -183,7 +183,6 @@ func (w walked) launcher(path []process.Info, server int) (l Launcher, err error
 	if l.Words, err = w.words(); err != nil {
 		return l, err
 	}
-	// From the pane inwards.
 	for n := len(w.launchers) - 1; n >= -1; n-- {
 		at, words := w.client, []string(nil)
 		if n >= 0 {
@@ -217,9 +216,9 @@ func (w walked) launcher(path []process.Info, server int) (l Launcher, err error
 	return l, nil
 }
 
-// words are those of all launchers.
+// words returns the words of all launchers together.
 func (w walked) words() (all []string, err error) {
-	for _, one := range w.launchers { // the inner one first
+	for _, one := range w.launchers { // innermost first
 		words, ok := within(one.words, all)
 		if !ok {
 			return nil, fmt.Errorf("its command line is in a word of '%s', and that in another", one.words[0])
@@ -229,8 +228,8 @@ func (w walked) words() (all []string, err error) {
 	return all, nil
 }
 
-// differ returns an error for a process that is kept in by something else than one above it,
-// and has not made that itself: words are those of a launcher.
+// differ returns an error if a process has other bounds than one above it and did not
+// change them itself. words are those of its launcher.
 func differ(above int, p process.Info, words []string) error {
 	a, err := process.BoundsOf(above)
 	if err != nil {
@@ -247,7 +246,7 @@ func differ(above int, p process.Info, words []string) error {
 	return fmt.Errorf("it runs with another %s than its pane, and gt does not know what made that", strings.Join(walls, ", "))
 }
 
-// title is what a process is called to a person.
+// title returns the name of a process for a person.
 func title(p process.Info) string {
 	if len(p.Args) > 0 && p.Args[0] != "" {
 		return filepath.Base(p.Args[0])
@@ -255,11 +254,10 @@ func title(p process.Info) string {
 	return p.Name
 }
 
-// Typed returns the words that a person types before a client's command to start it in
-// what this one was started in, as far as it can be seen: from the shell that is nearest to
-// it. whole reports that they are a command line by themselves, of a program that starts the
-// client in a way of its own. unseen reports that it runs in a sandbox or container whose
-// command line cannot be seen from here.
+// Typed returns the words that a person types before a client's command to start it in the
+// same place, as far as can be seen from the nearest shell. whole reports that the words
+// are a complete command line, of a program that starts the client in its own way. unseen
+// reports a sandbox or container whose command line cannot be seen.
 func Typed(known *agent.Table, c agent.Client, p process.Proc) (words []string, whole, unseen bool) {
 	path, _ := process.Path(p.PID, 0)
 	pane := slices.IndexFunc(path, func(p process.Info) bool { return strings.HasPrefix(p.Name, "tmux") })

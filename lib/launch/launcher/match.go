@@ -8,39 +8,39 @@ import (
 	"gt/lib/sys/process"
 )
 
-// A found launcher is a program that stands above the client and was given its command line.
+// found is a launcher: a process above the client that was given the client's command line.
 type found struct {
-	at    int      // its first process, by its place on the path
-	below int      // the process that it started
-	words []string // its own, before or around what it starts
-	shell bool     // it is a shell that was given a line to run
+	at    int      // index in the path of its first process
+	below int      // index of the process that it started
+	words []string // its own words, before or around the command
+	shell bool     // a shell with -c
 }
 
 // walked is what a path of processes shows.
 type walked struct {
-	client    int     // the client's first process
-	launchers []found // the inner one first
-	stranger  int     // the first process of which nobody knows how it came to start the next; -1 for none
-	shell     int     // the nearest shell above the client in which a person types; -1 for none
+	client    int     // index of the client's first process
+	launchers []found // innermost first
+	stranger  int     // index of the first process that started the next in an unknown way; -1 for none
+	shell     int     // index of the nearest interactive shell above the client; -1 for none
 }
 
-// walk looks at a path of processes, the client's own first and the first of its pane last.
-// same reports whether a process is the same client.
+// walk examines a path of processes, from the client to the first process of its pane. same
+// recognizes the client by its arguments.
 func walk(path []process.Info, same func(args []string) bool) walked {
 	w := walked{stranger: -1, shell: -1}
-	script := false // the process below is a shell's script, of which only its own words tell
+	script := false // the process below is a shell script, which only its own arguments explain
 	for i := 1; i < len(path); i++ {
 		p, below := path[i], path[i-1]
 		words, starts := around(p.Args, below.Args)
 		top := len(w.launchers) - 1
 		switch {
 		case same(p.Args), starts && len(words) == 0 && w.client == i-1:
-			// The client starts itself again, perhaps in a box that it makes itself.
+			// The client starts itself again, perhaps in a sandbox of its own.
 			w = walked{client: i, stranger: -1, shell: -1}
 		case top >= 0 && w.launchers[top].at == i-1 && len(p.Args) > 0 && slices.Equal(p.Args, below.Args):
-			w.launchers[top].at = i // it started itself again
+			w.launchers[top].at = i // the launcher started itself again
 		case top >= 0 && w.launchers[top].shell && w.launchers[top].at == i-1 && slices.Contains(p.Args, below.Args[len(below.Args)-1]):
-			// It has a shell run the line that it was given.
+			// The launcher has a shell run its line.
 			words := slices.Clone(p.Args)
 			words[slices.Index(words, below.Args[len(below.Args)-1])] = mark
 			w.launchers[top] = found{at: i, below: w.launchers[top].below, words: words, shell: line(p.Args)}
@@ -52,7 +52,7 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 		case starts && !script:
 			w.launchers = append(w.launchers, found{at: i, below: i - 1, words: asTyped(words), shell: line(p.Args)})
 		case len(p.Args) > 0 && process.IsShell(p.Args[0]):
-			script = true // what it does is seen, but not from where it is started again
+			script = true // the path shows what the script runs, but not how to start the script again
 			continue
 		case w.stranger < 0:
 			w.stranger = i
@@ -60,13 +60,13 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 		script = false
 	}
 	for n := len(w.launchers); n > 0 && w.launchers[n-1].shell; n-- {
-		w.launchers = w.launchers[:n-1] // what a pane began with to run the client and end with it
+		w.launchers = w.launchers[:n-1] // a shell that the pane began with, only to run the client
 	}
 	return w
 }
 
-// around returns what of a command line stands around another that it starts: the words
-// before it; or all, with the mark in the place of one word that is the whole command.
+// around returns the words of args that stand before command. If command is inside one
+// word, it returns all words, with that one replaced by mark.
 func around(args, command []string) (words []string, ok bool) {
 	for _, c := range forms(command) {
 		if n := len(args) - len(c); n >= 0 && called(args[n], c[0]) && slices.Equal(args[n+1:], c[1:]) && !(n > 1 && len(c) == 1 && takesLine(args[0]) && isLine(args[n-1])) {
@@ -87,8 +87,8 @@ func around(args, command []string) (words []string, ok bool) {
 	return nil, false
 }
 
-// asTyped returns the words of a launcher as they were before it read them: sudo cuts its
-// list of variables, --preserve-env=A,B, at the commas in place, and shows --preserve-env=A B.
+// asTyped returns the words of a launcher as they were typed. sudo splits the list of
+// --preserve-env=A,B at its commas in place and then shows --preserve-env=A B.
 func asTyped(words []string) []string {
 	if len(words) == 0 || filepath.Base(words[0]) != "sudo" {
 		return words
@@ -110,13 +110,14 @@ func asTyped(words []string) []string {
 	return all
 }
 
-// variable reports whether a word is rather the name of a variable than of a program.
+// variable reports whether a word looks like the name of a variable rather than of a
+// program.
 func variable(word string) bool {
 	return strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" || strings.HasSuffix(word, "_proxy")
 }
 
-// forms are the ways in which a command line can have been typed that a process shows: of
-// a script without the interpreter that the kernel puts before it.
+// forms returns the ways in which a process's command line can have been typed: as it is,
+// and for a script also without the interpreter, which the kernel adds.
 func forms(args []string) [][]string {
 	if len(args) == 0 {
 		return nil
@@ -133,11 +134,10 @@ func forms(args []string) [][]string {
 	return all
 }
 
-// called reports whether a word that was typed can be the program that a process calls
-// itself.
+// called reports whether a typed word can be the name that a process has.
 func called(word, program string) bool { return word == program || short(word) == short(program) }
 
-// short is a program's name without its folder, and without what the kind of a file adds.
+// short returns a program's name without folder and suffix.
 func short(program string) string {
 	name := filepath.Base(program)
 	for _, suffix := range []string{".js", ".mjs", ".cjs", ".exe"} {
@@ -146,7 +146,7 @@ func short(program string) string {
 	return strings.TrimPrefix(name, "-")
 }
 
-// interactive reports whether a command line is that of a shell in which a person types.
+// interactive reports whether args are those of an interactive shell.
 func interactive(args []string) bool {
 	if len(args) == 0 || !process.IsShell(args[0]) {
 		return false
@@ -162,7 +162,7 @@ func interactive(args []string) bool {
 	return true
 }
 
-// line reports whether a command line is that of a shell which was given a line to run.
+// line reports whether args are those of a shell with -c.
 func line(args []string) bool {
 	if len(args) == 0 || !process.IsShell(args[0]) {
 		return false
@@ -174,35 +174,36 @@ func line(args []string) bool {
 		case isLine(arg):
 			return i+1 < len(args)
 		case !strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "+"):
-			return false // what stands behind a script's name is the script's
+			return false // the rest are the script's arguments
 		}
 	}
 	return false
 }
 
-// valued knows the options of a shell that have a value of their own.
+// valued reports whether a shell's option has a value.
 func valued(arg string) bool {
 	return slices.Contains([]string{"--rcfile", "--init-file", "-o", "+o", "-O", "+O"}, arg)
 }
 
-// takesLine knows the programs whose -c is followed by a line for a shell.
+// takesLine reports whether a program's -c takes a line for a shell.
 func takesLine(program string) bool {
 	name := filepath.Base(program)
 	return process.IsShell(name) || name == "script" || name == "su" || name == "runuser" || name == "sg"
 }
 
-// isLine knows the argument of a shell that a line follows.
+// isLine reports whether a shell's option is -c or contains it.
 func isLine(arg string) bool {
 	return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "c")
 }
 
-// isGt reports whether a program of gt's waits for an agent that it has started.
+// isGt reports whether args are those of a gt program that waits for the agent that it
+// started.
 func isGt(args []string) bool {
 	return len(args) == 3 && strings.HasPrefix(filepath.Base(args[0]), "gt-") && args[1] == "--exec"
 }
 
-// runner knows the programs that run a client from its package: they are how the client
-// itself runs.
+// runner reports whether args run a client from its package. A runner is part of the
+// client, not a launcher.
 func runner(args []string) bool {
 	for _, arg := range args[:min(len(args), 2)] {
 		name, _, _ := strings.Cut(arg, " ") // npm calls itself "npm exec claude"

@@ -10,11 +10,11 @@ import (
 	"gt/lib/text/term"
 )
 
-// mark stands in the words of a launcher for a command line that it takes as one word.
+// mark is the place in a launcher's words of a command line that is one word.
 const mark = "{command}"
 
-// Around returns the command line that starts a command with the words of a launcher: they
-// stand before it, or the command is one word of theirs.
+// Around returns the words of a launcher with a command in their place: after them, or at
+// the mark.
 func Around(words, command []string) []string {
 	all := make([]string, 0, len(words)+len(command))
 	marked := false
@@ -30,8 +30,8 @@ func Around(words, command []string) []string {
 	return append(all, command...)
 }
 
-// within returns the words of two launchers of which the outer starts the inner. It fails
-// where a command line would be a word of a word.
+// within joins the words of an outer and an inner launcher. It fails if a command line
+// would become a word inside a word.
 func within(outer, inner []string) ([]string, bool) {
 	all := slices.Clone(outer)
 	at := slices.IndexFunc(all, func(w string) bool { return strings.Contains(w, mark) })
@@ -47,7 +47,7 @@ func within(outer, inner []string) ([]string, bool) {
 	return all, true
 }
 
-// quoted is a command line for a shell.
+// quoted quotes a command line for a shell.
 func quoted(command []string) string {
 	words := make([]string, len(command))
 	for i, w := range command {
@@ -56,8 +56,8 @@ func quoted(command []string) string {
 	return strings.Join(words, " ")
 }
 
-// maxLine is the longest command line that is split, in bytes, and maxOpen how many brackets
-// it may open: the parser calls itself for each.
+// maxLine bounds the bytes that Split parses, and maxOpen the brackets: the parser recurses
+// for each.
 const (
 	maxLine = 64 << 10
 	maxOpen = 100
@@ -65,8 +65,8 @@ const (
 
 var errNotPlain = errors.New("it needs a shell (only words and quotes are understood)")
 
-// Split returns the words of a command line, as a shell would. Nothing is run or looked
-// up: a line that has more than words, quotes and a ~ for the home folder is refused.
+// Split splits a command line as a shell does, without running or expanding anything but a
+// ~ for home. It refuses a line with more than words and quotes.
 func Split(line, home string) ([]string, error) {
 	if len(line) > maxLine || strings.Count(line, "(")+strings.Count(line, "{") > maxOpen {
 		return nil, errNotPlain
@@ -91,8 +91,7 @@ func Split(line, home string) ([]string, error) {
 	return words, nil
 }
 
-// wordText returns what a word is without its quotes. ok is false if a shell would make
-// something else of it.
+// wordText returns a word without its quotes. ok is false if a shell would expand it.
 func wordText(w *syntax.Word, home string) (text string, ok bool) {
 	for i, part := range w.Parts {
 		var piece string
@@ -114,8 +113,7 @@ func wordText(w *syntax.Word, home string) (text string, ok bool) {
 	return text, true
 }
 
-// literal returns what a piece of a word is that is not quoted. first says whether it begins
-// the word.
+// literal returns an unquoted piece of a word. first says that it begins the word.
 func literal(value, home string, first bool) (text string, ok bool) {
 	switch {
 	case first && home != "" && (value == "~" || strings.HasPrefix(value, "~/")):
@@ -137,8 +135,8 @@ func doubleQuoted(q *syntax.DblQuoted) (text string, ok bool) {
 	return text, !q.Dollar
 }
 
-// unescaped takes out the backslashes before the characters special, or before all where
-// none is named.
+// unescaped removes the backslashes before the characters in special, or before all if
+// special is empty.
 func unescaped(s, special string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

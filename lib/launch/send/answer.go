@@ -29,9 +29,9 @@ func (t Target) Question() (agent.Question, error) {
 	return q, nil
 }
 
-// Answer takes the n-th option of the question that the client asks now: by its number,
-// and with Enter where the number only selects it; by the arrow keys where the options have
-// no numbers, and with Enter once the screen shows that it is selected.
+// Answer chooses the n-th option of the client's question. It types the option's number,
+// then Enter if the number only selects. If the options have no numbers, it moves with the
+// arrow keys and presses Enter once the screen shows the selection.
 func (t Target) Answer(n int, limits Limits) (agent.Option, error) {
 	q, err := t.Question()
 	if err != nil {
@@ -52,7 +52,7 @@ func (t Target) Answer(n int, limits Limits) (agent.Option, error) {
 	})
 }
 
-// choose selects an option by the arrow keys, a step at a time, and takes it.
+// choose selects an option with the arrow keys, a step at a time, and confirms it.
 func (t Target) choose(q agent.Question, at int, limits Limits) error {
 	for q.Selected() != at {
 		from, key := q.Selected(), q.Next
@@ -78,8 +78,8 @@ func (t Target) choose(q agent.Question, at int, limits Limits) error {
 	return t.taken(q, limits, func(now agent.Question, _ time.Duration) bool { return now.Selected() == at })
 }
 
-// taken waits until the client asks something else or nothing. Enter is pressed once, when
-// the question as it is then says so.
+// taken waits until the client asks something else or nothing. It presses Enter once, when
+// enter says so of the question on the screen.
 func (t Target) taken(q agent.Question, limits Limits, enter func(now agent.Question, since time.Duration) bool) error {
 	entered := false
 	for begin := time.Now(); ; time.Sleep(pollInterval) {

@@ -1,10 +1,10 @@
-// Package send gives a prompt to an agent that runs in a pane of tmux, as a person does who
-// pastes it, and finds out whether the agent took it.
+// Package send types a prompt into an agent's tmux pane, as a person does who pastes it,
+// and finds out whether the agent took it.
 //
-// What goes wrong elsewhere is that a text is typed and not submitted, is added to what a
-// person has half typed, or answers a question that the client asks meanwhile. So the
-// screen is read before and after each step, Enter is a key by itself that follows once
-// the text is seen to have arrived, and a hook of the agent's is the proof.
+// Naive typing fails in three ways: the text is not submitted, is appended to a person's
+// draft, or answers a question that the client asks meanwhile. So Send reads the screen
+// before and after each step, presses Enter separately once the text has arrived, and takes
+// a hook of the agent as proof.
 package send
 
 import (
@@ -18,7 +18,7 @@ import (
 	"gt/lib/text/plain"
 )
 
-// What keeps a prompt from being typed, or from being submitted.
+// Reasons why a prompt was not typed or not submitted.
 var (
 	ErrAsks         = errors.New("its client asks something")
 	ErrDraft        = errors.New("somebody has typed something into its input box")
@@ -30,7 +30,7 @@ var (
 	ErrNotSubmitted = errors.New("the text was typed, but is not submitted: it stands in its input box")
 )
 
-// errTaken is of a text that was submitted before Enter was pressed for it.
+// errTaken reports a text that was submitted before its Enter was pressed.
 var errTaken = errors.New("the client has taken the text already")
 
 // Untyped reports whether an error of Send means that nothing was typed.
@@ -38,59 +38,58 @@ func Untyped(err error) bool {
 	return errors.Is(err, ErrAsks) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput) || errors.Is(err, ErrDeaf) || errors.Is(err, tmux.ErrReadOnly)
 }
 
-// Proof is how it is known that a prompt was submitted.
+// Proof is how Send knows that a prompt was submitted.
 type Proof int
 
 const (
-	NoProof        Proof = iota // it is not: nothing is known of the client's screen, and no hook told
+	NoProof        Proof = iota // unknown: the screen is not understood, and no hook ran
 	Screen                      // the input box is empty again
-	Queued                      // the same, of an agent that was busy: it takes the prompt later
-	Hook                        // a hook of the agent's told
-	InConversation              // it is in the agent's conversation
+	Queued                      // the same for a busy agent, which takes the prompt later
+	Hook                        // a hook reported a prompt
+	InConversation              // the conversation contains it
 )
 
-// Target is the agent that a prompt is for.
+// Target is the agent that receives a prompt.
 type Target struct {
 	Server tmux.Server
 	Pane   string // its id
 	Client agent.Client
-	Busy   bool // it works
-	// LastPromptAt returns when a hook last told of a prompt. It is nil where no hook tells.
+	Busy   bool // it is working
+	// LastPromptAt returns when a hook last reported a prompt. It is nil for a client
+	// without such a hook.
 	LastPromptAt func() time.Time
-	// Refused reports whether the client has noted since a time that it dropped a prompt. It
-	// is nil where a client does not.
+	// Refused reports whether the client logged since a time that it dropped a prompt. It
+	// is nil for clients that do not log this.
 	Refused func(since time.Time) bool
-	// PromptSeen reports whether the agent's conversation has the text as a prompt that was given
-	// since a time. It is nil where nothing tells.
+	// PromptSeen reports whether the conversation has had the text as a prompt since a
+	// time. It is nil if nothing shows this.
 	PromptSeen func(since time.Time) bool
 }
 
-// Limits are how long the steps take at most.
+// Limits bound the steps of Send.
 type Limits struct {
-	Settle time.Duration // until what stands against typing counts
-	Arrive time.Duration // until the text is seen
-	Again  time.Duration // until Enter is pressed once more, after twice that again, and so on
-	Submit time.Duration // until it counts as not submitted, from the first Enter
-	Hook   time.Duration // how long a hook is waited for when the screen shows the proof
+	Settle time.Duration // how long an obstacle must stay until it counts
+	Arrive time.Duration // until the text is on the screen
+	Again  time.Duration // until Enter is pressed again; doubles each time
+	Submit time.Duration // from the first Enter until the text counts as not submitted
+	Hook   time.Duration // how long to wait for a hook once the screen shows proof
 }
 
-// Patience are limits for a busy machine, where a client can take seconds for a key, and take
-// an Enter that comes before it is done with a paste for a line break; a prompt of a line is
-// submitted in a fifth of a second.
+// Patience suits a busy machine, where a client can take seconds for a key, and can take an
+// Enter for a line break if it comes before the paste is digested. Normally a one-line
+// prompt is submitted in a fifth of a second.
 var Patience = Limits{Settle: 2 * time.Second, Arrive: time.Minute, Again: 2 * time.Second, Submit: 20 * time.Second, Hook: 5 * time.Second}
 
-// pollInterval is the pause between two looks at the screen.
+// pollInterval is the pause between two captures of the screen.
 const pollInterval = 50 * time.Millisecond
 
-// Prompt returns a text as it can be typed. It has no character that a terminal or a
-// client takes for a key. A blank stands before a character that a client takes for the
-// beginning of something else than a prompt (#, @), before a list that looks like the
-// options of a question, and behind a word that it offers to complete or that would make
-// Enter a new line.
+// Prompt returns a text in a form that can be typed: without characters that a terminal or
+// client takes for keys. A blank goes before a first character with a meaning of its own
+// (#, @) and before a numbered list, which looks like the options of a question. A blank
+// goes after a last word that the client would complete, or that makes Enter a line break.
 //
-// Nothing makes text of what looks like a command of the client or of a shell, /compact or
-// !ls: pi drops blanks before it, and so does Claude Code when it was busy. command is that
-// word.
+// A command of the client or the shell (/compact, !ls) cannot be made into text: pi and a
+// busy Claude Code drop the blank. Then prompt is empty and command is that word.
 func Prompt(text string) (prompt, command string) {
 	text = strings.TrimSpace(plain.Text(text))
 	if text == "" {
@@ -108,8 +107,8 @@ func Prompt(text string) (prompt, command string) {
 	return text, ""
 }
 
-// First returns what an agent is told first as it can be typed: what looks like a command
-// of its client is one.
+// First returns an agent's first prompt in a form that can be typed. Unlike Prompt it lets
+// a command of the client through.
 func First(text string) string {
 	prompt, command := Prompt(text)
 	switch {
@@ -121,8 +120,9 @@ func First(text string) string {
 	return " " + strings.TrimSpace(plain.Text(text))
 }
 
-// Send types a text, as Prompt or a client's own command has it, and submits it. What the
-// client drops is typed again: it takes it once it has taken up the prompt before.
+// Send types a text and submits it. The text comes from Prompt or is a command of the
+// client. If the client drops it, Send types it again, because the client takes it after
+// the prompt before.
 func (t Target) Send(text string, limits Limits) (proof Proof, err error) {
 	for begin, again := time.Now(), limits.Again; ; again *= 2 {
 		proof, err = t.once(text, limits)
@@ -133,7 +133,7 @@ func (t Target) Send(text string, limits Limits) (proof Proof, err error) {
 	}
 }
 
-// once is Send, and returns ErrRefused for what the client drops.
+// once is one attempt of Send. It returns ErrRefused if the client drops the text.
 func (t Target) once(text string, limits Limits) (Proof, error) {
 	before, err := t.free(limits.Settle)
 	if err != nil {
@@ -154,7 +154,7 @@ func (t Target) once(text string, limits Limits) (Proof, error) {
 	return t.awaitProof(begin, limits)
 }
 
-// typeIn types a text, which began at a time, into the input box of a screen.
+// typeIn pastes a text into the input box and waits until it has arrived.
 func (t Target) typeIn(text, screen string, begin time.Time, within time.Duration) (err error) {
 	_, box := t.Client.Input(screen)
 	all := pieces(text, t.Client.PasteSize)
@@ -172,14 +172,13 @@ func (t Target) typeIn(text, screen string, begin time.Time, within time.Duratio
 	return nil
 }
 
-// heard reports whether a hook told of a prompt since a time. That of a busy agent can tell of
-// another prompt.
+// heard reports whether a hook has reported a prompt since a time. If the agent was busy,
+// the report may be about another prompt.
 func (t Target) heard(since time.Time) bool {
 	return t.LastPromptAt != nil && !t.Busy && t.LastPromptAt().After(since)
 }
 
-// awaitHook returns the proof of a text that was typed since a time, where nothing is known of
-// the screen.
+// awaitHook waits for a hook's proof. It is for clients whose screen is unknown.
 func (t Target) awaitHook(since time.Time, within time.Duration) Proof {
 	for first := time.Now(); ; time.Sleep(pollInterval) {
 		switch {
@@ -191,7 +190,7 @@ func (t Target) awaitHook(since time.Time, within time.Duration) Proof {
 	}
 }
 
-// awaitProof presses Enter until a text that was typed since a time is submitted.
+// awaitProof presses Enter until the text is submitted.
 func (t Target) awaitProof(since time.Time, limits Limits) (Proof, error) {
 	s := newSubmission(time.Now(), limits)
 	s.busy, s.hooked = t.Busy, t.LastPromptAt != nil
@@ -219,9 +218,9 @@ func (t Target) awaitProof(since time.Time, limits Limits) (Proof, error) {
 	}
 }
 
-// pieces returns a text in pieces of at most so many bytes. The last of several is short:
-// Qwen Code shows a longer one as a few words, and on a busy machine submits those of the last
-// instead of what they stand for.
+// pieces cuts a text into pieces of at most size bytes. The last of several is short: Qwen
+// Code shows a long paste as a placeholder, and on a busy machine submits the last
+// placeholder instead of its text.
 func pieces(text string, size int) (all []string) {
 	cut := func(at int) bool {
 		if at = boundary(text, at); at == 0 {
@@ -238,8 +237,8 @@ func pieces(text string, size int) (all []string) {
 	return append(all, text)
 }
 
-// boundary returns where at the latest a text can be cut, 0 if nowhere: not within a
-// character, and not behind a line break, which a client may drop.
+// boundary returns the last place up to at where a text may be cut, or 0: not inside a
+// character, and not after a line break, which a client may drop.
 func boundary(text string, at int) int {
 	for at > 0 && (!utf8.RuneStart(text[at]) || text[at-1] == '\n') {
 		at--
@@ -247,8 +246,8 @@ func boundary(text string, at int) int {
 	return at
 }
 
-// free returns the screen of an agent that takes a prompt. What stands against that has to
-// stay for a moment: the prompt before this one may just be leaving the box.
+// free waits until the agent takes a prompt and returns its screen. An obstacle has to stay
+// for settle, because the prompt before may just be leaving the box.
 func (t Target) free(settle time.Duration) (string, error) {
 	known := t.Client.KnowsInput()
 	for deadline := time.Now().Add(settle); ; time.Sleep(pollInterval) {
@@ -266,7 +265,7 @@ func (t Target) free(settle time.Duration) (string, error) {
 	}
 }
 
-// refuse says why nothing is typed at what an input box shows.
+// refuse returns why nothing may be typed into an input box.
 func refuse(known bool, shown agent.Input) error {
 	switch {
 	case shown == agent.Asks:
@@ -279,16 +278,16 @@ func refuse(known bool, shown agent.Input) error {
 	return nil
 }
 
-// arrived waits until a text is in the input box, which showed was: something is, and the
-// box has come to rest, for a client takes its time to show a long text. more is of a text
-// that follows another: what it adds may be below or above what the box shows.
+// arrived waits until a text is in the input box and the box, which showed was before, has
+// stopped changing. more says that the text follows another piece, and so may be added
+// outside the visible part.
 //
-// It returns errTaken where the client has taken the whole text, typed from since on, before
-// it was seen: OpenCode puts an Enter off, so that one that was pressed again for the prompt
-// before can submit what was pasted behind it.
+// It returns errTaken if the client took the text, typed since a time, before it was seen.
+// OpenCode delays an Enter, so one that was repeated for the prompt before can submit this
+// text.
 func (t Target) arrived(was string, more bool, since time.Time, within time.Duration) (box string, err error) {
 	known, before := t.Client.KnowsInput(), was
-	var seen, rests time.Time // since when there is something, and the same
+	var seen, rests time.Time // since when there is something, and since when it is unchanged
 	begin := time.Now()
 	for look := begin.Add(restWait); ; time.Sleep(pollInterval) {
 		screen, err := t.Server.CaptureStyled(t.Pane)
@@ -300,7 +299,7 @@ func (t Target) arrived(was string, more bool, since time.Time, within time.Dura
 		switch {
 		case shown == agent.Asks:
 			return "", ErrAsks
-		case t.Client.Deaf(screen) && now.Sub(begin) <= within: // Enter comes after that
+		case t.Client.Deaf(screen) && now.Sub(begin) <= within: // Enter comes afterwards
 			continue
 		case more && box == before && now.Sub(begin) < restWait:
 		case known && shown == agent.Draft, !known && box != was || !known && !seen.IsZero():
@@ -320,18 +319,18 @@ func (t Target) arrived(was string, more bool, since time.Time, within time.Dura
 			look = time.Now().Add(restWait)
 		case now.Sub(begin) > within && known:
 			return "", ErrNotArrived
-		case now.Sub(begin) > restWait && !known: // it may show nothing
+		case now.Sub(begin) > restWait && !known: // an unknown box may show nothing
 			return box, nil
 		}
 	}
 }
 
-// digestWait is how long a client is left alone with the last of several pastes: one that shows
-// them as a few words may submit those words, when Enter comes before it has put them away.
+// digestWait is the pause after the last of several pastes. A client that shows pastes as
+// placeholders may submit a placeholder if Enter comes too early.
 const digestWait = time.Second
 
-// noteWait is how long a client that notes what it drops takes for that, on a busy machine too.
+// noteWait is how long a client takes, even on a busy machine, to log a dropped prompt.
 const noteWait = time.Second
 
-// restWait is how long an input box may take to come to rest.
+// restWait is how long an input box may take to stop changing.
 const restWait = 2 * time.Second

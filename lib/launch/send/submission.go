@@ -6,14 +6,14 @@ import (
 	"gt/lib/client/agent"
 )
 
-// A state is where a text is from its first Enter on:
+// state is the state of a text after its first Enter.
 //
-//	typed    its box shows it. It becomes due when Enter should have emptied the box.
-//	due      Enter has to be pressed again; then it is typed.
-//	emptied  the box is empty. It becomes typed if the box shows something again, because the
-//	         client draws its screen anew.
-//	proven   the box stayed empty for long enough, with the proof.
-//	failed   with the reason. What was typed may still be in the box.
+//	typed    The box shows the text. It becomes due when Enter should have emptied the box.
+//	due      Enter has to be pressed again. Then it is typed.
+//	emptied  The box is empty. It becomes typed if the box shows something again, because the
+//	         client redraws its screen.
+//	proven   The box stayed empty for long enough; proof is set.
+//	failed   err is set. The text may still be in the box.
 type state int
 
 const (
@@ -24,35 +24,35 @@ const (
 	failed
 )
 
-// A view is what one look at an agent shows.
+// view is what one look at an agent shows.
 type view struct {
 	time  time.Time
 	input agent.Input // what its input box has
-	deaf  bool        // its client drops what is typed
-	heard bool        // a hook of the agent's told of a prompt since the text was typed
+	deaf  bool        // the client drops what is typed
+	heard bool        // a hook has reported a prompt since the text was typed
 }
 
-// A submission is a text whose Enter was pressed. Nothing in it looks or presses: see decides
-// by a view.
+// submission is a text whose Enter was pressed. It decides from views alone, without any
+// I/O.
 type submission struct {
 	limits  Limits
 	busy    bool        // the agent worked before
-	hooked  bool        // a hook of the agent's tells
-	refused func() bool // reports whether the client noted that it dropped the text; nil if it notes nothing
+	hooked  bool        // the agent has a prompt hook
+	refused func() bool // see Target.Refused; may be nil
 
-	first, pressed time.Time     // when Enter was pressed first, and last
-	again          time.Duration // how long after the last one it is pressed again
+	first, pressed time.Time     // the first and the last Enter
+	again          time.Duration // how long after the last Enter the next is due
 	empty          time.Time     // since when the box is empty; zero if it is not
 
-	proof Proof // of a text that is proven
-	err   error // of one that failed
+	proof Proof // set when proven
+	err   error // set when failed
 }
 
 func newSubmission(first time.Time, limits Limits) *submission {
 	return &submission{limits: limits, first: first, pressed: first, again: limits.Again}
 }
 
-// see returns the state of the text at a view.
+// see returns the state of the text after a view.
 func (s *submission) see(v view) state {
 	switch {
 	case v.input == agent.Draft:
@@ -60,7 +60,7 @@ func (s *submission) see(v view) state {
 		return s.standing(v)
 	case v.input != agent.NoInput:
 		return s.gone(v)
-	case v.time.Sub(s.first) < s.limits.Hook: // the client draws its screen anew, and the text may still be there then
+	case v.time.Sub(s.first) < s.limits.Hook: // the client redraws its screen, and the text may still be there
 		if s.empty.IsZero() {
 			return typed
 		}
@@ -69,7 +69,7 @@ func (s *submission) see(v view) state {
 	return s.gone(v)
 }
 
-// standing returns the state of a text that its box shows.
+// standing returns the state of a text that is in the box.
 func (s *submission) standing(v view) state {
 	switch {
 	case v.time.Sub(s.first) > s.limits.Submit:
@@ -82,9 +82,8 @@ func (s *submission) standing(v view) state {
 	return typed
 }
 
-// gone returns the state of a text that its box does not show. A hook that told can be that of
-// the prompt before, which came late. So the box has to stay empty for a moment; the agent may
-// ask something at once.
+// gone returns the state of a text that is not in the box. A hook's report may be a late
+// one about the prompt before, so the box has to stay empty for a moment too.
 func (s *submission) gone(v view) state {
 	if s.empty.IsZero() {
 		s.empty = v.time
