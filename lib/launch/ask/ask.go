@@ -1,8 +1,8 @@
-// Package ask asks a session what it knows: its client is started on a copy of
-// the conversation that is kept nowhere, with hooks off and nothing that could
-// change a file, and is told the question on its standard input. Nothing below
-// the client's folder or in the project differs afterwards, and no event is
-// logged; e2e's TestTalk shows that with the real clients.
+// Package ask asks a session what it knows. It starts the session's client on a temporary
+// copy of the conversation, with hooks off and without anything that could change a file,
+// and writes the question to its standard input. Afterwards nothing in the client's folder
+// or the project has changed, and no event is logged; e2e's TestTalk shows this with the
+// real clients.
 package ask
 
 import (
@@ -30,21 +30,21 @@ import (
 	"gt/lib/text/term"
 )
 
-// Predecessor is a session that is asked, and who asks.
+// Predecessor is the session that is asked.
 type Predecessor struct {
 	Client     agent.Client
 	ID         session.ID
-	Dir        string // where it is asked: its own folder, else any
+	Dir        string // its own folder if it exists, else the caller's
 	Transcript string
-	Store      string // the client's folder that it lies in; empty where that is not known
+	Store      string // the client's folder with the transcript; "" if unknown
 
 	env    *cli.Env
 	agents *agent.Table
 }
 
-// Of says how to ask the session id of one of the agents, that worked in cwd. What is not
-// known may be empty. It fails for a client that cannot be asked without a trace
-// and for a session of which nothing is left.
+// Of prepares questions to a session of a client that worked in cwd. cwd, path and store
+// may be empty if unknown. It fails if the client cannot be asked without a trace or the
+// session's conversation is gone.
 func Of(env *cli.Env, agents *agent.Table, client agent.Client, id session.ID, cwd, path, store string) (*Predecessor, error) {
 	if client.Ask == nil {
 		err := cli.Fail(cli.No, fmt.Errorf("%s cannot be asked without leaving a trace", client.Name),
@@ -72,7 +72,6 @@ func Of(env *cli.Env, agents *agent.Table, client agent.Client, id session.ID, c
 	return p, nil
 }
 
-// call is one run of the client.
 type call struct {
 	dir     string
 	args    []string // the program's name first
@@ -80,15 +79,14 @@ type call struct {
 	scratch string
 }
 
-// own are the variables of the session that asks, or of its pane, besides those
-// of its client.
+// own are variables of the calling session or its pane, besides those of its client.
 var own = []string{
 	"GT_SESSION_UUID", "GT_SESSION_ID", "GT_HOME", "GT_ROLE", "GT_RIG", "BD_ACTOR", "GT_AGENT", "GT_PROCESS_NAMES",
 	"GT_PANE_SHELL", "TMUX", "TMUX_PANE",
 }
 
-// Environ returns what of an environment is not the calling session's own,
-// whichever of the agents that is.
+// Environ returns an environment without the calling session's own variables, whichever
+// agent that is.
 func Environ(agents *agent.Table, environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(agents.StripRunVars(environ)), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -96,7 +94,7 @@ func Environ(agents *agent.Table, environ []string) []string {
 	})
 }
 
-// Account applies what agent.Client.Account says to an environment.
+// Account applies a change of agent.Client.Account to an environment.
 func Account(environ []string, change string) []string {
 	if change == "" {
 		return environ
@@ -109,7 +107,7 @@ func Account(environ []string, change string) []string {
 	return out
 }
 
-// account is the change to the environment that it takes to find the session.
+// account returns the change that makes the client find the session.
 func (p *Predecessor) account() string {
 	if !p.Client.Ask.OwnAccount {
 		return ""
@@ -117,8 +115,8 @@ func (p *Predecessor) account() string {
 	return p.Client.Account(p.env.Getenv, p.Store)
 }
 
-// call describes a run; stream says that it takes any number of questions,
-// seeded that it gets copies of what would take it long to make.
+// call describes a run of the client. stream keeps it open for many questions. seeded gives
+// it copies of the databases that it would need long to make.
 func (p *Predecessor) call(stream, seeded bool) (*call, error) {
 	a := p.Client.Ask
 	c := &call{dir: p.Dir}
@@ -139,7 +137,6 @@ func (p *Predecessor) call(stream, seeded bool) (*call, error) {
 	return c, nil
 }
 
-// words are the client's arguments.
 func (p *Predecessor) words(scratch string, stream bool) []string {
 	a := p.Client.Ask
 	words := a.Argv(p.Transcript, string(p.ID), scratch, stream)
@@ -152,15 +149,16 @@ func (p *Predecessor) words(scratch string, stream bool) []string {
 			off = append(off, strings.Replace(w, "{name}", name, 1))
 		}
 	}
-	return slices.Insert(words, 1, off...) // behind the command, before what it is given
+	return slices.Insert(words, 1, off...) // options of the command come before its arguments
 }
 
-// servers are the names of the MCP servers that the client would start.
+// servers returns the names of the MCP servers that the client would start, so that they
+// can be switched off.
 func (p *Predecessor) servers() []string {
 	a := p.Client.Ask
 	folder, usual := p.Client.Folder(p.env.Getenv)
 	files := []string{filepath.Join(cmp.Or(p.Store, folder), a.ServersFile)}
-	if real, err := filepath.EvalSymlinks(files[0]); err == nil { // the person's own link, or ours to the account
+	if real, err := filepath.EvalSymlinks(files[0]); err == nil { // a link of the person or of gt to the account
 		files[0] = real
 	}
 	for dir := p.Dir; !a.Elsewhere; dir = filepath.Dir(dir) {
@@ -173,7 +171,7 @@ func (p *Predecessor) servers() []string {
 	for _, path := range files {
 		data, err := atomicfile.Read(path, atomicfile.MaxSize)
 		if err != nil {
-			continue // the client says what is wrong with it
+			continue // the client reports what is wrong with it
 		}
 		var config map[string]any
 		if toml.Unmarshal(data, &config) != nil {
@@ -190,8 +188,7 @@ func (p *Predecessor) servers() []string {
 	return names
 }
 
-// Command is the command that asks, for a shell; the question comes on its
-// standard input.
+// Command returns a shell command that asks the question on its standard input.
 func (p *Predecessor) Command(stream bool) string {
 	a := p.Client.Ask
 	words := []string{"env"}
@@ -235,12 +232,11 @@ func (p *Predecessor) Command(stream bool) string {
 	return "cd " + dir + " && " + strings.Join(words, " ")
 }
 
-// grace is how long a client that is to end has to do so by itself.
+// grace is how long a client has to end after SIGTERM.
 const grace = 5 * time.Second
 
-// start prepares the client's process. It stands in a group of its own: what a
-// terminal sends goes to us, and we tell it. When ctx ends, it is asked to end,
-// and when it does not, it is ended.
+// start prepares the client's process, in a process group of its own so that the terminal's
+// signals reach only gt. When ctx ends, the process gets SIGTERM, and SIGKILL after grace.
 func (c *call) start(ctx context.Context) (*exec.Cmd, error) {
 	path, err := process.LookPath(c.args[0], c.dir, c.environ)
 	if err != nil {
@@ -256,7 +252,6 @@ func (c *call) start(ctx context.Context) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// end removes what the run had for itself.
 func (c *call) end() error {
 	if c.scratch == "" {
 		return nil
@@ -264,7 +259,7 @@ func (c *call) end() error {
 	return os.RemoveAll(c.scratch)
 }
 
-// Once asks one question and returns the answer, as it came.
+// Once asks one question and returns the answer verbatim.
 func (p *Predecessor) Once(ctx context.Context, question string) (string, error) {
 	a := p.Client.Ask
 	answer, complaint, err := p.once(ctx, question, true)
@@ -292,8 +287,8 @@ func (p *Predecessor) once(ctx context.Context, question string, seeded bool) (a
 	return strings.Trim(stdout.String(), "\n"), "", nil
 }
 
-// failed is the error of a client that did not answer: in its own words, for it
-// knows best.
+// failed returns the error for a client that did not answer, with the client's own words as
+// hints.
 func (p *Predecessor) failed(ctx context.Context, err error, words ...string) error {
 	if ctx.Err() != nil {
 		return ErrInterrupted
@@ -313,16 +308,15 @@ func (p *Predecessor) failed(ctx context.Context, err error, words ...string) er
 	return failure
 }
 
-// maxLines is how many of a client's last words are repeated.
+// maxLines bounds how many of a client's last lines are repeated.
 const maxLines = 8
 
-// ErrInterrupted is the error of a question that was called off.
+// ErrInterrupted reports a question that was cancelled.
 var ErrInterrupted = cli.Failf(cli.No, "interrupted")
 
-// tail keeps what is written to it, up to maxAnswer, and of more the end.
+// tail keeps the last maxAnswer bytes that are written to it, and at most twice as many.
 type tail struct{ bytes.Buffer }
 
-// maxAnswer is how long an answer may be.
 const maxAnswer = 16 << 20
 
 func (t *tail) Write(p []byte) (int, error) {

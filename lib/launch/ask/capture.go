@@ -18,10 +18,10 @@ import (
 	"gt/lib/sys/process"
 )
 
-// NewSession has an agent begin a session, by the command line of
-// agent.Client.Capture in an environment and in our working directory, which is dir, and
-// returns the session's id, which stands at path in what it prints. What it says besides goes to stderr. It
-// has wait to answer, and a person calls it off with ctrl-c.
+// NewSession has a client create a session with the command line of agent.Client.Capture,
+// and returns its id, which is at path in the client's JSON output. dir is the current
+// folder. The client's standard error goes to stderr. The client has wait to answer; SIGINT
+// ends it earlier.
 func NewSession(wait time.Duration, dir string, args, environ []string, path string, stderr io.Writer) (session.ID, error) {
 	program, err := process.LookPath(args[0], dir, environ)
 	if err != nil {
@@ -34,7 +34,7 @@ func NewSession(wait time.Duration, dir string, args, environ []string, path str
 	cmd := exec.CommandContext(ctx, program, args[1:]...)
 	cmd.Env = append(slices.Clip(environ), "PATH="+process.SearchPath(dir, environ)) // it may be a script
 	cmd.Stderr = stderr
-	// It may be a script, whose children must not outlive it here.
+	// A script's children have to end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // one of its children may hold the pipe

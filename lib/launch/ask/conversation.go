@@ -11,29 +11,27 @@ import (
 	"sync"
 )
 
-// Conversation is several questions, of which each is asked with those before it
-// in mind.
+// Conversation is a series of questions. Each one builds on those before it.
 type Conversation struct {
 	p   *Predecessor
 	ctx context.Context
 
-	// Of a client that takes many questions in one process.
+	// If the client takes many questions in one process:
 	call   *call
 	cmd    *exec.Cmd
 	events *json.Decoder
 	stderr tail
-	mu     sync.Mutex // who writes to stdin
+	mu     sync.Mutex // guards stdin
 	stdin  io.WriteCloser
 	asked  int
 
-	// Of one that does not.
+	// If it does not:
 	before []exchange
 }
 
-// exchange is a question and its answer.
 type exchange struct{ question, answer string }
 
-// Open begins a conversation; Close ends it, as does the end of ctx.
+// Open begins a conversation. It ends with Close or with ctx.
 func (p *Predecessor) Open(ctx context.Context) (*Conversation, error) {
 	c := &Conversation{p: p, ctx: ctx}
 	if p.Client.Ask.Stream == nil {
@@ -61,9 +59,8 @@ func (p *Predecessor) Open(ctx context.Context) (*Conversation, error) {
 	return c, nil
 }
 
-// Ask asks a question and has say called with each piece of the answer. When ctx
-// ends, the answer is called off, with ErrInterrupted, and the conversation goes
-// on.
+// Ask asks a question and calls say with each piece of the answer. If ctx ends, Ask
+// interrupts the client and returns ErrInterrupted, and the conversation can continue.
 func (c *Conversation) Ask(ctx context.Context, question string, say func(text string)) error {
 	if c.cmd == nil {
 		return c.again(ctx, question, say)
@@ -84,7 +81,7 @@ func (c *Conversation) Ask(ctx context.Context, question string, say func(text s
 			return c.broken(err)
 		}
 		var e event
-		_ = json.Unmarshal(raw, &e) // what it has of another type is not what we look at
+		_ = json.Unmarshal(raw, &e) // ignore fields of other types
 		switch {
 		case e.Parent != nil: // a subagent's
 		case e.Type == "stream_event" && e.Event.Delta.Type == "text_delta":
@@ -103,7 +100,7 @@ func (c *Conversation) Ask(ctx context.Context, question string, say func(text s
 	}
 }
 
-// event is what of the client's stream is looked at.
+// event holds the fields of the client's stream that Ask uses.
 type event struct {
 	Type   string  `json:"type"`
 	Parent *string `json:"parent_tool_use_id"`
@@ -130,7 +127,7 @@ func (c *Conversation) send(v any) error {
 	return err
 }
 
-// broken is the error of a client that went away.
+// broken returns the error for a client that ended.
 func (c *Conversation) broken(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) {
 		err = errors.New("it ended")
@@ -141,7 +138,7 @@ func (c *Conversation) broken(err error) error {
 	return c.p.failed(c.ctx, err, c.stderr.String())
 }
 
-// again asks a process of its own, which is told what was said before.
+// again asks in a new process, whose prompt repeats the questions and answers before.
 func (c *Conversation) again(ctx context.Context, question string, say func(text string)) error {
 	var b strings.Builder
 	for i, e := range c.before {
@@ -162,7 +159,7 @@ func (c *Conversation) again(ctx context.Context, question string, say func(text
 	return nil
 }
 
-// end closes the client's input, which ends it, and waits.
+// end closes the client's input, at which it exits.
 func (c *Conversation) end() error {
 	if c.cmd == nil {
 		return nil
@@ -171,11 +168,10 @@ func (c *Conversation) end() error {
 	return c.cmd.Wait()
 }
 
-// Close ends the conversation.
 func (c *Conversation) Close() error {
 	if c.cmd == nil {
 		return nil
 	}
-	_ = c.end() // what it answered is told; how it ended matters to nobody
+	_ = c.end() // the answers count, not the exit status
 	return c.call.end()
 }

@@ -16,12 +16,11 @@ import (
 	"gt/lib/sys/process"
 )
 
-// importWait is how long a client has to take in a conversation: at its first start it can
-// take a minute by itself.
+// importWait bounds an import. A client's first start alone can take a minute.
 const importWait = 5 * time.Minute
 
-// Import has a client take in a conversation, in a folder, by these arguments. It fails
-// unless the client says that it has taken in the one with that id.
+// Import has a client import a conversation. It fails unless the client prints the
+// conversation's id.
 func Import(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string, id session.ID) error {
 	out, complaint, err := short(env, agents, client, dir, args)
 	if err == nil && strings.Contains(out, string(id)) {
@@ -30,7 +29,7 @@ func Import(env *cli.Env, agents *agent.Table, client agent.Client, dir string, 
 	return refusal(client, "take in the conversation", err, complaint, out)
 }
 
-// FirstLine has a client print something, and returns the first line of it.
+// FirstLine runs a client and returns the first line that it prints.
 func FirstLine(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string) (string, error) {
 	out, complaint, err := short(env, agents, client, dir, args)
 	line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
@@ -40,7 +39,7 @@ func FirstLine(env *cli.Env, agents *agent.Table, client agent.Client, dir strin
 	return line, nil
 }
 
-// short runs a client that ends by itself, and returns what it prints.
+// short runs a client that ends by itself and returns what it prints.
 func short(env *cli.Env, agents *agent.Table, client agent.Client, dir string, args []string) (out, complaint string, err error) {
 	environ := Environ(agents, env.ChildEnviron())
 	path, err := process.LookPath(client.Command[0], dir, environ)
@@ -65,7 +64,8 @@ func short(env *cli.Env, agents *agent.Table, client agent.Client, dir string, a
 	return stdout.String(), stderr.String(), err
 }
 
-// refusal is the error of a client that did not do something, with its own words.
+// refusal returns the error for a client that failed, with the client's own words as a
+// hint.
 func refusal(client agent.Client, what string, err error, words ...string) error {
 	if errors.Is(err, ErrInterrupted) {
 		return err
@@ -82,7 +82,6 @@ func refusal(client agent.Client, what string, err error, words ...string) error
 	return failure
 }
 
-// lastLine is the last line in which something stands.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])

@@ -15,13 +15,12 @@ import (
 	"gt/lib/sys/process"
 )
 
-// scratchPrefix begins the name of a folder that a client has for the time of a
-// question. Behind it stand the process that made it, when that started and, where
-// there are such, in which PID namespace.
+// scratchPrefix begins the name of a client's folder for one question. The name continues
+// with the PID, start time and, if there is one, PID namespace of the process that made it.
 const scratchPrefix = "gt-ask-"
 
-// Scratch makes such a folder below dir, that only its user can read, and
-// removes those that were left by a process that was killed.
+// Scratch makes such a folder below dir, with mode 0700, and removes those whose process
+// was killed.
 func Scratch(dir string) (string, error) {
 	self, err := process.Find(os.Getpid())
 	if err != nil {
@@ -39,9 +38,8 @@ func Scratch(dir string) (string, error) {
 	return path, nil
 }
 
-// OwnFolder makes a folder below scratch in which a client finds the files of its account that
-// are given as links, and nothing else of it; it returns the folder, "" where the client
-// needs none.
+// OwnFolder makes a folder in scratch with links to the files of the client's account that
+// it needs to answer, and nothing else. It returns "" if the client needs no such folder.
 func OwnFolder(client agent.Client, getenv func(string) string, scratch string) (string, error) {
 	if len(client.Ask.Links) == 0 {
 		return "", nil
@@ -54,7 +52,7 @@ func OwnFolder(client agent.Client, getenv func(string) string, scratch string) 
 	for _, name := range client.Ask.Links {
 		from := filepath.Join(folder, name)
 		if _, err := os.Stat(from); err != nil || !filepath.IsAbs(from) {
-			continue // the client says what it lacks
+			continue
 		}
 		if err := os.Symlink(from, filepath.Join(dir, name)); err != nil {
 			return "", err
@@ -63,11 +61,11 @@ func OwnFolder(client agent.Client, getenv func(string) string, scratch string) 
 	return dir, nil
 }
 
-// unseen is how long a folder stays whose process is of another PID namespace: no
-// question takes as long.
+// unseen is the age at which a folder of another PID namespace, whose process cannot be
+// checked, is removed. No question takes that long.
 const unseen = 24 * time.Hour
 
-// sweep removes the folders of processes that are no more: ours, and no link.
+// sweep removes the folders of this user whose process has ended.
 func sweep(dir, boot string) {
 	found, err := filepath.Glob(filepath.Join(dir, scratchPrefix+"*"))
 	if err != nil {
@@ -94,17 +92,15 @@ func sweep(dir, boot string) {
 		if maker.Elsewhere() && time.Since(info.ModTime()).Abs() < unseen || !maker.Elsewhere() && !maker.Gone() {
 			continue
 		}
-		_ = os.RemoveAll(path) // what cannot be removed hurts nobody
+		_ = os.RemoveAll(path) // it does no harm there
 	}
 }
 
-// maxSeed bounds what is copied for a client, in bytes; a folder for the time of a
-// question may lie in memory.
+// maxSeed bounds the bytes that are copied for a client. The folder may be in memory.
 const maxSeed = 256 << 20
 
-// seed copies SQLite databases that fit the patterns, each with the log that
-// belongs to it, as far as nobody writes to them meanwhile. A client goes on
-// without those that are missing.
+// seed copies the SQLite databases that match the patterns, with their write-ahead logs. It
+// leaves out a database that is written to meanwhile; the client works without it.
 func seed(from string, patterns []string, to string) {
 	left := int64(maxSeed)
 	for _, pattern := range patterns {
@@ -125,9 +121,9 @@ func seed(from string, patterns []string, to string) {
 	}
 }
 
-// database is what shows that a database has changed.
+// database is what changes when a database is written to.
 type database struct {
-	size, log       int64 // log is that of its write-ahead log, which size counts too
+	size, log       int64 // of the write-ahead log, which size includes
 	changed, logged int64
 }
 

@@ -1,5 +1,5 @@
-// Package beacon writes the first prompt of a session that gt starts, whose first
-// line names the session in its client's resume picker. In a town it is a beacon:
+// Package beacon writes the first prompt of a session that gt starts. Its first line is the
+// session's name in the client's resume picker. In a town it is a beacon:
 //
 //	[GAS TOWN] crew max (rig: gastown) <- self • 2026-01-17T01:00 • handoff
 //
@@ -7,7 +7,7 @@
 //
 //	Handoff: auth: 2 of 5 done. Go on from the note.
 //
-// Both are known by lib/conversation, and are nobody's request.
+// lib/conversation recognizes both, so that neither counts as a person's prompt.
 package beacon
 
 import (
@@ -20,7 +20,7 @@ import (
 	"gt/lib/place/identity"
 )
 
-// The topics of a beacon: why the session is started.
+// The topics of a beacon: why the session starts.
 const (
 	ColdStart = "cold-start"
 	Handoff   = "handoff"
@@ -30,16 +30,14 @@ const (
 	Ready     = "ready"
 )
 
-// Why reports whether a word is one of them.
+// Why reports whether a word is a topic.
 func Why(word string) bool {
 	return slices.Contains([]string{ColdStart, Handoff, Attach, Assigned, Patrol, Ready}, word)
 }
 
-// Self is the sender of a beacon that a session writes for its successor; the
-// others are mayor and deacon.
+// Self is the sender of a beacon that a session writes for its successor.
 const Self = "self"
 
-// instructions follow the topics that do not say themselves what to do.
 const instructions = `
 
 Check your hook and mail, then act on the hook if present:
@@ -48,9 +46,8 @@ Check your hook and mail, then act on the hook if present:
 3. If work is hooked, do it now.
 4. If nothing is, wait for instructions.`
 
-// Prompt returns the beacon for a session that starts now: its line, and for
-// the topics handoff, cold-start and attach what to do. The molecule is
-// appended to the topic where there is one.
+// Prompt returns the beacon of a session that starts now. For the topics handoff,
+// cold-start and attach, instructions follow. A molecule, if any, is appended to the topic.
 func Prompt(to identity.Identity, sender string, now time.Time, topic, molecule string) string {
 	subject := topic
 	if molecule = strings.Join(strings.Fields(molecule), " "); molecule != "" { // it stays one line
@@ -64,11 +61,11 @@ func Prompt(to identity.Identity, sender string, now time.Time, topic, molecule 
 	return line
 }
 
-// FromNote returns the first prompt of a session that takes over outside a town;
-// subject is its note's. told reports that a hook tells it the note.
+// FromNote returns the first prompt of a session that takes over outside a town. subject is
+// the note's; told says that a hook prints the note.
 //
-// The prompt is an argument, and clients read a file that a prompt mentions by @: the
-// subject has none.
+// FromNote removes the @ before a word of the subject, because clients read a file that a
+// prompt mentions by @.
 func FromNote(subject string, told bool) string {
 	words := strings.Fields(subject)
 	for i, w := range words {

@@ -1,6 +1,6 @@
-// Package entries is how a program that a hook runs reads a conversation that lies in a
-// database: gt-seance reads it, and prints the entries a page at a time. A library for
-// databases is larger than such a program may be.
+// Package entries reads a conversation in a database for a program that a hook runs.
+// gt-seance does the reading and prints the entries by pages, because a library for
+// databases is too large to link into a hook.
 package entries
 
 import (
@@ -17,24 +17,23 @@ import (
 	"gt/lib/launch/gtexec"
 )
 
-// Page is what gt-seance prints: the entries of a conversation from a place on.
+// Page is a part of a conversation, as gt-seance prints it.
 type Page struct {
-	Entries []json.RawMessage `json:"entries"` // each a conversation.Entry
-	Next    int64             `json:"next"`    // where the next page begins
-	More    bool              `json:"more"`    // there may be one
+	Entries []json.RawMessage `json:"entries"` // of type conversation.Entry
+	Next    int64             `json:"next"`    // offset of the next page
+	More    bool              `json:"more"`    // there may be a next page
 }
 
 const (
-	// pageSize is after how many bytes of entries a page ends.
+	// pageSize is the number of bytes of entries after which a page ends.
 	pageSize = 1 << 20
-	// maxText bounds a text of an entry, in characters. It is more than a summary keeps.
+	// maxText bounds an entry's text, in characters. It is more than a summary keeps.
 	maxText = 128 << 10
-	// wait is how long gt-seance may take for all pages. OpenCode gives gt-checkpoint ten
-	// seconds.
+	// wait is the time for all pages together. OpenCode gives gt-checkpoint ten seconds.
 	wait = 6 * time.Second
 )
 
-// ReadPage reads a page for gt-seance, without secrets.
+// ReadPage reads a page and redacts it.
 func ReadPage(r conversation.Reader, f conversation.File, from int64, redact func(string) string) (page Page, err error) {
 	size := 0
 	page.Next, err = r.Read(f, conversation.Options{From: from, ForSummary: true}, func(e conversation.Entry) bool {
@@ -51,8 +50,8 @@ func ReadPage(r conversation.Reader, f conversation.File, from int64, redact fun
 	return page, err
 }
 
-// Of returns how a client's conversations are read, nil of one that gt does not read.
-// gt-seance is looked for from a folder.
+// Of returns the reader of a client's conversations, or nil for a client that gt cannot
+// read. dir is where the search for gt-seance begins.
 func Of(env *cli.Env, dir, client string) tail.Read {
 	if r := files.Of(client); r != nil {
 		return r.Read
@@ -78,7 +77,7 @@ func Of(env *cli.Env, dir, client string) tail.Read {
 					return next, fmt.Errorf("cannot understand what gt-seance says: %w", err)
 				}
 				if !each(e) {
-					return e.Offset + 1, nil // in a database each entry has a place of its own
+					return e.Offset + 1, nil // a database numbers its entries
 				}
 			}
 			if next = page.Next; !page.More {

@@ -1,5 +1,5 @@
-// Package gtexec runs another program of the same installation and takes what it
-// prints, so that a small program need not link what a large one can do.
+// Package gtexec runs another program of the same installation and returns its output, so
+// that a small program need not link a large one's libraries.
 package gtexec
 
 import (
@@ -13,11 +13,10 @@ import (
 	"gt/lib/sys/process"
 )
 
-// maxOutput bounds what is taken of what a program prints.
 const maxOutput = 4 << 20
 
-// Output runs a program with an environment, in a folder, for wait at the longest, and
-// returns what it wrote to standard output.
+// Output runs a program in a folder for at most wait and returns its standard output. If it
+// fails, the error is the first line of its standard error.
 func Output(name, dir string, environ []string, wait time.Duration, args ...string) ([]byte, error) {
 	path, err := process.LookPath(process.SiblingBinary(name), dir, environ)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package notify runs the command of the person's that is told when an agent waits.
+// Package notify runs the person's command for an agent that waits.
 package notify
 
 import (
@@ -15,11 +15,10 @@ import (
 	"gt/lib/text/term"
 )
 
-// commandTimeout is how long the command may take.
 const commandTimeout = 10 * time.Second
 
-// Run runs a command with a name, the status and the reason behind its own arguments, and
-// a line on its standard input. What it starts ends with it, or when its time is over.
+// Run runs a command with the arguments NAME waiting REASON after its own, and a line on
+// its standard input. Its children end with it, or at commandTimeout.
 func Run(env *cli.Env, command []string, name, reason, line string) error {
 	return run(env, commandTimeout, command, name, reason, line)
 }

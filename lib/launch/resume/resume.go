@@ -1,4 +1,4 @@
-// Package resume goes on with a session, or with a copy of one, by its own agent.
+// Package resume resumes a session, or a copy of one, with its own client.
 package resume
 
 import (
@@ -13,31 +13,31 @@ import (
 	"gt/lib/text/term"
 )
 
-// Session is the session that goes on. Its folders are the person's own: what only
-// a log or a project says of them is not used (see lib/client/account).
+// Session is the session to resume. Dir and Store are folders that the person trusts, not
+// ones that only a log or a project names (see lib/client/account).
 type Session struct {
 	ID       session.ID
-	Actor    string // the address of its agent
-	Dir      string // where it worked; "" where that is not known
-	Store    string // the client's folder that its conversation lies in; "" where that is not known
-	Subagent bool   // it belongs to another session, and goes on with that only
+	Actor    string // its agent's address
+	Dir      string // where it worked; "" if unknown
+	Store    string // the client's folder with its conversation; "" if unknown
+	Subagent bool   // it belongs to another session and cannot be resumed alone
 }
 
-// Command starts a session's agent.
+// Command is the command that resumes a session.
 type Command struct {
 	Dir  string
-	Args []string // the program first; none where the client cannot go on with it
-	Set  []string // "NAME=value", or "NAME" for a variable that is taken away
+	Args []string // the program and its arguments; empty if the client cannot resume it
+	Set  []string // "NAME=value" sets a variable, "NAME" removes it
 
 	known *agent.Table
 }
 
-// Of returns the command by which a session of a client goes on, or a copy of it.
-// getenv reads the environment that it would start in.
+// Of returns the command that resumes a session of a client, or a copy of it. getenv reads
+// the environment that it will start in.
 func Of(known *agent.Table, c agent.Client, s Session, fork bool, getenv func(string) string) Command {
 	cmd := Command{Dir: s.Dir, known: known}
-	// A subagent's conversation is none that Claude Code opens by its id, and an id that
-	// gt invented is none that the client knows.
+	// Claude Code does not open a subagent's conversation by its id, and no client knows an
+	// id that gt invented.
 	if !s.Subagent && !s.ID.Invented() && (fork && c.CanFork() || !fork && c.CanResume()) {
 		cmd.Args = c.Restart(nil, agent.Next{Resume: string(s.ID), Fork: fork})
 	}
@@ -55,13 +55,14 @@ func Of(known *agent.Table, c agent.Client, s Session, fork bool, getenv func(st
 	return cmd
 }
 
-// Exec turns this process into the agent. It returns only if that fails.
+// Exec replaces this process by the agent. It returns only on failure.
 func (c Command) Exec(environ []string) error {
 	return process.Exec(c.Dir, c.Args, c.Environ(environ))
 }
 
-// Environ returns what the agent gets of the caller's environment: all but what is
-// of the caller's own session. It runs in the caller's pane.
+// Environ returns the caller's environment for the agent: without what belongs to the
+// caller's session, but with TMUX and TMUX_PANE, because the agent runs in the caller's
+// pane.
 func (c Command) Environ(environ []string) []string {
 	out := ask.Environ(c.known, environ)
 	for _, change := range c.Set {
@@ -75,7 +76,7 @@ func (c Command) Environ(environ []string) []string {
 	return append(slices.DeleteFunc(out, func(kv string) bool { return strings.HasPrefix(kv, "PWD=") }), "PWD="+c.Dir)
 }
 
-// String is the command for a shell.
+// String returns the command for a shell.
 func (c Command) String() string {
 	var words []string
 	if len(c.Set) > 0 {
@@ -90,8 +91,8 @@ func (c Command) String() string {
 	for _, a := range c.Args {
 		words = append(words, term.Typed(a))
 	}
-	command := strings.Join(words, " ") // no exec: who pastes it keeps the shell
-	if c.Dir == "" {                    // where it worked is not known
+	command := strings.Join(words, " ") // no exec: a person who pastes it keeps the shell
+	if c.Dir == "" {
 		return command
 	}
 	return "cd " + term.Typed(c.Dir) + " && " + command
