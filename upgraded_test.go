@@ -38,8 +38,8 @@ func fromV010(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		for what, value := range map[string]string{
 			"key":    filepath.Base(state.Town(path)),
-			"device": fmt.Sprint(f.Device), "inode": fmt.Sprint(f.Inode), "born": fmt.Sprint(f.Born),
-			"link": fmt.Sprintf("%x-%x", f.Inode, f.Born),
+			"device": fmt.Sprint(f.Device), "inode": fmt.Sprint(f.Inode), "born": fmt.Sprint(f.BirthTime),
+			"link": fmt.Sprintf("%x-%x", f.Inode, f.BirthTime),
 		} {
 			values = append(values, "{"+name+"."+what+"}", value)
 		}

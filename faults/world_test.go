@@ -225,7 +225,7 @@ func adopt(state string) error {
 			continue
 		}
 		text := string(data)
-		for key, value := range map[string]any{"device": now.Device, "inode": now.Inode, "born": now.Born} {
+		for key, value := range map[string]any{"device": now.Device, "inode": now.Inode, "born": now.BirthTime} {
 			text = regexp.MustCompile(`"`+key+`": ?[0-9]+`).ReplaceAllString(text, fmt.Sprintf(`"%s":%v`, key, value))
 		}
 		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))

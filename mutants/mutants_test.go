@@ -285,10 +285,10 @@ var mutants = []mutant{
 	},
 	{
 		name:  "what a hook tells twice is recorded twice",
-		file:  "lib/record/told/reader.go",
+		file:  "lib/record/hookfile/reader.go",
 		right: `l.Time.Sub(last) < repeat`,
 		wrong: `l.Time.Sub(last) < 0`,
-		pkg:   "./lib/record/told", run: "TestTold",
+		pkg:   "./lib/record/hookfile", run: "TestTold",
 	},
 	{
 		name:  "a hook keeps what a secret file holds",
@@ -764,7 +764,7 @@ var mutants = []mutant{
 	{
 		name:  "git inherits the environment",
 		file:  "lib/place/git/state.go",
-		right: `env := process.Surroundings(inherited)`,
+		right: `env := process.PersonEnviron(inherited)`,
 		wrong: `env := inherited`,
 		pkg:   "./attacks", run: "TestRepositoryNamesPrograms/variables",
 	},
@@ -865,7 +865,7 @@ var mutants = []mutant{
 	{
 		name:  "bd inherits the environment",
 		file:  "lib/state/beads/beads.go",
-		right: `env := process.Surroundings(environ)`,
+		right: `env := process.PersonEnviron(environ)`,
 		wrong: `env := append([]string(nil), environ...)`,
 		pkg:   "./attacks", run: "TestBeadsOutsideTowns",
 	},
@@ -1268,7 +1268,7 @@ var mutants = []mutant{
 	{
 		name:  "a successor gets more than who asks for it has",
 		file:  "lib/command/handoffcmd/asked.go",
-		right: `		return h.redact(h.successor.Outgrows(mode, h.run("")))`,
+		right: `		return h.redact(h.successor.WidensPermissions(mode, h.run("")))`,
 		wrong: `		return ""`,
 		pkg:   ".", run: "TestScripts/handoff_request",
 	},

@@ -15,8 +15,8 @@ import (
 
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
-// apart lists the test packages that have their own step.
-var apart = []string{"gt", "gt/attacks", "gt/faults", "gt/mutants"}
+// ownSteps lists the test packages that have their own step.
+var ownSteps = []string{"gt", "gt/attacks", "gt/faults", "gt/mutants"}
 
 // waiting is how many tests of a suite run at a time that spends half of its time waiting:
 // for tmux, for what a client is given, for strace.
@@ -158,7 +158,7 @@ func packages() (all, raced []string, err error) {
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
 		path, dir, code, tests := fields[0], fields[1], strings.Fields(fields[2]), strings.Fields(fields[3])
-		if len(tests) == 0 || slices.Contains(apart, path) {
+		if len(tests) == 0 || slices.Contains(ownSteps, path) {
 			continue
 		}
 		all = append(all, path)

@@ -62,7 +62,7 @@ func SVG(columns int, frames []Frame) string {
 
 // drawLine draws a line of a screen whose top is at y.
 func drawLine(b *strings.Builder, line string, y int) {
-	var look look
+	var look style
 	at := 0
 	for line != "" {
 		if rest, ok := strings.CutPrefix(line, "\x1b["); ok {
@@ -84,14 +84,14 @@ func drawLine(b *strings.Builder, line string, y int) {
 	}
 }
 
-// look is how the characters that follow are shown.
-type look struct {
+// style is how the characters that follow are shown.
+type style struct {
 	front, back                              string
 	bold, dim, italic, underlined, backwards bool
 }
 
 // draw draws a run of characters of one look.
-func (l look) draw(b *strings.Builder, run string, column, wide, y int) {
+func (l style) draw(b *strings.Builder, run string, column, wide, y int) {
 	fill, back := l.front, l.back
 	if fill == "" {
 		fill = front
@@ -123,7 +123,7 @@ func (l look) draw(b *strings.Builder, run string, column, wide, y int) {
 }
 
 // take takes in the numbers of a sequence that changes the look.
-func (l *look) take(codes string) {
+func (l *style) take(codes string) {
 	fields := strings.FieldsFunc(codes, func(r rune) bool { return r == ';' || r == ':' })
 	if len(fields) == 0 {
 		fields = []string{"0"}
@@ -136,7 +136,7 @@ func (l *look) take(codes string) {
 	for i := 0; i < len(n); i++ {
 		switch c := n[i]; {
 		case c == 0:
-			*l = look{}
+			*l = style{}
 		case c == 1:
 			l.bold = true
 		case c == 2:
@@ -177,7 +177,7 @@ func (l *look) take(codes string) {
 	}
 }
 
-func (l *look) set(isFront bool, colour string) {
+func (l *style) set(isFront bool, colour string) {
 	if isFront {
 		l.front = colour
 	} else {

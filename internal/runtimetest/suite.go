@@ -221,7 +221,7 @@ func (s suite) report(t *testing.T, a runtime.Agent) (r report) {
 	return r
 }
 
-func (s suite) look(t *testing.T, refs ...runtime.Ref) (all []tick.Liveness) {
+func (s suite) liveness(t *testing.T, refs ...runtime.Ref) (all []tick.Liveness) {
 	t.Helper()
 	statuses := s.Status(t.Context(), refs)
 	if len(statuses) != len(refs) {
@@ -282,7 +282,7 @@ func (s suite) many(t *testing.T) {
 			want[i] = tick.Yes
 		}
 	}
-	if got := s.look(t, refs...); !slices.Equal(got, want) {
+	if got := s.liveness(t, refs...); !slices.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
 	}
 }
@@ -355,7 +355,7 @@ func (s suite) crashed(t *testing.T) {
 	} else if err := syscall.Kill(s.report(t, a).PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the end to be seen", func() bool { return s.look(t, a.Ref)[0] == tick.No })
+	await(t, "the end to be seen", func() bool { return s.liveness(t, a.Ref)[0] == tick.No })
 	s.start(t, a)
 	s.is(t, a.Ref, tick.Yes)
 }

@@ -75,7 +75,7 @@ type Settled struct {
 // results are.
 func PairResults(source Source) (Settled, error) {
 	pairs, err := pair(source)
-	if err != nil || pairs.said == 0 {
+	if err != nil || pairs.texts == 0 {
 		return Settled{}, err
 	}
 	return Settled{pairs.entries + 1, func(yield func(Entry, error) bool) {
@@ -90,7 +90,7 @@ func PairResults(source Source) (Settled, error) {
 // pairs records which result belongs to which call.
 type pairs struct {
 	entries int     // the number of entries; later ones are ignored
-	said    int     // how many of them have text or are calls
+	texts   int     // how many of them have text or are calls
 	calls   []int64 // for each call the offset of its result, or -1
 	taken   []bool  // for each result, whether it has a call
 }
@@ -107,7 +107,7 @@ func pair(source Source) (p pairs, err error) {
 	err = source(0, func(e Entry) bool {
 		p.entries++
 		if e.Kind == Call || strings.TrimSpace(e.Text) != "" {
-			p.said++
+			p.texts++
 		}
 		switch e.Kind {
 		case Prompt:
@@ -257,7 +257,7 @@ func (s *settling) call(e Entry) {
 // what a client keeps together.
 type Step struct {
 	Asked        *Entry
-	Said         []Entry
+	Texts        []Entry
 	Call, Result *Entry
 }
 
@@ -266,15 +266,15 @@ func (s *Step) Time() time.Time {
 	switch {
 	case s.Asked != nil:
 		return s.Asked.Time
-	case len(s.Said) > 0:
-		return s.Said[0].Time
+	case len(s.Texts) > 0:
+		return s.Texts[0].Time
 	}
 	return s.Call.Time
 }
 
 // Model returns the step's model, or "" if it is unknown.
 func (s *Step) Model() string {
-	for _, e := range s.Said {
+	for _, e := range s.Texts {
 		if e.Model != "" {
 			return e.Model
 		}
@@ -295,7 +295,7 @@ func (s Settled) Steps() iter.Seq2[*Step, error] {
 				yield(nil, err)
 				return
 			case e.Kind == Answer:
-				step.Said = append(step.Said, e)
+				step.Texts = append(step.Texts, e)
 			case e.Kind == Call:
 				step.Call = &e
 			case e.Kind == Result:
@@ -305,13 +305,13 @@ func (s Settled) Steps() iter.Seq2[*Step, error] {
 				}
 				step = &Step{}
 			case e.Kind == Prompt:
-				if len(step.Said) > 0 && !yield(step, nil) || !yield(&Step{Asked: &e}, nil) {
+				if len(step.Texts) > 0 && !yield(step, nil) || !yield(&Step{Asked: &e}, nil) {
 					return
 				}
 				step = &Step{}
 			}
 		}
-		if len(step.Said) > 0 {
+		if len(step.Texts) > 0 {
 			yield(step, nil)
 		}
 	}

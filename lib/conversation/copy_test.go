@@ -122,7 +122,7 @@ func TestSteps(t *testing.T) {
 		if step.Asked != nil {
 			line = "asked " + step.Asked.Text
 		}
-		for _, e := range step.Said {
+		for _, e := range step.Texts {
 			line += e.Text[len(e.Text)-1:]
 		}
 		if step.Call != nil {

@@ -68,15 +68,15 @@ func (e *ExchangedError) Error() string {
 	case e.Link != "":
 		return fmt.Sprintf("'%s' is a link now, which leads to '%s': an agent can have put it there", e.Path, Real(e.Path))
 	}
-	return fmt.Sprintf("'%s' is another folder now: the one that was there was made %s, this one %s", e.Path, e.Was.born(), e.Is.born())
+	return fmt.Sprintf("'%s' is another folder now: the one that was there was made %s, this one %s", e.Path, e.Was.birthText(), e.Is.birthText())
 }
 
-// born tells a folder from another one in an error.
-func (f Folder) born() string {
-	if f.Born == 0 {
+// birthText tells a folder from another one in an error.
+func (f Folder) birthText() string {
+	if f.BirthTime == 0 {
 		return fmt.Sprintf("as inode %d", f.Inode)
 	}
-	return time.Unix(0, f.Born).Format("2006-01-02 15:04:05.000")
+	return time.Unix(0, f.BirthTime).Format("2006-01-02 15:04:05.000")
 }
 
 // Enter opens the folder at path, in which an agent is to work. It must be the folder
@@ -105,7 +105,7 @@ func (s State) Enter(path string, was Folder, remade bool) (*Opened, error) {
 	}
 	is, err = identifyOpened(f)
 	is.Path = real
-	if err == nil && was.Inode != 0 && !was.is(is) && !remade && was.Born != 0 && is.Born != 0 {
+	if err == nil && was.Inode != 0 && !was.is(is) && !remade && was.BirthTime != 0 && is.BirthTime != 0 {
 		err = &ExchangedError{Path: path, Was: was, Is: is}
 	}
 	if err != nil {

@@ -53,7 +53,7 @@ func TestEnter(t *testing.T) {
 	link("moved", "was")
 	link("repo", "mine")
 	unborn := api
-	unborn.Born, unborn.Inode = 0, unborn.Inode+1
+	unborn.BirthTime, unborn.Inode = 0, unborn.Inode+1
 	for _, c := range []struct {
 		path   string
 		was    Folder

@@ -21,9 +21,9 @@ type Folder struct {
 	Path   string `json:"path"` // without links
 	Device uint64 `json:"device"`
 	Inode  uint64 `json:"inode"`
-	// Born is when the folder was made, in nanoseconds since 1970; zero if the
+	// BirthTime is when the folder was made, in nanoseconds since 1970; zero if the
 	// file system does not record it.
-	Born int64 `json:"born,omitempty"`
+	BirthTime int64 `json:"born,omitempty"`
 	// Address is the address of its agents outside a town.
 	Address string `json:"address,omitempty"`
 }
@@ -41,10 +41,10 @@ func identifyReal(real string) (Folder, error) {
 // a restart, and on some file systems with every mount, so it is compared only if the
 // file system does not record when the folder was made.
 func (f Folder) Same(g Folder) bool {
-	if f.Inode != g.Inode || f.Born != g.Born {
+	if f.Inode != g.Inode || f.BirthTime != g.BirthTime {
 		return false
 	}
-	return f.Born != 0 || f.Device == g.Device
+	return f.BirthTime != 0 || f.Device == g.Device
 }
 
 // is reports whether the recorded folder f is the one that is there now.
@@ -76,7 +76,7 @@ func readFolder(dir string) (Folder, error) {
 		case "inode":
 			f.Inode = value.Uint()
 		case "born":
-			f.Born = value.Int()
+			f.BirthTime = value.Int()
 		case "address":
 			f.Address = value.Str
 		}
@@ -159,7 +159,7 @@ func (s State) Home(dir string, anyone bool) Kept {
 	case err == nil && known.is(here):
 		return known.kept(at, here)
 	case err == nil:
-		at = fmt.Sprintf("%s.%x-%x", at, here.Inode, uint32(here.Born))
+		at = fmt.Sprintf("%s.%x-%x", at, here.Inode, uint32(here.BirthTime))
 		if known, err = readFolder(at); err == nil {
 			return known.kept(at, here)
 		}
@@ -183,13 +183,13 @@ func (known Folder) kept(at string, here Folder) Kept {
 
 // byWhat returns the path of a folder's link.
 func (s State) byWhat(f Folder) string {
-	return s.Path("folders", fmt.Sprintf("%x-%x", f.Inode, f.Born))
+	return s.Path("folders", fmt.Sprintf("%x-%x", f.Inode, f.BirthTime))
 }
 
 // former returns the place of a folder that was moved here from another path. ok is
 // false if there is none, or if the other path still leads to the same folder.
 func (s State) former(here Folder) (k Kept, ok bool) {
-	if here.Born == 0 {
+	if here.BirthTime == 0 {
 		return Kept{}, false
 	}
 	to, err := os.Readlink(s.byWhat(here))
@@ -247,7 +247,7 @@ func (s State) MakeHome(k Kept, dir, address string) error {
 
 // linkTo makes the link that leads to a folder's place after the folder has moved.
 func (s State) linkTo(f Folder, at string) error {
-	if f.Born == 0 {
+	if f.BirthTime == 0 {
 		return nil
 	}
 	link := s.byWhat(f)

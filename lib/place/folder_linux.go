@@ -66,7 +66,7 @@ func statx(at int, path string, flags int) (Folder, error) {
 	}
 	f := Folder{Device: unix.Mkdev(st.Dev_major, st.Dev_minor), Inode: st.Ino}
 	if st.Mask&unix.STATX_BTIME != 0 {
-		f.Born = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+		f.BirthTime = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 	}
 	return f, nil
 }

@@ -373,7 +373,7 @@ func TestMovedFolder(t *testing.T) {
 	s, root := State(t.TempDir()), t.TempDir()
 	a, b, role := filepath.Join(root, "a"), filepath.Join(root, "b"), filepath.Join(root, "role")
 	must(t, os.Mkdir(a, 0o700))
-	if f, err := Identify(a); err != nil || f.Born == 0 {
+	if f, err := Identify(a); err != nil || f.BirthTime == 0 {
 		t.Skip("the file system does not tell when a folder was made")
 	}
 	kept := s.Home(a, false)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"gt/lib/record/told"
+	"gt/lib/record/hookfile"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 )
@@ -75,7 +75,7 @@ func (s Store) RemoveTold(agent string, id session.ID) error {
 	if s.root == "" {
 		return nil
 	}
-	return told.Remove(s.root, agent, id)
+	return hookfile.Remove(s.root, agent, id)
 }
 
 // removeContexts removes all that is kept aside of a record.

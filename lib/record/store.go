@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"gt/lib/conversation"
-	"gt/lib/record/told"
+	"gt/lib/record/hookfile"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 )
@@ -35,7 +35,7 @@ func (s Store) Since(t time.Time) Store {
 
 // StoreOf returns the store of this user: below AGENT_HOME, or else ~/.agent.
 func StoreOf(getenv func(string) string) (Store, error) {
-	root, err := told.Root(getenv)
+	root, err := hookfile.Root(getenv)
 	if err != nil {
 		return Store{}, err
 	}

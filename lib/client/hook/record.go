@@ -10,9 +10,9 @@ import (
 
 	"gt/lib/conversation"
 	"gt/lib/place"
+	"gt/lib/record/hookfile"
 	"gt/lib/record/secretfile"
 	"gt/lib/record/stop"
-	"gt/lib/record/told"
 	"gt/lib/sys/process"
 )
 
@@ -76,7 +76,7 @@ func (c *Invocation) Tell(f Flags) error {
 	if f.Record != "on" || c.ID == "" || c.Input.AgentID != "" || conversation.HasReader(c.keeper(f)) {
 		return nil
 	}
-	l := told.Line{Time: c.env.Now().UTC(), CWD: c.Dir, Key: c.Input.Key}
+	l := hookfile.Line{Time: c.env.Now().UTC(), CWD: c.Dir, Key: c.Input.Key}
 	switch kind := c.Input.Kind(); {
 	case kind == "UserPromptSubmit":
 		l.Kind, l.Text = conversation.Prompt, c.Input.Prompt
@@ -93,7 +93,7 @@ func (c *Invocation) Tell(f Flags) error {
 	if l.Kind == "" || l.Text == "" && l.Tool == "" {
 		return nil
 	}
-	root, err := told.Root(c.env.Getenv)
+	root, err := hookfile.Root(c.env.Getenv)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (c *Invocation) Tell(f Flags) error {
 		}
 	}
 	l.Clean(c.env.Redact)
-	return told.Append(root, c.Agent, c.ID, l)
+	return hookfile.Append(root, c.Agent, c.ID, l)
 }
 
 // within parses a JSON value, which may be JSON in a string.

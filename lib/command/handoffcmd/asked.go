@@ -163,7 +163,7 @@ func (h handover) keeps(mode string, gone error) string {
 	case h.in.Why != "":
 		return h.redact(notSame(h.in.Why))
 	case h.replaceable():
-		return h.redact(h.successor.Outgrows(mode, h.run("")))
+		return h.redact(h.successor.WidensPermissions(mode, h.run("")))
 	}
 	return "it has no pane of tmux to itself"
 }

@@ -140,7 +140,7 @@ func (h handover) gather(b *brief.Brief) {
 		warn(err)
 		for _, c := range all {
 			if c.SessionID == h.record.ID {
-				b.Noted = c.Said()
+				b.Noted = c.Summary()
 			}
 		}
 		b.Commits = git.Commits(h.home.Dir, h.record.StartedAt, time.Time{})

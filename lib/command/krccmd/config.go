@@ -86,7 +86,7 @@ func (c *configSet) Run(env *cli.Env) error {
 			if err := p.Set(c.What, ttl); err != nil {
 				return err
 			}
-			if own := p.Over(c.What); len(own) > 0 {
+			if own := p.Overrides(c.What); len(own) > 0 {
 				env.Hint("%s: these have their own time, which overrides that of a shorter pattern", strings.Join(own, ", "))
 			}
 		}

@@ -317,7 +317,7 @@ func (f *facts) mayHaveBroken(h handover) predecessor {
 	// It handed over: beside it, or after it had, a session may have broken off. One
 	// that left a hand-over has that to be told, and one that was followed was told of.
 	others := slices.DeleteFunc(slices.Clone(f.home), func(c session.Candidate) bool {
-		followed := c.Liveness == session.Over && c.ChildID != f.session.ID && f.find(c.ChildID) != nil
+		followed := c.Liveness == session.Ended && c.ChildID != f.session.ID && f.find(c.ChildID) != nil
 		return followed || c.Handoff != nil && c.Handoff.Kind == session.KindHandoff
 	})
 	if r, how := session.FindPredecessor(f.now, others, f.session); (predecessor{r, how}).brokeOff() {
@@ -327,7 +327,7 @@ func (f *facts) mayHaveBroken(h handover) predecessor {
 		switch {
 		case c.Liveness == session.Dead:
 			return predecessor{h.owner, session.Crash}
-		case c.Liveness == session.Over && (predecessor{h.owner, h.owner.Outcome}).brokeOff():
+		case c.Liveness == session.Ended && (predecessor{h.owner, h.owner.Outcome}).brokeOff():
 			return predecessor{h.owner, h.owner.Outcome}
 		}
 	}

@@ -79,10 +79,10 @@ var (
 	runs     = it("runs", session.Running)
 	mayRun   = it("may run", session.Unclear)
 	died     = it("lost its process", session.Dead)
-	wasEnded = it("was ended from outside", session.Over, over(session.Killed))
-	foundOut = it("broke off, as a start found that was killed", session.Over, over(session.Crash))
-	ended    = it("ended", session.Over, over(session.Done))
-	gaveOver = it("is over", session.Over, over(session.Handoff))
+	wasEnded = it("was ended from outside", session.Ended, over(session.Killed))
+	foundOut = it("broke off, as a start found that was killed", session.Ended, over(session.Crash))
+	ended    = it("ended", session.Ended, over(session.Done))
+	gaveOver = it("is over", session.Ended, over(session.Handoff))
 	cleared  = it("ran in the same process", session.Running, func(r *session.Record) { r.SetProcess(mine) })
 )
 
@@ -191,8 +191,8 @@ var (
 	}}
 	fellBefore = fact{"another broke off, and was followed", func(f *facts) {
 		f.home = append(f.home,
-			session.Candidate{Record: &session.Record{ID: "fell", ChildID: "next", EndedAt: noon.Add(-time.Minute), Outcome: session.Crash}, Liveness: session.Over},
-			session.Candidate{Record: &session.Record{ID: "next", EndedAt: noon.Add(-time.Second), Outcome: session.Done}, Liveness: session.Over})
+			session.Candidate{Record: &session.Record{ID: "fell", ChildID: "next", EndedAt: noon.Add(-time.Minute), Outcome: session.Crash}, Liveness: session.Ended},
+			session.Candidate{Record: &session.Record{ID: "next", EndedAt: noon.Add(-time.Second), Outcome: session.Done}, Liveness: session.Ended})
 	}}
 	askedSince  = fact{"it was asked for something since", asked(noon)}
 	askedBefore = fact{"it was asked for something before", asked(noon.Add(-time.Hour))}
@@ -306,7 +306,7 @@ var table = []row{
 	{"I have a checkpoint myself", []fact{saves("of this session", "me")}, Normal, fresh, none, "", ""},
 	{"Two of them crashed, and the newer has nothing saved", []fact{
 		it("lost its process", session.Dead), saves("of one that broke off before it", "older", func(*savedCheckpoint) {}), {"that one's record says so", func(f *facts) {
-			f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "older", Outcome: session.Killed, EndedAt: noon.Add(-48 * time.Hour)}, Liveness: session.Over})
+			f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "older", Outcome: session.Killed, EndedAt: noon.Add(-48 * time.Hour)}, Liveness: session.Ended})
 		}}}, CrashRecovery, fresh, none, "old crash", "crash of old, checkpoint of older"},
 	{"It crashed, and I am compacted", []fact{died, itsTask, itsCheckpoint, compaction}, Normal, compacted, none, "", ""},
 	{"It crashed, and my role has no tasks", []fact{died, itsTask, itsCheckpoint, idle}, Normal, fresh, none, "", ""},

@@ -6,8 +6,8 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/place"
+	"gt/lib/record/hookfile"
 	"gt/lib/record/stop"
-	"gt/lib/record/told"
 	"gt/lib/state/session"
 )
 
@@ -38,14 +38,14 @@ func (c *fromHook) keep(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	l, err := told.ParseUnwritten(data)
+	l, err := hookfile.ParseUnwritten(data)
 	if err != nil {
 		return err
 	}
-	root, err := told.Root(env.Getenv)
+	root, err := hookfile.Root(env.Getenv)
 	if err != nil {
 		return err
 	}
 	l.Clean(env.Redact)
-	return told.Append(root, c.Agent, id, l)
+	return hookfile.Append(root, c.Agent, id, l)
 }

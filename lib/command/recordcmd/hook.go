@@ -13,8 +13,8 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/place"
 	"gt/lib/record"
+	"gt/lib/record/hookfile"
 	"gt/lib/record/stop"
-	"gt/lib/record/told"
 	"gt/lib/state/session"
 	"gt/lib/sys/flock"
 )
@@ -110,7 +110,7 @@ func readerOf(client string) conversation.Reader {
 	if r := readers.Of(client); r != nil {
 		return r
 	}
-	return told.Reader{Agent: client}
+	return hookfile.Reader{Agent: client}
 }
 
 // A client's file is looked at again after a hook, until it has not changed for that long;

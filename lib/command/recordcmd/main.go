@@ -53,7 +53,7 @@ type grammar struct {
 	Continue goOn      `cmd:"" help:"Print what a session knew, messages and events, for one that continues."`
 	Context  contexts  `cmd:"" help:"List, print or clear the large results that were kept aside."`
 	Step     step      `cmd:"" help:"Note in this session's record that a step begins or is done."`
-	Told     fromHook  `cmd:"" hidden:"" help:"For gt's hooks: keep what one of them tells of a client that keeps no conversation."`
+	FromHook fromHook  `cmd:"" name:"told" hidden:"" help:"For gt's hooks: keep what one of them tells of a client that keeps no conversation."`
 	Convert  convert   `cmd:"" help:"Write a record as a conversation that another agent resumes, and print the command that does."`
 	Export   export    `cmd:"" help:"Print a record in another form."`
 	Verify   verify    `cmd:"" help:"Check that every line is what was written."`

@@ -17,7 +17,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/place/town"
 	"gt/lib/record"
-	"gt/lib/record/told"
+	"gt/lib/record/hookfile"
 	"gt/lib/state/session"
 	"gt/lib/text/redact"
 	"gt/lib/text/term"
@@ -82,12 +82,12 @@ func conversations(env *cli.Env) []conversation.Conversation {
 
 // allTold are the conversations that hooks told of.
 func allTold(env *cli.Env) (found []conversation.Conversation) {
-	root, err := told.Root(env.Getenv)
+	root, err := hookfile.Root(env.Getenv)
 	if err != nil {
 		return nil
 	}
-	for _, agent := range told.Agents(root) {
-		r := told.Reader{Agent: agent}
+	for _, agent := range hookfile.Agents(root) {
+		r := hookfile.Reader{Agent: agent}
 		for _, store := range r.Stores(env.Getenv) {
 			err := r.Find(store, func(f conversation.File) {
 				m, err := r.Metadata(f)

@@ -33,11 +33,11 @@ type Fold struct {
 	Tasks     []conversation.Todo `json:"tasks,omitempty"`      // tasks that change one by one
 	TaskFiles []conversation.Todo `json:"task_files,omitempty"` // from the client's own files, which take precedence
 
-	Edited   []string  `json:"edited,omitempty"`  // the last one first
-	Tracked  []string  `json:"tracked,omitempty"` // files that the client ever saw change
-	Commands []Command `json:"commands,omitempty"`
-	Failures []Failure `json:"failures,omitempty"` // oldest first
-	Calls    []Deed    `json:"calls,omitempty"`    // from the first call without a result on
+	Edited   []string   `json:"edited,omitempty"`  // the last one first
+	Tracked  []string   `json:"tracked,omitempty"` // files that the client ever saw change
+	Commands []Command  `json:"commands,omitempty"`
+	Failures []Failure  `json:"failures,omitempty"` // oldest first
+	Calls    []ToolCall `json:"calls,omitempty"`    // from the first call without a result on
 
 	Model   string             `json:"model,omitempty"`
 	Usage   conversation.Usage `json:"usage,omitzero"` // of the last answer
@@ -83,8 +83,8 @@ type Failure struct {
 	Text    string `json:"text"`
 }
 
-// Deed is a tool call and its result.
-type Deed struct {
+// ToolCall is a tool call and its result.
+type ToolCall struct {
 	ID       string   `json:"id,omitempty"` // the call's id, if the client gives one
 	Tool     string   `json:"tool,omitempty"`
 	Command  string   `json:"command,omitempty"` // the shell's command, cut
@@ -275,7 +275,7 @@ func lastPrompt(all []Request, so func(Request) bool) int {
 // call adds a tool call.
 func (f *Fold) call(e conversation.Entry) {
 	f.Tools++
-	d := Deed{ID: key(e.CallID), Tool: f.line(e.Tool, maxID)}
+	d := ToolCall{ID: key(e.CallID), Tool: f.line(e.Tool, maxID)}
 	for _, path := range changes(e) {
 		d.Files = append(d.Files, f.cut(path, pathLength))
 	}
@@ -298,11 +298,11 @@ func (f *Fold) call(e conversation.Entry) {
 // it can belong to.
 func (f *Fold) result(e conversation.Entry) {
 	id, tool := key(e.CallID), f.line(e.Tool, maxID)
-	i := slices.IndexFunc(f.Calls, func(d Deed) bool {
+	i := slices.IndexFunc(f.Calls, func(d ToolCall) bool {
 		return !d.Settled && (id != "" && d.ID == id || id == "" && (tool == "" || d.Tool == tool))
 	})
 	if i < 0 && id == "" {
-		i = slices.IndexFunc(f.Calls, func(d Deed) bool { return !d.Settled })
+		i = slices.IndexFunc(f.Calls, func(d ToolCall) bool { return !d.Settled })
 	}
 	if i < 0 {
 		return
@@ -329,7 +329,7 @@ func (f *Fold) failure(bad string) string {
 }
 
 // commit adds a finished call to the lists. Calls are committed in order.
-func (f *Fold) commit(d Deed) {
+func (f *Fold) commit(d ToolCall) {
 	if d.Rejected {
 		return
 	}
@@ -359,7 +359,7 @@ func (f *Fold) commit(d Deed) {
 }
 
 // seal cleans and cuts a deed's command.
-func (f *Fold) seal(d *Deed) {
+func (f *Fold) seal(d *ToolCall) {
 	if d.command == "" {
 		return
 	}

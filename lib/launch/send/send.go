@@ -68,17 +68,17 @@ type Target struct {
 
 // Limits bound the steps of Send.
 type Limits struct {
-	Settle time.Duration // how long an obstacle must stay until it counts
-	Arrive time.Duration // until the text is on the screen
-	Again  time.Duration // until Enter is pressed again; doubles each time
-	Submit time.Duration // from the first Enter until the text counts as not submitted
-	Hook   time.Duration // how long to wait for a hook once the screen shows proof
+	Obstacle time.Duration // how long an obstacle must stay until it counts
+	Arrive   time.Duration // until the text is on the screen
+	Again    time.Duration // until Enter is pressed again; doubles each time
+	Submit   time.Duration // from the first Enter until the text counts as not submitted
+	Hook     time.Duration // how long to wait for a hook once the screen shows proof
 }
 
 // Patience suits a busy machine, where a client can take seconds for a key, and can take an
 // Enter for a line break if it comes before the paste is digested. Normally a one-line
 // prompt is submitted in a fifth of a second.
-var Patience = Limits{Settle: 2 * time.Second, Arrive: time.Minute, Again: 2 * time.Second, Submit: 20 * time.Second, Hook: 5 * time.Second}
+var Patience = Limits{Obstacle: 2 * time.Second, Arrive: time.Minute, Again: 2 * time.Second, Submit: 20 * time.Second, Hook: 5 * time.Second}
 
 // pollInterval is the pause between two captures of the screen.
 const pollInterval = 50 * time.Millisecond
@@ -135,7 +135,7 @@ func (t Target) Send(text string, limits Limits) (proof Proof, err error) {
 
 // once is one attempt of Send. It returns ErrRefused if the client drops the text.
 func (t Target) once(text string, limits Limits) (Proof, error) {
-	before, err := t.free(limits.Settle)
+	before, err := t.free(limits.Obstacle)
 	if err != nil {
 		return NoProof, err
 	}
@@ -172,9 +172,9 @@ func (t Target) typeIn(text, screen string, begin time.Time, within time.Duratio
 	return nil
 }
 
-// heard reports whether a hook has reported a prompt since a time. If the agent was busy,
+// hookReported reports whether a hook has reported a prompt since a time. If the agent was busy,
 // the report may be about another prompt.
-func (t Target) heard(since time.Time) bool {
+func (t Target) hookReported(since time.Time) bool {
 	return t.LastPromptAt != nil && !t.Busy && t.LastPromptAt().After(since)
 }
 
@@ -182,7 +182,7 @@ func (t Target) heard(since time.Time) bool {
 func (t Target) awaitHook(since time.Time, within time.Duration) Proof {
 	for first := time.Now(); ; time.Sleep(pollInterval) {
 		switch {
-		case t.heard(since):
+		case t.hookReported(since):
 			return Hook
 		case t.LastPromptAt == nil || time.Since(first) > within:
 			return NoProof
@@ -198,7 +198,7 @@ func (t Target) awaitProof(since time.Time, limits Limits) (Proof, error) {
 		s.refused = func() bool { return t.Refused(since) }
 	}
 	for ; ; time.Sleep(pollInterval) {
-		v := view{heard: t.heard(since), time: time.Now()}
+		v := view{hookReported: t.hookReported(since), time: time.Now()}
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
 			return NoProof, err

@@ -26,10 +26,10 @@ const (
 
 // view is what one look at an agent shows.
 type view struct {
-	time  time.Time
-	input agent.Input // what its input box has
-	deaf  bool        // the client drops what is typed
-	heard bool        // a hook has reported a prompt since the text was typed
+	time         time.Time
+	input        agent.Input // what its input box has
+	deaf         bool        // the client drops what is typed
+	hookReported bool        // a hook has reported a prompt since the text was typed
 }
 
 // submission is a text whose Enter was pressed. It decides from views alone, without any
@@ -90,7 +90,7 @@ func (s *submission) gone(v view) state {
 	}
 	settled := v.time.Sub(s.empty)
 	switch {
-	case v.deaf && !v.heard:
+	case v.deaf && !v.hookReported:
 		s.err = ErrLost
 		return failed
 	case s.refused != nil && s.refused():
@@ -98,7 +98,7 @@ func (s *submission) gone(v view) state {
 		return failed
 	case s.refused != nil && settled <= noteWait:
 		return emptied
-	case v.heard && settled > 2*pollInterval:
+	case v.hookReported && settled > 2*pollInterval:
 		s.proof = Hook
 	case s.busy && settled > 4*pollInterval:
 		s.proof = Queued

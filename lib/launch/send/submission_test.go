@@ -83,7 +83,7 @@ func TestSubmission(t *testing.T) {
 			}
 			for _, l := range c.looks {
 				at = l.at
-				v := view{time: first.Add(at), input: l.input, deaf: c.deaf, heard: c.heard > 0 && at >= c.heard}
+				v := view{time: first.Add(at), input: l.input, deaf: c.deaf, hookReported: c.heard > 0 && at >= c.heard}
 				if got := sub.see(v); got != l.want {
 					t.Fatalf("after %v it is %d, not %d", at, got, l.want)
 				}

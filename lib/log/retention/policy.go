@@ -214,9 +214,9 @@ func (p *Policy) Set(kind string, ttl TTL) error {
 	return nil
 }
 
-// Over returns the types and patterns that a pattern fits, too, and whose own
+// Overrides returns the types and patterns that a pattern fits, too, and whose own
 // TTL counts before its.
-func (p *Policy) Over(kind string) []string {
+func (p *Policy) Overrides(kind string) []string {
 	if !strings.Contains(kind, "*") {
 		return nil
 	}

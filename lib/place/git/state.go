@@ -181,7 +181,7 @@ var quietFlags = []string{
 // shell, and those name programs and files. Messages are in English, which reason
 // expects.
 func environ(top string, inherited []string) []string {
-	env := process.Surroundings(inherited)
+	env := process.PersonEnviron(inherited)
 	return append(env, "PATH="+process.SearchPath(top, inherited), "LC_ALL=C",
 		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0")
 }

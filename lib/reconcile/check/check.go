@@ -123,7 +123,7 @@ var passed = []string{"BEADS_DOLT_", "GT_DOLT_"}
 // template's own variables. Keys that happen to be in the environment of whoever made the
 // tick are not in it.
 func Environment(environ []string, dir string, t template.Template) []string {
-	env := process.Surroundings(environ)
+	env := process.PersonEnviron(environ)
 	for _, kv := range environ {
 		if slices.ContainsFunc(passed, func(front string) bool { return strings.HasPrefix(kv, front) }) {
 			env = append(env, kv)

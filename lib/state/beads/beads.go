@@ -104,7 +104,7 @@ func Collect(h home.Home, environ []string, deadline time.Duration, most int) (g
 		{"ready", "--json", "--limit=" + strconv.Itoa(most), "--readonly"},
 	} {
 		if args[0] != "ready" || most > 0 {
-			asked = append(asked, question(bd, dir, surroundings(h, environ), deadline, args...))
+			asked = append(asked, question(bd, dir, bdEnviron(h, environ), deadline, args...))
 		}
 	}
 	own := session(environ)
@@ -229,12 +229,12 @@ func find(h home.Home, environ []string) string {
 	return bd
 }
 
-// surroundings is the environment for bd: what says who and where the person is
+// bdEnviron is the environment for bd: what says who and where the person is
 // and where the database's server is. BEADS_DIR and the like are not needed, and a
 // project's settings of its client can set them; git, which bd runs, has its own.
 // No background process of bd's is to outlive the question.
-func surroundings(h home.Home, environ []string) []string {
-	env := process.Surroundings(environ)
+func bdEnviron(h home.Home, environ []string) []string {
+	env := process.PersonEnviron(environ)
 	for _, kv := range environ {
 		if strings.HasPrefix(kv, "BEADS_DOLT_") || strings.HasPrefix(kv, "GT_DOLT_") {
 			env = append(env, kv)

@@ -47,7 +47,7 @@ func Databases(t town.Town, folders, environ []string) ([]Database, error) {
 	}
 	all := make([]Database, len(dirs))
 	for i, dir := range dirs {
-		all[i] = Database{dir, bd, surroundings(h, environ)}
+		all[i] = Database{dir, bd, bdEnviron(h, environ)}
 	}
 	return all, nil
 }

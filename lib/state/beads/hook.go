@@ -21,7 +21,7 @@ func Hook(h home.Home, id string, environ []string) error {
 	if bd == "" {
 		return fmt.Errorf("cannot hook '%s': %w", id, errors.New("bd is not on the PATH"))
 	}
-	_, err := query(question(bd, dir, surroundings(h, environ), hookDeadline, "update", id, "--status=hooked", "--assignee="+h.Identity.Address()))
+	_, err := query(question(bd, dir, bdEnviron(h, environ), hookDeadline, "update", id, "--status=hooked", "--assignee="+h.Identity.Address()))
 	if err != nil {
 		return fmt.Errorf("cannot hook '%s': %w", id, err)
 	}

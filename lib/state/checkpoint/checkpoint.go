@@ -414,9 +414,9 @@ func Clear(h home.Home, id session.ID, warn func(error)) error {
 	return failed
 }
 
-// Said returns what the session itself put into the checkpoint, one line each: its
+// Summary returns what the session itself put into the checkpoint, one line each: its
 // molecule, step and notes.
-func (c *Checkpoint) Said() string {
+func (c *Checkpoint) Summary() string {
 	step := c.CurrentStep
 	if c.StepTitle != "" {
 		step = strings.TrimSpace(step + " (" + c.StepTitle + ")")
@@ -439,7 +439,7 @@ func (c *Checkpoint) Text() string {
 	var b strings.Builder
 	say := func(what, text string) { b.WriteString(item(what, text)) }
 	say("written", c.Timestamp.UTC().Format("2006-01-02 15:04 MST"))
-	b.WriteString(c.Said())
+	b.WriteString(c.Summary())
 	say("hooked", c.HookedBead)
 	say("branch", c.Branch)
 	say("last commit", c.LastCommit)

@@ -12,7 +12,7 @@ type Liveness int
 
 const (
 	Unclear Liveness = iota // it has no end, and nobody can tell whether it runs
-	Over                    // its end was noted
+	Ended                   // its end was noted
 	Running                 // it has no end, and its process runs
 	Dead                    // it has no end, and its process is gone: it crashed
 )
@@ -37,7 +37,7 @@ func Observe(now time.Time, records []*Record) []Candidate {
 func (r *Record) liveness(now time.Time) Liveness {
 	switch {
 	case r.Ended():
-		return Over
+		return Ended
 	case r.Crashed(now):
 		return Dead
 	case r.live(now):

@@ -89,15 +89,15 @@ func SearchPath(dir string, environ []string) string {
 	}), ":")
 }
 
-// surroundings are the variables that say who and where a person is; none
+// personVariables are the variables that say who and where a person is; none
 // names a program.
-var surroundings = []string{"HOME", "USER", "LOGNAME", "SUDO_UID", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "LANG", "LC_CTYPE", "TZ"}
+var personVariables = []string{"HOME", "USER", "LOGNAME", "SUDO_UID", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "LANG", "LC_CTYPE", "TZ"}
 
-// Surroundings returns those variables of an environment, for a program that
+// PersonEnviron returns those variables of an environment, for a program that
 // works for gt and for nobody else.
-func Surroundings(environ []string) []string {
+func PersonEnviron(environ []string) []string {
 	var env []string
-	for _, name := range surroundings {
+	for _, name := range personVariables {
 		if value := Variable(environ, name); value != "" {
 			env = append(env, name+"="+value)
 		}
@@ -112,10 +112,10 @@ var ofDesktop = []string{"TERM", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR"
 // a program of the person's: who and where the person is, the terminal and the desktop, and
 // the PATH. None names a program but the PATH, where no project's is found.
 func PersonalEnviron(environ []string) []string {
-	env := Surroundings(environ)
+	env := PersonEnviron(environ)
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(ofDesktop, name) || strings.HasPrefix(name, "LC_") && !slices.Contains(surroundings, name) {
+		if slices.Contains(ofDesktop, name) || strings.HasPrefix(name, "LC_") && !slices.Contains(personVariables, name) {
 			env = append(env, kv)
 		}
 	}

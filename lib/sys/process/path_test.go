@@ -85,8 +85,8 @@ func TestLookPathOutsideProject(t *testing.T) {
 	}
 }
 
-func TestSurroundings(t *testing.T) {
-	got := Surroundings([]string{"HOME=/a", "GIT_DIR=/x", "HOME=/b", "LD_PRELOAD=/x", "XDG_CONFIG_HOME=/c", "PATH=/x", "BASH_ENV=/x", "USER="})
+func TestPersonEnviron(t *testing.T) {
+	got := PersonEnviron([]string{"HOME=/a", "GIT_DIR=/x", "HOME=/b", "LD_PRELOAD=/x", "XDG_CONFIG_HOME=/c", "PATH=/x", "BASH_ENV=/x", "USER="})
 	if want := "HOME=/b XDG_CONFIG_HOME=/c"; strings.Join(got, " ") != want {
 		t.Errorf("%v, want %s", got, want)
 	}

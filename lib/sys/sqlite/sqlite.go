@@ -48,7 +48,7 @@ type DB struct {
 	conn  *sqlite3.Conn
 
 	state   state
-	written written
+	written logState
 	columns map[string][]string // of each table, by its name in lower case
 }
 
@@ -133,7 +133,7 @@ func (db *DB) open() (err error) {
 	if db.files, err = openFiles(db.path); err != nil {
 		return err
 	}
-	db.state, db.written = db.look(), db.lookLog()
+	db.state, db.written = db.probe(), db.lookLog()
 	if db.columns, err = db.readSchema(); err != nil {
 		return db.failed(err)
 	}
@@ -168,8 +168,8 @@ func (db *DB) readSchema() (_ map[string][]string, err error) {
 	return columns, err
 }
 
-// look reads the current state.
-func (db *DB) look() (s state) {
+// probe reads the current state.
+func (db *DB) probe() (s state) {
 	db.files.main.ReadAt(s.header[:], 0)
 	if info, err := db.files.main.Stat(); err == nil {
 		s.size, s.changed = info.Size(), info.ModTime().UnixNano()
@@ -198,14 +198,14 @@ func (db *DB) look() (s state) {
 	return s
 }
 
-// written shows whether the log was appended to. That matters only when a new read
+// logState shows whether the log was appended to. That matters only when a new read
 // begins.
-type written struct {
+type logState struct {
 	size, changed int64
 	head          [48]byte // of the -shm file, which has a counter of changes
 }
 
-func (db *DB) lookLog() (w written) {
+func (db *DB) lookLog() (w logState) {
 	if db.files.log == nil {
 		return w
 	}
@@ -221,6 +221,6 @@ func (db *DB) lookLog() (w written) {
 
 // stale reports whether the data that was read may not be of one consistent state.
 func (db *DB) stale() bool {
-	now := db.look()
+	now := db.probe()
 	return now != db.state || now.replaced || now.journal
 }

@@ -61,7 +61,7 @@ func Cut(s string, most int) string {
 // sequence more than its first characters stays where look sees something in it:
 // the letter that ends it, where a word begins there, or the text that it carries.
 func Visible(s string, look Keep) (shown string, seams []int) {
-	c := cleaner{s: s, how: asShown, look: look}
+	c := cleaner{s: s, how: asShown, keep: look}
 	return c.all(), c.seams
 }
 
@@ -323,7 +323,7 @@ func clean(s string, how how) string {
 type cleaner struct {
 	s     string
 	how   how
-	look  Keep // nil functions for a text that was looked through
+	keep  Keep // nil functions for a text that was looked through
 	b     strings.Builder
 	prev  rune  // what was put last, -1 for nothing
 	marks int   // how many stand on it
@@ -508,7 +508,7 @@ func (c *cleaner) controlString(p int) int {
 			return 0
 		}
 		if last > 0 {
-			if c.look.Holds != nil && c.look.Holds(s[from:p]) {
+			if c.keep.Holds != nil && c.keep.Holds(s[from:p]) {
 				return from
 			}
 			return p + last
@@ -518,16 +518,16 @@ func (c *cleaner) controlString(p int) int {
 }
 
 // begins reports whether something that must not be lost begins at s[p].
-func (c *cleaner) begins(p int) bool { return c.look.Begins != nil && c.look.Begins(c.s[p:]) }
+func (c *cleaner) begins(p int) bool { return c.keep.Begins != nil && c.keep.Begins(c.s[p:]) }
 
 // doubts reports whether a sequence that hardly any program writes is better taken
 // for none: something that must not be lost stands right behind where it begins.
 func (c *cleaner) doubts(p int) bool {
-	if c.look.Holds == nil {
+	if c.keep.Holds == nil {
 		return false
 	}
 	c.doubted++
-	return c.doubted > maxDoubts || c.look.Holds(c.s[p:min(len(c.s), p+maxDoubt)])
+	return c.doubted > maxDoubts || c.keep.Holds(c.s[p:min(len(c.s), p+maxDoubt)])
 }
 
 const (

@@ -35,7 +35,7 @@ func (sc *scanner) form(i int) (from, to int) {
 	switch name := s[i:word]; {
 	case name == "ENV", equalFold(name, "set"), equalFold(name, "setx"), equalFold(name, "setenv"):
 	case equalFold(name, "password"):
-		find = sc.spoken
+		find = sc.spelled
 	case equalFold(name, "identified"):
 		find = sc.identified
 	case name == "Private":
@@ -122,9 +122,9 @@ func (sc *scanner) npmrc(i int) (from, to int) {
 	return likely(s, v, "password")
 }
 
-// spoken finds the value in SQL's PASSWORD 'x', and in netrc's password x. The
+// spelled finds the value in SQL's PASSWORD 'x', and in netrc's password x. The
 // word begins at s[i] and ends at s[word].
-func (sc *scanner) spoken(i, word int) (from, to int) {
+func (sc *scanner) spelled(i, word int) (from, to int) {
 	s := sc.s
 	v := word
 	for v < len(s) && strings.IndexByte(" \t\r\n", s[v]) >= 0 && v-word < maxName {

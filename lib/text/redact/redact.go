@@ -387,7 +387,7 @@ func (sc *scanner) at(i int) (from, to int) {
 	case 'S', 's':
 		return sc.first(i, (*scanner).header, (*scanner).form, (*scanner).shaped)
 	case 'P', 'p':
-		return sc.first(i, (*scanner).spacedValue, (*scanner).said, (*scanner).form, (*scanner).shaped)
+		return sc.first(i, (*scanner).spacedValue, (*scanner).labeled, (*scanner).form, (*scanner).shaped)
 	case 'E', 'I', 'i', '0', '#':
 		return sc.first(i, (*scanner).form, (*scanner).shaped)
 	case 'e':

@@ -182,21 +182,21 @@ var shapeIndex = sync.OnceValue(func() *index {
 		p := shapes[i].prefix
 		first := &x.first[int(p[0])<<7|int(p[1])]
 		x.next[i], *first = *first, uint16(i+1)
-		x.look(p)
+		x.add(p)
 	}
 	for _, p := range starts {
-		x.look(p)
+		x.add(p)
 	}
 	for _, c := range []byte(anyNext) {
 		for next := range byte(1 << 7) {
-			x.look(string([]byte{c, next}))
+			x.add(string([]byte{c, next}))
 		}
 	}
 	return x
 })
 
-// look adds p to the beginnings at which something can be found.
-func (x *index) look(p string) {
+// add adds p to the beginnings at which something can be found.
+func (x *index) add(p string) {
 	third := ^uint32(0)
 	if len(p) > 2 {
 		third = bit(p[2])

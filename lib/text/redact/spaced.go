@@ -136,9 +136,9 @@ func afterUser(s string, v int) int {
 	return v
 }
 
-// said finds the value after the word password at s[i] and further words:
+// labeled finds the value after the word password at s[i] and further words:
 // password for bob: x.
-func (sc *scanner) said(i int) (from, to int) {
+func (sc *scanner) labeled(i int) (from, to int) {
 	s := sc.s
 	const word = "password "
 	if i+len(word) > len(s) || !strings.EqualFold(s[i:i+len(word)], word) {

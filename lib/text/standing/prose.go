@@ -186,8 +186,8 @@ func symbols(line string) int {
 	return n
 }
 
-// spoken returns a line without the code between backquotes in it.
-func spoken(line string) string {
+// withoutMarks returns a line without the code between backquotes in it.
+func withoutMarks(line string) string {
 	for {
 		i := strings.IndexByte(line, '`')
 		n := strings.IndexByte(line[i+1:], '`')
@@ -202,7 +202,7 @@ func spoken(line string) string {
 // trace, a compiler's message, a diff, a prompt with a command, code.
 func isOutput(line string) bool {
 	if strings.HasPrefix(line, "`") || symbols(line) > 0 {
-		line = spoken(line)
+		line = withoutMarks(line)
 	}
 	switch {
 	case hasAnyPrefix(line, "+++", "---", "@@", "diff --git", "index ", "$ ", "% ", ">>> ", "... ", "# ", "// ", "/*", "* @", "<", "at ", "File \"", "Traceback", "goroutine ", "panic:", "fatal:", "FAIL", "PASS", "ok  ", "--- ", "=== ", "npm ", "yarn ", "warning:", "error:", "note:", "hint:", "info:", "E ", "W ", "import ", "from ", "def ", "func ", "class ", "return ", "const ", "let ", "var ", "export ", "#include", "SELECT ", "INSERT ", "Caused by:", "Exception in", "remote:", "✓", "✗", "✖", "×", "●", "⎿", "│", "└", "├", "╭", "╰"):

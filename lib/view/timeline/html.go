@@ -50,7 +50,7 @@ func (p *Picture) HTML() string {
 `, allowed(style), allowed(js), escape(p.heading()), style, escape(p.heading()))
 	there := map[string]bool{}
 	for _, s := range p.bars {
-		there[s.look.Letter] = true
+		there[s.style.Letter] = true
 	}
 	for _, l := range palette.OutcomeStyles {
 		if !there[l.Letter] {

@@ -108,13 +108,13 @@ func (p *Picture) chart(b *strings.Builder, attributes string) {
 func (p *Picture) bar(b *strings.Builder, s bar) {
 	from, to := p.scale.at(s.from), p.scale.at(s.to)
 	y := s.middle()
-	fmt.Fprintf(b, `<rect class="b %s"`, s.look.Letter)
+	fmt.Fprintf(b, `<rect class="b %s"`, s.style.Letter)
 	if s.chain > 0 {
 		fmt.Fprintf(b, ` data-c="%d"`, s.chain)
 	}
 	fmt.Fprintf(b, ` x="%s" y="%d" width="%s" height="%d" rx="2"><title>%s</title></rect>`,
 		percent(from), y-barHeight/2, percent(max(to-from, 0.00001)), barHeight, escapeLines(p.tell(s)))
-	fmt.Fprintf(b, `<use class="m %s" href="#m%s" x="%s" y="%d"/>`+"\n", s.look.Letter, s.look.Letter, percent(to), y)
+	fmt.Fprintf(b, `<use class="m %s" href="#m%s" x="%s" y="%d"/>`+"\n", s.style.Letter, s.style.Letter, percent(to), y)
 }
 
 func escapeLines(lines []string) string {
@@ -246,7 +246,7 @@ func (p *Picture) heading() string {
 		if b.Agent != "" {
 			agents[b.Agent]++
 		}
-		if b.look.Letter == "c" {
+		if b.style.Letter == "c" {
 			crashes++
 		}
 	}

@@ -28,7 +28,7 @@ const (
 // cell is one column of a line.
 type cell struct {
 	text  string
-	look  *palette.OutcomeStyle // nil: faint
+	style *palette.OutcomeStyle // nil: faint
 	force int                   // what is stronger stays
 	words bool                  // to be read, and in no colour
 }
@@ -166,7 +166,7 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 				counts[n][c]++
 				most = max(most, counts[n][c])
 			}
-			if b.look.Letter == crash.Letter {
+			if b.style.Letter == crash.Letter {
 				crashed[n][to]++
 			}
 		}
@@ -179,7 +179,7 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 			if k := counts[n][c]; k > 0 {
 				row[c].text = string(steps[(k*len(steps)-1)/most])
 				if 4*crashed[n][c] >= k {
-					row[c].look = &crash
+					row[c].style = &crash
 				}
 			}
 			all += crashed[n][c]
@@ -235,7 +235,7 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 	}
 	put := func(i int, text string, force int) {
 		if c := &row[i]; force >= c.force {
-			*c = cell{text: text, look: &b.look, force: force}
+			*c = cell{text: text, style: &b.style, force: force}
 		}
 	}
 	body := g.one
@@ -243,8 +243,8 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 		body = g.fading
 	}
 	for i := from; i < to; i++ {
-		if row[i].force == 2 && row[i].look != nil {
-			row[i] = cell{text: g.several, look: &b.look, force: 2}
+		if row[i].force == 2 && row[i].style != nil {
+			row[i] = cell{text: g.several, style: &b.style, force: 2}
 			continue
 		}
 		put(i, body, 2)
@@ -252,7 +252,7 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 	if b.early && from < to {
 		put(from, g.early, 3)
 	}
-	put(to, style.MarkOf(b.look), 3+strength(b.look))
+	put(to, style.MarkOf(b.style), 3+strength(b.style))
 }
 
 // strength says which end is seen where several come together.
@@ -299,10 +299,10 @@ func paint(row []cell, style palette.Style) string {
 		b.WriteString(text)
 	}
 	for _, c := range row {
-		same := c.look == look || c.look != nil && look != nil && c.look.Letter == look.Letter
+		same := c.style == look || c.style != nil && look != nil && c.style.Letter == look.Letter
 		if !same || c.words != words {
 			flush()
-			look, words = c.look, c.words
+			look, words = c.style, c.words
 		}
 		run.WriteString(c.text)
 	}
@@ -319,7 +319,7 @@ func paint(row []cell, style palette.Style) string {
 func (p *Picture) legend(line func(string), style palette.Style, width int) {
 	there := map[string]bool{}
 	for _, b := range p.bars {
-		there[b.look.Letter] = true
+		there[b.style.Letter] = true
 	}
 	text, used := "", 0
 	for _, l := range palette.OutcomeStyles {

@@ -46,7 +46,7 @@ type bar struct {
 	*catalog.Session
 	short    string
 	about    string
-	look     palette.OutcomeStyle
+	style    palette.OutcomeStyle
 	from, to time.Time // as far as they are in the picture
 	early    bool      // it began before the picture
 	lane     int
@@ -83,7 +83,7 @@ func Layout(sessions []*catalog.Session, o Options) *Picture {
 			continue
 		}
 		b := bar{
-			Session: s, short: o.Short(s.ID), about: o.About(s), look: palette.Of(s.Outcome),
+			Session: s, short: o.Short(s.ID), about: o.About(s), style: palette.Of(s.Outcome),
 			from: s.StartedAt, to: chain.End(s, o.Now), above: -1,
 		}
 		if b.from.Before(o.Since) {

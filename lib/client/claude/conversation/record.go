@@ -211,13 +211,13 @@ type request struct {
 	Reply bool
 }
 
-// look is what a line is by the look of its front.
-type look int
+// lineKind is what a line is by the look of its front.
+type lineKind int
 
 const (
-	other    look = iota
-	asking        // it may hold what a person wrote, or a title
-	bringing      // it brings a tool's result
+	other    lineKind = iota
+	asking            // it may hold what a person wrote, or a title
+	bringing          // it brings a tool's result
 )
 
 var (
@@ -241,7 +241,7 @@ var replies = [][]byte{
 // client writes a message's role before its content, and a tool's result under
 // the first two keys that it has had so far; where that is no more so, a line
 // is asking and read.
-func lookAt(line []byte) look {
+func lookAt(line []byte) lineKind {
 	front := line[:min(len(line), 1024)]
 	if i := bytes.Index(front, userMessage); i >= 0 {
 		content := bytes.TrimPrefix(front[i+len(userMessage):], []byte(`,"content":`))

@@ -187,7 +187,7 @@ func (l *log) set(line []byte, at int64, list gjson.Result) {
 	l.leave(members, fresh)
 	l.live = make([]int, 0, len(members))
 	for _, e := range members {
-		if i, ok := l.enter(e, said); ok {
+		if i, ok := l.put(e, said); ok {
 			l.live = append(l.live, i)
 		}
 	}
@@ -254,9 +254,9 @@ func (l *log) leave(members []member, fresh bool) {
 	l.restart = false
 }
 
-// enter returns which message a member of a list is. said reports whether there were messages
+// put returns which message a member of a list is. said reports whether there were messages
 // before the list: one that is added is a copy of one of them then, but for a summary.
-func (l *log) enter(e member, said bool) (i int, ok bool) {
+func (l *log) put(e member, said bool) (i int, ok bool) {
 	if !e.added {
 		i, ok = l.byKey[e.key]
 	} else if i, ok = l.add(e.key, e.kind, e.place); ok {

@@ -129,7 +129,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			m.Kind, m.Model = "user", ""
 			m.Content = append(m.Content, part{Text: Plain(e.Text)})
 		}
-		for _, e := range step.Said {
+		for _, e := range step.Texts {
 			m.Content = append(m.Content, part{Text: e.Text})
 		}
 		if step.Call != nil {

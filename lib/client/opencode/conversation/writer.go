@@ -168,7 +168,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		}
 		none := object{"input": 0, "output": 0, "reasoning": 0, "cache": object{"read": 0, "write": 0}}
 		parts := []object{part("step-start", nil)}
-		for _, e := range step.Said {
+		for _, e := range step.Texts {
 			parts = append(parts, part("text", object{"text": e.Text, "time": object{"start": at, "end": at}}))
 		}
 		finish := "stop"

@@ -165,7 +165,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			continue
 		}
 		m := message{Role: "assistant", API: c.From, Provider: c.From, Model: cmp.Or(step.Model(), c.From), Stop: "stop", Time: at.UnixMilli()}
-		for _, e := range step.Said {
+		for _, e := range step.Texts {
 			m.Content = append(m.Content, text{"text", e.Text})
 		}
 		id := ""

@@ -103,7 +103,7 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if err != nil {
 		return conversation.Metadata{}, err
 	}
-	if !h.said && h.Title == "" && f.Size <= conversation.MaxFront {
+	if !h.hasMessages && h.Title == "" && f.Size <= conversation.MaxFront {
 		return conversation.Metadata{}, nil
 	}
 	var lost conversation.ReadErrors
@@ -117,7 +117,7 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 type header struct {
 	conversation.Metadata
 	root, branch, model string // as the front has them
-	said                bool   // something was said
+	hasMessages         bool   // something was said
 }
 
 // begun reports whether the front told what it has to.
@@ -145,9 +145,9 @@ func (h *header) front(line []byte) {
 			h.Prompt = conversation.Asked(text)
 			conversation.Keep(&h.First, v.Get("uuid").Str)
 		}
-		h.said = true
+		h.hasMessages = true
 	case "assistant":
-		h.said = true
+		h.hasMessages = true
 		conversation.Keep(&h.model, v.Get("model").Str)
 	case "system":
 		if id, err := session.ParseID(v.Get("systemPayload.parentSessionId").Str); err == nil &&
@@ -171,7 +171,7 @@ func (h *header) back(line []byte) bool {
 	switch {
 	case v.Get("type").Str == "assistant":
 		conversation.Keep(&h.Model, v.Get("model").Str)
-		h.said = true
+		h.hasMessages = true
 	case v.Get("subtype").Str == "custom_title":
 		conversation.Keep(&h.Title, conversation.Excerpt(v.Get("systemPayload.customTitle").Str))
 	}

@@ -128,7 +128,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			continue
 		}
 		m := message{Role: "model"}
-		for _, e := range step.Said {
+		for _, e := range step.Texts {
 			m.Parts = append(m.Parts, part{Text: e.Text})
 		}
 		if step.Call == nil {

@@ -1,9 +1,9 @@
-// Package told keeps what the hooks of a client tell that keeps no conversation itself:
+// Package hookfile keeps what the hooks of a client tell that keeps no conversation itself:
 // the person's prompts, the agent's answers, and its tools' calls with their results. It
 // is what gt-record then reads as the client's own file.
 //
 //	${AGENT_HOME:-~/.agent}/told/<agent>/<session id>.jsonl   a line an entry
-package told
+package hookfile
 
 import (
 	"bytes"

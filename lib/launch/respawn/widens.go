@@ -12,10 +12,10 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Outgrows says why the successor's run would have more than the session has that
+// WidensPermissions says why the successor's run would have more than the session has that
 // asks for it out of its sandbox, where the client calls what that may do without
 // asking mode; "" where it would not. Then a person has to give the pane away.
-func (s Successor) Outgrows(mode string, r Run) string {
+func (s Successor) WidensPermissions(mode string, r Run) string {
 	if mode != "" && agent.Freedom(mode) < agent.FreedomOf(r.Args) {
 		return fmt.Sprintf("its successor would start with more freedom than it has now (%s)", mode)
 	}

@@ -46,7 +46,7 @@ func TestOutgrows(t *testing.T) {
 		{"", []string{out("claude"), "--permission-mode", "acceptEdits"}, "", false},
 	} {
 		s := Successor{Client: agent.Builtin().Of("claude"), Home: home.Home{Dir: project}}
-		why := s.Outgrows(c.mode, Run{Dir: project, Args: c.args, Env: []string{c.env}})
+		why := s.WidensPermissions(c.mode, Run{Dir: project, Args: c.args, Env: []string{c.env}})
 		if (why != "") != c.held {
 			t.Errorf("%s %q %s: %q", c.mode, c.args, c.env, why)
 		}
