@@ -229,7 +229,7 @@ func NoFolder(in *instance.Instance, err error) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return cli.Fail(cli.No, fmt.Errorf("the folder '%s' of %s is gone", in.Path, in.Name))
 	}
-	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err)))
+	return fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err))
 }
 
 // makeWorktree makes the worktree of an instance that has one, also where a removal was cut
