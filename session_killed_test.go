@@ -174,6 +174,20 @@ kill -9 $PPID
 		return r.Code != 0 && strings.TrimSpace(string(left)) == "0"
 	}
 	path := filepath.Join(c.work, "repo-wt")
+	// remove removes the worktree once the git that was called last has ended: it outlives
+	// who called it.
+	remove := func() {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			r := job{Args: []string{"gt-session", "rm", "wt"}, Env: c.env, Dir: c.repo}.run()
+			if r.Code == 0 {
+				return
+			}
+			if !strings.Contains(r.Stderr, "(git) works in it") || time.Now().After(deadline) {
+				t.Fatalf("%+v", r)
+			}
+		}
+	}
 	clean := func(at string) {
 		t.Helper()
 		if left, _ := filepath.Glob(path + "*"); len(left) > 0 {
@@ -199,7 +213,7 @@ kill -9 $PPID
 					}
 					c.must("gt-session", "stop", "--now", "wt")
 				}
-				c.must("gt-session", "rm", "wt")
+				remove()
 			}
 			clean(at)
 			if !is {
@@ -212,7 +226,7 @@ kill -9 $PPID
 			c.must("gt-session", "new", "-n", "wt", "--worktree", "wt", "--no-start")
 			is := killed(n, when, "gt-session", "rm", "wt")
 			if is {
-				c.must("gt-session", "rm", "wt")
+				remove()
 			}
 			clean(at)
 			if !is {

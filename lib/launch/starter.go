@@ -97,7 +97,23 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 			return l, err
 		}
 	}
-	return l, l.start()
+	err = l.start()
+	if errors.Is(err, tmux.ErrDuplicate) && s.ownAfterAll(held.Instance) {
+		return s.StartHeld(held, again)
+	}
+	return l, err
+}
+
+// ownAfterAll reports whether the tmux session whose name was taken turns out to be the
+// instance's own: tmux can make it after the gt-session that asked for it was killed.
+func (s Starter) ownAfterAll(in *instance.Instance) bool {
+	for range 10 {
+		if l, err := s.launch(in); err == nil && l.alive {
+			return true
+		}
+		time.Sleep(30 * time.Millisecond)
+	}
+	return false
 }
 
 // launch returns a start of which nothing is done yet.
