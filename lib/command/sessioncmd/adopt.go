@@ -18,8 +18,8 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// adopt makes instances of the agents that run in tmux and belong to none. They go on
-// running, in the panes that they have.
+// adopt makes an instance of each agent that runs in tmux without one. The agents keep
+// running in their panes.
 func (c *imports) adopt(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *imports) adopt(env *cli.Env) error {
 	return err
 }
 
-// unmanaged returns the agents that run in tmux and are no place's.
+// unmanaged returns the agents in tmux that belong to no instance of any scope.
 func unmanaged(at scope, server tmux.Server) ([]live.Agent, error) {
 	panes, err := server.Panes()
 	if err != nil {
@@ -68,7 +68,7 @@ func unmanaged(at scope, server tmux.Server) ([]live.Agent, error) {
 	everywhere, unread := scopes(at.env)
 	all, err := membersOf(at.env, everywhere)
 	if err := errors.Join(unread, err); err != nil {
-		return nil, err // a pane could belong to one that cannot be read
+		return nil, err // the pane could belong to an instance that cannot be read
 	}
 	taken := map[string]bool{}
 	for _, s := range all {
@@ -81,7 +81,8 @@ func unmanaged(at scope, server tmux.Server) ([]live.Agent, error) {
 	return slices.DeleteFunc(live.InPanes(at.table(), server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] }), nil
 }
 
-// adopted is the instance of an agent that runs.
+// adopted returns a new instance for a running agent. It fails if gt could not start the
+// agent again in the same surroundings.
 func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, error) {
 	p, err := process.Find(a.PID)
 	if err != nil {
@@ -111,7 +112,7 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 		return nil, fmt.Errorf("the agent in pane %s is not adopted, for gt cannot start it again in what it was started in: %s", a.Pane.ID, l.Why)
 	}
 	in.Launcher, in.Limits = l.Words, l.Limits
-	// tmux counts the sessions that nobody named.
+	// tmux numbers the sessions that have no name.
 	name := instance.NameFor(a.Pane.Session)
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		name = instance.NameFor(filepath.Base(in.Path))

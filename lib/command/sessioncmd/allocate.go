@@ -22,15 +22,16 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// someOf returns the rig of an address that means any of its polecats: gastown/polecats.
+// someOf returns the rig of an address that means any of its polecats, such as
+// gastown/polecats.
 func someOf(role string) (rig string, is bool) {
 	rig, is = strings.CutSuffix(strings.TrimSuffix(role, "/"), "/polecats")
 	return rig, is && rig != "" && !strings.Contains(rig, "/")
 }
 
-// allocate chooses a polecat of a rig, and a branch for its worktree where none is named:
-// one that is idle, whose place and worktree are taken away to be made anew, else a new
-// name. Until release is called nobody else chooses.
+// allocate chooses a polecat of a rig and, if c names none, a branch for its worktree. It
+// reuses the name of an idle polecat, whose instance and worktree it removes, or takes a
+// new name. No other command allocates in the town until release is called.
 func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 	t := town.Find(at.env.Getenv, at.env.Dir)
 	switch {
@@ -50,7 +51,7 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 	}()
 	all, err := at.store.All()
 	if err != nil {
-		return nil, err // it may be one that is idle, or the one too many
+		return nil, err // an unreadable instance may be idle, or count towards the limit
 	}
 	all = slices.DeleteFunc(all, func(in *instance.Instance) bool { return !polecat(in, of) })
 	members := at.members(all)
@@ -86,7 +87,7 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 	}
 	id := identity.Identity{Role: identity.Polecat, Rig: of, Name: name}
 	if _, err := work(at.env, filepath.Join(t.Root, filepath.FromSlash(id.Dir()))); err != nil {
-		return nil, err // it could not be told of any
+		return nil, err // it would not see its work
 	}
 	c.Role = id.Address()
 	if c.Worktree == "" {
@@ -100,15 +101,15 @@ func polecat(in *instance.Instance, of string) bool {
 	return err == nil && id.Role == identity.Polecat && id.Rig == of
 }
 
-// taken reports whether a worker counts as one that works: it runs or should, nobody can
-// tell, or it was made and is about to be started.
+// taken reports whether a worker counts as busy: it runs or should run, its state is
+// unknown, or it was just made and not started yet.
 func taken(m fleet.Member) bool {
 	return m.Process.IsSet() || m.Unanswered || m.Wanted() || m.StartedAt.IsZero()
 }
 
-// retire takes away the place of a worker that is idle, with its worktree. One has work to
-// do where some was given to it, and where its worktree holds what is nowhere else. One
-// whose folder gt did not make, and which is there, is left alone.
+// retire removes an idle worker and its worktree, and reports whether it did. It keeps a
+// worker that has been given work, whose worktree holds unsaved work, or whose folder
+// exists but was not made by gt.
 func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 	held, err := at.store.Hold(in.ID, 0)
 	if err != nil {
@@ -134,19 +135,18 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 	return true, held.Remove(at.env.Now())
 }
 
-// work is what was given to the worker of a folder.
+// work returns the notes that were given as work to the worker of a folder.
 func work(env *cli.Env, dir string) ([]mail.Note, error) {
 	at := home.Elsewhere(env.Getenv, dir)
 	return mail.Of(at, at.Identity.Address()).Hooked()
 }
 
-// polecatNames are what new polecats are called, in this order.
+// polecatNames are the names of new polecats, in this order.
 var polecatNames = [...]string{
 	"furiosa", "nux", "slit", "toast", "capable", "dag", "cheedo", "valkyrie", "keeper", "rictus", "morsov", "ace", "max", "goose", "glory", "bullet",
 }
 
-// freeName returns a name that no polecat of a rig has, and nobody else's folder or session
-// of tmux.
+// freeName returns a name that no polecat of the rig, no folder and no tmux session has.
 func freeName(t town.Town, of string, members []fleet.Member) (string, error) {
 	prefixes, err := rig.Prefixes(t)
 	if err != nil {
@@ -173,14 +173,14 @@ func freeName(t town.Town, of string, members []fleet.Member) (string, error) {
 	}
 }
 
-// spawned logs that a polecat was made: its folder is there.
+// spawned logs that a polecat was made, if its folder exists.
 func spawned(env *cli.Env, in *instance.Instance) {
 	id, err := identity.Parse(in.Role)
 	if err != nil || id.Role != identity.Polecat {
 		return
 	}
 	if info, err := os.Stat(in.Path); err != nil || !info.IsDir() {
-		return // its start says so
+		return // starting it reports that
 	}
 	t := home.Elsewhere(env.Getenv, in.Path).Town
 	err = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), func(err error) { env.Warn("%v", err) }, env.Now(), eventlog.Spawn,

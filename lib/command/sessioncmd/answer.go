@@ -17,7 +17,7 @@ type reply struct {
 	Option int    `arg:"" optional:"" name:"n" help:"The number of the option; without one, the options are listed."`
 }
 
-// Run answers what an agent's client asks.
+// Run answers the question that the agent's client asks, or lists its options.
 func (c *reply) Run(env *cli.Env) error {
 	held, at, err := c.lock(env, c.Name)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *reply) Run(env *cli.Env) error {
 	return err
 }
 
-// unanswered adds codes and hints to why a question was not answered.
+// unanswered adds an exit code and hints to the error of a question that was not answered.
 func unanswered(env *cli.Env, m fleet.Member, q agent.Question, err error) error {
 	failed := cli.Fail(cli.No, fmt.Errorf("cannot answer %s: %w", m.Name, err))
 	switch {

@@ -19,16 +19,15 @@ import (
 	"gt/lib/text/term"
 )
 
-// remote is a session whose agent a program of the person's runs, as its town has it.
+// remote is a session whose agent is run by a program of the person's instead of tmux.
 type remote struct {
 	in      *instance.Instance
 	agents  agents.Agents
 	runtime runtime.Remote
-	ref     runtime.Ref // what the runtime calls it
+	ref     runtime.Ref // the runtime's name for it
 }
 
-// away returns the session that a person means where its agent runs elsewhere; nil for
-// one that runs in tmux.
+// away returns the named session if its agent runs outside tmux, and nil otherwise.
 func (p profile) away(env *cli.Env, name string) (*remote, error) {
 	in, _, err := p.find(env, name)
 	if err != nil || !agents.Remote(in) {
@@ -49,7 +48,7 @@ func (p profile) away(env *cli.Env, name string) (*remote, error) {
 	return &remote{in, all, r, ref}, nil
 }
 
-// withExitCode adds codes and hints to what went wrong.
+// withExitCode adds exit codes and hints to a runtime's errors.
 func (e *remote) withExitCode(err error) error {
 	switch {
 	case errors.Is(err, runtime.ErrNone):
@@ -64,7 +63,6 @@ func (e *remote) withExitCode(err error) error {
 	return nil
 }
 
-// peek prints what it shows.
 func (e *remote) peek(env *cli.Env, err error) error {
 	if err != nil {
 		return err
@@ -77,7 +75,7 @@ func (e *remote) peek(env *cli.Env, err error) error {
 	return err
 }
 
-// sendPrompt gives it a prompt, or a command of its client's own.
+// send sends a prompt, or a command of the client's own.
 func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error {
 	if err != nil {
 		return err
@@ -96,8 +94,8 @@ func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error
 	return err
 }
 
-// ask gives it a prompt, waits until it has answered, and prints that. Nothing is sent where
-// nothing tells what it says.
+// ask sends a prompt, waits for the answer and prints it. It sends nothing if the runtime
+// cannot report answers.
 func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 	ctx := context.Background()
 	if _, err := e.runtime.Last(ctx, e.ref); err != nil {
@@ -111,7 +109,7 @@ func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 	err := watch(env, time.Duration(c.Timeout), func() (bool, error) {
 		s := e.agents.Status(ctx, []*instance.Instance{e.in})[0]
 		switch {
-		case s.Alive == tick.Unknown: // the next look may tell
+		case s.Alive == tick.Unknown: // a later look may succeed
 			return false, nil
 		case s.Alive == tick.No:
 			return false, cli.Failf(cli.No, "%s did not answer: it is no longer running", e.in.Name)
@@ -123,7 +121,7 @@ func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 			worked = true
 			return false, nil
 		}
-		// It tells whole seconds: one may be missing.
+		// Runtimes report whole seconds, so Idle can be up to a second early.
 		return worked || s.Idle.Add(-time.Second).After(at), nil
 	})
 	if errors.Is(err, errTimeout) {
@@ -134,7 +132,7 @@ func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 	return e.last(env)
 }
 
-// last prints what it said last.
+// last prints the agent's last answer.
 func (e *remote) last(env *cli.Env) error {
 	said, err := e.runtime.Last(context.Background(), e.ref)
 	if err != nil {
@@ -143,8 +141,7 @@ func (e *remote) last(env *cli.Env) error {
 	return answer{text: said}.print(env, fleet.Member{Instance: e.in})
 }
 
-// askAway notes what agents do that run elsewhere, as the programs tell that run them: nothing
-// on this machine does.
+// askAway fills in the status of agents that run outside tmux, as their runtimes report it.
 func (at scope) askAway(members []fleet.Member) {
 	var away []*instance.Instance
 	var places []int
@@ -167,7 +164,7 @@ func (at scope) askAway(members []fleet.Member) {
 	}
 }
 
-// statusOf is the status of an agent of which its runtime tells.
+// statusOf converts the status that a runtime reports.
 func statusOf(m fleet.Member, s perform.Status) (status.Status, status.Reason, time.Time) {
 	switch {
 	case s.Alive == tick.Unknown:
@@ -188,7 +185,7 @@ func statusOf(m fleet.Member, s perform.Status) (status.Status, status.Reason, t
 	return status.Waiting, status.Done, s.Idle
 }
 
-// attach becomes what shows it.
+// attach replaces this process with the runtime's own command for attaching.
 func (e *remote) attach(env *cli.Env, err error) error {
 	switch {
 	case err != nil:

@@ -12,7 +12,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// lock finds an instance and takes its lock.
 func (p profile) lock(env *cli.Env, name string) (*instance.Locked, scope, error) {
 	in, at, err := p.find(env, name)
 	if err != nil {
@@ -29,7 +28,7 @@ type rename struct {
 	Text *string `name:"title" placeholder:"TEXT" help:"Give it another title, too."`
 }
 
-// Run renames an instance. Its session of tmux keeps its name until the next start.
+// Run renames an instance. Its tmux session keeps the old name until the next start.
 func (c *rename) Run(env *cli.Env) error {
 	held, _, err := c.lock(env, c.Name)
 	if err != nil {
@@ -53,7 +52,7 @@ func (c *rename) Run(env *cli.Env) error {
 	return done(env, withExitCode(before, err), "renamed %s to %s", before, c.To)
 }
 
-// done prints what a command has done; err is what went wrong instead.
+// done prints what a command did, or returns err if it failed.
 func done(env *cli.Env, err error, format string, args ...any) error {
 	if err == nil {
 		_, err = fmt.Fprintf(env.Stdout, format+"\n", args...)
@@ -67,7 +66,6 @@ type move struct {
 	Group string `arg:"" help:"The group, such as work/backend; made where it is missing. '' takes it out of its group."`
 }
 
-// Run puts an instance into a group.
 func (c *move) Run(env *cli.Env) error {
 	group := strings.Trim(c.Group, "/")
 	if group != "" {
@@ -96,8 +94,8 @@ type rm struct {
 	KeepWorktree bool   `help:"Leave the git worktree that was made for it."`
 }
 
-// Run removes an instance whose agent does not run, with the worktree that was made for
-// it. Its conversation stays where its client keeps it, and the branch in the repository.
+// Run removes an instance whose agent does not run, and the worktree that gt made for it.
+// The conversation and the branch stay.
 func (c *rm) Run(env *cli.Env) error {
 	held, at, err := c.lock(env, c.Name)
 	if err != nil {
@@ -145,7 +143,6 @@ type groupList struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-// Run lists the groups.
 func (c *groupList) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {
@@ -182,7 +179,6 @@ type groupNew struct {
 	Group string `arg:"" help:"The group, such as work/backend."`
 }
 
-// Run makes a group.
 func (c *groupNew) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {
@@ -201,7 +197,6 @@ type groupRename struct {
 	To    string `arg:"" help:"Its new path, such as work/backend."`
 }
 
-// Run gives a group another path.
 func (c *groupRename) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {
@@ -220,7 +215,6 @@ type groupRm struct {
 	Group string `arg:"" help:"The group."`
 }
 
-// Run removes a group.
 func (c *groupRm) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// completers are what a shell is offered for the value of a flag or an argument, by its
-// name.
+// completers returns the shell completions for flags and arguments, by their names.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{
 		"name":   names,
@@ -23,7 +22,7 @@ func completers() map[string]cli.Completer {
 	}
 }
 
-// names offers the instances of the place that a command without flags uses.
+// names offers the instances of the scope that a command without flags uses.
 func names(env *cli.Env, _ string) (offered []cli.Candidate) {
 	all, _ := placeOf(env).All()
 	for _, in := range all {
@@ -43,7 +42,7 @@ func groups(env *cli.Env, _ string) (offered []cli.Candidate) {
 	return offered
 }
 
-// templates offers those of the place. Where they cannot be used, there are none.
+// templates offers the templates of the town, and nothing if it is not trusted.
 func templates(env *cli.Env, _ string) (offered []cli.Candidate) {
 	t := town.Find(env.Getenv, env.Dir)
 	read, err := config.Of(t, "", env.Getenv).Read()
@@ -70,5 +69,5 @@ func agentNames(env *cli.Env, _ string) (offered []cli.Candidate) {
 	return offered
 }
 
-// placeOf is the store of a command without flags.
+// placeOf returns the store that a command without flags uses.
 func placeOf(env *cli.Env) instance.Store { return storeIn(town.Find(env.Getenv, env.Dir), "") }

@@ -18,7 +18,7 @@ func many(n int) (all []*instance.Instance) {
 	return all
 }
 
-// Each instance has its turn once, a few at a time, and a failure does not stop the others.
+// each calls do once for every instance, a few at a time, and goes on after a failure.
 func TestEach(t *testing.T) {
 	var out strings.Builder
 	env := &cli.Env{Name: "gt-session", Stdout: &out, Stderr: io.Discard}
@@ -38,7 +38,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// What panics with one instance ends the command, and is not taken for a success.
+// A panic in do ends the command instead of passing for a success.
 func TestEachPanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -27,14 +27,14 @@ import (
 	"gt/lib/text/term"
 )
 
-// The file that is exported and imported is agent-deck's sessions.json: what it calls a
-// session is an instance here. What only gt knows of one stands in its field gt, so that
-// nothing is lost between two exports; what only the file knows is kept.
+// The exported and imported file is agent-deck's sessions.json. What it calls a session is
+// an instance here. The field "gt" holds what only gt knows, so an export and an import
+// lose nothing. Fields that gt does not know are kept.
 
-// fields is an object of the file.
+// fields is a JSON object of the file.
 type fields map[string]json.RawMessage
 
-// formatName is the field with what only gt knows of an instance.
+// formatName is the name of gt's own field in each session of the file.
 const formatName = "gt"
 
 func (f fields) set(key string, v any) error {
@@ -45,7 +45,7 @@ func (f fields) set(key string, v any) error {
 	return err
 }
 
-// text sets a field, or takes out one that is empty.
+// text sets a field, or deletes it if value is empty.
 func (f fields) text(key, value string) error {
 	if value == "" {
 		delete(f, key)
@@ -54,7 +54,7 @@ func (f fields) text(key, value string) error {
 	return f.set(key, value)
 }
 
-// get reads a field into v where the object has it.
+// get decodes a field into v, if the object has it.
 func (f fields) get(key string, v any) error {
 	raw, ok := f[key]
 	if !ok || string(raw) == "null" {
@@ -70,7 +70,7 @@ type export struct {
 	profile
 }
 
-// Run prints the instances as agent-deck keeps its sessions.
+// Run prints the instances in agent-deck's format.
 func (c *export) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *export) Run(env *cli.Env) error {
 	}
 	found, err := membersOf(env, []scope{at})
 	if err != nil {
-		return err // half of them are no export
+		return err // an export must be complete
 	}
 	groups, more, err := at.store.Exported()
 	if err != nil {
@@ -124,7 +124,7 @@ func exported(m fleet.Member, known *agent.Table) (fields, error) {
 		}
 	}
 	own := *m.Instance
-	own.Imported, own.Folder, own.Limits = nil, nil, nil // what they are here says nothing of another machine's
+	own.Imported, own.Folder, own.Limits = nil, nil, nil // these hold for this machine only
 	title := m.Title
 	if title == "" {
 		title = m.Name
@@ -146,7 +146,7 @@ func exported(m fleet.Member, known *agent.Table) (fields, error) {
 	return f, err
 }
 
-// commandOf is the command line that starts an instance's agent.
+// commandOf returns the command line that starts an instance's agent.
 func commandOf(in *instance.Instance, known *agent.Table) string {
 	var words []string
 	for _, word := range slices.Concat(known.Of(in.Agent).Command, in.Args) {
@@ -170,7 +170,7 @@ func exportedGroup(g instance.Group) (fields, error) {
 	return f, errors.Join(f.set("path", g.Path), f.set("expanded", g.Expanded), f.set("order", g.Order))
 }
 
-// maxImport bounds the file that is imported.
+// maxImport limits the size of an imported file, in bytes.
 const maxImport = 100 << 20
 
 type imports struct {
@@ -180,7 +180,6 @@ type imports struct {
 	DryRun bool   `help:"Print what would be added, and change nothing."`
 }
 
-// Validate refuses a command line that means nothing, or two things.
 func (c *imports) Validate() error {
 	if c.Tmux == (c.File != "") {
 		return errors.New("name a file, or give --tmux")
@@ -188,7 +187,7 @@ func (c *imports) Validate() error {
 	return nil
 }
 
-// Run adds the instances of a file, all or none.
+// Run imports all instances of a file or none.
 func (c *imports) Run(env *cli.Env) error {
 	if c.Tmux {
 		return c.adopt(env)
@@ -236,7 +235,7 @@ func (c *imports) Run(env *cli.Env) error {
 	return nil
 }
 
-// startedAs is how an instance's agent will be started, as far as a file says it.
+// startedAs returns the command line of an imported agent, as far as the file defines it.
 func startedAs(at scope, in *instance.Instance) string {
 	var words []string
 	if in.Account != "" {
@@ -248,11 +247,11 @@ func startedAs(at scope, in *instance.Instance) string {
 	return at.env.Line(strings.Join(words, " "), maxArgs)
 }
 
-// maxArgs bounds the arguments of an agent that a file brings, in characters.
+// maxArgs limits the arguments of an imported agent, in characters.
 const maxArgs = 16 << 10
 
-// refused is the error of a file that is no use. A long one is wrong in the same way in
-// many places.
+// refused returns the error for a file that cannot be imported. It shows the first problem
+// and counts the rest, which are often the same.
 func (c *imports) refused(err error) error {
 	more, others := "", 0
 	for all, ok := err.(interface{ Unwrap() []error }); ok; all, ok = err.(interface{ Unwrap() []error }) {
@@ -295,7 +294,7 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 	return data, nil
 }
 
-// imported reads the file.
+// imported parses the file.
 func imported(at scope, data []byte) (i instance.Imported, err error) {
 	var file fields
 	if err := json.Unmarshal(data, &file); err != nil {
@@ -339,7 +338,7 @@ func imported(at scope, data []byte) (i instance.Imported, err error) {
 	return i, err
 }
 
-// damaged says where a file is damaged.
+// damaged returns an error that names the line of a JSON syntax error.
 func damaged(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -349,8 +348,8 @@ func damaged(data []byte, err error) error {
 	return fmt.Errorf("line %d: %w", line, err)
 }
 
-// importedOne reads an instance of the file. What it says in agent-deck's fields counts,
-// for another program may have changed it.
+// importedOne reads one instance. Agent-deck's fields take precedence over gt's own,
+// because another program may have changed them.
 func importedOne(at scope, f fields) (*instance.Instance, error) {
 	in := &instance.Instance{Desired: instance.Stopped}
 	raw, own := f[formatName]
@@ -367,7 +366,7 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 		f.get("parent_session_id", &in.ParentID), f.get("command", &command), f.get("loaded_mcp_names", &in.LoadedMCPNames),
 		f.get("created_at", &created), f.get("updated_at", &updated),
 	)
-	called := cmp.Or(at.env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // in what is said of it
+	called := cmp.Or(at.env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // its name in messages
 	if title = at.env.Line(title, 200); title != in.Name || in.Title != "" {
 		in.Title = title
 	}
@@ -408,7 +407,7 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 	if in.UpdatedAt = updated; updated.IsZero() {
 		in.UpdatedAt = in.CreatedAt
 	}
-	for key := range f { // what an export writes anew
+	for key := range f { // export writes these fields itself
 		switch key {
 		case formatName, "id", "title", "project_path", "group_path", "tool", "status", "parent_session_id", in.Agent + "_session_id",
 			in.Agent + "_detected_at", "loaded_mcp_names", "created_at", "updated_at":
@@ -426,8 +425,8 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 	return in, err
 }
 
-// boxed reads what another program starts the agent in. One that gt cannot start in the
-// same is refused: it would run outside.
+// boxed reads the wrapper in which the other program starts the agent. It refuses a sandbox
+// or host that gt cannot use, because the agent would then run outside of it.
 func boxed(env *cli.Env, f fields, in *instance.Instance) error {
 	var wrapper string
 	if err := f.get("wrapper", &wrapper); err != nil {
@@ -450,7 +449,7 @@ func boxed(env *cli.Env, f fields, in *instance.Instance) error {
 	return nil
 }
 
-// playedIn reports whether an instance's folder is that of its role.
+// playedIn reports whether an instance's folder is the folder of its role.
 func playedIn(env *cli.Env, in *instance.Instance) bool {
 	id, err := identity.Parse(in.Role)
 	t := town.Find(env.Getenv, in.Path)

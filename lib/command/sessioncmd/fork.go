@@ -22,8 +22,8 @@ type fork struct {
 	begin
 }
 
-// Run makes an instance whose agent begins with a copy of another's conversation. The
-// other, and its conversation, stay as they are.
+// Run makes an instance whose agent starts with a copy of another's conversation. It does
+// not change the original.
 func (c *fork) Run(env *cli.Env) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err

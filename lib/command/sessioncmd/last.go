@@ -22,15 +22,14 @@ import (
 	"gt/lib/text/plain"
 )
 
-// answer is what an agent said last, after what it was asked.
+// answer is the last answer of an agent, and whether it follows a given prompt.
 type answer struct {
-	asked bool // what was asked is in the conversation
+	asked bool // the conversation contains the prompt
 	text  string
-	error bool // the client wrote it, about an error
+	error bool // the client wrote the text to report an error
 }
 
-// conversationOf returns the reader and the place of the conversation that an agent has
-// now.
+// conversationOf returns the reader and the file of an agent's current conversation.
 func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation.File, error) {
 	if m.Record == nil {
 		return nil, conversation.File{}, cli.Failf(cli.No, "%s has no conversation yet that gt knows of", m.Name)
@@ -70,12 +69,12 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 	return r, conversation.File{Client: name, Path: real, ID: m.Record.ID}, nil
 }
 
-// last reads what an agent said last, from an offset on; asked, where it is set, is what
-// it was asked before that, and not before a time, to the second. A message may be of
-// several parts.
+// last reads the agent's last answer, starting at an offset. If asked is set, only the
+// answer to a prompt with that text counts, given at or after a time with a precision of
+// seconds. The parts of a message are joined.
 func last(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a answer, next int64, err error) {
 	var id string
-	after = after.Truncate(time.Second) // as some clients write it
+	after = after.Truncate(time.Second) // some clients write whole seconds
 	next, err = r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
 		switch e.Kind {
 		case conversation.Prompt, conversation.Reply:
@@ -98,14 +97,14 @@ func last(r conversation.Reader, f conversation.File, from int64, asked string, 
 	return a, next, err
 }
 
-// same reports whether a prompt in a conversation is what was sent, as far as clients
-// keep that: blanks aside.
+// same reports whether a prompt in a conversation is the text that was sent. It ignores
+// white space, which some clients change.
 func same(kept, sent string) bool {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(plain.Text(s)), "") }
 	return strings.Contains(squeeze(kept), squeeze(sent))
 }
 
-// printLast prints what an agent said last.
+// printLast prints an agent's last answer.
 func printLast(at scope, m fleet.Member) error {
 	r, f, err := conversationOf(at, m)
 	if err != nil {
@@ -118,7 +117,7 @@ func printLast(at scope, m fleet.Member) error {
 	return a.print(at.env, m)
 }
 
-// print prints an answer. What a client wrote about an error is none.
+// print prints an answer. It fails for a text with which the client reports an error.
 func (a answer) print(env *cli.Env, m fleet.Member) error {
 	switch text := strings.TrimRight(env.Text(a.text), "\n "); {
 	case a.error:
@@ -131,24 +130,24 @@ func (a answer) print(env *cli.Env, m fleet.Member) error {
 	}
 }
 
-// A place in a conversation from which on the answer to a prompt is looked for.
+// mark is the place in a conversation after which the answer to a prompt is expected.
 type mark struct {
 	file conversation.File
 	at   int64
 }
 
-// markOf returns the end of the conversation that an agent has now; of one that gt cannot
-// read or does not know yet, its beginning.
+// markOf returns the end of an agent's current conversation, or its beginning if gt cannot
+// read it.
 func markOf(at scope, m fleet.Member) mark {
 	r, f, err := conversationOf(at, m)
 	if err != nil {
 		return mark{}
 	}
-	_, end, _ := last(r, f, 0, "", time.Time{}) // what cannot be read now is read afterwards
+	_, end, _ := last(r, f, 0, "", time.Time{}) // await reports read errors
 	return mark{f, end}
 }
 
-// toldSince reports whether the conversation of an agent has a prompt of that text, given
+// toldSince reports whether an agent's conversation contains a prompt with this text, given
 // since a time.
 func toldSince(at scope, m fleet.Member, text string, since time.Time) bool {
 	r, f, err := conversationOf(at, m)
@@ -159,15 +158,15 @@ func toldSince(at scope, m fleet.Member, text string, since time.Time) bool {
 	return a.asked
 }
 
-// answerWait is how long a client that waits has to write down what it has said, and untaken, to
-// take up what it was told: on a busy machine the end of the turn before is told long before
-// that.
+// answerWait is how long a waiting client may take to write its answer to the conversation.
+// untaken is how long it may take to accept a prompt: on a busy machine the hook of the
+// turn before can report its end long before that.
 const (
 	answerWait = 5 * time.Second
 	untaken    = time.Minute
 )
 
-// asks reports whether the client of an agent shows a question.
+// asks reports whether the agent's client shows a question.
 func asks(known *agent.Table, m fleet.Member) bool {
 	client := known.Of(m.Agent)
 	if !client.KnowsInput() {
@@ -178,11 +177,11 @@ func asks(known *agent.Table, m fleet.Member) bool {
 	return err == nil && shown == agent.Asks
 }
 
-// await waits until the agent has answered what it was sent, and prints that.
+// await waits until the agent has answered the prompt, and prints the answer.
 func (c *sendPrompt) await(env *cli.Env, s sent) error {
 	var m fleet.Member
 	var a answer
-	var since, asking time.Time // when it was first seen to wait, or to ask something
+	var since, asking time.Time // when it was first seen waiting, or asking
 	err := watch(env, time.Duration(c.Timeout), func() (bool, error) {
 		in, err := s.store.Get(s.in.ID)
 		if err != nil {
@@ -194,7 +193,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 			return false, withExitCode(s.in.Name, err)
 		case ended(m):
 			return false, cli.Fail(cli.No, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
-		case asks(s.table(), m): // no hook of some clients tells that
+		case asks(s.table(), m): // some clients have no hook for this
 			if asking.IsZero() {
 				asking = time.Now()
 			}
@@ -213,7 +212,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 		r, f, err := conversationOf(s.scope, m)
 		if err == nil {
 			from, after := s.mark.at, time.Time{}
-			if f != s.mark.file { // it may have been asked the same before
+			if f != s.mark.file { // the other file may hold the same prompt from before
 				from, after = 0, s.before
 			}
 			a, _, err = last(r, f, from, s.text, after)
@@ -231,7 +230,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 		return cli.Fail(cli.No, fmt.Errorf("%w: %s is %s", err, s.in.Name, statusText(m)))
 	case err != nil:
 		return err
-	case !a.asked: // what it said may be of the turn before
+	case !a.asked: // the answer may belong to the turn before
 		return cli.Fail(cli.No, fmt.Errorf("%s has not answered yet: what it was told is not in its conversation", m.Name),
 			fmt.Sprintf("gt-session show %s --last prints what it said last", m.Name))
 	}

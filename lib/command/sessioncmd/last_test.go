@@ -10,7 +10,8 @@ import (
 	"gt/lib/conversation"
 )
 
-// The answer to a prompt comes after it: what was asked the same earlier is another prompt.
+// Only text after the prompt is its answer, and an earlier prompt with the same text does
+// not count.
 func TestLast(t *testing.T) {
 	const said = `{"type":"user","uuid":"a","timestamp":"2026-11-23T10:00:00.500Z","message":{"role":"user","content":"go on"}}
 {"type":"assistant","uuid":"b","timestamp":"2026-11-23T10:00:01Z","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"It goes on."}]}}

@@ -33,12 +33,11 @@ type list struct {
 	All      bool   `group:"Sessions of templates:" help:"Archived and closed ones, too."`
 }
 
-// Validate refuses a state that there is not.
 func (c *list) Validate() error {
 	return errors.Join(c.everywhere.Validate(), knownStates(c.State))
 }
 
-// line is an instance as --json prints it.
+// line is an instance in the output of --json.
 type line struct {
 	ID          instance.ID      `json:"id"`
 	Name        string           `json:"name"`
@@ -47,18 +46,18 @@ type line struct {
 	Group       string           `json:"group"`
 	ParentID    instance.ID      `json:"parent_id"`
 	Agent       string           `json:"agent"`
-	Launcher    []string         `json:"launcher,omitempty"` // what it is started in
+	Launcher    []string         `json:"launcher,omitempty"` // what wraps the agent's command
 	Desired     instance.Desired `json:"desired"`
 	Status      status.Status    `json:"status"`
 	Reason      status.Reason    `json:"reason"`
-	Background  bool             `json:"background,omitempty"` // something of it runs while it waits
+	Background  bool             `json:"background,omitempty"` // a background task runs while it waits
 	Since       *time.Time       `json:"since"`
 	SessionID   session.ID       `json:"session_id"`
 	ChainID     session.ID       `json:"chain_id"`
 	TmuxSession string           `json:"tmux_session"`
 	Pane        string           `json:"pane"`
 	Profile     string           `json:"profile,omitempty"`     // with -A
-	Town        string           `json:"town,omitempty"`        // its folder, with -A
+	Town        string           `json:"town,omitempty"`        // its root folder, with -A
 	MCPChanged  bool             `json:"mcp_changed,omitempty"` // .mcp.json names other servers than at the start
 	*templated
 }
@@ -85,22 +84,21 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	return l
 }
 
-// outOfSync reports whether the .mcp.json of an agent's folder names other servers than
-// when it was started. Of one that gt did not start nothing is known.
+// outOfSync reports whether the .mcp.json of an agent's folder names other servers than at
+// its start. It is false for adopted agents, whose servers at the start are not known.
 func outOfSync(m fleet.Member) bool {
 	return m.Pane.ID != "" && m.Adopted == nil && !slices.Equal(m.LoadedMCPNames, instance.Servers(m.Path))
 }
 
-// in says which place the instance is in.
+// in sets the profile or town of the instance.
 func (l *line) in(p scope) {
 	if l.Profile = p.profile; !p.town.Personal {
 		l.Town = p.town.Root
 	}
 }
 
-// Run lists the instances.
 func (c *list) Run(env *cli.Env) error {
-	defer deferGC()() // until it is printed
+	defer deferGC()() // until the list is printed
 	all, unread := c.scopes(env)
 	if all == nil || unread != nil && !c.Everywhere {
 		return unread
@@ -109,7 +107,7 @@ func (c *list) Run(env *cli.Env) error {
 	found := c.find(at)
 	unread = errors.Join(unread, err, found.unread)
 	rows := found.rows
-	// Another town's table may know it, and has an agent then.
+	// Another town's table may know the agent; in that case it has instances there.
 	if len(rows) == 0 && c.Agent != "" {
 		if known := all[0].table(); !known.Known(c.Agent) {
 			return known.Unknown(c.Agent)
@@ -138,15 +136,15 @@ func (c *list) Run(env *cli.Env) error {
 	return unread
 }
 
-// listed are the instances of some places that a list shows.
+// listed is what a list shows.
 type listed struct {
 	rows   []row
-	total  int  // of all instances of the places
-	named  bool // one of the rows is in a place that has a name
+	total  int  // number of instances before filtering
+	named  bool // a row belongs to a scope with a name
 	unread error
 }
 
-// find returns what the list shows of places.
+// find returns the selected instances of the scopes.
 func (c *list) find(at []scopeMembers) (l listed) {
 	for _, s := range at {
 		if c.retired() {
@@ -171,7 +169,7 @@ func (c *list) find(at []scopeMembers) (l listed) {
 	return l
 }
 
-// selects reports whether an instance is one of those that the flags ask for.
+// selects reports whether an instance matches the flags.
 func (c *list) selects(m *fleet.Member) bool {
 	return c.matches(m.Instance) &&
 		(c.Status == "" || c.Status == string(m.Status)) &&
@@ -179,7 +177,7 @@ func (c *list) selects(m *fleet.Member) bool {
 		(c.Group == "" || instance.In(m.Group, strings.Trim(c.Group, "/")))
 }
 
-// printJSON prints a line for each row. It returns unread with what it could not read itself.
+// printJSON prints a line for each row. It returns unread, joined with errors of its own.
 func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 	lines, printed, errs := make([]line, len(rows)), make([][]byte, len(rows)), make([]error, len(rows))
 	share(len(rows), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
@@ -202,7 +200,7 @@ func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 	return unread
 }
 
-// share calls do for 0 to n-1, some for each processor.
+// share calls do for 0 to n-1, in batches on all processors.
 func share(n int, do func(i int)) {
 	const some = 64
 	var begins []int
@@ -216,16 +214,16 @@ func share(n int, do func(i int)) {
 	})
 }
 
-// row is an instance in its place of the tree.
+// row is an instance in the tree of the list.
 type row struct {
 	*fleet.Member
 	scope     scope
-	depth     int  // below its parents
-	outOfSync bool // its .mcp.json changed; a table finds that out
+	depth     int  // levels below the root
+	outOfSync bool // .mcp.json changed; only set for a table
 }
 
-// flatten puts instances in the order of their groups, those without one first, and each
-// behind its parent.
+// flatten sorts instances by group, those without a group first, and puts each after its
+// parent.
 func flatten(groups []instance.Group, all []*fleet.Member) []row {
 	order := map[string]int{"": -1}
 	for i, g := range groups {
@@ -240,7 +238,7 @@ func flatten(groups []instance.Group, all []*fleet.Member) []row {
 	for i, m := range all {
 		at, ok := order[m.Group]
 		if !ok {
-			at = len(groups) // its group is not in the file
+			at = len(groups) // the groups file does not have it
 		}
 		sorted[i], children = placed{m, at}, children || m.ParentID != ""
 	}
@@ -261,7 +259,7 @@ func flatten(groups []instance.Group, all []*fleet.Member) []row {
 	return indent(all)
 }
 
-// indent puts each instance behind its parent.
+// indent puts each instance after its parent.
 func indent(all []*fleet.Member) (rows []row) {
 	here := map[instance.ID]bool{}
 	children := map[instance.ID][]*fleet.Member{}
@@ -291,7 +289,7 @@ func indent(all []*fleet.Member) (rows []row) {
 	for _, m := range roots {
 		add(m, 0)
 	}
-	for _, m := range all { // what a damaged file made its own ancestor
+	for _, m := range all { // a damaged file can contain a cycle of parents
 		add(m, 0)
 	}
 	return rows
@@ -299,7 +297,7 @@ func indent(all []*fleet.Member) (rows []row) {
 
 type column = term.Column[row]
 
-// print prints the table. placed says whether it tells each instance's place.
+// print prints the table, with a column for the scope if placed is true.
 func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 	if slices.ContainsFunc(rows, func(r row) bool { return r.Managed != nil }) {
 		return printSessions(env, rows, placed)
@@ -315,11 +313,11 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 	return style.TableOfPaths(env.Stdout, width, cells, paint)
 }
 
-// instanceColumns are the columns of instances without a template.
+// instanceColumns returns the columns of a list without templates.
 func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
 	now, home := env.Now(), env.Getenv("HOME")
 	inAny := func(is func(row) bool) bool { return slices.ContainsFunc(rows, is) }
-	lines := map[string]string{} // agents and groups are the same in many rows
+	lines := map[string]string{} // many rows share agents and groups
 	line := func(s string) string {
 		if _, ok := lines[s]; !ok {
 			lines[s] = env.Line(s, maxCell)
@@ -353,18 +351,17 @@ func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
 	}
 }
 
-// nameColumn is that of the names, which are indented below their parents.
+// nameColumn returns the column of names, indented below their parents.
 func nameColumn(env *cli.Env) column {
 	return column{Heading: "NAME", Cell: func(r row) string { return strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell) }}
 }
 
-// placeColumn is that of the profiles and towns.
+// placeColumn returns the column of profiles and towns.
 func placeColumn(env *cli.Env, shown bool) column {
 	return column{Heading: "PROFILE", Hidden: !shown, Cell: func(r row) string { return cmp.Or(env.Line(r.scope.name(), maxCell), "-") }}
 }
 
-// painted colours the column of a list that says what an agent does: by its first word,
-// which stands there for a terminal without colours as well.
+// painted colours the cells of the status column by their first word.
 func painted(env *cli.Env, column int) term.Painter {
 	style := term.StyleFor(env.Stdout, env.Getenv)
 	return func(_, at int, cell string) string {
@@ -384,7 +381,7 @@ func painted(env *cli.Env, column int) term.Painter {
 	}
 }
 
-// rough is how long something lasts, without what nobody looks at.
+// rough drops the smaller units of a long duration.
 func rough(d time.Duration) time.Duration {
 	switch d = max(d, 0); {
 	case d >= 24*time.Hour:
@@ -395,10 +392,10 @@ func rough(d time.Duration) time.Duration {
 	return d
 }
 
-// maxCell bounds a cell, in characters; a table makes it as narrow as it has to be.
+// maxCell limits a cell, in characters. The table narrows it further to the terminal.
 const maxCell = 4096
 
-// printLine prints an agent as list --json does.
+// printLine prints one agent as list --json does.
 func printLine(at scope, m fleet.Member) error {
 	l := lineOf(at.env, m)
 	if err := (marks{}).tell(at.store, l.templated, m.Name); err != nil {
@@ -414,7 +411,6 @@ type show struct {
 	JSON bool   `name:"json" xor:"what" help:"Print it as JSON."`
 }
 
-// Run shows one instance.
 func (c *show) Run(env *cli.Env) error {
 	m, at, err := c.member(env, c.Name)
 	if err != nil {
@@ -455,7 +451,7 @@ func (c *show) Run(env *cli.Env) error {
 	return nil
 }
 
-// worktreeOf says which worktree was made for an instance.
+// worktreeOf returns the description of an instance's worktree, or "" without one.
 func worktreeOf(in *instance.Instance) string {
 	if in.Worktree == nil {
 		return ""
@@ -470,7 +466,7 @@ func when(t time.Time) string {
 	return t.Local().Format(time.DateTime)
 }
 
-// member finds and looks at one instance.
+// member returns the named instance and its status.
 func (p profile) member(env *cli.Env, name string) (fleet.Member, scope, error) {
 	in, at, err := p.find(env, name)
 	if err != nil {
@@ -483,7 +479,7 @@ func (p profile) member(env *cli.Env, name string) (fleet.Member, scope, error) 
 	return m[0], at, nil
 }
 
-// running is member for one whose pane must be there.
+// running is member, but fails if the instance has no pane.
 func (p profile) running(env *cli.Env, name string) (fleet.Member, scope, error) {
 	m, at, err := p.member(env, name)
 	if err == nil && m.Pane.ID == "" {
@@ -497,7 +493,6 @@ type peek struct {
 	Name string `arg:"" help:"The agent."`
 }
 
-// Run prints the screen of an agent.
 func (c *peek) Run(env *cli.Env) error {
 	if away, err := c.away(env, c.Name); err != nil || away != nil {
 		return away.peek(env, err)
@@ -519,7 +514,8 @@ type attach struct {
 	Name string `arg:"" help:"The agent."`
 }
 
-// Run shows an agent in the terminal; within tmux, in the terminal's client.
+// Run attaches the terminal to an agent. Inside tmux it switches the client to the agent's
+// session.
 func (c *attach) Run(env *cli.Env) error {
 	if away, err := c.away(env, c.Name); err != nil || away != nil {
 		return away.attach(env, err)
@@ -537,7 +533,7 @@ func (c *attach) Run(env *cli.Env) error {
 		if err := server.SwitchClient(m.Pane.Session); err != nil {
 			return err
 		}
-		_ = server.Say("#{prefix} L goes back") // tmux before 3.2 has no -d
+		_ = server.Say("#{prefix} L goes back") // tmux before 3.2 has no display-message -d
 	case !term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, fmt.Errorf("attaching needs a terminal"), peek)
 	case !tmux.HasScreen(env.Getenv("TERM")):
@@ -556,7 +552,7 @@ type ack struct {
 	several
 }
 
-// Run notes that a person has seen that agents wait.
+// Run records that the person has seen the agents wait.
 func (c *ack) Run(env *cli.Env) error {
 	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
 		return "acknowledged " + in.Name, acknowledge(at, in.ID)

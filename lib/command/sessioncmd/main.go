@@ -1,5 +1,5 @@
 // Package sessioncmd is the gt-session command: it starts, stops, restarts and lists agents
-// in tmux, and brings back those that should run.
+// in tmux, and restores those that should run.
 package sessioncmd
 
 import (
@@ -43,20 +43,19 @@ const exitCodes = `
    1  no such agent, or several; an agent that did not start or take a prompt
 `
 
-// Main runs gt-session and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
 	env.Args = behindDashes(behindCommand(env.Args))
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-session.
+// Program returns the description of gt-session.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: respawn.Started, Complete: completers(), Idle: town.Unused}
 }
 
-// behindDashes makes of what stands behind -- of a new agent flags of ours: it is the
-// agent's, whatever it looks like, and no folder has to stand before it.
+// behindDashes converts the arguments after -- of new and fork into --arg flags. The parser
+// would otherwise take the first of them for the folder.
 func behindDashes(args []string) []string {
 	i := slices.Index(args, "--")
 	if i < 1 || args[0] != "new" && args[0] != "fork" {
@@ -69,8 +68,8 @@ func behindDashes(args []string) []string {
 	return all
 }
 
-// behindCommand puts a profile that is named before the command behind its arguments,
-// where every command takes it.
+// behindCommand moves a profile flag that precedes the command behind the command's
+// arguments, where the grammar has it.
 func behindCommand(args []string) []string {
 	n := 1
 	switch {
@@ -125,12 +124,12 @@ type grammar struct {
 	Import  imports    `cmd:"" help:"Add the agents of an export, or of agent-deck's sessions.json."`
 }
 
-// profile is where the agents are kept.
+// profile is the flag that selects a list of agents.
 type profile struct {
 	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the agents of this profile, a list of its own; the first 'new' makes it."`
 }
 
-// storeIn is the store of a profile, or of a town; "" is no profile.
+// storeIn returns the store of a profile, or of the town if profile is "".
 func storeIn(t town.Town, profile string) instance.Store {
 	if profile == "" && !t.Personal {
 		return instance.OfTown(t.State, t.Root)
@@ -138,8 +137,9 @@ func storeIn(t town.Town, profile string) instance.Store {
 	return instance.Personal(t.State, profile)
 }
 
-// one finds the instance that a person means. unread says which could not be read: it may
-// be one of those.
+// one returns the instance that a name means. It tries exact matches before prefixes. If
+// nothing matches it returns unread, because the instance may be among those that could not
+// be read.
 func one(all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
 	var found []*instance.Instance
 	for _, matches := range []func(*instance.Instance) bool{
@@ -177,10 +177,9 @@ func one(all []*instance.Instance, unread error, name string) (*instance.Instanc
 	return nil, err
 }
 
-// candidates is how many agents are listed of those that a name may mean.
+// candidates limits how many agents an error about an ambiguous name lists.
 const candidates = 10
 
-// find finds the instance that a person means.
 func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, error) {
 	at, err := p.scope(env)
 	if err != nil {
@@ -191,7 +190,7 @@ func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, err
 	return in, at, err
 }
 
-// several has the flags with which a person means several agents.
+// several has the arguments and flags that select agents.
 type several struct {
 	profile
 	Names []string `arg:"" optional:"" name:"name" help:"Names of agents."`
@@ -199,7 +198,6 @@ type several struct {
 	Group string   `short:"g" placeholder:"GROUP" help:"The agents of a group and of those below it."`
 }
 
-// Validate refuses a command line that means none, or two things.
 func (s several) Validate() error {
 	given := 0
 	for _, is := range []bool{len(s.Names) > 0, s.All, s.Group != ""} {
@@ -216,8 +214,8 @@ func (s several) Validate() error {
 	return errors.New("give names, --group or --all, only one of them")
 }
 
-// chosen returns the instances that a person means. With those of a group or of all it
-// returns an error that says which could not be read.
+// chosen returns the selected instances. For a group or --all, unread reports instances
+// that could not be read.
 func (s several) chosen(store instance.Store) (found []*instance.Instance, unread, err error) {
 	all, unread := store.All()
 	for _, name := range s.Names {
@@ -243,8 +241,8 @@ func (s several) chosen(store instance.Store) (found []*instance.Instance, unrea
 	return found, unread, nil
 }
 
-// each does something to each instance that a person means, a few at a time, and prints
-// what it says. It goes on after a failure.
+// each calls do for each selected instance, a few at a time, prints the results and goes on
+// after a failure.
 func (s several) each(env *cli.Env, do func(scope, *instance.Instance) (string, error)) error {
 	at, err := s.scope(env)
 	if err != nil {
@@ -260,7 +258,7 @@ func (s several) each(env *cli.Env, do func(scope, *instance.Instance) (string, 
 	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) { return do(at, in) }))
 }
 
-// noneYet says that there are no agents, and that some run in tmux which could be.
+// noneYet hints that there are no agents yet, and that an agent in tmux can be adopted.
 func noneYet(at scope) {
 	at.env.Hint("no agents yet; gt-session new starts one in this folder")
 	if found, err := unmanaged(at, tmux.Around()); err == nil && len(found) > 0 {
@@ -268,7 +266,7 @@ func noneYet(at scope) {
 	}
 }
 
-// withExitCode adds codes and hints to what went wrong with one instance.
+// withExitCode adds exit codes and hints to errors about one instance.
 func withExitCode(in string, err error) error {
 	switch {
 	case errors.Is(err, flock.ErrBusy):
@@ -285,7 +283,7 @@ func withExitCode(in string, err error) error {
 	return err
 }
 
-// folder returns a folder that a person names, absolute and without links.
+// folder returns the absolute path of a folder with links resolved.
 func folder(env *cli.Env, dir string) (string, error) {
 	if dir == "" {
 		dir = "."

@@ -18,20 +18,20 @@ import (
 	"gt/lib/text/term"
 )
 
-// notifier runs the command of the person's that [notify] in config.toml names. A hook that
-// sees an agent begin to wait starts it, with the reasons that gt-hooks wrote into the
-// wiring, and does not wait for it.
+// notifier runs the command that [notify] in the person's config.toml names. When an agent
+// begins to wait, a hook starts it and does not wait for it. gt-hooks writes into the
+// wiring which reasons to notify of.
 type notifier struct {
 	Test    notifyTest    `cmd:"" help:"Run the command of [notify] in config.toml as if an agent waited."`
 	Waiting notifyWaiting `cmd:"" hidden:"" help:"Tell that a session waits; its hook runs this."`
 }
 
-// maxNotice bounds the line that it reads.
+// maxNotice limits the message on standard input, in bytes.
 const maxNotice = 4 << 10
 
 type notifyTest struct{}
 
-// Run runs the command, and shows what came of it.
+// Run runs the command as a test and prints the result.
 func (notifyTest) Run(env *cli.Env) error {
 	command := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Notify.Command
 	if len(command) == 0 {
@@ -50,8 +50,8 @@ type notifyWaiting struct {
 	Reason  string `arg:"" help:"Why."`
 }
 
-// Run runs the command for a session. Nobody reads what it says, so what goes wrong
-// becomes an event.
+// Run runs the command for a waiting session. Nobody sees its output, so it logs errors as
+// events.
 func (n notifyWaiting) Run(env *cli.Env) error {
 	id, err := session.ParseID(n.Session)
 	if err != nil {
@@ -69,7 +69,7 @@ func (n notifyWaiting) Run(env *cli.Env) error {
 		if in := instance.OfVariable(state, env.Getenv(instance.Variable), id); in != nil {
 			name = in.Name
 		}
-		line, _ := io.ReadAll(io.LimitReader(env.Stdin, maxNotice)) // what cannot be read is not told
+		line, _ := io.ReadAll(io.LimitReader(env.Stdin, maxNotice)) // an unreadable message is left out
 		problems = append(problems, notify.Run(env, command, name, n.Reason, strings.TrimSpace(string(line))))
 	}
 	if err = errors.Join(problems...); err != nil {

@@ -13,16 +13,16 @@ import (
 	"gt/lib/sys/process"
 )
 
-// revive starts an agent again that crashed. A hook of its tmux session calls it.
+// revive restarts an agent that crashed. A hook of its tmux session calls it.
 type revive struct {
 	Name string `arg:"" help:"The instance, as GT_INSTANCE has it."`
 }
 
-// breath is how long a pane has to stay dead: a hand-over ends an agent, too, and puts
-// the next one into its pane.
+// breath is how long a pane must stay dead before it counts as crashed. A hand-over also
+// ends the agent, and then starts the next one in the same pane.
 const breath = 3 * time.Second
 
-// Run starts the agent where it crashed, in the same pane.
+// Run restarts the agent in the same pane.
 func (c *revive) Run(env *cli.Env) error {
 	dir, id := filepath.Split(c.Name)
 	stores, err := instance.Stores(town.Personal(env.Getenv).State)
@@ -51,19 +51,19 @@ func (c *revive) Run(env *cli.Env) error {
 	return os.ErrNotExist
 }
 
-// outlive ends after another process. tmux runs it beside an agent that revive is for, to
-// notice the agent's end when this one ends (tmux.Server.OnDeath).
+// outlive ends after another process. tmux runs it beside an agent that revive restarts,
+// and notices the agent's end by the end of this process (tmux.Server.OnDeath).
 type outlive struct {
 	PID int `arg:"" help:"The process."`
 }
 
-// reaped is how long tmux needs at most to take down a terminal, in which it does not
-// notice that a process has ended.
+// reaped is the longest time that tmux takes to close a terminal. Meanwhile it does not
+// notice that a process ends.
 const reaped = time.Second
 
-// Run returns some time after the process has ended.
+// Run waits for the end of the process, and then for reaped.
 func (c *outlive) Run(*cli.Env) error {
-	if err := os.Chdir("/"); err != nil { // or the agent's worktree would be in use
+	if err := os.Chdir("/"); err != nil { // do not keep the agent's worktree in use
 		return err
 	}
 	err := process.AwaitEnd(c.PID)

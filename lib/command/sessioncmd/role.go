@@ -22,15 +22,15 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// place returns the instance that the flags describe as far as its folder and its agent,
-// and its client.
+// place returns a new instance with the folder and agent that the flags describe, and the
+// agent's client.
 func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 	in := &instance.Instance{
 		Name: c.Name, Title: at.env.Line(c.Title, 200), Group: strings.Trim(c.Group, "/"), Args: c.Arg,
 		Desired: instance.Stopped, TmuxServer: string(tmux.Around()),
 	}
 	var id identity.Identity
-	dir, own := "", "" // the role's own directory
+	dir, own := "", "" // own is the role's folder
 	if c.Role != "" {
 		t := town.Find(at.env.Getenv, at.env.Dir)
 		var err error
@@ -69,8 +69,9 @@ func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 	return in, client, nil
 }
 
-// worker fills in what a role gives an instance: its name, which is that of its tmux
-// session, and its folder. Roles that others rely on are started again when they crash.
+// worker sets the name, role and restart policy of an instance from its role, and returns
+// the role's folder. The name is that of the role's tmux session. All roles but polecats
+// are restarted after a crash, because others rely on them.
 func (c *newOne) worker(t town.Town, in *instance.Instance) (id identity.Identity, dir string, err error) {
 	switch id, err = identity.Parse(c.Role); {
 	case c.Dir != "":
@@ -97,13 +98,13 @@ func (c *newOne) worker(t town.Town, in *instance.Instance) (id identity.Identit
 	return id, filepath.Join(t.Root, filepath.FromSlash(id.Dir())), nil
 }
 
-// noPrefix is the error for a worker that has no name for a session of tmux.
+// noPrefix returns the error for a worker whose rig has no prefix for tmux session names.
 func noPrefix(id identity.Identity, err error) error {
 	return cli.Fail(cli.Usage, fmt.Errorf("--role: %w", err), fmt.Sprintf("town.toml names a rig's prefix: [rigs.%s] prefix = \"gt\"", id.Rig))
 }
 
-// repository returns the folder of a role, or, where its worktree has to be made, the
-// repository of its rig.
+// repository returns the folder of a role, or the repository of its rig if the worktree is
+// yet to be made.
 func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (string, error) {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return dir, nil
@@ -115,7 +116,8 @@ func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (stri
 	if c.Worktree == "" {
 		return "", cli.Fail(cli.No, none, "--worktree BRANCH makes it, from the repository of its rig")
 	}
-	// What the mayor's clone has checked out is newer than the HEAD of Gas Town's bare .repo.git.
+	// The mayor's clone comes first: its checkout is newer than the HEAD of Gas Town's
+	// bare .repo.git.
 	for _, name := range []string{"mayor/rig", "refinery/rig", ".repo.git"} {
 		repo := filepath.Join(t.Root, id.Rig, filepath.FromSlash(name))
 		if info, err := os.Stat(repo); err == nil && info.IsDir() {
@@ -125,8 +127,8 @@ func (c *newOne) repository(t town.Town, id identity.Identity, dir string) (stri
 	return "", cli.Fail(cli.No, none, fmt.Sprintf("the rig %s has no repository (mayor/rig, refinery/rig or .repo.git) to make it from", id.Rig))
 }
 
-// former returns the instance that is replaced, nil where there is none. A worker's that
-// does not run any more is, and one that runs is not started twice.
+// former returns the instance that --replace replaces, or the one that a worker's role
+// already has, and nil without one.
 func (c *newOne) former(store instance.Store, in *instance.Instance) (*instance.Instance, error) {
 	if !c.Replace && in.Role == "" {
 		return nil, nil
@@ -142,8 +144,8 @@ func (c *newOne) former(store instance.Store, in *instance.Instance) (*instance.
 	return all[i], nil
 }
 
-// replace ends the agent of an instance that is there, gives it what the flags say, and
-// starts it. Its conversation stays its own, and so do its notes, which are its folder's.
+// replace ends the agent of an existing instance, applies the flags and starts it again. It
+// keeps the conversation, and the notes, which belong to the folder.
 func (c *newOne) replace(at scope, old, in *instance.Instance) error {
 	m := at.member(old)
 	switch {
@@ -187,21 +189,21 @@ func (c *newOne) replace(at scope, old, in *instance.Instance) error {
 	return c.run(at, old.ID)
 }
 
-// change gives an instance what the flags name. Another client, or one in another folder,
-// has none of its conversation.
+// change applies the flags to an instance. If they change the client or the folder, the
+// instance loses its conversation.
 func (c *newOne) change(old, in *instance.Instance, now time.Time) {
 	moved := (c.Dir != "" || c.Role != "") && in.Path != old.Path
 	if moved {
 		old.Path = in.Path
 	}
 	if c.Dir != "" || c.Role != "" {
-		old.Folder = in.Folder // a person says that it is meant
+		old.Folder = in.Folder // the flag confirms the folder
 	}
 	if c.Agent != "" && in.Agent != old.Agent {
 		old.Agent, moved = in.Agent, true
 	}
 	if moved {
-		old.SessionID, old.ForkOf, old.StartedAt = "", "", now.UTC() // what its hooks told before is past
+		old.SessionID, old.ForkOf, old.StartedAt = "", "", now.UTC() // earlier hooks no longer count
 	}
 	if len(c.Arg) > 0 {
 		old.Args = in.Args
@@ -225,7 +227,7 @@ func (c *newOne) change(old, in *instance.Instance, now time.Time) {
 	old.Remain, old.Respawn = old.Remain || in.Remain, old.Respawn || in.Respawn
 }
 
-// give gives an agent work, as gt-mail send --hook does: its next session begins on it.
+// give gives an agent work for its next session, as gt-mail send --hook does.
 func give(env *cli.Env, in *instance.Instance, text string) error {
 	to := home.Elsewhere(env.Getenv, in.Path)
 	address := to.Identity.Address()
@@ -241,7 +243,7 @@ func give(env *cli.Env, in *instance.Instance, text string) error {
 	return err
 }
 
-// untrack takes away the process of a worker's agent that birth has noted.
+// untrack removes the PID file of a worker's agent.
 func untrack(env *cli.Env, in *instance.Instance, session string) {
 	if in.Role == "" {
 		return

@@ -15,25 +15,25 @@ import (
 	"gt/lib/state/instance"
 )
 
-// scope is what a command works in: a person's own agents, those of one of their profiles,
-// or a town's.
+// scope is the set of agents that a command works on: the person's own, a profile's or a
+// town's.
 type scope struct {
 	env     *cli.Env
 	store   instance.Store
 	town    town.Town
 	profile string // "" for none
-	// table returns the agents that are known there. It reads them when it is first asked.
+	// table returns the known agents. It loads them on the first call.
 	table func() *agent.Table
 }
 
-// newScope is the scope of a profile, "" for none, or of a town.
+// newScope returns the scope of a town, or of a profile unless it is "".
 func newScope(env *cli.Env, t town.Town, profile string) scope {
 	at := scope{env: env, town: t, profile: profile, store: storeIn(t, profile), table: tableOf(env, t)}
 	at.store.Warn = func(err error) { env.Warn("%v", err) }
 	return at
 }
 
-// tableOf returns a function that reads the agents of a town once.
+// tableOf returns a function that loads the agents of a town once.
 func tableOf(env *cli.Env, t town.Town) func() *agent.Table {
 	return sync.OnceValue(func() *agent.Table {
 		table, err := agent.Load(env.Getenv, t)
@@ -44,7 +44,7 @@ func tableOf(env *cli.Env, t town.Town) func() *agent.Table {
 	})
 }
 
-// name is what a person calls the place, "" for their own.
+// name returns the name of the profile or town, and "" for the person's own agents.
 func (at scope) name() string {
 	if at.profile != "" || at.town.Personal {
 		return at.profile
@@ -52,7 +52,7 @@ func (at scope) name() string {
 	return filepath.Base(at.town.Root)
 }
 
-// in says where an agent is, behind its name.
+// in returns a phrase that names the scope, to be put after an agent's name.
 func (at scope) in() string {
 	switch {
 	case at.profile != "":
@@ -63,17 +63,17 @@ func (at scope) in() string {
 	return ""
 }
 
-// members returns what instances of the scope do.
+// members returns instances with their status.
 func (at scope) members(all []*instance.Instance) []fleet.Member {
 	return fleet.Members(at.env.Getenv, at.store, at.table(), all, at.env.Now())
 }
 
-// member returns what one instance does.
 func (at scope) member(in *instance.Instance) fleet.Member {
 	return at.members([]*instance.Instance{in})[0]
 }
 
-// scope returns what a command works in: its profile, or the town around, or the person's own.
+// scope returns the scope of the named profile, or else of the surrounding town, or else
+// the person's own.
 func (p profile) scope(env *cli.Env) (scope, error) {
 	around := town.Find(env.Getenv, env.Dir)
 	if around.Unread != nil {
@@ -90,12 +90,12 @@ func (p profile) scope(env *cli.Env) (scope, error) {
 		t = town.Personal(env.Getenv)
 	}
 	at := newScope(env, t, p.Profile)
-	at.table = tableOf(env, around) // the town around names the agents of a profile, too
+	at.table = tableOf(env, around) // agents of a profile use the surrounding town's table
 	return at, nil
 }
 
-// scopes returns all: the person's own first, then their profiles, then the trusted towns.
-// What cannot be read is missing, and the error says it.
+// scopes returns every scope: the person's own, their profiles, the trusted towns. The
+// error reports those that cannot be read.
 func scopes(env *cli.Env) ([]scope, error) {
 	own := town.Personal(env.Getenv)
 	if err := own.State.Check(); err != nil {
@@ -109,15 +109,14 @@ func scopes(env *cli.Env) ([]scope, error) {
 	trusted, err := own.State.Towns()
 	unread = errors.Join(unread, err)
 	for _, t := range trusted {
-		if trust, err := own.State.Trusted(t.Path); err == nil { // else it is another folder now
+		if trust, err := own.State.Trusted(t.Path); err == nil { // otherwise the path is another folder now
 			all = append(all, newScope(env, town.Town{Root: t.Path, State: own.State, Trust: trust}, ""))
 		}
 	}
 	return all, unread
 }
 
-// all calls do with each instance of all places, until one call returns an error, which it
-// returns.
+// all calls do with each instance of all stores until a call fails, and returns its error.
 func all(state place.State, do func(instance.Store, *instance.Instance) error) error {
 	stores, err := instance.Stores(state)
 	if err != nil {
@@ -137,17 +136,17 @@ func all(state place.State, do func(instance.Store, *instance.Instance) error) e
 	return nil
 }
 
-// gcPercent is how much garbage there may be while agents are looked at, in percent of what
-// is in use. A list of a thousand collects none, and one of ten thousand takes 80 MB.
+// gcPercent is the value of GOGC while agents are listed. A list of a thousand agents then
+// needs no collection, and one of ten thousand takes 80 MB.
 const gcPercent = 1600
 
-// scopeMembers is a scope with its agents.
+// scopeMembers is a scope with the status of its agents.
 type scopeMembers struct {
 	scope
 	members []fleet.Member
 }
 
-// loaded is the table of agents of a place.
+// loaded is a table of agents that is loaded in the background.
 type loaded struct {
 	*cli.Task
 	table *agent.Table
@@ -158,21 +157,21 @@ func (l *loaded) load(env *cli.Env, t town.Town) {
 	l.Task = cli.Go(func() { l.table, l.err = agent.Load(env.Getenv, t) })
 }
 
-// deferGC lets garbage gather until the function that it returns is called: a list is over
-// before the memory matters that a collection would free.
+// deferGC raises GOGC until end is called, because a list ends before memory matters.
 func deferGC() (end func()) {
 	before := debug.SetGCPercent(gcPercent)
 	return func() { debug.SetGCPercent(before) }
 }
 
-// membersOf looks at the agents of places. unread says which could not be read.
+// membersOf returns the agents of scopes with their status. unread reports instances that
+// could not be read.
 func membersOf(env *cli.Env, all []scope) (found []scopeMembers, unread error) {
 	defer deferGC()()
 	said := map[string]bool{}
 	var at []fleet.Place
 	loads := make([]loaded, len(all))
 	for i := range all {
-		loads[i].load(env, all[i].town) // while the instances are read
+		loads[i].load(env, all[i].town) // runs while the instances are read
 	}
 	for i, p := range all {
 		instances, err := p.store.All()
@@ -193,13 +192,12 @@ func membersOf(env *cli.Env, all []scope) (found []scopeMembers, unread error) {
 	return found, unread
 }
 
-// everywhere has the flag with which a person means all places.
+// everywhere is the flag that selects all scopes.
 type everywhere struct {
 	profile
 	Everywhere bool `short:"A" name:"everywhere" help:"The agents of all profiles and workspaces."`
 }
 
-// Validate refuses one profile of all.
 func (e everywhere) Validate() error {
 	if e.Everywhere && e.Profile != "" {
 		return fmt.Errorf("-A means all profiles (leave -p %s out)", e.Profile)
@@ -207,7 +205,7 @@ func (e everywhere) Validate() error {
 	return nil
 }
 
-// scopes returns those that a person means.
+// scopes returns the scopes that the flags select.
 func (e everywhere) scopes(env *cli.Env) ([]scope, error) {
 	if e.Everywhere {
 		return scopes(env)

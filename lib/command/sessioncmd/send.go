@@ -28,10 +28,9 @@ type sendPrompt struct {
 	Command bool          `help:"The text is a command of the client's own, such as /compact."`
 }
 
-// maxText bounds what an agent is told, in bytes.
+// maxText limits a prompt, in bytes.
 const maxText = 1 << 20
 
-// Run gives a prompt to an agent that runs.
 func (c *sendPrompt) Run(env *cli.Env) error {
 	text, err := c.text(env)
 	if err != nil {
@@ -47,7 +46,6 @@ func (c *sendPrompt) Run(env *cli.Env) error {
 	return c.await(env, s)
 }
 
-// Validate refuses to wait for the answer to what is no question.
 func (c *sendPrompt) Validate() error {
 	switch {
 	case c.Wait && c.Command:
@@ -58,17 +56,17 @@ func (c *sendPrompt) Validate() error {
 	return nil
 }
 
-// sent is what was sent.
+// sent is a prompt that was sent.
 type sent struct {
 	scope
 	in     *instance.Instance
 	text   string
-	before time.Time // when it was
+	before time.Time // when it was sent
 	queued bool
 	mark   mark
 }
 
-// text is what is typed.
+// text returns the prompt or command to type.
 func (c *sendPrompt) text(env *cli.Env) (string, error) {
 	text, err := textOf(env, c.Text)
 	if err != nil {
@@ -91,7 +89,7 @@ func (c *sendPrompt) text(env *cli.Env) (string, error) {
 	return text, nil
 }
 
-// textOf returns a text that a person gives, which - reads from standard input.
+// textOf returns text, or what standard input holds if text is "-".
 func textOf(env *cli.Env, text string) (string, error) {
 	if text == "-" {
 		data, err := io.ReadAll(io.LimitReader(env.Stdin, maxText+1))
@@ -106,7 +104,7 @@ func textOf(env *cli.Env, text string) (string, error) {
 	return text, nil
 }
 
-// sendPrompt types the text, submits it and prints how that is known.
+// send types and submits the text, and prints what proves that the client took it.
 func (c *sendPrompt) send(env *cli.Env, text string) (sent, error) {
 	held, at, err := c.lock(env, c.Name)
 	if err != nil {
@@ -148,14 +146,14 @@ func (c *sendPrompt) send(env *cli.Env, text string) (sent, error) {
 	case send.NoProof:
 		env.Warn("nothing tells whether %s took it: gt does not know how its input box looks; gt-session peek %s shows its screen", m.Name, m.Name)
 	}
-	if c.Wait { // which prints the answer, and nothing else
+	if c.Wait { // await prints the answer and nothing else
 		return s, nil
 	}
 	_, err = fmt.Fprintln(env.Stdout, said)
 	return s, err
 }
 
-// runs refuses an agent that does not run.
+// runs returns an error if the agent does not run.
 func runs(m fleet.Member) error {
 	if m.Pane.ID != "" && m.Process.IsSet() {
 		return nil
@@ -166,7 +164,7 @@ func runs(m fleet.Member) error {
 	return cli.Fail(cli.No, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
 }
 
-// noInput adds the code and a hint to the error of a pane that takes no input.
+// noInput adds an exit code and a hint to the error of a pane that takes no input.
 func noInput(m fleet.Member, err error) error {
 	if errors.Is(err, tmux.ErrDead) {
 		return cli.Fail(cli.No, err, fmt.Sprintf("gt-session start %s starts it", m.Name))
@@ -174,7 +172,7 @@ func noInput(m fleet.Member, err error) error {
 	return cli.Fail(cli.Busy, err, fmt.Sprintf("tmux select-pane -e -t %s switches it on", m.Pane.ID))
 }
 
-// refused adds codes and hints to why a text was not sent.
+// refused adds exit codes and hints to the error of a text that was not sent.
 func refused(m fleet.Member, err error) error {
 	peek := fmt.Sprintf("gt-session peek %s shows its screen", m.Name)
 	switch {

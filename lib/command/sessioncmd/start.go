@@ -25,7 +25,8 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// readyWait is how long a command waits for another that starts or stops the same agent.
+// readyWait is how long a command waits for another one that starts or stops the same
+// agent.
 const readyWait = 30 * time.Second
 
 type newOne struct {
@@ -49,7 +50,7 @@ type newOne struct {
 	begin
 }
 
-// begin has the flags of the commands that make an instance and start its agent.
+// begin has the flags of commands that make an instance and start its agent.
 type begin struct {
 	Message string   `short:"m" placeholder:"TEXT" help:"What it is told first; - reads it from standard input."`
 	Topic   string   `placeholder:"TEXT" help:"What its session is about; gt-seance lists it."`
@@ -60,11 +61,10 @@ type begin struct {
 	JSON    bool     `name:"json" help:"Print it as JSON."`
 	Arg     []string `hidden:"" behind:"--" sep:"none" help:"An argument of the agent; what stands behind -- becomes these."`
 
-	replaces bool // what runs under the name is ended first
-	resumes  bool // its place was made for a conversation
+	replaces bool // end the agent that runs under the name
+	resumes  bool // made to resume a conversation
 }
 
-// Run makes an instance and starts its agent.
 func (c *newOne) Run(env *cli.Env) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
@@ -82,7 +82,8 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 			return err
 		}
 	}
-	// Whoever allocates next counts what is made, whether or not it runs.
+	// Keep the lock until the instance is stored, so that the next allocation counts
+	// it.
 	release = sync.OnceFunc(release)
 	defer release()
 	in, client, err := c.place(at)
@@ -229,7 +230,7 @@ func ownName(store instance.Store, in *instance.Instance) error {
 	}
 }
 
-// unfinished says of a name that is taken that its worktree was not made to its end.
+// unfinished adds a hint if err is about an instance whose worktree was only partly made.
 func unfinished(store instance.Store, in *instance.Instance, err error) error {
 	if in == nil {
 		return err
@@ -243,8 +244,8 @@ func unfinished(store instance.Store, in *instance.Instance, err error) error {
 	return err
 }
 
-// makeWorktree makes the worktree of a new instance. Where that fails, neither is left,
-// or both.
+// makeWorktree makes the worktree of a new instance. If that fails it removes the instance,
+// unless part of the worktree exists.
 func (c *newOne) makeWorktree(at scope, in *instance.Instance) error {
 	held, err := at.store.Hold(in.ID, readyWait)
 	if err != nil {
@@ -263,7 +264,7 @@ func (c *newOne) makeWorktree(at scope, in *instance.Instance) error {
 	return nil
 }
 
-// explain prints how an instance that is not made yet would be started.
+// explain prints how an instance that does not exist yet would be started.
 func (b begin) explain(at scope, in *instance.Instance) error {
 	all, err := at.store.All()
 	if err != nil {
@@ -278,7 +279,7 @@ func (b begin) explain(at scope, in *instance.Instance) error {
 	return b.starter(at).Explain(in)
 }
 
-// starter starts agents of a store.
+// starter returns a Starter for the agents of a scope.
 func starter(at scope) launch.Starter {
 	return launch.Starter{
 		Env: at.env, Store: at.store, Table: at.table(),
@@ -287,8 +288,7 @@ func starter(at scope) launch.Starter {
 	}
 }
 
-// unmade removes the place of an agent that could not go on with the conversation that it
-// was made for.
+// unmade removes the instance of an agent that could not resume its conversation.
 func (b begin) unmade(at scope, id instance.ID, err error) error {
 	held, herr := at.store.Hold(id, readyWait)
 	if herr != nil {
@@ -307,7 +307,7 @@ func (b begin) unmade(at scope, id instance.ID, err error) error {
 	return cli.WithHint(err, "nothing was made; gt-seance list shows the conversations and their folders")
 }
 
-// starter starts the agent that is made.
+// starter returns a Starter with the flags of the command.
 func (b begin) starter(at scope) launch.Starter {
 	s := starter(at)
 	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, at.env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
@@ -315,10 +315,10 @@ func (b begin) starter(at scope) launch.Starter {
 	return s
 }
 
-// maxTopic bounds a topic, in characters.
+// maxTopic limits a topic, in characters.
 const maxTopic = 100
 
-// run starts the agent of an instance that was just made, where that is wanted.
+// run starts the agent of a new instance unless --no-start is set.
 func (b begin) run(at scope, id instance.ID) error {
 	in, err := at.store.Get(id)
 	if err != nil {
@@ -360,7 +360,7 @@ func (b begin) run(at scope, id instance.ID) error {
 	return nil
 }
 
-// waits says that a client asks something at its start.
+// waits returns a phrase that says that the client asks something at its start.
 func waits(b *launch.Launch) string {
 	if !b.Asks {
 		return ""
@@ -368,8 +368,8 @@ func waits(b *launch.Launch) string {
 	return "; its client asks something: gt-session answer " + b.Name
 }
 
-// claimed reports that a conversation is another instance's, or is open. One that is
-// replaced may have it.
+// claimed returns an error if a conversation is open or belongs to another instance. A
+// replaced instance may keep its own.
 func claimed(at scope, id session.ID, replaces bool, name string) error {
 	own := false
 	err := all(at.store.State, func(s instance.Store, in *instance.Instance) error {
@@ -392,7 +392,8 @@ func claimed(at scope, id session.ID, replaces bool, name string) error {
 	return nil
 }
 
-// each does something to agents, a few at a time, and goes on after a failure.
+// each calls do for instances, a few at a time, prints the results and goes on after a
+// failure.
 func each(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (string, error)) error {
 	type outcome struct {
 		said string
@@ -437,7 +438,6 @@ type start struct {
 	Explain bool   `help:"Print the steps of the start, what each would do and what it found; change nothing."`
 }
 
-// Run starts agents.
 func (c *start) Run(env *cli.Env) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
@@ -470,7 +470,7 @@ type restart struct {
 	within
 }
 
-// Run restarts agents in the same pane, with their conversations.
+// Run restarts agents in their panes with their conversations.
 func (c *restart) Run(env *cli.Env) error {
 	if outlived, err := c.outlive(env, c.several, "restarted"); outlived || err != nil {
 		return err
@@ -492,8 +492,8 @@ type restore struct {
 	DryRun bool `help:"Print what would be started, and change nothing."`
 }
 
-// Run starts every agent that should run and does not, of all profiles and towns where
-// none is named.
+// Run starts every agent that should run and does not, in all scopes if no profile is
+// named.
 func (c *restore) Run(env *cli.Env) error {
 	all, unread := everywhere{profile: c.profile, Everywhere: c.Profile == ""}.scopes(env)
 	if all == nil || unread != nil && c.Profile != "" {
@@ -532,7 +532,7 @@ func (c *restore) Run(env *cli.Env) error {
 		b, err := starters[in].Start(in.ID, false)
 		switch {
 		case errors.Is(err, launch.ErrRuns):
-			return "", nil // another command was faster
+			return "", nil // another command started it first
 		case err != nil:
 			return "", err
 		}

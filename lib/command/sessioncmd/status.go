@@ -18,9 +18,9 @@ type summed struct {
 	Tmux  bool `xor:"form" help:"Print who waits in a few words, for tmux's status line."`
 }
 
-// Run sums up what the agents do.
+// Run prints a summary of what the agents do.
 func (c *summed) Run(env *cli.Env) error {
-	defer deferGC()() // until it is printed
+	defer deferGC()() // until the summary is printed
 	here, err := c.scope(env)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (c *summed) Run(env *cli.Env) error {
 		if text := forTmux(by); text != "" {
 			_, err = fmt.Fprintln(env.Stdout, text)
 		}
-		unread = nil // a status line has no place for it
+		unread = nil // a status line has no room for errors
 	default:
 		err = c.print(env, by)
 		for _, m := range by[status.Error] {
@@ -55,11 +55,10 @@ func (c *summed) Run(env *cli.Env) error {
 	return errors.Join(err, unread)
 }
 
-// order is the order in which the statuses are told: what a person can do something about
-// comes first.
+// order is the order of statuses in a summary. What needs the person comes first.
 var order = [...]status.Status{status.Waiting, status.Error, status.Running, status.Starting, status.Idle, status.Unknown, status.Stopped}
 
-// print prints a line of counts, and who waits.
+// print prints a line of counts, and the agents that wait or failed.
 func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error {
 	var counts []string
 	for _, s := range order {
@@ -84,11 +83,11 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	return out.Flush()
 }
 
-// maxNamed is how many agents a status line names.
+// maxNamed limits the agents that a status line names.
 const maxNamed = 3
 
-// forTmux says who waits and whose session is gone, "" where nobody's is. What tmux would
-// take for a style is text.
+// forTmux returns a status line with the agents that wait or failed, "" for none. It
+// escapes tmux's style characters.
 func forTmux(by map[status.Status][]fleet.Member) string {
 	var parts []string
 	for _, s := range order[:2] {

@@ -25,7 +25,6 @@ type stop struct {
 	Now bool `help:"End them at once, and do not let them exit by themselves first."`
 }
 
-// Run stops agents.
 func (c *stop) Run(env *cli.Env) error {
 	if outlived, err := c.outlive(env, c.several, "stopped"); outlived || err != nil {
 		return err
@@ -44,14 +43,14 @@ func (c *stop) Run(env *cli.Env) error {
 	})
 }
 
-// stopping is how agents are stopped.
+// stopping is a way to stop agents.
 type stopping struct {
-	now    bool // without their own way out
-	wanted bool // they stay wanted, for a restore
+	now    bool // do not let the client exit by itself
+	wanted bool // keep the desired state, for a restore
 }
 
-// one stops an agent. That it is not wanted is written first, and that somebody ends its
-// session: whoever finds the process gone takes it for killed, not for crashed.
+// one stops an agent. It first writes that the agent is not wanted and that its session is
+// being ended. Whoever then finds the process gone records it as killed, not as crashed.
 func (s stopping) one(at scope, id instance.ID) (stopped bool, err error) {
 	held, err := at.store.Hold(id, readyWait)
 	if err != nil {
@@ -81,9 +80,8 @@ func (s stopping) one(at scope, id instance.ID) (stopped bool, err error) {
 		}
 	}
 	if held.Respawn {
-		// Or what starts it again would stand in its folder for some seconds, whose worktree
-		// could not be removed.
-		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.Session) // where it fails, that finds it stopped
+		// Otherwise outlive would keep the worktree in use for some seconds.
+		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.Session) // if this fails, revive finds the agent stopped
 	}
 	if client := at.table().Of(m.Agent); held.Adopted != nil {
 		launch.Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, limits)
@@ -103,7 +101,8 @@ type down struct {
 	Town bool `group:"In a town:" help:"End the agents of the town: the mayor first, then boot, the deacon and the witnesses, so that nobody starts again what has ended."`
 }
 
-// Run ends all agents, which stay wanted: restore brings them back.
+// Run ends all agents without changing their desired state, so that restore starts them
+// again.
 func (c *down) Run(env *cli.Env) error {
 	at, err := c.scope(env)
 	if err != nil {
@@ -143,8 +142,8 @@ func (c *down) Run(env *cli.Env) error {
 	return errs
 }
 
-// order returns the agents in the order in which they are ended, those that are ended
-// together in one slice: who watches comes before whom it watches.
+// order returns the agents in the order in which they are ended, in groups that end
+// together. A watcher comes before those that it watches.
 func (c *down) order(env *cli.Env, all []*instance.Instance) [][]*instance.Instance {
 	if !c.Town {
 		return [][]*instance.Instance{all}
@@ -161,15 +160,14 @@ func (c *down) order(env *cli.Env, all []*instance.Instance) [][]*instance.Insta
 	return order
 }
 
-// warns returns what takes warnings.
 func warns(env *cli.Env) func(error) { return func(err error) { env.Warn("%v", err) } }
 
-// noteStop notes that the session's process is ended on purpose.
+// noteStop records that the session's process is ended on purpose.
 func noteStop(at scope, id session.ID, until time.Time) error {
 	return closing.Expect(at.store.State, id, session.Stop{Reason: launch.StopReason, Until: until}, warns(at.env))
 }
 
-// closeSession notes the end of a session whose own end hook did not.
+// closeSession records the end of a session whose end hook did not run.
 func closeSession(at scope, id session.ID) error {
 	end := closing.End{ID: id, Outcome: session.Killed, Reason: launch.StopReason, At: at.env.Now()}
 	return end.CloseIn(at.env.Getenv, at.store.State, readyWait, warns(at.env))

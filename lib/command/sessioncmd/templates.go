@@ -24,7 +24,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// world is where the sessions of the place are changed.
 func (p profile) world(env *cli.Env) (*perform.World, error) {
 	at, err := p.scope(env)
 	if err != nil {
@@ -33,10 +32,10 @@ func (p profile) world(env *cli.Env) (*perform.World, error) {
 	return at.world()
 }
 
-// world is where the sessions of the scope are changed.
+// world returns the World in which sessions of templates are changed.
 func (at scope) world() (*perform.World, error) { return agents.Open(at.env, at.town, at.profile) }
 
-// withExitCodeOf adds codes and hints to what went wrong with a session.
+// withExitCodeOf adds exit codes and hints to errors about a session of a template.
 func withExitCodeOf(name string, err error) error {
 	switch {
 	case err == nil:
@@ -56,14 +55,14 @@ func withExitCodeOf(name string, err error) error {
 	return withExitCode(name, err)
 }
 
-// fromTemplate has the flags of new that make a session of a template.
+// fromTemplate has the flags of new that make a session from a template.
 type fromTemplate struct {
 	Template string            `type:"given" group:"From a template:" placeholder:"NAME" help:"Make a session of this template (gt-reconcile check)."`
 	Set      map[string]string `group:"From a template:" placeholder:"KEY=VALUE" mapsep:"none" help:"Settings of its own: model, name, title, prompt, env.NAME, as its template allows."`
 }
 
-// untrusted returns an error for whoever stands in a town that is not trusted: its
-// templates are meant, and not those of the person.
+// untrusted returns an error in a town that is not trusted. The person means its templates
+// there, not their own.
 func untrusted(t town.Town) error {
 	root := t.NotTrusted()
 	if root == "" {
@@ -72,7 +71,7 @@ func untrusted(t town.Town) error {
 	return cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted, so its templates are not read", root), "gt-hooks trust shows what that means")
 }
 
-// make makes a session of a template.
+// make makes a session from a template.
 func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 	at, err := p.scope(env)
 	if err != nil {
@@ -104,7 +103,7 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 	return err
 }
 
-// picked are the sessions that a person means, also archived ones.
+// picked has the arguments and flags that select sessions, archived ones included.
 type picked struct {
 	profile
 	Names    []string `arg:"" optional:"" name:"name" help:"Names of sessions, such as worker-a3f2b7 or worker~2."`
@@ -112,7 +111,6 @@ type picked struct {
 	Template string   `placeholder:"NAME" help:"Only sessions of this template."`
 }
 
-// Validate refuses a command line that means none.
 func (c picked) Validate() error {
 	if len(c.Names) == 0 && c.State == "" && c.Template == "" {
 		return errors.New("no session is named (give names, --state or --template)")
@@ -120,7 +118,7 @@ func (c picked) Validate() error {
 	return knownStates(c.State)
 }
 
-// knownStates refuses a list with a state that there is not.
+// knownStates returns an error if a comma-separated list has an unknown state.
 func knownStates(list string) error {
 	for state := range strings.SplitSeq(list, ",") {
 		if _, ok := lifecycle.State(state).Row(); !ok && state != "" {
@@ -130,8 +128,7 @@ func knownStates(list string) error {
 	return nil
 }
 
-// sessions returns the sessions that were made from templates: those in the list, and
-// the archived and closed ones.
+// sessions returns all instances, with the archived and closed ones.
 func sessions(store instance.Store) (all []*instance.Instance, err error) {
 	all, err = store.All()
 	for _, folder := range []string{instance.Archived, instance.Closed} {
@@ -141,10 +138,10 @@ func sessions(store instance.Store) (all []*instance.Instance, err error) {
 	return all, err
 }
 
-// find returns the sessions that are meant.
+// find returns the selected sessions.
 func (c picked) find(store instance.Store) (found []*instance.Instance, err error) {
 	var damaged error
-	if len(c.Names) == 0 { // one that is taken as it was earlier may be missed
+	if len(c.Names) == 0 { // an earlier generation may have another state and be missed
 		store.Warn = func(err error) { damaged = errors.Join(damaged, err) }
 	}
 	all, unread := sessions(store)
@@ -176,7 +173,7 @@ func (c picked) find(store instance.Store) (found []*instance.Instance, err erro
 	return found, unread
 }
 
-// each does something to the sessions that are meant.
+// each calls do for the selected sessions.
 func (c picked) each(env *cli.Env, done string, do action) error {
 	at, err := c.scope(env)
 	if err == nil && len(c.Names) == 0 {
@@ -207,7 +204,6 @@ func (c picked) each(env *cli.Env, done string, do action) error {
 
 type suspend struct{ picked }
 
-// Run suspends sessions.
 func (c *suspend) Run(env *cli.Env) error {
 	if len(c.Names) == 0 && c.State == "" {
 		c.State = string(lifecycle.Active)
@@ -217,7 +213,6 @@ func (c *suspend) Run(env *cli.Env) error {
 
 type resume struct{ picked }
 
-// Run resumes sessions.
 func (c *resume) Run(env *cli.Env) error {
 	if len(c.Names) == 0 && c.State == "" {
 		c.State = string(lifecycle.Suspended)
@@ -227,7 +222,6 @@ func (c *resume) Run(env *cli.Env) error {
 
 type drain struct{ picked }
 
-// Run drains sessions of pools.
 func (c *drain) Run(env *cli.Env) error {
 	if len(c.Names) == 0 && c.State == "" {
 		c.State = string(lifecycle.Active)
@@ -248,7 +242,6 @@ func (c *drainAll) Run(env *cli.Env) error {
 
 type closes struct{ picked }
 
-// Run closes sessions.
 func (c *closes) Run(env *cli.Env) error {
 	return c.each(env, "closed", closesIt)
 }
@@ -259,7 +252,7 @@ type adminClose struct {
 	Yes     bool `required:"" help:"Yes, end them and close them."`
 }
 
-// Run closes sessions while nothing makes ticks, and keeps it from making any.
+// Run closes sessions while no tick runs, and blocks ticks meanwhile.
 func (c *adminClose) Run(env *cli.Env) error {
 	w, err := c.world(env)
 	if err != nil {
@@ -283,10 +276,10 @@ type inspect struct {
 	JSON bool   `name:"json" help:"Print it as JSON."`
 }
 
-// redacted stands for what is not shown.
+// redacted replaces values that may be secret.
 const redacted = "[redacted]"
 
-// overlayLines are what a session has otherwise, as it may be shown.
+// overlayLines returns a session's own settings, with secrets redacted.
 func overlayLines(overlay map[string]string) map[string]string {
 	shown := map[string]string{}
 	for key, value := range overlay {
@@ -301,8 +294,7 @@ func overlayLines(overlay map[string]string) map[string]string {
 	return shown
 }
 
-// Run shows a session: its record, its template, what it has otherwise, and what comes of
-// both.
+// Run shows a session: its record, its template, its own settings and the effective result.
 func (c *inspect) Run(env *cli.Env) error {
 	w, err := c.world(env)
 	if err != nil {
@@ -373,7 +365,7 @@ func zero(n int) string {
 	return fmt.Sprint(n)
 }
 
-// slot is a session's place in its pool.
+// slot returns a session's place in its pool, or "-".
 func slot(m *instance.Managed) string {
 	switch m.State {
 	case lifecycle.Archived, lifecycle.Closed:
@@ -385,7 +377,7 @@ func slot(m *instance.Managed) string {
 	return fmt.Sprint(m.Slot)
 }
 
-// routed returns the label of which a session has a marker, "" for none.
+// routed returns the label under which a session has a routing marker, or "".
 func routed(markers route.Markers, name string) (string, error) {
 	all, err := markers.All()
 	for label, names := range all {
@@ -396,8 +388,7 @@ func routed(markers route.Markers, name string) (string, error) {
 	return "", err
 }
 
-// selected returns the sessions that a person means by a template: by its name and a slot
-// behind a ~, or by the name alone, where one is active.
+// selected returns the sessions that TEMPLATE~SLOT names, or the active ones of a template.
 func selected(all []*instance.Instance, name string) (found []*instance.Instance) {
 	template, place, bySlot := strings.Cut(name, "~")
 	for _, in := range all {
@@ -411,7 +402,7 @@ func selected(all []*instance.Instance, name string) (found []*instance.Instance
 	return found
 }
 
-// candidate is how a session stands in a list of those that may be meant.
+// candidate returns the line for a session in a list of possible matches.
 func candidate(in *instance.Instance) string {
 	if in.Managed == nil {
 		return fmt.Sprintf("%s  %s  %s", in.Name, fmt.Sprintf("%.8s", in.ID), in.Path)
@@ -419,12 +410,12 @@ func candidate(in *instance.Instance) string {
 	return fmt.Sprintf("%s  (%s, %s)", in.Name, in.Managed.State, age(in, time.Now()))
 }
 
-// age is how long ago a session was made.
+// age returns the time since a session was made.
 func age(in *instance.Instance, now time.Time) string {
 	return duration.Format(max(now.Sub(in.CreatedAt), 0))
 }
 
-// A verb is what a command comes to for a session that was made from a template.
+// action is the change that a command makes to a session of a template.
 type action func(context.Context, *perform.World, instance.ID) error
 
 func suspends(ctx context.Context, w *perform.World, id instance.ID) error { return w.Suspend(ctx, id) }
@@ -433,7 +424,7 @@ func closesIt(ctx context.Context, w *perform.World, id instance.ID) error {
 	return w.Close(ctx, id, lifecycle.UserRequest)
 }
 
-// managed does to a session that was made from a template what a command comes to for it.
+// managed applies the actions of a command to a session of a template.
 func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs ...action) (string, error) {
 	w, err := p.world(env)
 	if err != nil {
@@ -447,8 +438,8 @@ func (p profile) managed(env *cli.Env, in *instance.Instance, done string, verbs
 	return done + " " + in.Name, nil
 }
 
-// bringBack resumes sessions that a shutdown has ended. Some depend on others: those that
-// may not be started yet are tried again for as long as another one could be.
+// bringBack resumes sessions that a shutdown ended. Those that depend on others are tried
+// again as long as another one could be started.
 func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instance]scope) (err error) {
 	for len(down) > 0 {
 		var mu sync.Mutex
@@ -478,8 +469,7 @@ func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instanc
 	return err
 }
 
-// explainManaged prints the steps in which the agent of a session would be started that
-// was made from a template.
+// explainManaged prints the steps in which a session of a template would be started.
 func (p profile) explainManaged(env *cli.Env, in *instance.Instance) error {
 	w, err := p.world(env)
 	if err != nil {
@@ -492,7 +482,7 @@ func (p profile) explainManaged(env *cli.Env, in *instance.Instance) error {
 	return w.Agents.Explain(context.Background(), in, e)
 }
 
-// templated is what --json has besides of a session that was made from a template.
+// templated has the fields of --json that only sessions of templates have.
 type templated struct {
 	Template   string           `json:"template"`
 	Slot       int              `json:"slot,omitempty"`
@@ -504,7 +494,7 @@ type templated struct {
 	ConfigHash string           `json:"config_hash"`
 }
 
-// templatedOf returns nil for an instance that was made from no template.
+// templatedOf returns nil for an instance without a template.
 func templatedOf(in *instance.Instance) *templated {
 	m := in.Managed
 	if m == nil {
@@ -517,10 +507,10 @@ func templatedOf(in *instance.Instance) *templated {
 	return t
 }
 
-// marks are the markers of stores, which are read once and where they are asked for.
+// marks holds the routing markers by store. They are read on first use.
 type marks map[string]map[string][]string
 
-// tell notes whether a session has its marker.
+// tell sets t.Routable if the session has a marker.
 func (m marks) tell(store instance.Store, t *templated, name string) (err error) {
 	if t == nil {
 		return nil
@@ -536,7 +526,7 @@ func (m marks) tell(store instance.Store, t *templated, name string) (err error)
 	return err
 }
 
-// matches reports whether a list has an instance, by its template and state.
+// matches reports whether an instance matches the template and state flags.
 func (c *list) matches(in *instance.Instance) bool {
 	m := in.Managed
 	if m == nil {
@@ -545,7 +535,7 @@ func (c *list) matches(in *instance.Instance) bool {
 	return (c.Template == "" || m.Template == c.Template) && (c.State == "" || slices.Contains(strings.Split(c.State, ","), string(m.State)))
 }
 
-// retired reports whether a list has archived or closed sessions.
+// retired reports whether the list includes archived or closed sessions.
 func (c *list) retired() bool {
 	return c.All || slices.ContainsFunc(strings.Split(c.State, ","), func(state string) bool {
 		row, known := lifecycle.State(state).Row()
@@ -553,8 +543,8 @@ func (c *list) retired() bool {
 	})
 }
 
-// retiredOf returns the archived and closed sessions of a store. Nobody looks at what they
-// do: they do not run.
+// retiredOf returns the archived and closed sessions of a store. They do not run, so it
+// does not look for their processes.
 func retiredOf(store instance.Store) (members []fleet.Member, unread error) {
 	for _, folder := range []string{instance.Archived, instance.Closed} {
 		all, err := store.In(folder)
@@ -566,8 +556,8 @@ func retiredOf(store instance.Store) (members []fleet.Member, unread error) {
 	return members, unread
 }
 
-// why is the reason of a session's state, with what is known of how its agent ended where
-// that is the cause.
+// why returns the reason of a session's state, with how its agent ended if that is the
+// cause.
 func why(m *instance.Managed) string {
 	switch reason := m.Reason.Words(); {
 	case m.CrashReason == "":

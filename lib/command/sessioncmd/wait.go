@@ -24,10 +24,10 @@ type wait struct {
 	Timeout duration.Flag `placeholder:"DURATION" help:"Wait no longer than this: 90s, 10m, 2h (default: no limit)."`
 }
 
-// until are the statuses that are waited for.
+// until is the list of statuses to wait for.
 type until []status.Status
 
-// UnmarshalText reads statuses with a comma between them.
+// UnmarshalText parses statuses separated by commas.
 func (u *until) UnmarshalText(text []byte) error {
 	*u = nil
 	for word := range strings.SplitSeq(string(text), ",") {
@@ -54,7 +54,7 @@ func (c *wait) Run(env *cli.Env) error {
 	}
 	var failed error
 	err = watch(env, time.Duration(c.Timeout), func() (bool, error) {
-		for i, in := range left { // it may have been restarted; that it is gone is seen below
+		for i, in := range left { // reload, because a restart changes it; a removed one is noticed below
 			if now, err := at.store.Get(in.ID); err == nil {
 				left[i] = now
 			}
@@ -101,7 +101,7 @@ func (u until) String() string {
 	return strings.Join(words, " or ")
 }
 
-// statusText is a status as a person reads it.
+// statusText returns a status for people.
 func statusText(m fleet.Member) string {
 	switch {
 	case m.Background && m.Reason != "":
@@ -114,8 +114,8 @@ func statusText(m fleet.Member) string {
 	return string(m.Status)
 }
 
-// lost says what brings an agent back whose tmux session is gone, and reports whether it
-// did. Those of templates are gt-reconcile's.
+// lost reports whether an agent's tmux session is gone, and hints how to bring it back. It
+// ignores sessions of templates, which gt-reconcile restores.
 func lost(env *cli.Env, m fleet.Member) bool {
 	is := m.Status == status.Error && m.Managed == nil
 	if is {
@@ -124,11 +124,10 @@ func lost(env *cli.Env, m fleet.Member) bool {
 	return is
 }
 
-// ended reports whether an agent does not run.
 func ended(m fleet.Member) bool { return m.Status == status.Stopped || m.Status == status.Error }
 
-// settled is an agent as it was seen, or, where that does not run, as it is while no other
-// command starts or stops it: Unknown while one does.
+// settled looks again at an agent that seems to have ended, under the lock of its instance.
+// The status is Unknown while another command starts or stops the agent.
 func settled(at scope, m fleet.Member) (fleet.Member, error) {
 	if !ended(m) || agents.Remote(m.Instance) {
 		return m, nil
@@ -147,8 +146,8 @@ func settled(at scope, m fleet.Member) (fleet.Member, error) {
 
 var errTimeout = errors.New("timed out")
 
-// watch looks until a look says that it is over, at most that long; 0 is without a limit.
-// A look costs a call of tmux, so that the pauses grow from a tenth of a second to one.
+// watch calls look until it reports the end or an error, or until limit has passed (0 is no
+// limit). The pauses grow from 100 ms to 1 s, because a look costs a call of tmux.
 func watch(env *cli.Env, limit time.Duration, look func() (over bool, err error)) error {
 	begin := time.Now()
 	for pause := 100 * time.Millisecond; ; pause = min(pause*5/4, time.Second) {

@@ -13,17 +13,16 @@ import (
 	"gt/lib/sys/process"
 )
 
-// within lets a command be run by the agent that it ends.
+// within lets an agent run a command that ends the agent itself.
 type within struct {
 	Outlive int `hidden:"" help:"The process of ours that this command goes on for."`
 }
 
-// handed is how long who calls us has to take our answer, before its agent ends.
+// handed is how long the caller has to read the output before its agent ends.
 const handed = 2 * time.Second
 
-// outlive reports whether the command goes on in a process of its own. It does where it
-// was started by an agent that it is to end: what runs below that ends with it, and first
-// of all by the agent's own hand.
+// outlive starts a detached copy of the command if the command runs below an agent that it
+// ends, and reports whether it did. Ending the agent would otherwise end the command first.
 func (w within) outlive(env *cli.Env, s several, done string) (bool, error) {
 	if w.Outlive > 0 {
 		signal.Ignore(syscall.SIGHUP)

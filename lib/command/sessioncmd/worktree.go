@@ -18,13 +18,12 @@ import (
 	"gt/lib/text/term"
 )
 
-// checkout is how long git may take over the files of a worktree.
+// checkout is how long git may take to check out a worktree.
 const checkout = 10 * time.Minute
 
-// plan says where the worktree of a branch comes, and in which of its folders the agent
-// works that would work in dir: beside the repository, or at where that is named. Nothing
-// is made yet. The worktree is returned with an
-// error, too, as far as it is known.
+// plan returns the worktree for a branch, and the folder in it that corresponds to dir. The
+// worktree lies beside the repository, or at at if that is set. plan makes nothing. With an
+// error it returns the worktree as far as it is known.
 func plan(dir, branch, at string) (w instance.Worktree, work string, err error) {
 	all, err := git.Worktrees(dir)
 	if errors.Is(err, git.ErrNotRepository) {
@@ -37,7 +36,7 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 	} else if err != nil {
 		return w, "", err
 	}
-	// Beside the repository, whichever of its worktrees dir is in.
+	// all[0] is the main worktree, whichever one dir is in.
 	w = instance.Worktree{Path: strings.TrimSuffix(all[0].Path, ".git") + "-" + instance.NameFor(branch), Branch: branch, Repository: all[0].Path}
 	if at != "" {
 		w.Path = at
@@ -52,7 +51,7 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 	} else if is {
 		return w, "", cli.WithHint(cli.Failf(cli.No, "cannot make a worktree: '%s' is there already", w.Path), "gt-session new %s starts an agent in it", term.Quote(w.Path))
 	}
-	if at == "" && git.IsBare(dir) { // it has no folder that corresponds to dir
+	if at == "" && git.IsBare(dir) { // a bare repository has no folder that corresponds to dir
 		at = w.Path
 	}
 	if at != "" {
@@ -66,13 +65,13 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 	return w, filepath.Join(w.Path, within), nil
 }
 
-// elsewhere says what can be done about a branch that is checked out.
+// elsewhere adds a hint to the error of a branch that is checked out already.
 func elsewhere(err *git.CheckedOutError) error {
 	return cli.Fail(cli.No, err, fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path)))
 }
 
-// ensure makes the worktree of an instance, finishes one that was begun, and puts one
-// back whose removal was cut off before it was decided.
+// ensure makes the worktree of an instance or finishes one that was begun. It restores one
+// whose removal was interrupted before it was final.
 func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 	w := in.Worktree
 	if w == nil {
@@ -103,11 +102,12 @@ func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 	} else if err != nil {
 		return fmt.Errorf("cannot make the worktree '%s': %w", w.Path, err)
 	}
-	w.Ready, in.Folder = true, nil // the folder is a new one
+	w.Ready, in.Folder = true, nil // the folder is new
 	return put()
 }
 
-// unused reports that git is still at a worktree that was begun: it outlives who called it.
+// unused returns an error while git still works on a worktree. git outlives an interrupted
+// caller.
 func unused(w *instance.Worktree) error {
 	if all := process.Using(w.Path); len(all) > 0 {
 		return cli.Fail(cli.Busy, fmt.Errorf("the worktree '%s' is still being made, by process %d (%s)", w.Path, all[0].PID, process.Name(all[0].PID)), "try again")
@@ -115,14 +115,14 @@ func unused(w *instance.Worktree) error {
 	return nil
 }
 
-// A worktree that is removed is first moved aside, so that nobody finds it by its path,
-// and looked at again. Then it is moved once more, which decides it, and deleted.
+// A removal first renames the worktree to aside, so that nobody finds it by its path, and
+// checks it again. Renaming it to gone makes the removal final; then it is deleted.
 const (
 	aside = ".gt-removing"
 	gone  = ".gt-removed"
 )
 
-// there reports whether there is a file or folder of that name.
+// there reports whether path exists, even as a dangling link.
 func there(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +131,7 @@ func there(path string) (bool, error) {
 	return err == nil, atomicfile.Error("look at", path, err)
 }
 
-// back puts a worktree back that was moved aside.
+// back undoes the first rename of a removal.
 func back(path string) error {
 	if is, err := there(path); err != nil {
 		return err
@@ -141,8 +141,8 @@ func back(path string) error {
 	return atomicfile.Rename(path+aside, path, atomicfile.Synced)
 }
 
-// removeWorktree removes the worktree that was made for an instance, unless it holds
-// what is nowhere else, or is in use. A removal that was cut off is finished.
+// removeWorktree removes the worktree of an instance, unless it is in use or holds unsaved
+// work. It finishes an interrupted removal.
 func removeWorktree(at scope, held *instance.Locked) error {
 	w := held.Worktree
 	stays := func(err error) error {
@@ -183,7 +183,7 @@ func removeWorktree(at scope, held *instance.Locked) error {
 		if err := idle(at.store, held, w.Path+aside); err != nil {
 			return stays(errors.Join(err, back(w.Path)))
 		}
-		if err := os.RemoveAll(w.Path + gone); err != nil { // of an earlier removal
+		if err := os.RemoveAll(w.Path + gone); err != nil { // left by an earlier removal
 			return stays(errors.Join(err, back(w.Path)))
 		}
 		if err := atomicfile.Rename(w.Path+aside, w.Path+gone, atomicfile.Synced); err != nil {
@@ -194,14 +194,14 @@ func removeWorktree(at scope, held *instance.Locked) error {
 		return atomicfile.Error("remove", w.Path+gone, err)
 	}
 	if err := git.ForgetWorktree(w.Repository, w.Path); err != nil {
-		at.env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // its repository may be gone
+		at.env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // the repository may be gone
 	}
 	return nil
 }
 
 var errInUse = errors.New("it is in use")
 
-// idle reports why a worktree cannot be removed now.
+// idle returns an error if a worktree is in use or holds unsaved work.
 func idle(store instance.Store, held *instance.Locked, path string) error {
 	if all := process.Using(path); len(all) > 0 {
 		return fmt.Errorf("%w: process %d (%s) works in it", errInUse, all[0].PID, process.Name(all[0].PID))
