@@ -13,87 +13,88 @@ import (
 	"gt/lib/state/session"
 )
 
-// situation is what a session starts in. situations.md has the table of all.
+// situation is the result of assess. situations.md lists all situations.
 type situation struct {
 	state        State
 	conversation contextState
 	handover     handover
 	predecessor  predecessor
-	// crashed is the session that broke off and left something to go on from, nil for
-	// none: the predecessor, or another, where the predecessor handed over. how is how
-	// it ended.
+	// crashed is a session that ended without a hand-over and left something to
+	// continue from: the predecessor, or another session if the predecessor handed
+	// over. It is nil without one. how is its outcome.
 	crashed    *session.Record
 	how        session.Outcome
-	tail       summary.Summary        // of its conversation
-	atRest     bool                   // it had answered, and waited for the person
-	checkpoint *checkpoint.Checkpoint // what it saved while it worked, or nil
-	hooked     []mail.Note            // the work that was given, the oldest first
-	// waiting are hand-overs that nobody was told of yet, besides the handover's note,
-	// and noted those that the crashed session was told of, or left for itself. The
-	// oldest first.
+	tail       summary.Summary        // the end of its conversation
+	atRest     bool                   // it had answered and was waiting for the person
+	checkpoint *checkpoint.Checkpoint // saved while it worked; may be nil
+	hooked     []mail.Note            // work given to the agent, oldest first
+	// waiting are hand-overs that no session has received yet, without handover's note.
+	// noted are those that the crashed session received or left for itself. Both have
+	// the oldest first.
 	waiting []mail.Note
 	noted   []mail.Note
 	work    []beads.Work
-	earlier *mail.Note // what the session was given at its start, and has forgotten
+	earlier *mail.Note // the note given at the start of a session that has forgotten it
 	unread  int
 }
 
-// State is the situation in a word. Where several hold, the first of this order
-// counts, and the facts of the others are still told.
+// State is the situation in a word. If several apply, the first in this order is the state;
+// the text still mentions the facts of the others.
 type State string
 
 const (
 	PostHandoff   State = "post-handoff"   // a predecessor handed over
-	CrashRecovery State = "crash-recovery" // a predecessor died without a word
-	Autonomous    State = "autonomous"     // work is hooked
+	CrashRecovery State = "crash-recovery" // a predecessor ended without a hand-over
+	Autonomous    State = "autonomous"     // work is given to the agent
 	Normal        State = "normal"
 )
 
-// contextState is what the model already knows. One that goes on must not be made
-// to introduce itself again: it is told who it is, to continue, and no more.
+// contextState is what the model already knows. If the conversation goes on, the text only
+// says who the session is and to continue: a model that knows that must not introduce
+// itself again.
 type contextState string
 
 const (
 	fresh     contextState = "fresh"
 	compacted contextState = "compacted"
 	resumed   contextState = "resumed"
-	forgotten contextState = "forgotten" // resumed, without what its start was told
+	forgotten contextState = "forgotten" // resumed, but the client dropped the start-up text
 )
 
-// handoverKind is where a hand-over comes from.
+// handoverKind is the origin of a hand-over.
 type handoverKind string
 
 const (
 	none     handoverKind = ""
 	another  handoverKind = "another session's" // of the same home
-	stranger handoverKind = "unknown"           // Gas Town's, a person's, or its session's record is lost
+	stranger handoverKind = "unknown"           // Gas Town's, a person's, or of a session whose record is lost
 	own      handoverKind = "own"               // left before a compaction or a cycle
-	// ownTaken is the session's own, whose marker a start took away that was killed
-	// before it could note that.
+	// ownTaken is the session's own hand-over, whose marker a start removed before it
+	// was killed. The record still has it.
 	ownTaken handoverKind = "own, taken"
-	brought  handoverKind = "brought" // a note that --handoff names
+	brought  handoverKind = "brought" // a note named by --handoff
 )
 
-// handover is what was left for the session to take up.
+// handover is the hand-over that the session receives.
 type handover struct {
 	kind   handoverKind
-	marker *marker.Marker  // nil of none and ownTaken
-	owner  *session.Record // who left it, nil where that is not known
+	marker *marker.Marker  // nil for none and ownTaken
+	owner  *session.Record // the session that left it, nil if unknown
 	mailbox
 }
 
-// predecessor is the session that this one follows, and how that one ended. The
-// Record is nil where there is none.
+// predecessor is the session that this one follows, and its outcome. Record is nil without
+// one.
 type predecessor struct {
 	*session.Record
 	how session.Outcome
 }
 
-// brokeOff reports whether the predecessor had no clean end.
+// brokeOff reports whether the predecessor crashed or was killed.
 func (p predecessor) brokeOff() bool { return p.how == session.Crash || p.how == session.Killed }
 
-// assess decides what situation the session starts in. It is a function of the facts
-// alone; situations.md has its decision table.
+// assess returns the situation in which the session starts. It depends on the facts alone;
+// situations.md has the decision table.
 func assess(f *facts) situation {
 	h := f.handover()
 	s := situation{
@@ -105,7 +106,7 @@ func assess(f *facts) situation {
 	f.sortHooked(&s, h)
 	if p := f.broken(h); p.brokeOff() {
 		if s.tail = f.tail; f.asked.Text != "" && len(s.noted) == 0 {
-			s.tail = s.tail.Asked(f.asked.Text, f.asked.Time) // it died before its client wrote anything
+			s.tail = s.tail.Asked(f.asked.Text, f.asked.Time) // it died before its client wrote the conversation
 		}
 		if s.checkpoint != nil || len(s.tail.Requests) > 0 || len(s.noted) > 0 {
 			s.crashed, s.how, s.atRest = p.Record, p.how, f.atRest
@@ -124,7 +125,7 @@ func assess(f *facts) situation {
 	return s
 }
 
-// bring puts a note from elsewhere into the place of whatever waits here.
+// bring returns the situation with a note from elsewhere as its hand-over.
 func (s situation) bring(note mail.Note) situation {
 	m := s.handover.marker
 	if m == nil {
@@ -137,13 +138,13 @@ func (s situation) bring(note mail.Note) situation {
 
 func isHandover(n mail.Note) bool { return n.Type == mail.Handoff }
 
-// continues reports whether the client lets a conversation go on.
+// continues reports whether the client continues a conversation.
 func (f *facts) continues() bool { return f.session.Source == "compact" || f.resumes() }
 
 // resumes reports whether the client resumes the session's own conversation.
 func (f *facts) resumes() bool { return f.session.Source == "resume" && !f.carried }
 
-// find returns the session of that id, nil where the home has no record of it.
+// find returns the session with an id, nil if the home has no record of it.
 func (f *facts) find(id session.ID) *session.Candidate {
 	if i := slices.IndexFunc(f.home, func(c session.Candidate) bool { return c.ID == id }); i >= 0 {
 		return &f.home[i]
@@ -151,8 +152,8 @@ func (f *facts) find(id session.ID) *session.Candidate {
 	return nil
 }
 
-// handover returns the hand-over that is meant for this session: the first of the
-// markers that it may take.
+// handover returns the first hand-over, in the order of the markers, that the session may
+// take.
 func (f *facts) handover() handover {
 	for i := range f.markers {
 		m := &f.markers[i]
@@ -172,7 +173,7 @@ func (f *facts) handover() handover {
 	return handover{}
 }
 
-// kindOf returns where a hand-over with a marker comes from.
+// kindOf returns the origin of a hand-over that has a marker.
 func (f *facts) kindOf(h handover) handoverKind {
 	switch {
 	case h.owner == nil && f.continues() && h.marker.From == string(f.session.ID):
@@ -185,28 +186,28 @@ func (f *facts) kindOf(h handover) handoverKind {
 	return another
 }
 
-// keptForItself reports whether the session's record has a hand-over that it left
-// for itself.
+// keptForItself reports whether the session's record has a hand-over for the session
+// itself.
 func (f *facts) keptForItself() bool {
 	me := f.find(f.session.ID)
 	return me != nil && me.Handoff != nil && me.Handoff.Kind != session.KindHandoff
 }
 
-// verdict is whether a marker is meant for this session.
+// verdict is whether a session takes a marker.
 type verdict int
 
 const (
 	leave verdict = iota
 	take
-	askPane // it depends on whether the owner's pane is still there
+	askPane // it depends on whether the owner's pane still exists
 )
 
-// onItsWay is how long a pane's successor is waited for: a client may ask a
-// person something before it runs its hooks. Some never come, and the pane may
-// stand for weeks.
+// onItsWay is how long the successor of a pane is expected. A client may ask the person
+// something before it runs its hooks, and some successors never start while their pane
+// stays open for weeks.
 const onItsWay = 10 * time.Minute
 
-// judge decides whether a marker is meant for this session.
+// judge returns whether the session takes a marker.
 func (f *facts) judge(m leftMarker) verdict {
 	switch {
 	case m.owner == nil:
@@ -217,18 +218,18 @@ func (f *facts) judge(m leftMarker) verdict {
 		}
 		return take
 	case f.continues(), m.owner.Handoff.Kind != session.KindHandoff:
-		return leave // it is for a session that starts; it is for its owner alone
+		return leave // a hand-over is for a new session; other kinds are for their owner
 	case f.isBeingTold(m.owner.Handoff.TakenBy):
 		return leave
 	case !m.isGivenAway(), m.inside:
-		return leave // a live session's children find its marker too
+		return leave // children of a live session find its marker, too
 	}
 	return f.judgePane(m)
 }
 
-// judgeUnowned decides about a marker whose session is not known: another program's,
-// a person's, or one whose session's record is gone. While others work in the home,
-// the one that leaves it may be about to note that.
+// judgeUnowned judges a marker that no record names: another program's, a person's, or one
+// of a lost record. While the home is busy it leaves the marker, because its owner's record
+// may be about to be written.
 func (f *facts) judgeUnowned(m leftMarker) verdict {
 	if f.access != busy && (!f.continues() || m.Reason == marker.Compaction) {
 		return take
@@ -236,8 +237,7 @@ func (f *facts) judgeUnowned(m leftMarker) verdict {
 	return leave
 }
 
-// isBeingTold reports whether another session, which runs, is about to be told of the
-// hand-over.
+// isBeingTold reports whether another running session has claimed the hand-over.
 func (f *facts) isBeingTold(by session.ID) bool {
 	if by == "" || by == f.session.ID {
 		return false
@@ -246,14 +246,14 @@ func (f *facts) isBeingTold(by session.ID) bool {
 	return c != nil && c.Liveness == session.Running
 }
 
-// isGivenAway reports whether the owner is over, or has given its pane away.
+// isGivenAway reports whether the owner has ended, or handed its pane to the successor.
 func (m leftMarker) isGivenAway() bool {
 	return m.owner.Liveness != session.Running || m.owner.Handoff.Respawn
 }
 
-// judgePane decides by where the sessions run. A hand-over goes into the owner's
-// pane. Elsewhere it goes only when that pane is no more; or to a session outside
-// tmux, when the owner is over and no successor is on its way into the pane.
+// judgePane judges by where the sessions run. A hand-over is for the owner's pane. A
+// session elsewhere takes it only if that pane is gone. A session outside tmux also takes
+// it if the owner has ended and no successor is expected in the pane.
 func (f *facts) judgePane(m leftMarker) verdict {
 	o := m.owner
 	runs := o.Liveness == session.Running
@@ -265,7 +265,7 @@ func (f *facts) judgePane(m leftMarker) verdict {
 	case o.TmuxServer == f.session.TmuxServer && o.TmuxPane == f.session.TmuxPane:
 		return take
 	case m.elsewhere && runs:
-		return leave // what tmux says here is not said of that pane
+		return leave // its pane is on a tmux server that cannot be asked from here
 	}
 	switch m.pane {
 	case notAsked:
@@ -276,12 +276,12 @@ func (f *facts) judgePane(m leftMarker) verdict {
 	return leave
 }
 
-// isExpected reports whether a successor may still be on its way into the pane.
+// isExpected reports whether a successor may still start in the pane.
 func (f *facts) isExpected(p *session.Pending) bool {
 	return p.Respawn && f.now.Sub(p.At).Abs() < onItsWay
 }
 
-// conversation returns what the model knows of what went before.
+// conversation returns what the model knows of earlier work.
 func (f *facts) conversation(h handover) contextState {
 	switch {
 	case f.resumes() && f.forgets:
@@ -294,8 +294,8 @@ func (f *facts) conversation(h handover) contextState {
 	return fresh
 }
 
-// predecessor returns the session that this one follows, where its conversation is
-// fresh and its role works.
+// predecessor returns the session that this one follows. Only a fresh conversation of a
+// role that works has one.
 func (f *facts) predecessor(h handover) predecessor {
 	if f.conversation(h) != fresh || !f.works {
 		return predecessor{}
@@ -308,14 +308,15 @@ func (f *facts) predecessor(h handover) predecessor {
 	return predecessor{r, how}
 }
 
-// mayHaveBroken is broken before the conversation of that session has been read.
+// mayHaveBroken is broken, as far as it is known before the conversation is read.
 func (f *facts) mayHaveBroken(h handover) predecessor {
 	p := f.predecessor(h)
 	if h.owner == nil || p.Record == nil {
 		return p
 	}
-	// It handed over: beside it, or after it had, a session may have broken off. One
-	// that left a hand-over has that to be told, and one that was followed was told of.
+	// The predecessor handed over, but another session may have broken off, or the same
+	// one after its hand-over. The others exclude sessions with a hand-over, which is
+	// delivered instead, and sessions that have a successor already.
 	others := slices.DeleteFunc(slices.Clone(f.home), func(c session.Candidate) bool {
 		followed := c.Liveness == session.Ended && c.ChildID != f.session.ID && f.find(c.ChildID) != nil
 		return followed || c.Handoff != nil && c.Handoff.Kind == session.KindHandoff
@@ -334,9 +335,9 @@ func (f *facts) mayHaveBroken(h handover) predecessor {
 	return p
 }
 
-// broken returns the session that broke off and that this one is told of, with another
-// how where there is none: the predecessor; or, where that handed over, another that
-// waits for a successor, else itself if it was asked for something since.
+// broken returns the session that broke off, or the predecessor if none did. If the
+// predecessor handed over, this is another session without a successor, or the predecessor
+// itself if it received a request after its hand-over.
 func (f *facts) broken(h handover) predecessor {
 	p := f.mayHaveBroken(h)
 	if h.owner != nil && p.Record == h.owner && !slices.ContainsFunc(f.tail.Requests, func(r summary.Request) bool { return r.Time.After(h.owner.Handoff.At) }) {
@@ -345,8 +346,8 @@ func (f *facts) broken(h handover) predecessor {
 	return p
 }
 
-// checkpoint returns the one that is told, nil for none: the newest that is not
-// stale, of a session that had no clean end.
+// checkpoint returns the checkpoint to deliver, nil for none: the newest that is not stale,
+// of a session that broke off.
 func (f *facts) checkpoint(h handover) *checkpoint.Checkpoint {
 	p := f.broken(h)
 	for _, c := range f.checkpoints {
@@ -357,14 +358,15 @@ func (f *facts) checkpoint(h handover) *checkpoint.Checkpoint {
 	return nil
 }
 
-// recovers reports whether a checkpoint is told: the predecessor broke off, and has
-// saved it or was told of it last; or its session broke off and nobody was told of
-// it yet, because nobody has a record of it or the start that was to tell was killed.
+// recovers reports whether a checkpoint is delivered. It is if the predecessor broke off
+// and saved or last received it. It also is if its session broke off and nobody received it
+// yet, because that session has no record or the start that would have delivered it was
+// killed.
 func (f *facts) recovers(c savedCheckpoint, p predecessor) bool {
 	switch {
 	case p.brokeOff() && (c.SessionID == p.ID || c.TakenBy == p.ID):
 		return true
-	case c.TakenBy != "", c.SessionID == f.session.ID && c.SessionID != "": // a person's has no session
+	case c.TakenBy != "", c.SessionID == f.session.ID && c.SessionID != "": // a person's checkpoint has no session
 		return false
 	}
 	if r := f.find(c.SessionID); r != nil {
@@ -373,19 +375,18 @@ func (f *facts) recovers(c savedCheckpoint, p predecessor) bool {
 	return !c.recorded
 }
 
-// purpose is what a hooked note is to this session.
+// purpose is what a hooked note means for this session.
 type purpose int
 
 const (
 	nothing    purpose = iota
-	toDo               // work that it is given
-	toTell             // a hand-over that nobody was told of yet
-	toRecall           // a hand-over that the session which broke off was told of, or left for itself
-	toComplete         // its own, from before a compaction, of which only the marker was known
+	toDo               // work given to it
+	toTell             // a hand-over that no session has received
+	toRecall           // a hand-over that the broken-off session received or left for itself
+	toComplete         // the session's own, from before a compaction, of which only the marker was found
 )
 
-// relevant returns which of the hooked notes are read for this session, by their
-// indices, the newest first.
+// relevant returns the indices of the hooked notes that have a purpose, newest first.
 func (f *facts) relevant() []int {
 	h := f.handover()
 	p := f.broken(h)
@@ -398,15 +399,15 @@ func (f *facts) relevant() []int {
 	return found
 }
 
-// sortHooked tells the hooked notes apart. Where the hand-over has no note yet, the
-// latest that nobody was told of is its.
+// sortHooked sorts the hooked notes into s by their purpose. If the hand-over has no note
+// yet, the latest unread one completes it.
 func (f *facts) sortHooked(s *situation, h handover) {
 	p := f.broken(h)
 	for _, i := range f.relevant() {
 		n := f.hooked[i]
 		why := f.purpose(n, h, p)
 		completes := h.note == nil && (why == toComplete || why == toTell && f.wantsNote(h))
-		if n.withheld { // and none before it was read
+		if n.withheld { // the notes before it were not read either
 			h.withheld = h.withheld || completes
 			break
 		}
@@ -432,16 +433,16 @@ func (f *facts) sortHooked(s *situation, h handover) {
 	s.handover = h
 }
 
-// wantsNote reports whether the hand-over's note is still to be found: that of a
-// marker whose session is not known is the latest that nobody has read.
+// wantsNote reports whether the note of the hand-over is unknown. A marker without an owner
+// belongs to the latest unread note.
 func (f *facts) wantsNote(h handover) bool {
 	return h.marker != nil && h.owner == nil
 }
 
-// purpose returns what a hooked note is to this session. A hand-over's note lies in the
-// box of all who share its name, and is only for the chain that it was written in: for
-// the one that follows a session that broke off with it, and, when its marker was lost,
-// for the next to start. broke is the session that broke off.
+// purpose returns what a hooked note means for this session. All agents with the same name
+// share a box, but a hand-over is only for its own chain: for the successor of a session
+// that broke off with it or, if its marker was lost, for the next start. broke is the
+// session that broke off.
 func (f *facts) purpose(n hookedNote, h handover, broke predecessor) purpose {
 	switch {
 	case h.note != nil && n.ID == h.note.ID:
@@ -461,9 +462,9 @@ func (f *facts) purpose(n hookedNote, h handover, broke predecessor) purpose {
 	return nothing
 }
 
-// isAbandoned reports whether nobody is left to take up a hand-over's note: its marker
-// is gone, and so is its session, or it is a person's. While others work in the home, a
-// person's marker may be about to come.
+// isAbandoned reports whether a hand-over's note has neither a marker nor a running session
+// that could still leave one. A person's note has no session; while the home is busy, its
+// marker may be about to be written.
 func (f *facts) isAbandoned(n hookedNote) bool {
 	id, err := session.ParseID(n.Session)
 	if err != nil {
@@ -475,7 +476,7 @@ func (f *facts) isAbandoned(n hookedNote) bool {
 	return !n.hidden
 }
 
-// givenNote is the id of the note that the session was given, "" for none.
+// givenNote returns the id of the note that the session received, or "".
 func (f *facts) givenNote(h handover) string {
 	me := f.find(f.session.ID)
 	switch {

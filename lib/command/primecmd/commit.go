@@ -23,25 +23,23 @@ import (
 	"gt/lib/text/term"
 )
 
-// commit is what a session's start writes. The order is its promise: the session is
-// noted before it is told anything (begin), and what it was told is taken away only
-// when that was delivered (acknowledge). After a start that is killed between the two,
-// the next one tells the same again; nothing is lost.
+// commit writes what a start changes, in an order that loses nothing. begin records the
+// session before any text is printed; acknowledge removes what was delivered only after
+// that. If a start is killed in between, the next one delivers the same again.
 type commit struct {
 	*start
 	facts     *facts
 	situation situation
-	others    []*session.Record // that run here under the same name
-	duplicate bool              // the hook is wired twice, and the other has spoken
+	others    []*session.Record // live sessions in this folder with the same name
+	duplicate bool              // the hook is wired twice and the other call has answered
 }
 
-// lockWait is how long a start waits for others that work in the same home:
-// before it tells the session anything, and then again.
+// lockWait limits how long a start waits for the home's lock, once in begin and once in
+// acknowledge.
 const lockWait = 4 * time.Second
 
-// begin decides what the session is told, and notes the session, under the home's
-// lock. Where the lock is not to be had, it decides without, and acknowledge notes the
-// session.
+// begin assesses the situation and records the session, under the home's lock. Without the
+// lock it only assesses; acknowledge then records the session.
 func (c *commit) begin() error {
 	c.warn(c.chooseMirror())
 	lock, err := c.call.Home.LockWithin(lockWait)
@@ -61,7 +59,7 @@ func (c *commit) begin() error {
 	return c.record(records)
 }
 
-// acknowledge takes away what was delivered, now that it was.
+// acknowledge removes what was delivered.
 func (c *commit) acknowledge() error {
 	told := &c.situation
 	unnoted := c.facts.access != locked
@@ -83,19 +81,20 @@ func (c *commit) acknowledge() error {
 		return err
 	}
 	if told.checkpoint != nil {
-		c.warn(checkpoint.Take(c.call.Home, told.checkpoint, c.session.ID)) // at the worst it is told again
+		c.warn(checkpoint.Take(c.call.Home, told.checkpoint, c.session.ID)) // on failure it is delivered again
 	}
 	switch h := told.handover; {
 	case h.kind == ownTaken:
 		return c.carryOn()
-	case h.kind == none, h.withheld: // what is withheld waits for the next start
+	case h.kind == none, h.withheld: // a withheld note waits for the next start
 		return nil
 	}
 	return c.takeMarker()
 }
 
-// markTold marks the hand-overs as seen that were told besides the one with a marker of
-// its own. What is marked is told to nobody else, so the marks come first.
+// markTold marks the delivered hand-overs as seen, except the one of the taken marker. The
+// marks come before anything is removed, because a note that is seen is not delivered to
+// another session.
 func (c *commit) markTold() error {
 	box := c.box()
 	for _, n := range slices.Concat(c.situation.waiting, c.situation.noted) {
@@ -110,7 +109,7 @@ func (c *commit) markTold() error {
 	if h.withheld || len(c.situation.waiting) == 0 && h.kind != stranger {
 		return nil
 	}
-	// A person's markers, which no record names, stood for these notes.
+	// Markers without an owner belonged to these notes.
 	for _, m := range c.facts.markers {
 		if m.owner == nil && !m.Claimed && m.Reason != marker.Compaction && (h.marker == nil || m.Marker != *h.marker) && c.facts.judge(m) == take {
 			if err := m.Remove(c.call.Home); err != nil {
@@ -123,9 +122,9 @@ func (c *commit) markTold() error {
 
 func (c *commit) box() mail.Box { return mail.Of(c.call.Home, c.call.Home.Identity.Address()) }
 
-// takeMarker takes the hand-over away. Its note is marked as seen, and the session's
-// record names it; then the marker goes; then the record of whoever left it says no
-// more that something is left to do.
+// takeMarker acknowledges the hand-over: it marks the note as seen, names it in the
+// session's record, removes the marker, and then clears the hand-over in the owner's
+// record.
 func (c *commit) takeMarker() error {
 	h, store := c.situation.handover, c.call.Store
 	if h.note != nil {
@@ -159,8 +158,8 @@ func (c *commit) takeMarker() error {
 	return c.takenUp(owner)
 }
 
-// carryOn notes that the session was told of its own hand-over, once the marker
-// is gone: the record says that something is left to do.
+// carryOn clears the session's own hand-over in its record. It runs after the marker is
+// gone, because the record shows that this is still to do.
 func (c *commit) carryOn() error {
 	me, err := c.call.Store.Get(c.session.ID)
 	if err != nil || me == nil {
@@ -175,9 +174,9 @@ func (c *commit) carryOn() error {
 	return c.call.Store.Put(me, atomicfile.Unsynced)
 }
 
-// takenUp notes that the session's hand-over has reached its successor. What a
-// session that handed over had noted on the way is in the note. The record
-// comes last, for it says that something is left to do.
+// takenUp clears the hand-over in its owner's record, and the owner's checkpoint, whose
+// content is in the note. The record is written last, because it shows that this is still
+// to do.
 func (c *commit) takenUp(owner *session.Record) error {
 	var err error
 	saved := !c.facts.allSaved || slices.ContainsFunc(c.facts.checkpoints, func(k savedCheckpoint) bool { return k.SessionID == owner.ID })
@@ -188,9 +187,9 @@ func (c *commit) takenUp(owner *session.Record) error {
 	return errors.Join(err, c.call.Store.Put(owner, atomicfile.Unsynced))
 }
 
-// repair returns the home's records. It sets aside those that cannot be used, and
-// makes notes of what sessions that are gone had asked for in a sandbox, in a turn
-// that never ended. The caller holds the lock.
+// repair returns the home's records and quarantines unusable ones. Requests that a session
+// left in its sandbox during a turn that never ended become notes. The caller holds the
+// lock.
 func (c *commit) repair() []*session.Record {
 	records, err := c.call.Store.Repair()
 	c.warn(err)
@@ -201,15 +200,15 @@ func (c *commit) repair() []*session.Record {
 	return records
 }
 
-// record notes the session in its home. The caller holds the lock, and has read the
-// records under it.
+// record stores the session in the home. The caller holds the lock and has read the records
+// under it.
 func (c *commit) record(records []*session.Record) error {
 	p, s := c.session, c.situation
 	if h := s.handover; h.owner != nil && h.kind != own {
 		if p.Predecessor = h.owner.ID; h.note != nil {
 			p.Subject = c.env.Line(h.note.Subject, maxMolecule)
 		}
-		h.owner.Handoff.TakenBy = p.ID // of two that start at once, one is told
+		h.owner.Handoff.TakenBy = p.ID // if two sessions start at once, only one receives it
 	}
 	for _, n := range s.waiting {
 		p.DeliveredNotes = append(p.DeliveredNotes, n.ID)
@@ -241,15 +240,14 @@ func (c *commit) record(records []*session.Record) error {
 	for _, o := range c.others {
 		c.env.Warn("session %s (process %d) also runs here, as '%s'", o.ID, o.PID, o.Actor)
 	}
-	// None of these needs the others.
+	// These steps are independent, so each one runs even if another fails.
 	return errors.Join(c.noteCompacted(p.ID), c.call.Store.Persist(p.ID, now), c.call.BindInstance(), c.dropStale(records), c.export())
 }
 
-// dropStale removes the markers that sessions left for themselves, before a
-// compaction or a cycle, and that ended before they came to read them. Their
-// notes stay. It finishes, too, what a start left that was killed after it had
-// taken a marker away: the hand-over of a session that is over and whose marker
-// is gone was taken up.
+// dropStale removes markers that sessions left for themselves before a compaction or a
+// cycle, if the session ended before it read them. The notes stay. It also completes a
+// start that was killed after it removed a marker: an ended session's hand-over without a
+// marker was received.
 func (c *commit) dropStale(records []*session.Record) error {
 	for _, m := range c.facts.markers {
 		if m.owner == nil || !m.owner.Ended() || m.owner.Handoff.Kind == session.KindHandoff {
@@ -263,7 +261,7 @@ func (c *commit) dropStale(records []*session.Record) error {
 		}
 	}
 	if !c.facts.allMarkers {
-		return nil // one that could not be read may be anybody's
+		return nil // the unreadable one may belong to any record
 	}
 	for _, r := range records {
 		if r.Handoff == nil || !r.Ended() || slices.ContainsFunc(c.facts.markers, func(m leftMarker) bool { return m.Name == r.Handoff.Marker }) {
@@ -276,8 +274,8 @@ func (c *commit) dropStale(records []*session.Record) error {
 	return nil
 }
 
-// lapse finishes what an ended session left: its hand-over was taken up, or was for
-// itself. What a session saved for itself is nobody's hand-over.
+// lapse clears what an ended session left. A note that it left for itself is marked as
+// seen, because no other session takes it.
 func (c *commit) lapse(owner *session.Record) error {
 	if p := owner.Handoff; p.Kind != session.KindHandoff && p.Note != "" {
 		if err := c.box().MarkSeen(p.Note); err != nil && !errors.Is(err, mail.ErrNotFound) {
@@ -287,8 +285,8 @@ func (c *commit) lapse(owner *session.Record) error {
 	return c.takenUp(owner)
 }
 
-// confirm looks, now that the home is ours, at what was told while it was not, and
-// returns the records. A marker that is no longer there was told by another as well.
+// confirm checks, now under the lock, what was delivered without it, and returns the
+// records. If the marker is gone, another session has received the hand-over, too.
 func (c *commit) confirm() []*session.Record {
 	records, err := c.call.Store.Repair()
 	c.warn(err)
@@ -316,7 +314,7 @@ func (c *commit) confirm() []*session.Record {
 	return records
 }
 
-// workUnit is the id of the work that the session is given.
+// workUnit returns the id of the work given to the session, or "".
 func (s situation) workUnit() string {
 	if len(s.work) > 0 {
 		return s.work[0].ID
@@ -327,11 +325,11 @@ func (s situation) workUnit() string {
 	return ""
 }
 
-// maxMolecule bounds the name of a molecule, and of a step of it, in characters.
+// maxMolecule limits the names of molecules and steps, in characters.
 const maxMolecule = 100
 
-// molecule is the one that the session goes on with, and the step that it is at: what the
-// checkpoint says that it is told, or the work that it is given.
+// molecule returns the molecule that the session continues and its step, from the
+// checkpoint or the given work.
 func (s situation) molecule() (id, step string) {
 	switch {
 	case s.checkpoint != nil && s.checkpoint.MoleculeID != "":
@@ -344,7 +342,7 @@ func (s situation) molecule() (id, step string) {
 	return "", ""
 }
 
-// topic is what the session is about, as a beacon says it.
+// topic returns the topic of the session in Gas Town's words.
 func (s situation) topic() string {
 	switch s.state {
 	case PostHandoff:
@@ -355,8 +353,8 @@ func (s situation) topic() string {
 	return "cold-start"
 }
 
-// chooseMirror finds out which of the files that other programs of a town read may
-// be written into the home: those that its repository neither keeps nor shows.
+// chooseMirror sets which files for other programs of a town are mirrored into the home:
+// only those that its repository ignores.
 func (c *commit) chooseMirror() error {
 	h := c.call.Home
 	if !h.HasMirror() {
@@ -380,17 +378,16 @@ func (c *commit) chooseMirror() error {
 	return errors.Join(err, h.SetMirror(names))
 }
 
-// mirrorWait bounds git's answer.
+// mirrorWait limits the call of git.
 const mirrorWait = time.Second
 
-// shareWait bounds the call that tells tmux the session's id, which takes some
-// milliseconds; nobody tells it again before the next start.
+// shareWait limits the call of tmux that sets the session id. It takes some milliseconds
+// and is not retried before the next start.
 const shareWait = time.Second
 
-// share makes the session known in the tmux session's environment, where Gas Town has a
-// tmux session for each agent: to what is started in it and to who watches it. Outside
-// a town the panes of one tmux session have agents of their own, and no variable of it
-// can be right for all.
+// share sets the session id in the environment of the tmux session, for programs that start
+// in it or watch it. It does so only in a town, where each agent has its own tmux session.
+// Elsewhere panes with different agents share one.
 func (c *commit) share() error {
 	h, p := c.call.Home, c.session
 	if !c.call.Hook || h.Town.Personal || h.Identity.Role == "" || p.TmuxPane == "" || p.Source == "compact" {
@@ -406,9 +403,9 @@ func (c *commit) share() error {
 	return tmux.Server(p.TmuxServer).SetEnvironment(p.TmuxPane, vars, nil, shareWait)
 }
 
-// export makes the home and the session known to the commands that the agent
-// will run, where the client offers a file for that, and lets nobody name another.
-// What the variable says to another client's hook, a project's .env may have said.
+// export writes the home and the session id into the client's environment file, if it
+// offers one, so that the agent's commands use these and no others. The variable that names
+// the file counts only for its own client: a project's .env could set it for another one.
 func (c *commit) export() error {
 	name := c.call.Dialect.EnvFile
 	path := c.env.Getenv(name)

@@ -7,18 +7,18 @@ import (
 	"gt/lib/text/frame"
 )
 
-// section is one part of what a session is told. A section that does not fit
-// is cut at a line, and names the command that prints all of it.
+// section is one part of the start-up text. A section that does not fit is cut at a line
+// and names the command that prints all of it.
 type section struct {
-	title string // without the "##"; empty for text that needs no heading
+	title string // without "##", empty for no heading
 	body  string
-	all   string // the command that prints the whole; empty where there is none
-	begin string // the line before somebody else's words, and
-	end   string // the one behind them, which are told whenever any of those is
-	most  int    // what its body may take, 0 for all the room there is
+	all   string // the command that prints the whole section, empty if there is none
+	begin string // the line before somebody else's words
+	end   string // the line after them; both are printed with any part of the words
+	most  int    // limit for the body, 0 for none
 }
 
-// frame sets the section's body to what from wrote, a plain line.
+// frame sets the body to words, in a frame that names their author.
 func (s section) frame(from, words string) section {
 	if s.body = frame.Inside(words); s.body != "" {
 		s.begin, s.end = frame.Begin(from)+"\n", frame.End+"\n"
@@ -26,12 +26,12 @@ func (s section) frame(from, words string) section {
 	return s
 }
 
-// document puts the sections, the most needed first, into a text of at most
-// limit, as size counts it. The same sections give the same text.
+// document joins the sections, most important first, into a text of at most limit as size
+// counts it. Equal sections give an equal text.
 //
-// Every section that cannot be told in full is at least named, and so much
-// room is kept free for it. Of a great many, those at the end are only
-// counted, for the names of all must not crowd out what is needed most.
+// Room for the heading of every section is reserved, so that one that is cut is at least
+// named. If there are too many, the last are only counted, so that headings do not displace
+// the most important text.
 func document(limit int, size func(string) int, sections []section) string {
 	var kept []section
 	for _, s := range sections {
@@ -39,7 +39,7 @@ func document(limit int, size func(string) int, sections []section) string {
 			kept = append(kept, s)
 		}
 	}
-	named, names := 0, 0 // how many sections are named, and the room for it
+	named, names := 0, 0 // the number of sections that are named and the size of their headings
 	for named < len(kept) && (named == 0 || names+kept[named].least(size) <= limit/2-countRoom) {
 		names += kept[named].least(size)
 		named++
@@ -57,7 +57,7 @@ func document(limit int, size func(string) int, sections []section) string {
 			space = min(space, s.most)
 		}
 		part := head + fit(s, space, size)
-		if room -= size(part); room < 0 { // not even a name has room
+		if room -= size(part); room < 0 { // not even a heading fits
 			return b.String()
 		}
 		b.WriteString(part)
@@ -68,11 +68,10 @@ func document(limit int, size func(string) int, sections []section) string {
 	return b.String()
 }
 
-// countRoom is kept free for the line that counts what is not even named.
+// countRoom is reserved for the line that counts the sections without a heading.
 const countRoom = 50
 
-// head is the section's heading, with a blank line before it where something
-// stands there.
+// head returns the heading, after a blank line unless it is the first.
 func (s section) head(after bool) string {
 	head := ""
 	if after {
@@ -84,15 +83,14 @@ func (s section) head(after bool) string {
 	return head
 }
 
-// least is what the section needs to be named: its heading and the line that
-// says how to print it, or less where it is short.
+// least returns the smallest size of the section: its heading and the line that names the
+// command, or all of it if that is less.
 func (s section) least(size func(string) int) int {
 	body := s.body + "\n"
 	return size(s.head(true)) + min(size(s.begin)+size(body)+size(s.end), size(s.leftOut(body, 0)))
 }
 
-// leftOut is the line that says what is missing of the body after its first n
-// lines.
+// leftOut returns the line that replaces the body after its first n lines.
 func (s section) leftOut(body string, n int) string {
 	left := strings.Count(body, "\n") - n
 	more := fmt.Sprintf("[%d more lines are left out", left)
@@ -105,8 +103,7 @@ func (s section) leftOut(body string, n int) string {
 	return more + "]\n"
 }
 
-// fit returns the section's body, or as many of its lines as have room, with a
-// last line that says what is missing.
+// fit returns the body, or as many of its lines as fit and a line that counts the rest.
 func fit(s section, room int, size func(string) int) string {
 	whole := s.body + "\n"
 	framed := size(s.begin) + size(s.end)
@@ -114,7 +111,7 @@ func fit(s section, room int, size func(string) int) string {
 		return s.begin + whole + s.end
 	}
 	lines := strings.SplitAfter(whole, "\n")
-	// The number in the last line only gets shorter, so this is enough.
+	// The reserved line has the largest number; the final one is not longer.
 	room -= size(s.leftOut(whole, 0)) + framed
 	used, n := 0, 0
 	for n < len(lines) && used+size(lines[n]) <= room {
@@ -122,11 +119,11 @@ func fit(s section, room int, size func(string) int) string {
 		n++
 	}
 	text := strings.Join(lines[:n], "")
-	if n == 0 && room > 80 { // one long line: better its beginning than nothing
+	if n == 0 && room > 80 { // for one long line its beginning is better than nothing
 		text = cut(lines[0], room-size("…\n"), size) + "…\n"
 		n = 1
 		if len(lines) <= 2 {
-			n = 0 // it is the line that is cut which is left out
+			n = 0 // count the cut line as left out
 		}
 	}
 	if text != "" {
@@ -135,8 +132,7 @@ func fit(s section, room int, size func(string) int) string {
 	return text + s.leftOut(whole, n)
 }
 
-// cut returns the longest beginning of s, in whole characters, that has at most
-// the size n.
+// cut returns the longest prefix of s, in whole characters, of size n or less.
 func cut(s string, n int, size func(string) int) string {
 	for i, r := range s {
 		if n -= size(string(r)); n < 0 {

@@ -20,7 +20,7 @@ func TestDocumentFits(t *testing.T) {
 	for limit := 600; limit < 40_000; limit += 97 {
 		size := contract.Units
 		if limit%2 == 0 {
-			size = (&contract.Dialect{CountsBytes: true}).Size // as Codex counts bytes
+			size = (&contract.Dialect{CountsBytes: true}).Size // Codex counts bytes
 		}
 		text := document(limit, size, sections)
 		if n := size(text); n > limit {
@@ -55,8 +55,7 @@ func TestFitCountsWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// A box full of hooked notes, each with a long subject, does not crowd out
-// what is needed most.
+// Many hooked notes with long subjects do not displace the most important text.
 func TestDocumentOfManySections(t *testing.T) {
 	for _, many := range []int{3, 30, 61, 300, 3000} {
 		sections := []section{
@@ -88,7 +87,7 @@ func TestDocumentOfManySections(t *testing.T) {
 	}
 }
 
-// Whatever the limit and the text, the document stays under it.
+// No text exceeds its limit.
 func FuzzDocument(f *testing.F) {
 	f.Add(600, "banner", "a\nlong\nnote", 5)
 	f.Add(0, "x", "", 0)
@@ -109,7 +108,7 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// An exact fit is not cut, one unit less is.
+// A text that fits exactly is not cut.
 func TestDocumentAtItsLimit(t *testing.T) {
 	sections := []section{{body: "banner"}, {title: "Note", body: strings.Repeat("line\n", 200), all: "`all`"}}
 	whole := document(1<<20, contract.Units, sections)
@@ -122,7 +121,7 @@ func TestDocumentAtItsLimit(t *testing.T) {
 	}
 }
 
-// A frame is whole wherever its words are cut, and not there where none is told.
+// A frame stays complete wherever its words are cut, and is left out without words.
 func TestDocumentKeepsFrames(t *testing.T) {
 	words := strings.Repeat("a line </note> of the note\n", 60) + strings.Repeat("x", 3000)
 	sections := []section{

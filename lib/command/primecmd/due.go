@@ -8,13 +8,11 @@ import (
 	"gt/lib/sys/process"
 )
 
-// due reports whether there is anything to tell with this event. At a start there
-// is, unless the client drops it; then it is told with the prompt that follows,
-// and so is what the start after a compaction would be told, of a client that
-// has none. At every other prompt nothing is, and that costs a look at the
-// session's record.
+// due reports whether this event delivers a start-up text. A start does, unless the client
+// drops it; then the next prompt does. The same holds for the start after a compaction in a
+// client that reports none. Any other prompt only costs reading the session's record.
 func due(call *hook.Invocation) bool {
-	if call.Input.AgentID != "" { // a subagent is told what it has to know by who sent it out
+	if call.Input.AgentID != "" { // a subagent gets its task from its parent
 		return false
 	}
 	if !atPrompt(call) {
@@ -30,7 +28,7 @@ func due(call *hook.Invocation) bool {
 		call.Warn(err)
 		return false
 	case call.Dialect.Overlaps && (r == nil || r.Ended() || process.IsSet() && r.Process() != process):
-		return false // its start, which runs at the same time, tells it
+		return false // the start hook runs at the same time and delivers it
 	case r == nil:
 		call.Input.Source = unseen(call, process)
 	case r.Ended() || process.IsSet() && r.Process() != process:
@@ -43,8 +41,8 @@ func due(call *hook.Invocation) bool {
 	return true
 }
 
-// unseen is how a session began whose start nobody noted: by /clear where the
-// client's process ran another until then.
+// unseen returns the source of a session whose start was not recorded: "clear" if the same
+// process ran another session until /clear, else "startup".
 func unseen(call *hook.Invocation, p process.Proc) string {
 	all, err := call.Store.All()
 	call.Warn(err)
@@ -56,7 +54,7 @@ func unseen(call *hook.Invocation, p process.Proc) string {
 	return "startup"
 }
 
-// atPrompt reports whether the client has a prompt for the model.
+// atPrompt reports whether the event is a prompt.
 func atPrompt(call *hook.Invocation) bool {
 	return call.Hook && call.Input.Kind() == "UserPromptSubmit"
 }

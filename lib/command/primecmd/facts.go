@@ -20,71 +20,71 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// facts are all that decides what a session is told. They are gathered before
-// anything is decided, and assess reads nothing else: no file, no process, no clock.
+// facts are everything that assess depends on. They are gathered first; assess reads no
+// file, process or clock.
 type facts struct {
 	now    time.Time
 	access access
-	// session is what the client says of the session, and where it runs.
+	// session is what the client reports about the session, and where it runs.
 	session session.StartParams
-	// forgets reports that the client drops what a start was told when it resumes
-	// the conversation.
+	// forgets reports whether the client drops the start-up text when it resumes a
+	// conversation.
 	forgets bool
-	// carried reports that the client resumes the copy of a predecessor's conversation
-	// that was made for this session: it is a new session all the same.
+	// carried reports whether the client resumes a copy of the predecessor's
+	// conversation, made for this session. It is still a new session.
 	carried bool
-	// works reports that the role works on tasks, so that it can lose one.
+	// works reports whether the role has tasks, so that a crash can lose one.
 	works bool
 
-	home        []session.Candidate // the home's sessions, the newest first
-	markers     []leftMarker        // the likelier ones first
-	allMarkers  bool                // none of them was unreadable
-	note        mailbox             // what the hand-over's note is
-	checkpoints []savedCheckpoint   // the newest first
-	allSaved    bool                // these are all that lie in the home
-	tail        summary.Summary     // of the conversation of the session that broke off
-	asked       thread.Quote        // what it was asked first, where the conversation does not say it
-	atRest      bool                // that session had answered, and waited for the person
-	hooked      []hookedNote        // the oldest first
+	home        []session.Candidate // the home's sessions, newest first
+	markers     []leftMarker        // most likely first
+	allMarkers  bool                // all of them could be read
+	note        mailbox             // the hand-over's note
+	checkpoints []savedCheckpoint   // newest first
+	allSaved    bool                // all of the home's could be read
+	tail        summary.Summary     // the end of the broken-off session's conversation
+	asked       thread.Quote        // its first request, if the conversation lacks it
+	atRest      bool                // it had answered and was waiting for the person
+	hooked      []hookedNote        // oldest first
 	allHooked   bool                // the box could be read
-	given       *mail.Note          // what the session was given, where its client has forgotten that
+	given       *mail.Note          // the note that the session received and its client dropped
 	work        []beads.Work
 	unread      int
 }
 
-// access is with what right the home is read.
+// access is how the home was read.
 type access int
 
 const (
-	looking access = iota // nobody asked for the lock, and nothing will be changed
-	locked                // the home is ours alone
-	busy                  // others hold the lock: what lies here may be half done
-	denied                // the lock cannot be had
+	looking access = iota // without trying to lock it, and without changes
+	locked                // under the lock
+	busy                  // without the lock, which others hold: files may be half updated
+	denied                // without the lock, which failed
 )
 
 // asker is who runs gt-prime.
 type asker int
 
 const (
-	onlooker asker = iota // a person who looks: nothing is noted
-	member                // a session: its client's hook, or a command that its agent runs
-	// fork is a client that forks a session and gives the parent's id for its own
-	// (Claude Code until 2.1.213). The fork's id is known with its next hook, which
-	// adopts it; until then nothing may be noted under the id of a session that may
-	// be alive elsewhere.
+	onlooker asker = iota // a person; nothing is recorded
+	member                // a session: its client's hook or a command of its agent
+	// fork is a client that forks a session and reports the parent's id as its own
+	// (Claude Code before 2.1.213). The next hook has the fork's id and records it.
+	// Until then nothing is recorded under the parent's id, because the parent may be
+	// alive.
 	fork
 )
 
-// leftMarker is a marker that lies in the home.
+// leftMarker is a marker in the home.
 type leftMarker struct {
 	marker.Marker
-	owner     *session.Candidate // who left it, nil where that is not known
+	owner     *session.Candidate // the session that left it, nil if unknown
 	inside    bool               // this session runs below the owner's process
 	elsewhere bool               // the owner runs in another PID namespace
-	pane      pane               // the owner's
+	pane      pane               // the owner's pane
 }
 
-// pane is what tmux says of a pane.
+// pane is whether tmux has a pane.
 type pane int
 
 const (
@@ -94,29 +94,29 @@ const (
 	noAnswer
 )
 
-// mailbox is what came of reading a note.
+// mailbox is the result of reading a note.
 type mailbox struct {
 	note     *mail.Note
-	withheld bool // it is there, and could not be read
+	withheld bool // it exists but could not be read
 }
 
-// savedCheckpoint is a checkpoint that lies in the home.
+// savedCheckpoint is a checkpoint in the home.
 type savedCheckpoint struct {
 	*checkpoint.Checkpoint
-	// recorded reports that there is a record of its session, if only an unreadable one.
+	// recorded reports whether its session has a record, even an unreadable one.
 	recorded bool
 }
 
 // hookedNote is a note that is hooked to the agent.
 type hookedNote struct {
-	mail.Note // without its body, until it turns out to be for this session
-	// hidden reports that the record of the session that wrote it cannot be read.
+	mail.Note // without its body unless it is relevant
+	// hidden reports whether the record of the note's session cannot be read.
 	hidden bool
-	// withheld reports that its body could not be read.
+	// withheld reports whether its body could not be read.
 	withheld bool
 }
 
-// start is a session that starts, as the client tells of it.
+// start is a session that starts, as its client reports it.
 type start struct {
 	env     *cli.Env
 	call    *hook.Invocation
@@ -143,8 +143,7 @@ func newStart(env *cli.Env, call *hook.Invocation) *start {
 	return s
 }
 
-// forked reports whether the client forks a session and gives the parent's id for
-// the fork's.
+// forked reports whether the client forks a session and reports the parent's id.
 func forked(p session.StartParams, call *hook.Invocation) bool {
 	flag := call.Dialect.ForkFlag
 	if flag == "" || !call.Hook || p.Source != "resume" || !p.Process.IsSet() {
@@ -154,8 +153,8 @@ func forked(p session.StartParams, call *hook.Invocation) bool {
 	return err == nil && slices.Contains(args, flag)
 }
 
-// unnamed names a session whose client gave no id: the home's latest, when
-// that is what this process runs or nothing is known of it, else a new one.
+// unnamed returns an id for a session without one: the home's latest if this process runs
+// that or it has no record, else a new one.
 func (s *start) unnamed() session.ID {
 	id := s.call.Store.Persisted()
 	if id == "" {
@@ -168,23 +167,23 @@ func (s *start) unnamed() session.ID {
 	return id
 }
 
-// warn reports what could not be done, and goes on.
+// warn reports an error and goes on.
 func (s *start) warn(err error) { s.call.Warn(err) }
 
-// collect gathers the facts without the home's lock, and changes nothing.
+// collect gathers the facts without the home's lock and changes nothing.
 func (s *start) collect(a access) *facts {
 	records, err := s.call.Store.All()
 	s.warn(err)
 	return s.gather(a, records, checkpoint.List)
 }
 
-// gather reads what there is to know, and writes nothing. What it cannot read it
-// goes without: a session that is told less is better than one that is told nothing.
-// checkpoints lists them; under the lock it may repair what it lists.
+// gather reads the facts and writes nothing. It leaves out what it cannot read: a shorter
+// text is better than none. checkpoints lists the checkpoints; under the lock it may repair
+// them.
 //
-// What costs (tmux, a conversation, the body of a note) is read only where it can
-// count. That is for assess to say, so gather asks the functions that assess is made
-// of, with the facts that are known so far.
+// Expensive facts (tmux, a conversation, the body of a note) are read only if they can
+// matter. To know that, gather calls the functions that make up assess with the facts
+// gathered so far.
 func (s *start) gather(a access, records []*session.Record, checkpoints func(home.Home) ([]*checkpoint.Checkpoint, error)) *facts {
 	call := s.call
 	now := s.env.Now()
@@ -210,18 +209,18 @@ func (s *start) gather(a access, records []*session.Record, checkpoints func(hom
 		var err error
 		f.unread, err = box.CountUnread()
 		s.warn(err)
-		// That the work store does not answer is worth a warning and no more.
+		// A work store that does not answer only causes a warning.
 		f.work, err = beads.Given(call.Home, s.env.ChildEnviron(), beads.Deadline)
 		s.warn(err)
 	}
 	return f
 }
 
-// gatherMarkers finds the markers that lie in the home, the likelier ones first: the
-// session's own, then that of the one whose pane was given to it, then others' from the
-// oldest on, then those that nobody is known to have left.
+// gatherMarkers finds the markers in the home, most likely first: the session's own, that
+// of the owner whose pane it got, those of others from the oldest on, and those without an
+// owner.
 func (s *start) gatherMarkers(f *facts) error {
-	found, err := marker.List(s.call.Home) // one that cannot be read hides no other
+	found, err := marker.List(s.call.Home) // returns the readable ones with an error
 	f.allMarkers = err == nil
 	f.markers = make([]leftMarker, len(found))
 	for i, m := range found {
@@ -239,7 +238,7 @@ func (s *start) gatherMarkers(f *facts) error {
 	return err
 }
 
-// likelier compares two markers by how likely they are meant for this session.
+// likelier compares two markers by how likely they are for this session.
 func (f *facts) likelier(a, b leftMarker) int {
 	rank := func(m leftMarker) int {
 		switch o := m.owner; {
@@ -258,12 +257,12 @@ func (f *facts) likelier(a, b leftMarker) int {
 	return a.owner.Handoff.At.Compare(b.owner.Handoff.At)
 }
 
-// ownerOf finds out who left the marker, and where that session is.
+// ownerOf finds the session that left a marker, and where it runs.
 func (s *start) ownerOf(f *facts, m marker.Marker) leftMarker {
 	left := leftMarker{Marker: m}
 	for i := range f.home {
 		c := &f.home[i]
-		// A name is used again: who took it last has it.
+		// Names are reused; the latest session that used one owns it.
 		if c.Handoff != nil && c.Handoff.Marker == m.Name &&
 			(left.owner == nil || c.Handoff.At.After(left.owner.Handoff.At)) {
 			left.owner = c
@@ -276,11 +275,10 @@ func (s *start) ownerOf(f *facts, m marker.Marker) leftMarker {
 	return left
 }
 
-// tmuxWait bounds the question whether a pane is still there.
+// tmuxWait limits the question whether a pane exists.
 const tmuxWait = 250 * time.Millisecond
 
-// classify decides about a marker, and asks tmux for the owner's pane where the
-// decision depends on it.
+// classify judges a marker. It asks tmux for the owner's pane if the verdict depends on it.
 func (s *start) classify(f *facts, m *leftMarker) verdict {
 	v := f.judge(*m)
 	if v != askPane {
@@ -297,8 +295,7 @@ func (s *start) classify(f *facts, m *leftMarker) verdict {
 	return f.judge(*m)
 }
 
-// gatherNote reads the note of the hand-over, where the session that left it has
-// one.
+// gatherNote reads the hand-over's note, if its owner left one.
 func (s *start) gatherNote(f *facts, h handover, box mail.Box) error {
 	if h.owner == nil || h.owner.Handoff.Note == "" {
 		return nil
@@ -312,7 +309,7 @@ func (s *start) gatherNote(f *facts, h handover, box mail.Box) error {
 	return nil
 }
 
-// gatherCheckpoints lists what sessions saved while they worked.
+// gatherCheckpoints lists the home's checkpoints.
 func (s *start) gatherCheckpoints(f *facts, list func(home.Home) ([]*checkpoint.Checkpoint, error)) error {
 	all, err := list(s.call.Home)
 	f.allSaved = err == nil
@@ -327,7 +324,7 @@ func (s *start) gatherCheckpoints(f *facts, list func(home.Home) ([]*checkpoint.
 	return err
 }
 
-// gatherTail reads what the conversation of the session that broke off says of it.
+// gatherTail reads the end of the conversation of the session that broke off.
 func (s *start) gatherTail(f *facts, h handover) {
 	p := f.mayHaveBroken(h)
 	if !p.brokeOff() {
@@ -337,21 +334,22 @@ func (s *start) gatherTail(f *facts, h handover) {
 	if err != nil && p.Transcript != "" && !errors.Is(err, fs.ErrNotExist) {
 		s.warn(err)
 	}
-	f.tail = tail // with an error it may lack the end
+	f.tail = tail // may be incomplete with an error
 	if len(tail.Requests) == 0 {
 		if t := s.threadOf(p.Record); t != nil && t.Request.Session == p.ID {
 			f.asked = thread.Quote{Text: s.env.Redact(t.Request.Text), Time: t.Request.Time}
 		}
 	}
 	if f.atRest = tail.Answered; f.atRest {
-		// A turn can begin with words, and its hooks say that it goes on.
+		// A text can be the beginning of a turn; the keepalive file shows that it
+		// goes on.
 		sign := keepalive.Read(s.call.Home)
 		f.atRest = sign == nil || sign.SessionID != p.ID || sign.State != keepalive.Running
 	}
 }
 
-// gatherHooked finds the notes that are hooked to the agent, and reads those that
-// are for this session.
+// gatherHooked finds the notes that are hooked to the agent, and reads the bodies of the
+// relevant ones.
 func (s *start) gatherHooked(f *facts, box mail.Box) error {
 	hooked, err := box.Hooked()
 	f.allHooked = err == nil
@@ -375,8 +373,7 @@ func (s *start) gatherHooked(f *facts, box mail.Box) error {
 	return err
 }
 
-// gatherGiven reads the note that the session was given, of which its client has
-// kept nothing.
+// gatherGiven reads the note that the session received and its client dropped.
 func (s *start) gatherGiven(f *facts, h handover, box mail.Box) error {
 	id := f.givenNote(h)
 	if id == "" {

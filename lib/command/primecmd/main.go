@@ -1,5 +1,5 @@
-// Package primecmd is the gt-prime command: it tells a session who it is, what
-// happened before it, and what to do now.
+// Package primecmd is the gt-prime command: it tells a session who it is, what happened
+// before it, and what to do now.
 package primecmd
 
 import (
@@ -15,13 +15,12 @@ import (
 	"gt/lib/text/term"
 )
 
-// Main runs gt-prime and returns its exit code.
 func Main(env *cli.Env) int {
 	env.Args = hook.Args(env, "--hook")
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-prime.
+// Program returns the description of gt-prime.
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-prime",
@@ -43,7 +42,7 @@ hook. Typed by hand, it shows what a session that starts here would be told:
 	}
 }
 
-// wired reads the call that clients make at every start.
+// wired parses the call that hooks make, without kong.
 func wired(args []string) cli.Command {
 	if f, ok := hook.Wired(args); ok {
 		return &grammar{Client: f}
@@ -62,7 +61,7 @@ type grammar struct {
 	Handoff  string     `help:"Take this hand-over note instead of the one that waits here; - reads standard input." placeholder:"FILE"`
 }
 
-// Validate refuses flags that do not go together; kong calls it.
+// Validate is called by kong.
 func (g *grammar) Validate() error {
 	switch {
 	case g.NewChain && (g.State || g.Client.Hook || g.DryRun || g.Explain || g.Handoff != ""):
@@ -77,8 +76,8 @@ func (g *grammar) Validate() error {
 	return nil
 }
 
-// Run gathers the facts, decides what the situation is and tells it. For a session
-// that starts, it writes before it acts, and acknowledges after it has delivered.
+// Run gathers the facts, assesses the situation and prints the text. For a session that
+// starts, it records before it prints, and acknowledges after that.
 func (g *grammar) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, g.Client)
 	switch {
@@ -96,9 +95,9 @@ func (g *grammar) Run(env *cli.Env) error {
 		return g.show(s)
 	}
 
-	// Write: the session is in the home's records, and in the log.
+	// Write.
 	c := &commit{start: s}
-	s.warn(c.begin()) // what cannot be noted is no reason to leave the session blind
+	s.warn(c.begin()) // a failed record must not cost the session its text
 	if g.Explain {
 		s.explain(c.facts, c.situation)
 	}
@@ -107,17 +106,17 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	// Deliver.
 	if err := g.tell(s, c.situation, c.others); err != nil {
-		return call.End(err) // it was not delivered, so it stays where it waits
+		return call.End(err) // not delivered, so not acknowledged
 	}
-	// Acknowledge: what was delivered is taken away.
+	// Acknowledge.
 	s.warn(c.acknowledge())
 	s.warn(c.share())
-	_ = call.End(nil) // for the log; it was said already
+	_ = call.End(nil) // reports to the log only; warn has printed it
 	return nil
 }
 
-// show tells a person, or a fork whose id is not known yet, what a session that starts
-// here is told, and changes nothing.
+// show prints the text for a person or for a fork whose id is not known yet, and changes
+// nothing.
 func (g *grammar) show(s *start) error {
 	f := s.collect(looking)
 	situation := assess(f)
@@ -136,7 +135,7 @@ func (g *grammar) show(s *start) error {
 	return nil
 }
 
-// tell prints what the session is told, in the form that its client takes.
+// tell prints the text in the form that the client expects.
 func (g *grammar) tell(s *start, situation situation, others []*session.Record) error {
 	text := s.page(situation, others).render()
 	if g.Client.Hook {
@@ -150,8 +149,8 @@ func (g *grammar) tell(s *start, situation situation, others []*session.Record) 
 	return err
 }
 
-// excuse tells the person, once a session, why nothing is kept here. The model can do
-// nothing about it and is not told.
+// excuse tells the person once a session why gt keeps nothing here. The model could not do
+// anything about it, so it is not told.
 func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
 	if call.Input.Kind() != "SessionStart" || call.Input.Source != "startup" && call.Input.Source != "resume" {
 		return nil
@@ -161,8 +160,7 @@ func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
 	return err
 }
 
-// tellNote prints the start-up text for a note that comes from elsewhere: a
-// file, or another machine.
+// tellNote prints the text for a note from a file or from standard input.
 func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
 	var in io.Reader = env.Stdin
 	if g.Handoff != "-" {

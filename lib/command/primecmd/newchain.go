@@ -13,15 +13,14 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// newChain has the session that asks, or for a person the one that began here last,
-// begin a chain of its own, with what was said in it. What it was handed stays with the
-// chain that it leaves.
+// newChain makes the current session, or the home's latest for a person, the first of a new
+// chain, which gets what was said in the session. What the session received stays with the
+// old chain.
 //
-// Each step can be done again, and the record, which says that there is nothing to do,
-// is the last.
+// Every step can be repeated. The record, which ends the change, is written last.
 func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {
 	if err := call.Home.Prepare(); err != nil {
-		return err // what keeps the home from being found; each file would only be missing
+		return err // says why the home is unusable; the steps below would only report missing files
 	}
 	r, err := call.Store.Here(env.Getenv, registry.SessionVars())
 	if errors.Is(err, session.ErrNone) {

@@ -14,18 +14,18 @@ import (
 	"gt/lib/state/thread"
 )
 
-// shorter is what was read of a conversation of which a resume has lost a part. Clients
-// drop history without a word.
+// shorter is what gt knows of a conversation that lost a part before it was resumed.
+// Clients drop history without a message.
 type shorter struct {
-	how     string // what tells it
+	how     string // how gt noticed
 	session summary.Summary
 	thread  *thread.Thread
 }
 
-// readShorter compares a conversation that is resumed with what was read of it: the file
-// must not end before where it was read to, and the client must not give the model less
-// than half of the tokens that it gave it last. It is nil where all is there, and where
-// the client wrote its file anew, as after a compaction.
+// readShorter compares a resumed conversation with what gt read of it before. It returns
+// nil unless the file ends before the point up to which it was read, or the model has less
+// than half of the tokens of its last turn. It also returns nil if the client rewrote the
+// file, as for a compaction.
 func (s *start) readShorter(now situation) *shorter {
 	if s.session.Source != "resume" || now.conversation != resumed && now.conversation != forgotten {
 		return nil
@@ -54,8 +54,8 @@ func (s *start) readShorter(now situation) *shorter {
 	return less
 }
 
-// noteCompacted forgets how full the context was before it was compacted, so that a
-// resume is not compared with that.
+// noteCompacted resets the number of tokens at a compaction, because readShorter must not
+// compare a resume with the number before.
 func (s *start) noteCompacted(id session.ID) error {
 	if s.session.Source != "compact" {
 		return nil
@@ -69,7 +69,7 @@ func (s *start) noteCompacted(id session.ID) error {
 	})
 }
 
-// missing tells a session what its client has dropped.
+// missing returns the section with what the client dropped.
 func (p *page) missing() section {
 	less := p.shorter
 	return section{

@@ -22,16 +22,16 @@ var update = flag.Bool("update", false, "write the decision table into situation
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// A fact is one of those that decide, in words, and what it is in the facts.
+// fact is one of the deciding facts, in words and as a change of facts.
 type fact struct {
 	says string
 	set  func(*facts)
 }
 
-// older is the session before, which each fact about "it" is about. It ran in pane %2.
+// older returns the session before. Facts about "it" mean this session; it ran in pane %2.
 func older(f *facts) *session.Candidate { return f.find("old") }
 
-// it is the session before, with what is known of its process.
+// it adds the session before, with the state of its process.
 func it(is string, l session.Liveness, change ...func(*session.Record)) fact {
 	return fact{"it " + is, func(f *facts) {
 		r := &session.Record{ID: "old", ChainID: "chain", TmuxPane: "%2", TmuxServer: "/sock", Transcript: "/t"}
@@ -47,7 +47,7 @@ func over(o session.Outcome) func(*session.Record) {
 	return func(r *session.Record) { r.EndedAt, r.Outcome = noon.Add(-time.Minute), o }
 }
 
-// leaves has the session of that id leave a marker of that name.
+// leaves adds a marker that a session left.
 func leaves(id session.ID, kind, reason string, change ...func(*session.Pending)) func(*facts) {
 	return func(f *facts) {
 		c := f.find(id)
@@ -134,7 +134,7 @@ func takenBy(says string, id session.ID, l session.Liveness) fact {
 		older(f).Handoff.TakenBy = id
 		if id != "me" {
 			f.home = append(f.home, session.Candidate{Record: &session.Record{ID: id}, Liveness: l})
-			f.markers[0].owner = older(f) // the records have moved
+			f.markers[0].owner = older(f) // the append above moved the records
 		}
 	}}
 }
@@ -164,7 +164,8 @@ func asked(at time.Time) func(*facts) {
 	return func(f *facts) { f.tail = summary.Summary{Requests: []summary.Request{{Text: "x", Time: at}}} }
 }
 
-// hooks hooks a note to the agent, a hand-over of that session where one is named.
+// hooks adds a note that is hooked to the agent, as a hand-over of a session if one is
+// named.
 func hooks(says string, id string, of session.ID, change ...func(*hookedNote)) fact {
 	return fact{says, func(f *facts) {
 		n := hookedNote{Note: mail.Note{ID: id, Session: string(of)}}
@@ -185,7 +186,7 @@ var (
 	givenNote = hooks("a note is given", "n-work", "")
 	issue     = fact{"`bd` has an issue for me", func(f *facts) { f.work = []beads.Work{{ID: "gt-1"}} }}
 	noBox     = fact{"the box cannot be read", func(f *facts) { f.allHooked = false }}
-	// fell is another session than "it".
+	// fell is a third session.
 	fell = fact{"another lost its process", func(f *facts) {
 		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "fell"}, Liveness: session.Dead})
 	}}
@@ -201,15 +202,14 @@ var (
 	itsNote     = hooks("an unread hand-over of it is in the box", "n-chain", "old", isNote, inChain)
 )
 
-// row is one situation: what happened in a person's words, the facts that decide,
-// and what the session is told.
+// row is one situation: a story for people, the deciding facts, and the result.
 type row struct {
 	story string
 	facts []fact
 	state State
 	talk  contextState
 	from  handoverKind
-	after string // whom it follows, and how that one ended
+	after string // the predecessor and its outcome
 	tells string
 }
 
@@ -335,7 +335,7 @@ var table = []row{
 	{"A person left a marker and a note beside the hand-over of one that waits for its pane", []fact{gaveOver, handsOver, paneThere, foreign, {"", func(f *facts) { f.note = mailbox{} }}, personsNote, hooks("the hand-over is in the box", "n-old", "old", isNote)}, PostHandoff, fresh, stranger, "", "note n-person"},
 }
 
-// gathered are the facts of a row: a session "me" that begins in pane %1.
+// gathered returns the facts of a row for a session "me" that starts in pane %1.
 func gathered(r row) *facts {
 	f := &facts{
 		now: noon, access: locked, works: true, allMarkers: true, allHooked: true,
@@ -348,8 +348,8 @@ func gathered(r row) *facts {
 }
 
 // TestSituations is the decision table of assess. situations.md has it for people, without
-// the facts, which its stories tell;
-// go test ./lib/command/primecmd -run TestSituations -update writes it there.
+// the facts, which its stories tell; go test ./lib/command/primecmd -run TestSituations
+// -update writes it there.
 func TestSituations(t *testing.T) {
 	for _, r := range table {
 		s := assess(gathered(r))
@@ -384,7 +384,7 @@ func TestSituations(t *testing.T) {
 	}
 }
 
-// The same facts give the same situation, and are as they were.
+// assess returns the same for the same facts and does not change them.
 func TestAssessIsPure(t *testing.T) {
 	for _, r := range table {
 		f, same := gathered(r), gathered(r)
@@ -398,8 +398,7 @@ func TestAssessIsPure(t *testing.T) {
 	}
 }
 
-// No row leaves open what only tmux could say, and the marker that a situation names
-// is one of its facts.
+// No row needs tmux's answer, and a situation's marker is one of its facts.
 func TestTableIsComplete(t *testing.T) {
 	stories := map[string]bool{}
 	for _, r := range table {
@@ -419,7 +418,7 @@ func TestTableIsComplete(t *testing.T) {
 	}
 }
 
-// A note that is brought takes the place of whatever waits here.
+// A brought note replaces any other hand-over.
 func TestBrought(t *testing.T) {
 	for _, r := range table {
 		note := mail.Note{ID: "n-brought", From: "afar"}
@@ -431,7 +430,7 @@ func TestBrought(t *testing.T) {
 	}
 }
 
-// told is what the session is told besides who it is.
+// told returns what the text contains besides who the session is.
 func told(s situation) string {
 	var parts []string
 	add := func(format string, a ...any) { parts = append(parts, fmt.Sprintf(format, a...)) }
@@ -468,7 +467,7 @@ func told(s situation) string {
 	return strings.Join(parts, ", ")
 }
 
-// why are the facts that decide, in words.
+// why returns the deciding facts in words.
 func (r row) why() string {
 	var words []string
 	for _, f := range r.facts {
@@ -495,9 +494,8 @@ func markdown() string {
 	return b.String()
 }
 
-// A session whose client forgets is told again what it was given: the note that a
-// start which was killed took away before it could note that, else the one that its
-// record names.
+// A session whose client forgets receives its note again: the one that a killed start took
+// but did not record, else the one in its record.
 func TestGivenNote(t *testing.T) {
 	for name, c := range map[string]struct {
 		facts []fact
@@ -515,8 +513,7 @@ func TestGivenNote(t *testing.T) {
 	}
 }
 
-// Only a marker whose owner's pane is another than the session's, and in this PID
-// namespace, is worth a question to tmux.
+// tmux is asked only about a pane other than the session's, in the same PID namespace.
 func TestAsksForPane(t *testing.T) {
 	for name, c := range map[string]struct {
 		facts []fact

@@ -16,16 +16,16 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// readWait bounds gt-seance, which reads what came after the end of the last turn.
+// readWait limits the run of gt-seance that reads the rest of a conversation.
 const readWait = 2 * time.Second
 
-// tail is what the conversation of the session before says of it. It was read at the
-// end of each turn, before a compaction or at a hand-over. Where it has grown since,
-// the session died in the middle of a turn, and gt-seance reads the rest; where that
-// fails, what was read before is told, and the error comes with it.
+// tail returns the summary of the parent's conversation. It was stored at the end of each
+// turn, before a compaction or at a hand-over. If the conversation has grown since, the
+// session died in the middle of a turn and gt-seance reads the rest. If that fails, tail
+// returns the stored summary with the error.
 //
-// Who reads a conversation makes sure that it is one of the person's: a record is as
-// good as who wrote it.
+// Readers check themselves that a conversation is the person's: a record proves only who
+// wrote the record.
 func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) {
 	client := cmp.Or(parent.Agent, contract.Default)
 	if _, err := os.Stat(parent.Transcript); err != nil || !conversation.HasReader(client) {

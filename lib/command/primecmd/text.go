@@ -24,24 +24,23 @@ import (
 	"gt/lib/text/term"
 )
 
-// page is what the text of a start is made of: the situation, and what decides
-// nothing and is told besides.
+// page is the content of a start-up text: the situation, and what does not decide it.
 type page struct {
 	situation
 	env     *cli.Env
 	home    home.Home
 	dialect contract.Dialect
 	session session.StartParams
-	others  []*session.Record // that run here under the same name
+	others  []*session.Record // live sessions in this folder with the same name
 	role    section
-	shorter *shorter       // where a resume has less of the conversation than there was, or nil
-	thread  *thread.Thread // of the chain that goes on without a note, or nil
+	shorter *shorter       // what a resume has lost, or nil
+	thread  *thread.Thread // of a chain that goes on without a note, or nil
 	commits []git.Commit   // since the crashed session began
-	inGit   bool           // the home is a worktree of git
-	bin     string         // the folder of gt's programs with a slash, where the PATH has another or none
+	inGit   bool           // the home is in a git worktree
+	bin     string         // the folder of gt's programs with a slash, empty if they are on the PATH
 }
 
-// page reads what is told besides the situation.
+// page reads what the text contains besides the situation.
 func (s *start) page(now situation, others []*session.Record) *page {
 	p := &page{
 		situation: now, env: s.env, home: s.call.Home, dialect: s.call.Dialect, session: s.session, others: others,
@@ -63,8 +62,8 @@ func (s *start) page(now situation, others []*session.Record) *page {
 	return p
 }
 
-// onPath reports whether a program of that name is found on the PATH. It only decides
-// how the program is called in a text, and nothing is run.
+// onPath reports whether the PATH has a program. It only decides how the text names
+// programs; nothing is run.
 func onPath(name, path string) bool {
 	for dir := range strings.SplitSeq(path, string(filepath.ListSeparator)) {
 		if !filepath.IsAbs(dir) {
@@ -77,8 +76,8 @@ func onPath(name, path string) bool {
 	return false
 }
 
-// readThread reads what the chain knows, where no note tells it: after a crash, after a
-// compaction, and after a /clear.
+// readThread reads the thread of the chain if no note contains it: after a crash, a
+// compaction or a /clear.
 func (s *start) readThread(now situation) *thread.Thread {
 	r := now.predecessor.Record
 	switch h := now.handover; {
@@ -99,7 +98,7 @@ func (s *start) readThread(now situation) *thread.Thread {
 	return s.threadOf(r)
 }
 
-// threadOf reads what the chain of a session knows.
+// threadOf reads the thread of a session's chain, nil if there is none.
 func (s *start) threadOf(r *session.Record) *thread.Thread {
 	t, err := thread.Read(s.call.Home.Town.State, r.Chain(), s.warn)
 	if err != nil {
@@ -111,14 +110,12 @@ func (s *start) threadOf(r *session.Record) *thread.Thread {
 	return t
 }
 
-// maxRole bounds a role's context, of which a client takes 10,000 characters
-// at most.
+// maxRole limits a role's context, in bytes. Clients take 10,000 characters at most.
 const maxRole = 256 << 10
 
-// readRole reads the context of the agent's role: <town>/roles/<role>.md as the person
-// trusted it, else the person's own roles/<role>.md, outside a town default.md. It
-// has no frame: the one is the person's own word, the other was read and trusted by
-// the person byte for byte, and is none that anybody else may change.
+// readRole reads the context of the role: the town's roles/<role>.md as the person trusted
+// it, else the person's own roles/<role>.md, or default.md outside a town. It needs no
+// frame: the person wrote it or trusted exactly these bytes.
 func (s *start) readRole() section {
 	t := s.call.Home.Town
 	name := "default.md"
@@ -140,12 +137,11 @@ func (s *start) readRole() section {
 	return section{}
 }
 
-// render is what the session is told. Every sentence depends on the situation
-// alone, never on a clock, a process or a random id, so that a client that
-// sees it twice keeps one.
+// render returns the start-up text. It depends on the situation alone, never on a clock, a
+// process or a random id, because a client keeps each differing copy.
 //
-// What others wrote passes words or line, which take out secrets: a note may
-// be another program's, and a role or an issue was never looked through.
+// Text of others goes through words or line, which remove secrets: notes, roles and issues
+// may come from other programs.
 func (p *page) render() string {
 	var sections []section
 	switch {
@@ -167,7 +163,7 @@ func (p *page) render() string {
 	return document(p.dialect.MaxContext, p.dialect.Size, sections)
 }
 
-// who says who the session is and where.
+// who returns the sentence that says who the session is and where.
 func (p *page) who() string {
 	home := p.home
 	id := home.Identity
@@ -186,7 +182,7 @@ func (p *page) who() string {
 	return text + "."
 }
 
-// where is the folder that the agent is in, and the project where that is another.
+// where returns the agent's folder, and the home if that is another one.
 func (p *page) where() string {
 	dir, home := p.session.CWD, p.home.Dir
 	if dir == "" || dir == home {
@@ -198,10 +194,10 @@ func (p *page) where() string {
 	return p.env.DisplayPath(dir) + " of the project " + p.env.DisplayPath(home)
 }
 
-// gt is a command line of one of gt's programs, as the agent types it.
+// gt returns a command line of one of gt's programs, as the agent types it.
 func (p *page) gt(line string) string { return "`" + term.Typed(p.bin+"gt-") + line + "`" }
 
-// git is a list of git's commands to look at; with another ending outside git.
+// git returns a list of git commands after the text before, and "" outside git.
 func (p *page) git(before string, commands ...string) string {
 	if !p.inGit {
 		return ""
@@ -209,7 +205,7 @@ func (p *page) git(before string, commands ...string) string {
 	return before + "`git " + strings.Join(commands, "`, `git ") + "`"
 }
 
-// given is the word for work that somebody gave: in a town it hangs on the agent's hook.
+// given returns the word for given work; in a town it is hooked.
 func (p *page) given() string {
 	if p.home.Town.Personal {
 		return "given"
@@ -217,11 +213,11 @@ func (p *page) given() string {
 	return "hooked"
 }
 
-// first is the rule of every text that says what to do.
+// first is part of every text that says what to do.
 const first = "What the person asks for comes first. "
 
-// continuing is the light path: the conversation goes on, and must not be
-// made to introduce itself again.
+// continuing returns the short text for a conversation that goes on. The model must not
+// introduce itself again.
 func (p *page) continuing() []section {
 	text := "Context compacted. Continue your previous task."
 	if p.conversation != compacted && p.handover.marker == nil {
@@ -229,7 +225,7 @@ func (p *page) continuing() []section {
 	}
 	text += " " + p.who() + "\n" + first + "If you had asked something, wait for the answer."
 	for _, n := range p.hooked {
-		if p.conversation != forgotten { // else it follows in full
+		if p.conversation != forgotten { // otherwise it follows in full
 			text += fmt.Sprintf("\nWork is %s to you: %s (%s).", p.given(), p.env.Quoted(n.Subject), p.gt("mail read "+n.ID))
 		}
 	}
@@ -255,7 +251,8 @@ func (p *page) continuing() []section {
 	return sections
 }
 
-// beside is what works beside a session that was compacted, and what it has forgotten.
+// beside returns what runs in the background of a compacted session, which has forgotten
+// it.
 func (p *page) beside() section {
 	if p.thread == nil || p.thread.Beside == nil {
 		return section{}
@@ -265,9 +262,8 @@ func (p *page) beside() section {
 		frame("the conversation", p.words(brief.Brief{Thread: t, LivesOn: true}.Clean(p.env.Redact).Text()))
 }
 
-// lasting is what a chain knows that a compaction, a /clear or a resume must not lose:
-// what the person asked for first, what must always, never or only be done, and what is
-// open on the agent's list.
+// lasting returns what a chain must not lose in a compaction, a /clear or a resume: the
+// first request, standing instructions and open to-dos.
 func (p *page) lasting() section {
 	if p.thread == nil {
 		return section{}
@@ -278,7 +274,7 @@ func (p *page) lasting() section {
 	}.frame("the thread of this work", p.words(brief.Brief{Thread: p.thread.Essential()}.Clean(p.env.Redact).Text()))
 }
 
-// again is what a session knew from its start, for one that has forgotten it.
+// again returns what a session received at its start and has forgotten.
 func (p *page) again() []section {
 	var sections []section
 	if p.earlier != nil {
@@ -323,7 +319,7 @@ func (p *page) afterHandoff() []section {
 	return append(sections, p.rest()...)
 }
 
-// after is a separator behind git's commands, where there are any.
+// after returns a separator to follow git's commands, and "" without them.
 func (p *page) after(sep string) string {
 	if !p.inGit {
 		return ""
@@ -331,7 +327,7 @@ func (p *page) after(sep string) string {
 	return sep
 }
 
-// notes are the hand-overs that are told for the first time, the oldest first.
+// notes returns the hand-overs that are delivered for the first time, oldest first.
 func (p *page) notes() []mail.Note {
 	notes := slices.Clone(p.waiting)
 	if n := p.handover.note; n != nil {
@@ -341,17 +337,16 @@ func (p *page) notes() []mail.Note {
 	return notes
 }
 
-// isLeft reports whether every note is of nobody that gt knows of: a person's.
+// isLeft reports whether all notes are a person's: no session wrote them.
 func (p *page) isLeft() bool {
 	notes := p.notes()
 	return len(notes) > 0 && !slices.ContainsFunc(notes, func(n mail.Note) bool { return n.Session != "" }) && p.handover.kind != brought
 }
 
-// olderNote is how much of a note is told where a later one follows.
+// olderNote limits a note that a later one follows.
 const olderNote = 1500
 
-// noteSections are the hand-overs that are told for the first time: the oldest first,
-// the latest in full.
+// noteSections returns the new hand-overs, oldest first, the latest in full.
 func (p *page) noteSections() []section {
 	var sections []section
 	notes := p.notes()
@@ -376,7 +371,7 @@ func (p *page) afterCrash() []section {
 		{title: "What to do now", body: p.crashTodo(len(notes))},
 	}
 	if len(notes) > 0 && p.tellsTask() {
-		// The notes stand before the rest of it.
+		// The notes come before the rest of the task.
 		last := brief.Brief{Session: p.tail}.LastRequest()
 		sections = append(sections, section{title: "What it was last asked", most: olderNote}.frame("the person", p.words(p.env.Redact(last))))
 	}
@@ -396,7 +391,7 @@ func (p *page) afterCrash() []section {
 	return append(sections, p.rest()...)
 }
 
-// crashBanner says what happened.
+// crashBanner returns the heading that says what happened.
 func (p *page) crashBanner(notes int) string {
 	head, said := "# Crash recovery: ", ""
 	switch {
@@ -432,7 +427,7 @@ func (p *page) crashBanner(notes int) string {
 	return head + "\n\n" + said
 }
 
-// crashTodo says what to do after a crash.
+// crashTodo returns what to do after a crash.
 func (p *page) crashTodo(notes int) string {
 	compare := "First compare this with the files. Where they disagree, the files are right."
 	if p.inGit {
@@ -441,7 +436,7 @@ func (p *page) crashTodo(notes int) string {
 	ask := "If something is for the person to decide, ask and wait for the answer."
 	works := len(p.hooked) + len(p.work)
 	if len(p.others) > 0 {
-		works = 0 // it is theirs
+		works = 0 // it is the other sessions' work
 	} else if m := p.molecule(); m != "" {
 		ask += "\n" + strings.TrimSpace(m)
 	}
@@ -472,8 +467,8 @@ func (p *page) withWork() []section {
 	return append(append(sections, p.noteSections()...), p.rest()...)
 }
 
-// withWorkOfAnother is for a session of a name that another, which lives, has too: the
-// work that is given to the name is that one's.
+// withWorkOfAnother returns the text for a session whose name a live session also has. The
+// work given to the name belongs to that one.
 func (p *page) withWorkOfAnother() []section {
 	banner := "# The work here belongs to another session\n\n" + p.who() + p.company()
 	todo := "The work below was " + p.given() + " to this name, and the other session has it: do not start on it. Do what you are asked; until then, wait for instructions."
@@ -481,8 +476,8 @@ func (p *page) withWorkOfAnother() []section {
 	return append(append(sections, p.noteSections()...), p.rest()...)
 }
 
-// molecule tells the molecule that the work is part of, and its step as far as it is
-// known. Only a town has those.
+// molecule returns the molecule and step of the work, if they are known. Only a town has
+// molecules.
 func (p *page) molecule() string {
 	if p.home.Town.Personal {
 		return ""
@@ -517,7 +512,7 @@ func (p *page) molecule() string {
 	return text + "."
 }
 
-// finish is what closes the given work.
+// finish returns the command that closes the given work.
 func (p *page) finish() string {
 	switch {
 	case len(p.hooked) == 1 && len(p.work) == 0:
@@ -549,10 +544,10 @@ func (p *page) ordinary() []section {
 	return append(sections, p.rest()...)
 }
 
-// tellsTask reports whether the text says what the crashed session was doing.
+// tellsTask reports whether the text contains the task of the crashed session.
 func (p *page) tellsTask() bool { return p.crashed != nil && len(p.tail.Requests) > 0 }
 
-// company names what else is going on here.
+// company returns notices about other sessions here and unread notes.
 func (p *page) company() string {
 	text := ""
 	if len(p.others) > 0 {
@@ -567,7 +562,7 @@ func (p *page) company() string {
 	return text
 }
 
-// rest is what follows in every full text: checkpoint, given work, role.
+// rest returns the end of every full text: checkpoint, given work, role.
 func (p *page) rest() []section {
 	var sections []section
 	if p.checkpoint != nil {
@@ -594,7 +589,7 @@ func (p *page) rest() []section {
 	}
 	for _, n := range p.noted {
 		if p.tellsTask() && n.Session == string(p.crashed.ID) {
-			// What it saved of itself; its transcript has said more by now.
+			// It described itself in the note; its transcript is newer.
 			sections = append(sections, section{body: "It had saved a note before a compaction: " + p.gt("mail read "+n.ID) + "."})
 			continue
 		}
@@ -606,8 +601,7 @@ func (p *page) rest() []section {
 	return append(sections, p.role)
 }
 
-// noteSection frames a note: it is somebody's words, and information, not an
-// order from the user.
+// noteSection frames a note, as somebody's words and not an instruction of the user.
 func (p *page) noteSection(title string, n mail.Note) section {
 	words := p.words(p.own(n))
 	if strings.TrimSpace(words) == "" {
@@ -622,7 +616,7 @@ func (p *page) noteSection(title string, n mail.Note) section {
 	}.frame(p.line(n.From), words)
 }
 
-// own is what a note says that is not told of its chain anyway.
+// own returns the part of a note that the thread of its chain does not contain.
 func (p *page) own(n mail.Note) string {
 	if p.thread != nil && n.Type == mail.Handoff && n.Chain == string(p.thread.ChainID) && p.tellsTask() {
 		return brief.Own(n.Body)
@@ -630,12 +624,12 @@ func (p *page) own(n mail.Note) string {
 	return n.Body
 }
 
-// words is somebody else's text, of several lines.
+// words cleans a text of others.
 func (p *page) words(text string) string { return p.env.Text(text) }
 
-// line is one line of somebody else's text.
+// line cleans one line of others.
 func (p *page) line(text string) string { return p.env.Line(text, 200) }
 
-// issue is an issue's id as a word of a command line: plain where it is one, for an
-// issue is another program's.
+// issue returns an issue's id as one word of a command line, quoted if needed, because
+// another program chose it.
 func (p *page) issue(w beads.Work) string { return term.Quote(p.env.DisplayPath(w.ID)) }

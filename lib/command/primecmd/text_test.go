@@ -7,7 +7,7 @@ import (
 	"gt/lib/state/beads"
 )
 
-// An issue's id is one word of the command that is named, whatever it holds.
+// An issue's id stays one word of the command, whatever it contains.
 func TestIssue(t *testing.T) {
 	p := &page{env: &cli.Env{}}
 	for id, want := range map[string]string{
