@@ -13,12 +13,12 @@ import (
 	"gt/lib/text/term"
 )
 
-// alongWait is how long gt-record may take to bring the record up to date, and to convert
-// it: a long conversation is read whole, and a client may have to take it in itself.
+// alongWait limits each run of gt-record: sync and convert read a long conversation whole,
+// and a client may have to import it.
 const alongWait = 6 * time.Minute
 
-// takeAlong has the conversation written as the successor's client keeps its own, so that
-// it goes on with that. Nothing is changed but that there is one more conversation.
+// takeAlong converts the conversation for the successor's client and makes the successor
+// resume the copy. Nothing else changes.
 func (h handover) takeAlong(looks, asks bool) (handover, error) {
 	switch {
 	case h.id == "" || h.id.Invented() || h.unknown:
@@ -59,7 +59,7 @@ func (h handover) takeAlong(looks, asks bool) (handover, error) {
 	return h, nil
 }
 
-// cannotTakeAlong is the error of a hand-over from within a sandbox, where the other
+// cannotTakeAlong returns the error for a hand-over inside a sandbox, where the other
 // client's folder is out of reach.
 func (h handover) cannotTakeAlong() error {
 	return cli.Fail(cli.No, errors.New("the conversation cannot be written from within the sandbox"),

@@ -16,20 +16,20 @@ import (
 	"gt/lib/sys/process"
 )
 
-// asks reports whether we run in a sandbox, as an agent's commands may, out of
-// which the agent and tmux cannot be reached, or the state cannot be written. The
-// agent's hooks run outside, so the one at the end of the turn does what is asked
-// for. That there are hooks, the record shows: one has started the session.
+// asks reports whether the hand-over has to be requested, because this command runs in a
+// sandbox that hides tmux or the agent, or that does not let it write the state. Hooks run
+// outside the sandbox, so the one at the end of the turn serves the request. The record
+// shows whether a hook exists.
 func (h handover) asks() bool {
 	r := h.record
 	if h.kind == session.KindAuto || h.remote || r == nil || r.Hook == nil || r.Ended() {
 		return false
 	}
 	apart := process.InSandbox()
-	if r.PIDNS != "" && r.Process().IsSet() { // a hook has noted where the agent runs
+	if r.PIDNS != "" && r.Process().IsSet() { // a hook recorded where the agent runs
 		apart = r.Elsewhere()
 	}
-	// A pane that is gone does not answer either.
+	// A closed pane is not found either, so the agent must also be hidden.
 	hidden := h.inPane && h.pane.ID == "" && h.agent.IsSet() && process.Freer(h.agent.PID)
 	if r.TmuxPane != "" && !h.replaces && (apart || hidden) {
 		return true
@@ -65,16 +65,16 @@ func (h handover) request(message, work string) error {
 	return err
 }
 
-// finishWithin is how long after a hand-over its turn may end. One that goes on
-// for longer found something else to do.
+// finishWithin is how long after a request its turn may end. An agent whose turn goes on
+// for longer is busy with something else.
 const finishWithin = 10 * time.Minute
 
-// finishWait is how long the end of a turn waits for others that work in the same
-// home: a client gives its hook five seconds.
+// finishWait limits the wait for the home's lock at the end of a turn: a client gives its
+// hook five seconds.
 const finishWait = 3 * time.Second
 
-// finish serves what the session asked for in a sandbox. gt-keepalive turns into
-// it, so it is a hook, which says nothing and never fails.
+// finish serves what the session requested from its sandbox. gt-keepalive executes it in a
+// hook, so it prints nothing and never fails.
 func (g *grammar) finish(env *cli.Env, call *hook.Invocation) error {
 	call.Hook = true
 	env.Stdout = io.Discard
@@ -89,8 +89,7 @@ func (g *grammar) finish(env *cli.Env, call *hook.Invocation) error {
 	return nil
 }
 
-// serve does what was asked for: a hand-over last, for nothing of the session may
-// be left after it.
+// serve serves the requests, a hand-over last, because it ends the session.
 func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 	lock, err := call.Home.LockWithin(finishWait)
 	if err != nil {
@@ -116,7 +115,7 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 			call.Warn(work(env, call, item))
 			continue
 		}
-		call.Warn(s.Do(item)) // none needs the others
+		call.Warn(s.Do(item)) // the requests are independent
 	}
 	if last == nil || r.Ended() {
 		return nil
@@ -134,7 +133,7 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 	}
 	h, err := self(env, call, false).follow(o)
 	if err != nil {
-		return err // of what is on nobody's list nothing is run, and nothing told
+		return err // an agent that is not on the person's list: run nothing
 	}
 	gone := h.findProgram()
 	h.openFolder()
@@ -150,8 +149,8 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 	return errors.Join(gone, h.handOver(last.Message, strings.TrimSpace(last.Work)))
 }
 
-// keeps says why the pane is not given away, "" where it is: mode is what the agent
-// may do without asking, gone why its successor cannot be started.
+// keeps returns why the pane is not given away, "" if it is. mode is what the agent may do
+// without asking, gone why the successor cannot be started.
 func (h handover) keeps(mode string, gone error) string {
 	switch {
 	case h.exchanged != nil:
@@ -168,7 +167,7 @@ func (h handover) keeps(mode string, gone error) string {
 	return "it has no pane of tmux to itself"
 }
 
-// handOver does what was asked for.
+// handOver hands the session over as requested.
 func (h handover) handOver(message, work string) error {
 	if h.kind == session.KindCycle {
 		if err := h.refuseLoop(h.replaces); err != nil {
@@ -194,10 +193,10 @@ func (h handover) handOver(message, work string) error {
 	return h.launch(note)
 }
 
-// workWait bounds the claim of work.
+// workWait limits the run of gt-mail.
 const workWait = 5 * time.Second
 
-// work lets gt-mail do what was asked for about work of the session's template.
+// work lets gt-mail serve a request about work of the session's template.
 func work(env *cli.Env, call *hook.Invocation, item request.Item) error {
 	_, err := gtexec.Output("gt-mail", call.Dir, env.Environ, workWait, "work", "asked", "--session="+string(call.ID), item.Kind, "--", item.Work)
 	return err

@@ -12,15 +12,15 @@ import (
 	"gt/lib/text/term"
 )
 
-// cancel takes a hand-over back that nobody has taken up yet: the one that this session
-// left or, for a person, the only one that waits here; else the one whose note is named.
+// cancel takes back a hand-over that no session has received: the one whose note is named,
+// or the one of this session, or, for a person, the only one in the home.
 func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 	home := call.Home
 	lock, err := home.LockWithin(saveWait)
 	switch {
 	case err == nil:
 		defer lock.Unlock()
-	case request.Denied(err) && call.ID != "" && g.What == nil && !g.DryRun: // in a sandbox, only what was left there can be taken back
+	case request.Denied(err) && call.ID != "" && g.What == nil && !g.DryRun: // a sandbox can only withdraw its own request
 		if subject, ok := request.Asked(home, call.ID); ok {
 			if err := request.Withdraw(home, call.ID); err != nil && !request.Denied(err) {
 				return err

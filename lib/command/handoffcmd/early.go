@@ -7,14 +7,14 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// early reports whether there is nothing to save yet: the client runs its hook
-// before every request to the model, in case the conversation is so long by now
-// that it has to be compacted, and it is not, or was saved since it is. A
-// person's own compaction is always one.
+// early reports whether there is nothing to save yet. Some clients run the hook before
+// every request to the model. It is early unless the conversation is so full that the
+// client compacts it now and nothing was saved since it became full. A compaction that the
+// person starts is never early.
 //
-// What tells is the client's own rule, read from its transcript and settings.
-// That it was saved is noted until the conversation is short again: a client
-// that compacts in vain tries anew each time.
+// full comes from the client's own rule, its transcript and settings. The record keeps it
+// until the conversation is short again, because a client whose compaction fails tries
+// again each time.
 func (h handover) early() (full, early bool, err error) {
 	policy := h.call.Dialect.CompactionPolicy
 	if policy == nil {

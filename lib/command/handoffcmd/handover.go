@@ -23,38 +23,38 @@ import (
 	"gt/lib/sys/process"
 )
 
-// order is what is asked for, by flags or by what was left from within a sandbox.
+// order is a request for a hand-over, from flags or from a sandbox.
 type order struct {
 	kind     string // session.KindHandoff, KindAuto or KindCycle
 	subject  string
-	to       string // the agent that is to follow
+	to       string // the agent that follows
 	reason   string
 	collect  bool
-	hook     bool // nobody reads what is printed, and Input is a client's
+	hook     bool // a hook: nobody reads the output, and Input is a client's
 	watch    bool
 	quietGit bool
-	dryRun   bool // nothing is to be changed
+	dryRun   bool // change nothing
 }
 
-// handover is one hand-over that is decided on: whose, what is asked for, who
-// follows, and whether that one gets the pane. Nothing of it changes under way,
-// except that another gt-handoff can be faster (save).
+// handover is a resolved hand-over: the target, the order, the successor and whether that
+// one gets the pane. It does not change afterwards, except in save if another gt-handoff
+// was faster.
 type handover struct {
 	target
 	order
-	successor respawn.Successor // without a client in it for session.KindAuto
-	replaces  bool              // the successor is given the pane
-	paneLost  string            // why it was not, after all
-	keptPane  string            // why the pane is not given away, where it could be
-	folder    place.Folder      // that the successor starts in
-	exchanged error             // why it would start in another folder than the session did
-	full      bool              // the conversation is as long as its client lets it grow
-	carried   session.ID        // the copy of the conversation that the successor goes on with
-	in        launcher.Launcher // what the agent was started in, where its pane could be given away
+	successor respawn.Successor // without a client for session.KindAuto
+	replaces  bool              // the successor gets the pane
+	paneLost  string            // why the successor lost the pane in save
+	keptPane  string            // why a replaceable pane is not given away
+	folder    place.Folder      // where the successor starts
+	exchanged error             // why folder is not the session's own any more
+	full      bool              // the client compacts the conversation now
+	carried   session.ID        // the copy of the conversation that the successor resumes
+	in        launcher.Launcher // what the agent was started in, if its pane is replaceable
 }
 
-// resolve finds out what is handed over: our own session, or the one that what
-// names; and who follows. work is the id of work that what names instead.
+// resolve finds the target, this session or the one that what names, and the successor. If
+// what names work, resolve returns its id.
 func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h handover, work string, err error) {
 	t := self(env, call, o.kind == session.KindAuto)
 	if what != nil {
@@ -79,7 +79,7 @@ func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h hand
 	return h, work, err
 }
 
-// launcher is what our agent was started in, and its successor is.
+// launcher returns what the agent was started in; the successor is started in the same.
 func (h handover) launcher() launcher.Launcher {
 	h.in = launcher.Of(h.known(), h.client(), h.agent, h.pane)
 	if h.in.Why == "" && h.in.Boxed && h.successor.BringsLauncher(h.run("")) {
@@ -88,8 +88,8 @@ func (h handover) launcher() launcher.Launcher {
 	return h.in
 }
 
-// openFolder finds out which folder the successor would start in: what it was started in has
-// one of its own.
+// openFolder sets the folder in which the successor starts. A launcher has a folder of its
+// own.
 func (h *handover) openFolder() {
 	h.folder = place.Folder{}
 	path := h.dir
@@ -101,13 +101,13 @@ func (h *handover) openFolder() {
 		h.folder = dir.Folder
 		err = dir.Close()
 	}
-	if errors.As(err, new(*place.ExchangedError)) { // of one that is gone the person is told what to type
+	if errors.As(err, new(*place.ExchangedError)) { // a missing folder is reported by the command to type
 		h.exchanged = err
 	}
 }
 
-// follow says who follows: the agent that the caller names, the one that the town
-// names for this role, or the one that runs now.
+// follow adds the successor: the agent that the order names, or the town names for the
+// role, or the one that runs now.
 func (t target) follow(o order) (handover, error) {
 	c, err := t.successor(o)
 	if err != nil {
@@ -120,7 +120,7 @@ func (t target) follow(o order) (handover, error) {
 	return handover{target: t, order: o, successor: respawn.NewSuccessor(c, t.home, resumed)}, nil
 }
 
-// successor is the client that follows.
+// successor returns the client that follows.
 func (t target) successor(o order) (agent.Client, error) {
 	same, id := t.client(), t.home.Identity
 	switch {
@@ -138,7 +138,7 @@ func (t target) successor(o order) (agent.Client, error) {
 		return same, nil
 	case o.to == "":
 		c, own, err := t.known().For(string(id.Role), id.Rig)
-		if t.warn(err); !own && t.record != nil { // else nothing runs that could go on
+		if t.warn(err); !own && t.record != nil { // otherwise no running agent could continue
 			return same, nil
 		}
 		return c, nil
@@ -151,8 +151,7 @@ func (t target) successor(o order) (agent.Client, error) {
 	return same, t.known().Unknown(o.to)
 }
 
-// findProgram says what keeps the agent that follows from being started. One that
-// runs now can be.
+// findProgram returns why the successor cannot be started. A client that runs now can be.
 func (h handover) findProgram() error {
 	if h.successor.Client.Name == h.client().Name {
 		return nil
@@ -161,9 +160,10 @@ func (h handover) findProgram() error {
 		return cli.Fail(cli.No, err, "install it, or put its folder on PATH; nothing was changed")
 	}
 	if !h.replaceable() {
-		return nil // a person starts it, and sees what it asks
+		return nil // a person starts it and sees its questions
 	}
-	// It would wait in the pane for the person's word before it reads the note.
+	// In the pane it would wait for the person to trust its hooks, and not read the
+	// note.
 	said, err := gtexec.Output("gt-hooks", h.home.Dir, h.environ, hooksWait, "blocked", h.successor.Client.Name)
 	if reason, remedy, ok := strings.Cut(strings.TrimSpace(string(said)), "\t"); err == nil && ok {
 		remedy, _, _ = strings.Cut(remedy, "\n")
@@ -172,22 +172,22 @@ func (h handover) findProgram() error {
 	return nil
 }
 
-// hooksWait is how long gt-hooks has to say whether an agent runs its hooks.
+// hooksWait limits the run of gt-hooks.
 const hooksWait = 5 * time.Second
 
-// run is how the successor starts, with a note of that subject.
+// run returns how the successor starts, with a note of that subject.
 func (h handover) run(subject string) respawn.Run {
 	var next agent.Next
 	switch {
 	case h.kind == session.KindCycle:
-		// --continue takes the folder's latest conversation, which need not be
-		// ours; the id cannot be mistaken.
+		// --continue takes the latest conversation of the folder, which may be
+		// another session's.
 		next = agent.Next{Prompt: conversation.Continuation, Resume: string(h.id)}
 	case h.home.Town.Personal:
 		if subject == brief.NoSubject {
 			subject = ""
 		}
-		next.Prompt = beacon.FromNote(subject, h.hookDelivers() && h.carried == "") // clients drop what hooks tell a conversation that is resumed
+		next.Prompt = beacon.FromNote(subject, h.hookDelivers() && h.carried == "") // clients drop the output of hooks for a resumed conversation
 	default:
 		next.Prompt = beacon.Prompt(h.home.Identity, h.sender(), h.env.Now(), beacon.Handoff, h.molecule())
 	}
@@ -195,24 +195,24 @@ func (h handover) run(subject string) respawn.Run {
 		next.Resume = string(h.carried)
 	}
 	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane, In: h.in}
-	prev.Args, _ = h.args() // an agent whose arguments nobody can read is started plainly
+	prev.Args, _ = h.args() // without readable arguments the agent is started without any
 	r := h.successor.Run(prev, next, h.known())
 	r.Folder = h.folder
 	return r
 }
 
-// hookDelivers reports whether a hook tells the successor its note, as far as is known: one
-// has started a session of the same agent in this folder.
+// hookDelivers reports whether a hook will give the successor its note: one has started a
+// session of the same agent in this folder.
 func (h handover) hookDelivers() bool {
 	name := h.successor.Client.Name
 	if r := h.record; r != nil && r.Agent == name {
 		return r.Hook != nil
 	}
-	records, _ := h.store.All() // what cannot be read tells nothing
+	records, _ := h.store.All() // unreadable records are no evidence
 	return slices.ContainsFunc(records, func(r *session.Record) bool { return r.Agent == name && r.Hook != nil })
 }
 
-// sender is who starts the successor, as its beacon says it.
+// sender returns who starts the successor, for its beacon.
 func (h handover) sender() string {
 	if h.remote {
 		return h.call.Home.Identity.String()
@@ -222,17 +222,17 @@ func (h handover) sender() string {
 
 func (h handover) molecule() string {
 	if h.record != nil {
-		return h.redact(h.record.MoleculeID) // it goes into the first prompt, which is an argument
+		return h.redact(h.record.MoleculeID) // it becomes part of an argument
 	}
 	return ""
 }
 
-// cooldown is how soon after a cycle the next is refused: a conversation that
-// fills up again that fast would cycle for ever.
+// cooldown is the shortest time between two cycles. A conversation that fills up faster
+// would cycle for ever.
 const cooldown = 2 * time.Minute
 
-// refuseLoop stops a conversation that cycles again as soon as it goes on, and
-// notes this cycle where it is to be noted. The last cycle's time is that of a file.
+// refuseLoop returns an error within the cooldown. If note is set it records this cycle.
+// The modification time of a file is the time of the last cycle.
 func (h handover) refuseLoop(note bool) error {
 	path := h.home.Path("last_handoff_ts")
 	info, err := os.Lstat(path)

@@ -10,8 +10,7 @@ import (
 	"gt/lib/state/session"
 )
 
-// A cycle whose record could not be read again, when it was to be saved, goes on
-// with the conversation all the same.
+// A cycle whose record cannot be read again still resumes the conversation.
 func TestCycleWithoutRecord(t *testing.T) {
 	env := &cli.Env{Now: time.Now}
 	own := target{env: env, call: &hook.Invocation{ID: "s1"}, id: "s1", name: "claude"}.complete()

@@ -19,8 +19,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// launch puts the successor into the pane, or says how a person starts it, with the
-// note that it goes on from.
+// launch puts the successor into the pane, or prints how a person starts it.
 func (h handover) launch(note mail.Note) error {
 	if h.exchanged != nil {
 		return cli.Fail(cli.No, fmt.Errorf("cannot start a successor: %w", h.exchanged), "the note is saved: gt-mail read "+note.ID)
@@ -47,23 +46,22 @@ func (h handover) launch(note mail.Note) error {
 	if h.remote {
 		fmt.Fprintf(h.env.Stdout, "handed over %s in tmux session %s\n", h.home.Identity.Address(), h.pane.Session)
 		if h.watch && h.env.Getenv("TMUX") != "" {
-			if err := h.server.SwitchClient(h.pane.Session); err != nil { // nobody looks on here
+			if err := h.server.SwitchClient(h.pane.Session); err != nil { // this client stays where it is
 				h.env.Hint("tmux attach -t %s shows it", term.Quote(h.pane.Session))
 			}
 		}
 	} else if h.record != nil && h.record.Server().IsSet() {
-		// Its window is gone, and its turn goes on in the server: only the agent
-		// itself can end that.
+		// A client's server runs the turn, which goes on although its window is
+		// gone. Only the agent can end it.
 		fmt.Fprintln(h.env.Stdout, "handed over: a fresh agent continues in your window. End your turn now, and do nothing more.")
 	}
 	return nil
 }
 
-// sayHowToGoOn tells a caller without a pane, or without an agent in it, what
-// to type.
+// sayHowToGoOn prints what to type if no pane can be replaced.
 func (h handover) sayHowToGoOn(note string) error {
 	line, then := h.howToGoOn()
-	lead := "for the person: end this session, then type: " // the agent that reads this cannot
+	lead := "for the person: end this session, then type: " // the agent reads this and cannot do it
 	switch {
 	case h.in.Why != "" && h.remote:
 		lead = h.redact(notSame(h.in.Why)) + "\nend that session, then type: "
@@ -78,10 +76,9 @@ func (h handover) sayHowToGoOn(note string) error {
 	return err
 }
 
-// nobodys says what a person's own note is, and how an agent that works here is handed
-// over.
+// nobodys explains a person's own note, and how to hand over an agent that works here.
 func (h handover) nobodys() string {
-	records, _ := h.store.All() // of what cannot be read nothing is known
+	records, _ := h.store.All() // unreadable records are not listed
 	for _, r := range records {
 		if r.Live() {
 			line := fmt.Sprintf("the next session in this folder will get the note; %s still runs here (session %s)", r.Agent, r.ID)
@@ -94,8 +91,8 @@ func (h handover) nobodys() string {
 	return "no agent runs here; the next session in this folder will get the note"
 }
 
-// howToGoOn is what to type, and what to know of it. A successor without hooks has
-// to be told of gt-prime as well, and has an id under which that notes it.
+// howToGoOn returns the command to type and what happens then. A successor without hooks
+// must be told to run gt-prime, and gets an id for its record.
 func (h handover) howToGoOn() (line, then string) {
 	next := agent.Next{ID: h.successor.ID}
 	if h.kind == session.KindCycle && h.record != nil {
@@ -117,7 +114,7 @@ func (h handover) howToGoOn() (line, then string) {
 	case same && (h.left || hidden):
 		args = process.Typed(h.record.Args, h.dir)
 	case same && h.agent.IsSet():
-		given, _ := h.args() // one whose arguments nobody can read is started plainly
+		given, _ := h.args() // without readable arguments the agent is started without any
 		args = append(slices.Clone(c.Command), c.Kept(given)...)
 	}
 	how = append(how, c.Restart(args, next)...)
@@ -141,12 +138,13 @@ func (h handover) howToGoOn() (line, then string) {
 	return term.Clean("cd " + term.Typed(h.home.Dir) + " && " + h.redact(strings.Join(how, " "))), then
 }
 
-// notSame says that a successor would not run in what the agent was started in.
+// notSame returns the message for an agent that could not be started in the same
+// surroundings.
 func notSame(why string) string {
 	return "no agent was started, for it would not run in what this one was started in: " + why
 }
 
-// vars begin a command line with the variables that say who the successor is.
+// vars returns the words of a command line that set the successor's variables.
 func (h handover) vars() []string {
 	words := []string{"env"}
 	for _, kv := range h.successor.Vars() {
@@ -155,9 +153,9 @@ func (h handover) vars() []string {
 	return words
 }
 
-// printCommand prints the command that starts the successor, for a shell. The
-// environment stays out of it: a person's own shell has it, and it holds keys.
-// So does a key that stands in the flags that the agent was started with.
+// printCommand prints the command that starts the successor, for a shell. It leaves out the
+// environment, which holds keys and which a person's shell has anyway, and redacts secrets
+// in the arguments.
 func (h handover) printCommand() error {
 	if h.in.Why != "" {
 		line, _ := h.howToGoOn()
@@ -177,7 +175,7 @@ func (h handover) printCommand() error {
 	return err
 }
 
-// printPlan says what would be done, and does nothing of it.
+// printPlan prints what the hand-over would do.
 func (h handover) printPlan(d draft, work string, asks bool) {
 	say := func(format string, args ...any) {
 		fmt.Fprintln(h.env.Stdout, term.Clean(h.redact(fmt.Sprintf(format, args...))))
@@ -186,7 +184,7 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 		say("would make this the work of the next session: %s", work)
 	}
 	say("would write a note to %s: %s", h.home.Identity.Address(), frame.Line(d.note.Subject))
-	for line := range strings.Lines(frame.Words(d.note.Body)) { // as who reads it is told it
+	for line := range strings.Lines(frame.Words(d.note.Body)) { // as the successor will read it
 		say("    %s", strings.TrimRight(line, "\n"))
 	}
 	say("would tell the next session of it by %s", frame.Line(h.home.Path("handoff")))

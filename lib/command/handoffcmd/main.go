@@ -1,5 +1,5 @@
-// Package handoffcmd is the gt-handoff command: it saves what a session knows and
-// then, unless it is told not to, puts a fresh agent into the same pane.
+// Package handoffcmd is the gt-handoff command: it saves what a session knows and then,
+// unless told otherwise, puts a fresh agent into the same pane.
 package handoffcmd
 
 import (
@@ -18,13 +18,12 @@ import (
 	"gt/lib/text/term"
 )
 
-// Main runs gt-handoff and returns its exit code.
 func Main(env *cli.Env) int {
 	env.Args = hook.Args(env, "--auto", "--hook", "--reason", "compaction")
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-handoff.
+// Program returns the description of gt-handoff.
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-handoff",
@@ -52,7 +51,7 @@ Outside tmux it saves the note and says what to type.`,
 	}
 }
 
-// wired reads the call that clients make before a compaction.
+// wired parses the call that hooks make before a compaction, without kong.
 func wired(args []string) cli.Command {
 	if len(args) < 2 || args[0] != "--auto" {
 		return nil
@@ -98,7 +97,7 @@ type grammar struct {
 	Exec       string `hidden:"" help:"Become the agent that this buffer of tmux describes." placeholder:"NAME"`
 }
 
-// Validate refuses flags that do not go together; kong calls it.
+// Validate is called by kong.
 func (g *grammar) Validate() error {
 	if g.What != nil && strings.TrimSpace(*g.What) == "" {
 		return cli.Failf(cli.Usage, "the argument is empty; without one, this session is handed over")
@@ -126,7 +125,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	if g.Client.Hook {
 		if err := call.Home.Prepare(); err != nil {
-			return call.End(err) // nothing can be saved, and each part would say so
+			return call.End(err) // nothing can be saved, and every later step would report it again
 		}
 	}
 	if g.Finish != "" {
@@ -139,15 +138,15 @@ func (g *grammar) Run(env *cli.Env) error {
 		return err
 	}
 	if g.Auto && g.Client.Hook && call.Input.AgentID != "" {
-		return call.End(nil) // it is a subagent's conversation that is compacted, and the session's goes on
+		return call.End(nil) // a subagent's conversation is compacted, not the session's
 	}
 	if g.Auto && g.Client.Hook {
-		call.Warn(call.KeepConversation(g.Client, hook.TurnEnded)) // the client may rewrite what it has
+		call.Warn(call.KeepConversation(g.Client, hook.TurnEnded)) // the client may rewrite its file
 	}
 	return call.End(g.handOver(env, call))
 }
 
-// order is what the flags ask for.
+// order returns the order that the flags describe.
 func (g *grammar) order() order {
 	o := order{
 		kind: session.KindHandoff, subject: g.Subject, to: g.To, reason: g.Reason, collect: g.Collect,
@@ -162,13 +161,12 @@ func (g *grammar) order() order {
 	return o
 }
 
-// handOver finds out what is handed over, writes the note, saves it and starts the
-// successor, in this order: nothing is changed before all is known, and no process
-// is ended before all is saved.
+// handOver resolves the hand-over, writes the note, saves it and starts the successor.
+// Nothing changes before all is resolved, and no process ends before all is saved.
 func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	changes := !g.Print && !g.DryRun && !g.Restart
 	if changes && call.ID != "" && call.Home.Problem == nil {
-		call.Warn(call.EnsureRecord()) // what the session knows is worth saving all the same
+		call.Warn(call.EnsureRecord()) // save even without a record
 	}
 	h, work, err := resolve(env, call, g.order(), g.What)
 	if err != nil {
@@ -181,7 +179,7 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 		return h.printCommand()
 	}
 	if changes && h.home.Problem != nil {
-		return h.home.Problem // nothing can be saved, and each part would say so
+		return h.home.Problem // nothing can be saved, and every later step would report it again
 	}
 	if g.Auto && g.Client.Hook {
 		full, early, err := h.early()
@@ -213,7 +211,7 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 // hook of the agent's will be asked to do so, which the plan of a dry run tells.
 func (g *grammar) deliver(env *cli.Env, h handover, d draft, work string, asks bool) (err error) {
 	if g.Print {
-		d.note.Body = term.CleanText(d.note.Body) // a terminal may be at the other end
+		d.note.Body = term.CleanText(d.note.Body) // the output may go to a terminal
 		_, err := d.note.WriteTo(env.Stdout)
 		return err
 	}
@@ -246,8 +244,8 @@ func (g *grammar) deliver(env *cli.Env, h handover, d draft, work string, asks b
 	return h.launch(note)
 }
 
-// deferPolecat leaves a polecat's hand-over to Gas Town, whose witness rules
-// its life, where its gt is installed.
+// deferPolecat leaves a polecat's hand-over to Gas Town's gt, if that is installed, because
+// the witness there manages polecats.
 func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, err error) {
 	if who.Role != identity.Polecat || g.What != nil || g.Auto || g.Cycle || g.Print || g.Restart {
 		return false, nil
@@ -264,10 +262,10 @@ func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, 
 	return true, fmt.Errorf("cannot run '%s': %w", gt, err)
 }
 
-// maxMessage bounds a message: what is longer belongs into a file.
+// maxMessage limits a message, in bytes. Longer texts belong in a file.
 const maxMessage = 256 << 10
 
-// message returns what the caller wants to tell the successor.
+// message returns the caller's message, or what standard input holds.
 func (g *grammar) message(env *cli.Env) (string, error) {
 	if g.Message != "-" || g.Client.Hook {
 		return g.Message, nil

@@ -25,37 +25,37 @@ import (
 	"gt/lib/state/thread"
 )
 
-// draft is what a hand-over tells: what its note is to say, and what it comes from.
+// draft is the note of a hand-over and what it is made of.
 type draft struct {
 	note       mail.Note
-	message    string                      // the session's own words in it
-	body       func(earlier string) string // the note's text, with what an earlier one of the session says that waits
+	message    string                      // the caller's message
+	body       func(earlier string) string // returns the note's text, with earlier hand-overs of the session that nobody received
 	essentials string                      // what a summary of the conversation must keep
 	state      git.State                   // of the worktree
-	empty      bool                        // there is nothing to say
+	empty      bool                        // there is nothing to hand over
 }
 
-// compose writes the note. message is what the caller says, work the id of what is
-// handed over with it.
+// compose writes the note. message is the caller's text, work the id of work that is handed
+// over with it.
 func (h handover) compose(message, work string) draft {
 	from, by := h.call.Home.Identity.Address(), ""
 	if h.remote && message == "" && h.subject == "" {
 		by = "You were handed over by " + from + "."
 	}
-	if h.remote && h.call.ID == "" { // a person, in whatever folder
+	if h.remote && h.call.ID == "" { // a person, in any folder
 		from = h.home.Identity.Address()
 		if by != "" {
 			by = "A person handed this session over."
 		}
 	}
 	if h.replaces && !h.dryRun {
-		// Another that gives the pane away meanwhile ends what runs in it, and who reads
-		// what we print.
+		// Another gt-handoff may replace the pane meanwhile, which ends the
+		// terminal and whoever reads the output.
 		signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 	}
 	var d draft
 	var failed error
-	asked := cli.Go(func() { // git takes longest; the rest is read meanwhile
+	asked := cli.Go(func() { // git is slowest, so the rest is read meanwhile
 		d.state, failed = git.Status(h.home.Dir, gitWait)
 	})
 	b := brief.Brief{Message: message, LivesOn: h.kind == session.KindAuto}
@@ -72,7 +72,7 @@ func (h handover) compose(message, work string) draft {
 	d.empty = h.record == nil && !h.agent.IsSet() && message == "" && h.subject == "" && by == "" &&
 		len(d.state.Changes)+len(b.Hooked)+len(b.Unread) == 0
 	b = b.Clean(h.redact)
-	subject := b.Subject() // what it is about, and not who asked
+	subject := b.Subject() // before Message changes: it is about the work, not about who asked
 	if by != "" {
 		b.Message = by
 	}
@@ -87,8 +87,8 @@ func (h handover) compose(message, work string) draft {
 	if d.note.Subject == "" {
 		d.note.Subject = subject
 	}
-	// All was cleaned piece by piece, before it was cut; what comes together only
-	// now is looked at as well.
+	// Every part was redacted before it was cut. Redact the result as well, because
+	// joined parts can form a secret.
 	d.note.Subject = h.redact(d.note.Subject)
 	d.body = func(earlier string) string {
 		b := b
@@ -115,9 +115,9 @@ func (h handover) compose(message, work string) draft {
 	return d
 }
 
-// gather adds what the transcript, git and the box say. What cannot be read
-// is left out: a hand-over with less is better than none. Secrets are taken out
-// before a text is cut, for half of one is not known for one.
+// gather adds what the transcript, git and the box contain. It leaves out what it cannot
+// read: a shorter note is better than none. It redacts before it cuts, because half a
+// secret is not recognized.
 func (h handover) gather(b *brief.Brief) {
 	warn := func(err error) {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -155,12 +155,11 @@ func (h handover) gather(b *brief.Brief) {
 	warn(err)
 }
 
-// maxReady is how many issues are told that somebody may begin.
+// maxReady limits how many ready issues a note names.
 const maxReady = 5
 
-// tail is what the conversation says, read from where it was read last. What a
-// sandbox, in which only a command runs, keeps from being kept is read again the next
-// time.
+// tail reads the conversation from where it was read last. In a sandbox it cannot save the
+// result; the next hook then reads the same part again.
 func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	c := recorded.Conversation{File: conversation.File{Client: h.form(), Path: path, ID: h.id}, CWD: h.dir}
 	if h.record != nil {
@@ -168,7 +167,7 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	}
 	keeps := h.record != nil && !h.dryRun
 	fold, err := c.Read(entries.Of(h.env, h.call.Dir, h.form()), keeps, h.redact)
-	denied := false // a sandbox lets us keep nothing
+	denied := false // a sandbox prevents saving
 	if unsaved := (*tail.SaveError)(nil); !h.hook && errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
 		err, denied = nil, true
 	}
@@ -185,11 +184,10 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	return summary.Of(fold), carried, err
 }
 
-// gitWait bounds git, which may be slow in a huge worktree.
+// gitWait limits git, which may be slow in a huge worktree.
 const gitWait = 3 * time.Second
 
-// warnOfGit says what a successor will find half done. It is no reason to
-// refuse: the files stay where they are.
+// warnOfGit warns of uncommitted work. The hand-over goes on, because the files stay.
 func (h handover) warnOfGit(s git.State) {
 	if h.quietGit || h.hook {
 		return

@@ -20,12 +20,12 @@ import (
 	"gt/lib/text/term"
 )
 
-// named finds out what an argument names: another session, which becomes the one
-// that is handed over, or work, whose id is returned.
+// named resolves an argument: another session, which becomes the target, or work, whose id
+// it returns.
 //
-// An existing tmux session comes first, for its name can look like a work id;
-// then a pane and a session's id; then an address or role; then a note in the box; then an
-// agent of gt-session's; then an id of the home's work store.
+// It tries, in this order: a tmux session, because its name can look like a work id; a
+// pane; the id of a session; an address or role; a note in the box; an agent of gt-session;
+// an id of the home's work store.
 func (t target) named(what, kind string) (o target, work string, err error) {
 	if t.server.Has(what) {
 		o, err = t.other(what, identity.Identity{}, kind)
@@ -38,7 +38,7 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		}
 		if t.server != "" || !errors.Is(err, tmux.ErrNoServer) {
 			return t, "", cli.Fail(cli.No, err, whoRuns)
-		} // else it may be in a server with a socket of its own
+		} // the pane may belong to a server with another socket
 	}
 	r, err := t.running(what)
 	if err != nil {
@@ -96,7 +96,7 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		"gt-mail inbox shows the notes, gt-session the agents, gt-seance list the sessions")
 }
 
-// of is the target in the pane of another session.
+// of returns the target in the pane of another session.
 func (t target) of(r *session.Record, kind string) (target, error) {
 	if r.ID == t.id {
 		return t, nil
@@ -111,13 +111,12 @@ func (t target) of(r *session.Record, kind string) (target, error) {
 	return t, cli.Fail(cli.No, err)
 }
 
-// started returns the live session of the agent that gt-session lists under a name or a
-// title; nil where it lists none. It fails where that agent is not running, or has told of no
-// session.
+// started returns the live session of an agent that gt-session lists under a name or title,
+// nil if it lists none. It fails if the agent is not running or its session is not known.
 func (t target) started(what string) (*session.Record, error) {
 	out, err := gtexec.Output("gt-session", t.env.Dir, t.env.Environ, startedWait, "show", "--json", "--", what)
 	if err != nil {
-		return nil, nil // it has no such agent
+		return nil, nil // gt-session has no such agent
 	}
 	var in struct {
 		Name, Title string
@@ -126,7 +125,7 @@ func (t target) started(what string) (*session.Record, error) {
 		Pane        string
 	}
 	if json.Unmarshal(out, &in) != nil || in.Name != what && in.Title != what {
-		return nil, nil // the beginning of a name is too little to end an agent
+		return nil, nil // a prefix of a name is not enough to end an agent
 	}
 	if _, err := session.ParseID(string(in.Session)); err == nil {
 		r, err := session.Lookup(t.home.Town.State, in.Session)
@@ -141,14 +140,14 @@ func (t target) started(what string) (*session.Record, error) {
 	return nil, cli.Fail(cli.No, fmt.Errorf("%s is not running", term.Clean(in.Name)), "gt-session start "+in.Name+" starts it")
 }
 
-// startedWait bounds how long gt-session may take to say which agent has a name.
+// startedWait limits the run of gt-session.
 const startedWait = 5 * time.Second
 
-// running returns the live session in a pane that is named by its id or the beginning of it,
-// or by a pane or tmux session of another server; nil where there is none. It fails where
-// several are.
+// running returns the live session in a pane that is named by its id, a prefix of it, or a
+// pane or tmux session of another server. It returns nil without a match, and an error for
+// several.
 func (t target) running(what string) (*session.Record, error) {
-	links, _ := os.ReadDir(t.home.Town.State.Path("sessions")) // what cannot be read is not named
+	links, _ := os.ReadDir(t.home.Town.State.Path("sessions")) // unreadable sessions cannot be named
 	var found []*session.Record
 	for _, l := range links {
 		r, err := session.Lookup(t.home.Town.State, session.ID(l.Name()))
@@ -173,22 +172,21 @@ func (t target) running(what string) (*session.Record, error) {
 	return nil, cli.Fail(cli.No, fmt.Errorf("'%s' means %d sessions", what, len(found)), hints...)
 }
 
-// shortID is how much of an id names a session at least.
+// shortID is the minimal length of a prefix of an id.
 const shortID = 4
 
-// maxCandidates bounds how many sessions an ambiguous name is answered with.
+// maxCandidates limits the hints for an ambiguous name.
 const maxCandidates = 10
 
-// isBead knows the form of an id in a beads work store: a prefix, a dash and a
-// short word, perhaps with the numbers of a child (gt-a3f.1).
+// isBead reports whether s has the form of an id in a beads store: a prefix, a dash and a
+// short word, with the numbers of a child if any (gt-a3f.1).
 func isBead(s string) bool {
 	prefix, rest, ok := strings.Cut(s, "-")
 	return ok && prefix != "" && rest != "" &&
 		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
 }
 
-// roleOf reads an address, or the name of a role in the town or in our own
-// rig.
+// roleOf parses an address, or the name of a role in the town or in this rig.
 func (t target) roleOf(what string) (identity.Identity, bool) {
 	if t.home.Town.Personal {
 		return identity.Identity{}, false
@@ -200,8 +198,7 @@ func (t target) roleOf(what string) (identity.Identity, bool) {
 	return id, err == nil && id.Role != ""
 }
 
-// hookWork hooks the work before the hand-over, so that the successor finds
-// it.
+// hookWork hooks the work before the hand-over, for the successor.
 func (t target) hookWork(work string) error {
 	box := mail.Of(t.home, t.home.Identity.Address())
 	if err := box.Hook(work); !errors.Is(err, mail.ErrNotFound) {

@@ -11,15 +11,15 @@ import (
 	"gt/lib/state/thread"
 )
 
-// retire removes hand-over notes that were told long ago, which nobody will look for:
-// what of them must last is in the thread. The home is locked, so no session begins that
-// would be told of one.
+// retire removes notes of hand-overs that were delivered long ago; the thread keeps what
+// must last. The caller holds the home's lock, so no session starts meanwhile that needs
+// one.
 func (h *handover) retire(box mail.Box, now time.Time) error {
 	age := func() time.Duration {
 		unsure := agent.Retention(0)
 		own := agent.LoadPreferences(h.env.Getenv, func(err error) {
 			h.warn(err)
-			unsure = agent.Forever // nothing is removed for a setting that nobody can read
+			unsure = agent.Forever // remove nothing if the setting cannot be read
 		})
 		return max(own.KeepNotes, unsure).Duration()
 	}
@@ -32,7 +32,8 @@ func (h *handover) retire(box mail.Box, now time.Time) error {
 	})
 }
 
-// named are the notes that the home's records name, nil where one cannot be read.
+// named returns the ids of the notes that the home's records name, nil if a record cannot
+// be read.
 func (h *handover) named() map[string]bool {
 	unread := false
 	records, err := session.Store{Home: h.home, Warn: func(err error) { h.warn(err); unread = true }}.All()
@@ -52,8 +53,8 @@ func (h *handover) named() map[string]bool {
 	return named
 }
 
-// lastOf reports whether a note holds one of the last two messages of a chain, which its
-// next session is told in full, or whether that cannot be found out.
+// lastOf reports whether a note has one of the last two messages of a chain, which the next
+// session receives in full. It is true if that cannot be read.
 func (h *handover) lastOf(chain session.ID, note string) bool {
 	if chain == "" {
 		return false

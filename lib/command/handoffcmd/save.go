@@ -13,15 +13,13 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// saveWait is how long a hand-over waits for others that work in the same home:
-// half of the time that a client gives the hook before a compaction. What it
-// gives up is lost.
+// saveWait limits the wait for the home's lock: half of the time that a client gives the
+// hook before a compaction. On a timeout the hand-over is lost.
 const saveWait = 15 * time.Second
 
-// save makes the hand-over durable: the note, the marker, the record, the event, in
-// this order. It returns the note as it is kept, and reports false when the same
-// hook input was acted on already. The hand-over does not get the pane any more where
-// another of the session gives it away.
+// save makes the hand-over durable: note, marker, record and event, in this order. It
+// returns the stored note, and false if the same hook input was handled before. If another
+// hand-over of the session already gives the pane away, it clears h.replaces.
 func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	note = d.note
 	now := h.env.Now()
@@ -33,7 +31,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 
 	record := h.record
 	if record != nil {
-		// Another hook may have written it since.
+		// another hook may have changed it
 		if record, err = h.store.Get(record.ID); err != nil {
 			h.warn(err)
 		}
@@ -43,7 +41,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 			return note, false, nil
 		}
 		if h.kind == session.KindAuto && request.Waits(h.home, record.ID) {
-			return note, false, nil // it hands over, and waits for the end of its turn
+			return note, false, nil // a requested hand-over waits for the end of the turn
 		}
 	}
 
@@ -52,7 +50,8 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	if p := pending(record); h.kind == session.KindHandoff && record != nil {
 		switch {
 		case record.Ended() && (record.ChildID != "" || !h.record.Ended()), p != nil && p.TakenBy != "":
-			// Its successor is here already: who starts next is told this one.
+			// The successor has started, so the next session receives this
+			// note.
 			h.replaces, h.paneLost, record = false, "another gt-handoff was faster, and its successor has begun: the session after that is told this note", nil
 		case p != nil:
 			before = append(p.Before, p.Note)
@@ -65,13 +64,13 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	if note.ID, err = box.Deliver(note, true); err != nil {
 		return note, false, err
 	}
-	h.warn(box.Supersede(note.Chain, note.ID)) // at the worst it is told again
+	h.warn(box.Supersede(note.Chain, note.ID)) // on failure it is delivered again
 	if h.kind == session.KindHandoff && record != nil {
-		h.warn(h.carry(record, note, d.message)) // the note says it all the same
+		h.warn(h.carry(record, note, d.message)) // the note has the message, too
 	}
 	durable := atomicfile.Synced
 	if h.kind == session.KindAuto {
-		durable = atomicfile.Unsynced // no process is about to be killed, and the note is on disk
+		durable = atomicfile.Unsynced // the note is on disk and no process is about to be killed
 	}
 	if err := h.leave(record, note.ID, before, now, durable); err != nil {
 		return note, false, err
@@ -84,7 +83,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 // launchTime is how long a hand-over may take from its note to its successor.
 const launchTime = 10 * time.Second
 
-// pending is the hand-over to a successor that a session has prepared, nil for none.
+// pending returns the hand-over that a session has prepared for a successor, nil for none.
 func pending(r *session.Record) *session.Pending {
 	if r == nil || r.Handoff == nil || r.Handoff.Kind != session.KindHandoff {
 		return nil
@@ -92,8 +91,8 @@ func pending(r *session.Record) *session.Pending {
 	return r.Handoff
 }
 
-// earlier is what notes of the session say that still wait, for the one that takes
-// their place: both arrive.
+// earlier returns the text of the session's undelivered notes, to be included in the note
+// that replaces them.
 func (h *handover) earlier(box mail.Box, chain session.ID, notes []string) string {
 	t, err := thread.Read(h.home.Town.State, chain, h.warn)
 	if err != nil {
@@ -116,7 +115,7 @@ func (h *handover) earlier(box mail.Box, chain session.ID, notes []string) strin
 	return strings.Join(parts, "\n\n")
 }
 
-// giveUp notes that the pane was not given away after all.
+// giveUp records that the pane was not given away.
 func (h *handover) giveUp() error {
 	lock, err := h.home.LockWithin(saveWait)
 	if err != nil {
@@ -131,15 +130,14 @@ func (h *handover) giveUp() error {
 	return h.store.Put(r, atomicfile.Unsynced)
 }
 
-// carry notes in the thread what is handed over, for the sessions after the next.
+// carry adds the hand-over to the thread, for later sessions.
 func (h *handover) carry(r *session.Record, note mail.Note, message string) error {
 	said := thread.Message{Session: r.ID, Note: note.ID, Subject: note.Subject, Text: message, Time: note.Date.UTC()}
 	_, err := thread.Update(h.home.Town.State, r.Chain(), atomicfile.Unsynced, h.warn, func(t *thread.Thread) { t.Hand(said) })
 	return err
 }
 
-// leave leaves the marker for whoever starts next, and notes it in the record,
-// where there is one.
+// leave writes the marker for the next session, and names it in the record if there is one.
 func (h *handover) leave(record *session.Record, note string, before []string, now time.Time, durable atomicfile.Durability) error {
 	id, from := h.id, h.pane.Session
 	switch {
@@ -150,7 +148,7 @@ func (h *handover) leave(record *session.Record, note string, before []string, n
 	}
 	if record == nil {
 		if id == "" || h.remote {
-			id = session.InventID() // a person hands over to whoever starts here next
+			id = session.InventID() // a person's hand-over is for the next session here
 		}
 		_, err := marker.Write(h.home, id, from, h.why(), "", durable)
 		return err
@@ -176,15 +174,15 @@ func (h *handover) leave(record *session.Record, note string, before []string, n
 	}
 	if err := h.store.Put(record, durable); err != nil {
 		if h.replaces {
-			return err // an agent that could go on is not ended for this
+			return err // do not end an agent that could continue
 		}
-		h.warn(err) // who starts next finds note and marker all the same
+		h.warn(err) // the next session finds note and marker without it
 	}
 	return nil
 }
 
-// log tells of the hand-over. A town that cannot be written to keeps nobody from
-// handing over: note, marker and record are there.
+// log logs the hand-over. A failure is only a warning, because note, marker and record are
+// saved.
 func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
 	payload := struct {
 		SessionID session.ID `json:"session_id,omitempty"`
@@ -199,21 +197,21 @@ func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
 	case record != nil:
 		payload.SessionID = record.ID
 	case !h.remote:
-		payload.SessionID = h.id // of a record that cannot be read
+		payload.SessionID = h.id // its record cannot be read
 	}
 	t := h.home.Town
 	h.warn(eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), h.warn, now, eventlog.Handoff, h.home.Identity.Address(), payload))
 }
 
-// unclaimed is the marker that an earlier hand-over of this session wrote and
-// was killed before it came to note: it names us, and no record owns it. The
-// new one takes its place, or a second start would be told of the same note.
+// unclaimed returns a marker that an earlier hand-over of this session wrote before it was
+// killed: it names this session, but no record has it. The new marker replaces it;
+// otherwise two sessions would receive the note.
 func (h *handover) unclaimed(from string) string {
 	records, err := h.store.All()
 	if err != nil {
 		return ""
 	}
-	markers, _ := marker.Unowned(h.home, records) // what cannot be read is not taken for ours
+	markers, _ := marker.Unowned(h.home, records) // an unreadable marker may be another session's
 	for _, m := range markers {
 		if m.From == from {
 			return m.Name
@@ -222,7 +220,7 @@ func (h *handover) unclaimed(from string) string {
 	return ""
 }
 
-// why is the reason of the hand-over.
+// why returns the reason of the hand-over.
 func (h *handover) why() string {
 	if h.reason == "" && h.kind != session.KindHandoff {
 		return marker.Compaction

@@ -7,8 +7,7 @@ import (
 	"gt/lib/client/contract"
 )
 
-// A summariser is told as much of the conversation's essentials as its client
-// takes: all, some, or none where there is no room for them.
+// A summariser receives all, some or none of the essentials, as its client has room.
 func TestToKeep(t *testing.T) {
 	facts := strings.Repeat("the schema stays 🌱 ", 1000)
 	bare := contract.Dialect{}.Size(toKeep(contract.Dialect{}, "n1", ""))
@@ -17,12 +16,12 @@ func TestToKeep(t *testing.T) {
 		some bool
 		all  bool
 	}{
-		{0, true, true}, // no bound
+		{0, true, true}, // no limit
 		{1 << 20, true, true},
 		{4000, true, false},
-		{bare + 50, false, false}, // less than the tags take
+		{bare + 50, false, false}, // smaller than the tags
 		{bare, false, false},
-		{1, false, false}, // less than what is said besides
+		{1, false, false}, // smaller than the rest of the text
 	} {
 		d := contract.Dialect{Keep: c.keep}
 		text := toKeep(d, "n1", facts)

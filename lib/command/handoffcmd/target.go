@@ -24,40 +24,40 @@ import (
 	"gt/lib/text/redact"
 )
 
-// target is the session whose work is handed over, our own or another's. It is
-// found before anything is changed, and stays as it was found.
+// target is the session that is handed over, this one or another. It is found before
+// anything changes and stays the same.
 type target struct {
 	env    *cli.Env
 	call   *hook.Invocation
-	remote bool // another's session, that the caller has named
+	remote bool // another session, named by the caller
 
 	home   home.Home
 	store  session.Store
-	id     session.ID      // empty where no session is known
-	record *session.Record // nil where there is none
+	id     session.ID      // empty if no session is known
+	record *session.Record // nil without a record
 
-	agent   process.Proc // the client's process, not set where none runs
-	name    string       // what the client is called
-	left    bool         // it ended in this pane a short while ago
-	unknown bool         // it has no hooks, and only its process tells of it
-	environ []string     // that the client was started with, or ours where that cannot be read
-	dir     string       // where the client was started: its conversations belong to that folder
+	agent   process.Proc // the client's process, unset if none runs
+	name    string       // the client's name
+	left    bool         // the session ended in this pane a short while ago
+	unknown bool         // it has no hooks; only its process is known
+	environ []string     // the client's environment at its start, or ours if that cannot be read
+	dir     string       // where the client was started, which is where it keeps its conversations
 
 	server tmux.Server
 	inPane bool      // the environment names a pane
-	pane   tmux.Pane // empty outside tmux, and where that does not answer
+	pane   tmux.Pane // empty outside tmux, and if tmux does not answer
 
-	// What takes its time is read when it is first asked for: a hook that only
-	// saves does without the table of agents, and most without both.
+	// Both are read on first use: a hook that only saves needs no table, and most need
+	// neither.
 	table  func() (*agent.Table, error)
-	redact func(string) string // takes out secrets
+	redact func(string) string // removes secrets
 }
 
-// paneWait bounds the question which tmux session we are in.
+// paneWait limits a question to tmux.
 const paneWait = time.Second
 
-// self finds the session that runs us, its process and its pane. A hook that saves
-// touches no pane, and needs no more of it than its record says.
+// self finds the session that runs this command, its process and its pane. A hook that only
+// saves takes the pane from the record.
 func self(env *cli.Env, call *hook.Invocation, saves bool) target {
 	t := target{env: env, call: call, home: call.Home, store: call.Store, id: call.ID, name: call.Agent}
 	if t.id != "" {
@@ -83,15 +83,14 @@ func self(env *cli.Env, call *hook.Invocation, saves bool) target {
 	return t.complete()
 }
 
-// leftFor is how long a session may be over for a person to hand it over in its pane.
+// leftFor is how long after its end a person can hand over a session in its pane.
 const leftFor = 30 * time.Minute
 
-// findLeft finds the session that a person has just left in this pane: the last one in
-// it, which nobody follows yet.
+// findLeft finds the last session of this pane, if it ended recently and has no successor.
 func (t *target) findLeft() {
 	records, err := t.store.All()
 	t.call.Warn(err)
-	for _, r := range records { // the newest first
+	for _, r := range records { // newest first
 		if r.TmuxPane != t.pane.ID || r.TmuxServer != string(t.server) {
 			continue
 		}
@@ -102,11 +101,12 @@ func (t *target) findLeft() {
 	}
 }
 
-// findPane finds our own pane.
+// findPane finds the pane of this session.
 func (t *target) findPane(saves bool) {
 	server, pane := tmux.FromEnv(t.env.Getenv)
 	if pane == "" && t.agent.IsSet() {
-		// A server may run us, which has no pane (hook.NewInvocation): its client's counts.
+		// Hooks of a client with a server run outside the pane
+		// (hook.NewInvocation), so take it from the client's environment.
 		client := &cli.Env{Environ: startEnviron(t.agent, t.env.ChildEnviron())}
 		server, pane = tmux.FromEnv(client.Getenv)
 	}
@@ -124,9 +124,8 @@ func (t *target) findPane(saves bool) {
 	}
 }
 
-// findUnhooked finds the agent that runs us in this pane and of which no session is
-// known: it has no hooks, and tells its commands no id. Where it works counts, not
-// where its command does.
+// findUnhooked finds an agent without hooks in this pane. Such a client gives its commands
+// no session id. The agent's folder counts, not the command's.
 func (t *target) findUnhooked() {
 	known, err := agent.Load(t.env.Getenv, t.home.Town)
 	t.call.Warn(err)
@@ -143,8 +142,7 @@ func (t *target) findUnhooked() {
 	t.store = session.Store{Home: t.home, Warn: t.call.Warn}
 }
 
-// other finds the session that runs in the tmux session of that name, which is the
-// one of an identity or of none in particular.
+// other finds the session in a named tmux session. id is its identity, if known.
 func (t target) other(name string, id identity.Identity, kind string) (target, error) {
 	pane, err := t.server.ActivePane(name)
 	if err != nil {
@@ -153,11 +151,10 @@ func (t target) other(name string, id identity.Identity, kind string) (target, e
 	return t.in(pane, "the tmux session '"+name+"'", id, kind)
 }
 
-// whoRuns is what to type where what was named does not run.
+// whoRuns is the hint for a target that does not run.
 const whoRuns = "gt-seance list --live lists the agents that run"
 
-// in finds the session that runs in a pane, which is called where. It is the same
-// target where that is our own.
+// in returns the target in a pane; where describes the pane in errors.
 func (t target) in(pane tmux.Pane, where string, id identity.Identity, kind string) (_ target, err error) {
 	if pane.ID == t.pane.ID {
 		return t, nil
@@ -184,7 +181,7 @@ func (t target) in(pane tmux.Pane, where string, id identity.Identity, kind stri
 	if o.name == "" {
 		o.name = t.call.Agent
 	}
-	if o.agent.Elsewhere() { // it noted itself from within a sandbox or container, and is seen here
+	if o.agent.Elsewhere() { // it recorded its process from inside a sandbox or container
 		known, err := agent.Load(t.env.Getenv, o.home.Town)
 		t.call.Warn(err)
 		o.agent = live.Below(known, o.server, pane, o.name)
@@ -192,7 +189,7 @@ func (t target) in(pane tmux.Pane, where string, id identity.Identity, kind stri
 	return o.complete(), nil
 }
 
-// complete fills in what follows from what was found.
+// complete sets the fields that follow from the others.
 func (t target) complete() target {
 	t.environ = startEnviron(t.agent, t.env.ChildEnviron())
 	t.dir = t.home.Dir
@@ -207,16 +204,16 @@ func (t target) complete() target {
 		call.Warn(err)
 		return table, err
 	})
-	// The secrets are those of the agent's environment, and of the one that we were
-	// called with, which a command may have added to.
+	// Secrets are those of the agent's environment and of this command's, which may
+	// have more.
 	environ, ours := t.environ, t.env.Environ
 	clean := sync.OnceValue(func() func(string) string { return redact.Of(slices.Concat(environ, ours)) })
 	t.redact = func(text string) string { return clean()(text) }
 	return t
 }
 
-// startEnviron returns the environment that a process was started with, or another
-// where that cannot be read.
+// startEnviron returns the environment with which a process was started, or otherwise if
+// that cannot be read.
 func startEnviron(p process.Proc, otherwise []string) []string {
 	if p.IsSet() {
 		if environ, err := p.Environ(); err == nil && len(environ) > 0 {
@@ -226,19 +223,18 @@ func startEnviron(p process.Proc, otherwise []string) []string {
 	return otherwise
 }
 
-// warn says what is gone without.
 func (t target) warn(err error) { t.call.Warn(err) }
 
-// known are the agents that are known where the session works.
+// known returns the table of agents where the session works.
 func (t target) known() *agent.Table {
 	table, _ := t.table()
 	return table
 }
 
-// client is the client that is handed over.
+// client returns the client that is handed over.
 func (t target) client() agent.Client { return t.known().Of(t.name) }
 
-// args are the arguments that our agent was started with.
+// args returns the arguments with which the agent was started.
 func (t target) args() ([]string, error) {
 	if t.left {
 		return t.record.Args, nil
@@ -246,10 +242,9 @@ func (t target) args() ([]string, error) {
 	return live.Args(t.agent, t.client(), t.env.Getenv)
 }
 
-// replaceable reports whether the pane can be given to a fresh agent: only where an
-// agent runs in it, it is that agent's own, and a person can be in front of it.
-// A person's shell is left alone, and so are the agent that runs ours as its
-// child and a script that runs ours for one answer.
+// replaceable reports whether the pane can be given to a fresh agent. The agent must own
+// the pane and be interactive. A person's shell stays, and so does an agent or a script
+// that runs this one.
 func (t target) replaceable() bool {
 	if t.pane.ID == "" || !t.agent.IsSet() || !live.OwnsPane(t.known(), t.agent, t.pane) {
 		return false
@@ -258,14 +253,14 @@ func (t target) replaceable() bool {
 	return err != nil || !t.client().Headless(args)
 }
 
-// transcript is the path of the session's transcript, where that is one of the
-// person's: what its client says, or its record. A client says what a project's own
-// settings have told it, and that can be a folder in the project.
+// transcript returns the path of the session's transcript from the hook's input or the
+// record, "" unless it is in a folder of the person's. A project's settings can make a
+// client report another path.
 func (t target) transcript() string {
 	if !t.remote && t.call.Input.Transcript != "" {
 		return t.owned(t.call.Input.Transcript)
 	}
-	switch { // a session that was met late, by a command, or whose client does not say
+	switch { // recorded late by a command, or its client does not report a path
 	case t.record == nil:
 		return ""
 	case t.record.Transcript != "":
@@ -274,27 +269,28 @@ func (t target) transcript() string {
 	return t.owned(files.Path(t.name, (&cli.Env{Environ: t.environ}).Getenv, t.dir, string(t.record.ID)))
 }
 
-// owned is a transcript without links; empty where it is none of the person's own.
-// What counts is the environment that the client was started with, and what the
-// person says of agents, but no town.
+// owned returns a transcript's path without links, and "" if the file is not in a store of
+// the person's client. Only the client's start environment and the person's own settings
+// decide that, not a town.
 func (t target) owned(path string) string {
 	if path == "" {
 		return ""
 	}
 	getenv := (&cli.Env{Environ: t.environ}).Getenv
 	if getenv("HOME") != t.env.Getenv("HOME") {
-		getenv = t.env.Getenv // a launcher stands between the client and us
+		getenv = t.env.Getenv // a launcher runs between the client and us
 	}
 	own := account.Own{
 		Getenv:   getenv,
 		Projects: []string{t.home.Dir, t.dir},
 		Known: func(string) account.Known {
-			known, _ := agent.Load(t.env.Getenv, town.Personal(t.env.Getenv)) // table tells what cannot be read
+			known, _ := agent.Load(t.env.Getenv, town.Personal(t.env.Getenv)) // table reports the error
 			c := known.Of(t.name)
 			return account.Known{Accounts: c.Listed(t.env.Getenv), Variable: c.StoreEnv, Store: c.Store}
 		},
 	}
-	// One's own agent has a store of its own, or the one whose dialect it speaks.
+	// A person's own agent has its own store, or that of the client whose dialect it
+	// uses.
 	_, real, err := own.File(t.name, path)
 	if form := t.form(); err != nil && form != t.name {
 		_, real, err = own.File(form, path)
@@ -305,9 +301,8 @@ func (t target) owned(path string) string {
 	return real
 }
 
-// form is the client whose form the session's transcript has: one that gt does
-// not know keeps it, as far as anything is known, as the one does whose dialect it
-// speaks.
+// form returns the client in whose form the transcript is written: an unknown client is
+// assumed to use that of its dialect.
 func (t target) form() string {
 	if conversation.HasReader(t.name) {
 		return t.name
