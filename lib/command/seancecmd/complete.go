@@ -9,8 +9,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// completers are what a shell is offered for the value of a flag or an argument,
-// by its name.
+// completers returns the shell completions for flags and arguments, by their names.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{
 		"id":         sessionIDs,
@@ -26,11 +25,11 @@ func completers() map[string]cli.Completer {
 }
 
 const (
-	maxOffered = 50   // sessions, where nothing says which
-	maxLooked  = 1000 // sessions that are looked at for what was seen
+	maxOffered = 50   // sessions offered for an empty word
+	maxLooked  = 1000 // sessions read for the values of a field
 )
 
-// sessionIDs offers sessions, the newest first, with what tells them apart.
+// sessionIDs offers sessions, newest first, with a description.
 func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	all, err := open(env)
 	if err != nil {
@@ -54,8 +53,7 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	return offered
 }
 
-// valuesOf offers what stands in a field of the latest sessions, what was seen last
-// first.
+// valuesOf offers the values of a field, from the latest sessions, newest first.
 func valuesOf(field func(*catalog.Session) []string) cli.Completer {
 	return func(env *cli.Env, begin string) []cli.Candidate {
 		all, err := open(env)

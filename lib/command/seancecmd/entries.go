@@ -8,7 +8,8 @@ import (
 	"gt/lib/state/session"
 )
 
-// entriesOf is for the programs that a hook runs, which link no database (lib/launch/entries).
+// entriesOf reads a conversation for programs that run in hooks and therefore link no
+// database (lib/launch/entries).
 type entriesOf struct {
 	Client string `arg:"" help:"Whose conversation it is."`
 	ID     string `arg:"" help:"The session."`
@@ -17,7 +18,7 @@ type entriesOf struct {
 	From   int64  `help:"Where the page before ended."`
 }
 
-// Run prints a page of what was said.
+// Run prints a page of entries as JSON.
 func (c *entriesOf) Run(env *cli.Env) error {
 	id, err := session.ParseID(c.ID)
 	if err != nil {

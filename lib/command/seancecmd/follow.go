@@ -22,7 +22,6 @@ type follow struct {
 	JSON  bool   `name:"json" help:"One JSON object per line."`
 }
 
-// Validate refuses a negative number of turns.
 func (c *follow) Validate() error {
 	if c.Last < 0 {
 		return errors.New("--last needs a number of at least 0")
@@ -30,11 +29,10 @@ func (c *follow) Validate() error {
 	return nil
 }
 
-// pollInterval is how long it takes until what was said is seen.
+// pollInterval is the longest time until a new entry is shown.
 const pollInterval = 250 * time.Millisecond
 
-// Run shows a conversation while it goes on, until it is interrupted or nobody
-// reads any more.
+// Run prints a conversation as it grows, until it is interrupted or its output is closed.
 func (c *follow) Run(env *cli.Env) error {
 	s, err := one(env, c.ID)
 	if err != nil {
@@ -80,9 +78,9 @@ func (c *follow) Run(env *cli.Env) error {
 	}
 }
 
-// state is what shows that a conversation has not changed, so that a long one need
-// not be read again: some readers begin at its front to understand what is new. It
-// is empty where only reading tells: what is kept in many files, or is gone.
+// state returns a value that changes with the conversation's files, so that an unchanged
+// one is not read again: some readers have to start at the beginning. It returns "" if only
+// reading can tell, because there are many files or none.
 func state(f conversation.File) (state string) {
 	paths := []string{f.Path}
 	switch filepath.Ext(f.Path) {

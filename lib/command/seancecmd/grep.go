@@ -35,7 +35,6 @@ type grep struct {
 	selection
 }
 
-// Validate refuses negative numbers of lines.
 func (c *grep) Validate() error {
 	if c.After < 0 || c.Before < 0 || c.Context < 0 {
 		return fmt.Errorf("-A, -B and -C need a number of at least 0")
@@ -43,7 +42,7 @@ func (c *grep) Validate() error {
 	return nil
 }
 
-// Run prints what matches in the conversations that are meant.
+// Run prints the matches in the selected conversations.
 func (c *grep) Run(env *cli.Env) error {
 	q, err := search.New(c.Pattern, c.Fixed, c.Fold)
 	if err != nil {
@@ -105,17 +104,17 @@ func (c *grep) Run(env *cli.Env) error {
 	return nil
 }
 
-// target is a conversation and the session that its hits are told of, which is
-// another where a subagent had the conversation.
+// target is a conversation and the session under which its hits are listed. For a
+// subagent's conversation that is the parent.
 type target struct {
 	session      *catalog.Session
-	subagent     *catalog.Session // nil for the session's own
+	subagent     *catalog.Session // nil for the session's own conversation
 	conversation conversation.Conversation
 }
 
-// together returns the conversations of the sessions that fit, the newest session
-// first, each followed by those of its subagents. A subagent whose session is gone
-// stands for itself. The error names what only a log calls one of the person's.
+// together returns the conversations of the selected sessions, newest first, each followed
+// by those of its subagents. A subagent whose parent is gone is listed as a session. The
+// error names conversations that only a log attributes to the person; they are left out.
 func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []target, err error) {
 	own := f
 	own.Subagents = true
@@ -147,7 +146,7 @@ func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []
 	}
 	for _, s := range fit {
 		if below[s] {
-			continue // comes with its session
+			continue // comes with its parent
 		}
 		take(s, s)
 		for _, sub := range workers(s.ID) {
@@ -157,7 +156,7 @@ func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []
 	return found, lost.Err()
 }
 
-// printer writes what was found.
+// printer prints the hits.
 type printer struct {
 	*grep
 	env      *cli.Env
@@ -172,8 +171,8 @@ type printer struct {
 
 	session  *catalog.Session // of the latest hit
 	subagent *catalog.Session
-	count    int // of its lines that match
-	lines    int // that were written of it
+	count    int // matching lines of the session
+	lines    int // printed lines of the session
 	headings int
 }
 
@@ -192,7 +191,7 @@ func (c *grep) printer(env *cli.Env, q *search.Query, all catalog.Catalog) *prin
 	return p
 }
 
-// hit prints one.
+// hit prints one hit.
 func (p *printer) hit(at target, h search.Hit) {
 	if at.session != p.session {
 		p.end()
@@ -239,7 +238,7 @@ func (p *printer) hit(at target, h search.Hit) {
 	}
 }
 
-// end prints what is known of a session when all its hits are.
+// end prints the count of a session after its last hit.
 func (p *printer) end() {
 	if p.session == nil || !p.Count {
 		return
@@ -252,7 +251,7 @@ func (p *printer) end() {
 	p.put(string(s.ID) + "\t" + strconv.Itoa(p.count) + "\n")
 }
 
-// heading names a session on a terminal, once before its hits.
+// heading prints a session's heading before its first hit.
 func (p *printer) heading() {
 	s := p.session
 	gap := "\n"
@@ -265,7 +264,7 @@ func (p *printer) heading() {
 	p.put(gap + p.style.Bold(p.style.Cyan(id)) + p.style.Bold(term.Cut("  "+rest, max(p.width-len(id), 1))) + "\n")
 }
 
-// text prints a line: in columns on a terminal, else with tabs between them.
+// text prints a line, in columns on a terminal and separated by tabs elsewhere.
 func (p *printer) text(h search.Hit, l search.Line) {
 	mark := ":"
 	if !l.Match {
@@ -296,10 +295,10 @@ func (p *printer) text(h search.Hit, l search.Line) {
 	p.put(p.style.Dim(front) + p.marked(l, term.Clean(l.Text), max(p.width-len([]rune(front)), minText)) + "\n")
 }
 
-// minText is how many columns of a text are shown, however narrow the terminal.
+// minText is the smallest width of a text, in columns.
 const minText = 20
 
-// speaker is who said it.
+// speaker returns who said it.
 func (p *printer) speaker(h search.Hit) string {
 	agent := term.Clean(p.session.Agent)
 	if p.subagent != nil {
@@ -323,12 +322,12 @@ func (p *printer) speaker(h search.Hit) string {
 	return string(h.Kind)
 }
 
-// marked is a line with what matches marked, cut around the first match to a
-// width; 0 cuts nothing.
+// marked returns a line with its matches highlighted, cut around the first match to width
+// columns; 0 is no limit.
 func (p *printer) marked(l search.Line, text string, width int) string {
 	var spans [][]int
 	if l.Match {
-		spans = p.query.Pattern.FindAllStringIndex(l.Text, -1) // text is as long, byte for byte
+		spans = p.query.Pattern.FindAllStringIndex(l.Text, -1) // text has the same byte offsets
 	}
 	if len(text) != len(l.Text) {
 		spans = nil
@@ -339,7 +338,8 @@ func (p *printer) marked(l search.Line, text string, width int) string {
 		if len(spans) > 0 {
 			begin = spans[0][0]
 		}
-		// A third of the room for what stands before it, unless all has room.
+		// If the line must be cut, a third of the width goes to the text before the
+		// match.
 		if cut := term.Cut(text, width); cut != text && len(term.Cut(text, width*2/3)) < begin {
 			front := term.CutFront(text[:begin], width/3)
 			shift = len(front) - begin
@@ -365,7 +365,7 @@ func (p *printer) marked(l search.Line, text string, width int) string {
 	return b.String() + text[written:]
 }
 
-// found is a line, or a session, as JSON.
+// found is a line or a session as JSON.
 type found struct {
 	Session  string            `json:"session_id"`
 	Subagent string            `json:"subagent_id,omitempty"`
@@ -378,7 +378,7 @@ type found struct {
 	Time     time.Time         `json:"time,omitzero"`
 	Line     int               `json:"line,omitempty"` // of the text, from 1
 	Text     *string           `json:"text,omitempty"`
-	Matches  []string          `json:"matches,omitempty"` // what matches; none in a line of the context
+	Matches  []string          `json:"matches,omitempty"` // empty for a line of context
 	Count    int               `json:"count,omitempty"`
 }
 

@@ -25,7 +25,6 @@ type list struct {
 	Format string `placeholder:"TEMPLATE" xor:"form" help:"Format each session with a Go template: '{{.ID}} {{.Title}}'; --json shows the fields."`
 }
 
-// Validate refuses a negative number of sessions.
 func (c *list) Validate() error {
 	if c.Limit != nil && *c.Limit < 0 {
 		return fmt.Errorf("--limit needs a number of at least 0")
@@ -33,10 +32,10 @@ func (c *list) Validate() error {
 	return nil
 }
 
-// usual is how many sessions are listed where nothing is said of it.
+// usual is the default number of listed sessions.
 const usual = 20
 
-// Run lists the sessions that fit.
+// Run lists the selected sessions.
 func (c *list) Run(env *cli.Env) error {
 	form, err := format(c.Format)
 	if err != nil {
@@ -47,7 +46,7 @@ func (c *list) Run(env *cli.Env) error {
 	case c.Limit != nil:
 		most = *c.Limit
 	case !c.All:
-		most = usual + 1 // one more tells that there are more
+		most = usual + 1 // one more shows whether there are more
 	}
 	found, all, err := c.ordered(env, most, c.Active)
 	if err != nil {
@@ -77,7 +76,7 @@ func (c *list) Run(env *cli.Env) error {
 	if err := c.table(env, all, found); err != nil {
 		return err
 	}
-	switch { // who reads a table may look for one that is not there
+	switch { // hints only for people who read a table
 	case more && c.everything():
 		env.Hint("the newest %d of %d; --all lists all, gt-seance pick finds one", usual, all.Len())
 	case more:
@@ -86,7 +85,7 @@ func (c *list) Run(env *cli.Env) error {
 	return nil
 }
 
-// format reads a template, in which \t and \n are what they look like.
+// format parses a template, in which \t and \n stand for a tab and a newline.
 func format(text string) (*template.Template, error) {
 	if text == "" {
 		return nil, nil
@@ -105,7 +104,7 @@ func format(text string) (*template.Template, error) {
 	return t, nil
 }
 
-// misformed says what is wrong with a template, and what can stand in one.
+// misformed returns the error of an invalid template, with the fields that one can use.
 func misformed(err error) error {
 	var fields []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[catalog.Session]()) {
@@ -118,13 +117,13 @@ func misformed(err error) error {
 	return cli.Fail(cli.Usage, fmt.Errorf("--format, line %s", said), "the fields are "+strings.Join(fields, ", "))
 }
 
-// formatted writes a line for each session, which a terminal shows and does not
-// obey.
+// formatted prints each session with the template. It removes control characters, which
+// could change the terminal.
 func formatted(w io.Writer, t *template.Template, found []*catalog.Session) error {
 	for _, s := range found {
 		var b strings.Builder
 		named := *s
-		named.Title = cmp.Or(s.Title, s.About()) // few clients give one
+		named.Title = cmp.Or(s.Title, s.About()) // few clients set a title
 		if err := t.Execute(&b, &named); err != nil {
 			return misformed(err)
 		}
@@ -137,7 +136,7 @@ func formatted(w io.Writer, t *template.Template, found []*catalog.Session) erro
 
 const (
 	maxActor = 22  // columns of an address
-	wide     = 100 // columns from which on more is shown
+	wide     = 100 // columns from which the table shows more
 )
 
 func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session) error {
@@ -152,10 +151,10 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 	})
 }
 
-// columns are those of a table of these sessions that is so wide; 0 is no limit.
+// columns returns the columns of the table for a width; 0 is no limit.
 func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Session, width int) []term.Column[*catalog.Session] {
 	now, short, narrow := env.Now(), all.Short(), width > 0 && width < wide
-	// Which client it was says something where there are several.
+	// In a narrow table the agent is shown only if it varies.
 	agents := !narrow || severalAgents(found)
 	panes := c.Live && slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.TmuxPane != "" })
 	actor := maxActor
@@ -185,7 +184,7 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 	}
 }
 
-// severalAgents reports whether sessions are of more than one client.
+// severalAgents reports whether the sessions have more than one client.
 func severalAgents(all []*catalog.Session) bool {
 	one := ""
 	for _, s := range all {
@@ -197,15 +196,15 @@ func severalAgents(all []*catalog.Session) bool {
 	return false
 }
 
-// outcome is how a session ended, or what it does.
+// outcome returns how a session ended, or its state.
 func outcome(s *catalog.Session) string {
 	if s.Outcome == catalog.Gone && !s.Logged() {
-		return "-" // no hook ran in it, so nothing can be known of its end
+		return "-" // no hook ran in it, so its end is unknown
 	}
 	return cmp.Or(s.State, string(s.Outcome))
 }
 
-// client is the session's client, as it was run.
+// client returns the client's name, with -p for a headless session.
 func client(s *catalog.Session) string {
 	if s.Headless {
 		return s.Agent + " -p"
@@ -213,8 +212,8 @@ func client(s *catalog.Session) string {
 	return s.Agent
 }
 
-// topic is what the session was about, and what it came from where that is not
-// its chain; where there is little room, only that it did.
+// topic returns what the session was about, and its parent if it is a subagent or fork. A
+// narrow table leaves out the parent's id.
 func topic(s *catalog.Session, short func(session.ID) string, narrow bool) string {
 	of := func(id session.ID) string {
 		if narrow {
@@ -244,7 +243,6 @@ type find struct {
 	JSON   bool `name:"json" help:"One JSON object per line."`
 }
 
-// Validate refuses a negative number of sessions.
 func (c *find) Validate() error {
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit needs a number of at least 0")
@@ -252,7 +250,7 @@ func (c *find) Validate() error {
 	return nil
 }
 
-// Run prints the ids of the sessions that fit, for a pipeline.
+// Run prints the ids of the selected sessions, for a pipeline.
 func (c *find) Run(env *cli.Env) error {
 	found, _, err := c.ordered(env, c.Limit, c.Active)
 	if err != nil {

@@ -11,18 +11,17 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// discover looks for agents in the panes of tmux: it notes that a session runs which
-// nobody noted, and where, and what its screen shows of it; and returns the agents
-// of which no session is known.
+// discover looks for agents in the panes of tmux. It adds pane, state and process to the
+// sessions that it recognizes, and returns the agents whose session is unknown.
 //
-// A session is told by its process, else by the transcript that the process has
-// open. It is never guessed: two agents of one folder look alike.
+// A session is recognized by its process, or by the transcript that the process has open.
+// discover does not guess, because two agents in one folder look alike.
 func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Session) {
 	socket, _ := tmux.FromEnv(env.Getenv)
 	server := tmux.Server(socket)
 	panes, err := server.Panes()
 	if err != nil || len(panes) == 0 {
-		return nil // without tmux there is nothing to find in it
+		return nil // no tmux, or no panes
 	}
 	byPID, byFile := map[int]*catalog.Session{}, map[string]*catalog.Session{}
 	for s := range sessions.All() {
@@ -36,7 +35,7 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 	for _, a := range live.InPanes(agents(env), server, panes) {
 		s := byPID[a.PID]
 		for _, pid := range a.Processes() {
-			if s == nil && byPID[pid] != nil && byPID[pid].Agent == a.Client.Name { // else one that this one runs
+			if s == nil && byPID[pid] != nil && byPID[pid].Agent == a.Client.Name { // otherwise another client that this agent started
 				s, a.PID = byPID[pid], pid
 			}
 		}
@@ -54,7 +53,8 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 	return strangers
 }
 
-// contextUse is what an agent does, by its screen; "" where that does not tell.
+// contextUse returns the status of an agent by its screen, "" if the screen does not show
+// it.
 func contextUse(env *cli.Env, a live.Agent) string {
 	now := env.Now()
 	got := status.Of(status.Facts{Now: now, Pane: status.Alive, Seen: []status.Observation{a.Observe(now)}})
@@ -64,7 +64,7 @@ func contextUse(env *cli.Env, a live.Agent) string {
 	return string(got.Status)
 }
 
-// writing finds the session whose transcript an agent has open.
+// writing returns the session whose transcript an agent has open.
 func writing(a live.Agent, byFile map[string]*catalog.Session) *catalog.Session {
 	for path := range a.Transcripts() {
 		if s := byFile[filepath.Clean(path)]; s != nil {

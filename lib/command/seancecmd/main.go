@@ -1,5 +1,5 @@
-// Package seancecmd is the gt-seance command: it finds, reads and asks the
-// sessions that ever ran.
+// Package seancecmd is the gt-seance command: it finds, reads and asks past and present
+// sessions.
 package seancecmd
 
 import (
@@ -38,19 +38,18 @@ const exitCodes = `
    1  no such session, or several; nothing found; talk: no answer
 `
 
-// Main runs gt-seance and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
 	env.Args = asTalk(env.Args)
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-seance.
+// Program returns the description of gt-seance.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Grammar: &grammar{}, Complete: completers(), Idle: town.Unused}
 }
 
-// asTalk turns Gas Town's way to ask a session, --talk ID --prompt QUESTION, into ours.
+// asTalk converts Gas Town's --talk ID --prompt QUESTION to the talk command.
 func asTalk(args []string) []string {
 	var id, question []string
 	var rest []string
@@ -67,7 +66,7 @@ func asTalk(args []string) []string {
 		}
 		switch {
 		case to == &rest && i == 0 && !strings.HasPrefix(name, "-"):
-			return args // a command of ours
+			return args // a command of gt-seance
 		case to == &rest:
 			rest = append(rest, args[i])
 		case given:

@@ -15,7 +15,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// owned says which accounts and conversations are the person's own.
+// owned returns which accounts and conversations are the person's own.
 func owned(env *cli.Env) account.Own {
 	table := sync.OnceValue(func() *agent.Table { return agents(env) })
 	return account.Own{
@@ -28,8 +28,8 @@ func owned(env *cli.Env) account.Own {
 	}
 }
 
-// passed is the error of what is the word of a log or a record, and not used. How
-// to allow it is told a person only: an agent that reads it would do it.
+// passed returns the error for a path that only a log or a record names. The hint how to
+// allow it is only for a terminal, because an agent would follow it.
 func passed(env *cli.Env, s *catalog.Session, err error) error {
 	err = cli.Fail(cli.No, err)
 	if term.IsTerminal(env.Stderr) {
@@ -38,13 +38,13 @@ func passed(env *cli.Env, s *catalog.Session, err error) error {
 	return err
 }
 
-// clientName is the session's client. Where the log does not say, it is Claude
-// Code: so it is with Gas Town's events.
+// clientName returns the session's client. Gas Town's events do not name one and are Claude
+// Code's.
 func clientName(s *catalog.Session) string { return cmp.Or(s.Agent, contract.Default) }
 
-// accountOf is the client's folder that the session's conversation lies in; empty
-// where that is not known. One that is not the person's own is an error, unless
-// the client would take it by what the person's environment says.
+// accountOf returns the client's folder with the session's conversation, "" if unknown. It
+// fails if the folder is not the person's own, unless the client would use it by default in
+// the person's environment.
 func accountOf(own account.Own, client agent.Client, s *catalog.Session) (string, error) {
 	switch {
 	case s.Store != "" && client.Account(own.Getenv, s.Store) == "":
@@ -59,14 +59,14 @@ func accountOf(own account.Own, client agent.Client, s *catalog.Session) (string
 	return store, err
 }
 
-// there reports whether a log's word for a conversation names anything at all on
-// this machine.
+// there reports whether a path from a log exists on this machine.
 func there(path string) bool {
 	_, err := os.Stat(path)
 	return filepath.IsAbs(path) && err == nil
 }
 
-// storesOf takes the session's folder for a project, besides.
+// storesOf returns own with the session's folder as another project, because a store inside
+// a project is not the person's.
 func storesOf(own account.Own, s *catalog.Session) account.Own {
 	if filepath.IsAbs(s.CWD) {
 		own.Projects = append([]string{git.Top(s.CWD)}, own.Projects...)

@@ -19,11 +19,10 @@ import (
 	"gt/lib/view/transcript"
 )
 
-// turns are which turns of a conversation are meant, from 1 on; a zero end is
-// the last there is.
+// turns is a range of turns, from 1 on. If to is 0 it has no end.
 type turns struct{ from, to int }
 
-// UnmarshalText reads 3, 3-7, 3- and -7.
+// UnmarshalText parses 3, 3-7, 3- and -7.
 func (t *turns) UnmarshalText(text []byte) error {
 	word := string(text)
 	a, b, several := strings.Cut(word, "-")
@@ -57,7 +56,6 @@ type read struct {
 	JSON  bool   `name:"json" help:"One JSON object per line, with everything."`
 }
 
-// Validate refuses what names no session, or two.
 func (c *read) Validate() error {
 	switch {
 	case (c.ID != "") == (c.Chain+c.Work != ""):
@@ -68,7 +66,6 @@ func (c *read) Validate() error {
 	return nil
 }
 
-// Run prints conversations.
 func (c *read) Run(env *cli.Env) error {
 	found, all, err := these(env, c.ID, c.Chain, c.Work)
 	if err != nil {
@@ -117,7 +114,7 @@ func heading(s *catalog.Session, now time.Time) string {
 	return term.OneLine(strings.Join(parts, " ")) + " ==="
 }
 
-// count is how many turns a conversation has.
+// count returns the number of turns of a conversation.
 func count(f conversation.File) (n int, err error) {
 	_, err = scan.ReaderOf(f.Client).Read(f, conversation.Options{Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
@@ -128,7 +125,7 @@ func count(f conversation.File) (n int, err error) {
 	return n, err
 }
 
-// transcriptOf returns where a session's lies, if it can be read.
+// transcriptOf returns the file of a session's conversation, or why it cannot be read.
 func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversation.File, error) {
 	switch f, err := s.Conversation(own); {
 	case err != nil:
@@ -150,7 +147,7 @@ func (c *read) page(env *cli.Env, s *catalog.Session, w io.Writer) *page {
 	}
 }
 
-// page writes a conversation for a person, or as JSON.
+// page prints a conversation, for a person or as JSON.
 type page struct {
 	transcript.Page
 	env                *cli.Env
@@ -158,8 +155,7 @@ type page struct {
 	tools, think, json bool
 }
 
-// pages writes the turns of a conversation that are meant, and returns where the
-// next Read goes on.
+// pages prints a range of turns, and returns the offset for the next Read.
 func (p *page) pages(f conversation.File, o conversation.Options, from, to int) (int64, error) {
 	next, err := scan.ReaderOf(f.Client).Read(f, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
@@ -184,7 +180,7 @@ type passage struct {
 	Session string              `json:"session_id"`
 	Turn    int                 `json:"turn"`
 	Kind    conversation.Kind   `json:"kind"`
-	ID      string              `json:"id,omitempty"` // of a Spent: what stands twice is counted once
+	ID      string              `json:"id,omitempty"` // of a Spent entry, to count repeated ones once
 	Time    time.Time           `json:"time,omitzero"`
 	Model   string              `json:"model,omitempty"`
 	Tool    string              `json:"tool,omitempty"`
@@ -236,9 +232,8 @@ func (p *page) entry(e conversation.Entry) {
 	}
 }
 
-// gist is the first of a call's arguments where there are several ("name: value",
-// each from a line of its own on): it says what the call is about, such as the
-// command or the file.
+// gist returns the first of a call's arguments, such as the command or the file. Several
+// arguments are lines that begin with "name: ".
 func gist(text string) string {
 	name, value, ok := strings.Cut(text, ": ")
 	if !ok || !isName(name) {
@@ -247,7 +242,7 @@ func gist(text string) string {
 	for at := 0; ; {
 		i := strings.IndexByte(value[at:], '\n')
 		if i < 0 {
-			return text // it is the only one, and has no name
+			return text // the only argument, without a name
 		}
 		at += i + 1
 		if next, _, ok := strings.Cut(value[at:], ": "); ok && isName(next) {

@@ -20,8 +20,9 @@ import (
 	"gt/lib/sys/process"
 )
 
-// fromRecord is a session whose client has forgotten it, as it can be asked: its record,
-// written as a conversation that an agent reads from any file. done removes that again.
+// fromRecord returns a session that its client has deleted in a form that can be asked: it
+// writes the record as a conversation that an agent reads from any file. done removes that
+// file.
 func (c *talk) fromRecord(env *cli.Env, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
 	all := agents(env)
 	client, w, err := answering(env, all, s)
@@ -65,8 +66,8 @@ func (c *talk) fromRecord(env *cli.Env, s *catalog.Session) (p *ask.Predecessor,
 	return p, done, nil
 }
 
-// inScratch is where the client finds the conversation below a folder that is there for the
-// question: any file, or its place in a folder of the client's own, which is store.
+// inScratch returns the path of the conversation below the folder scratch. It is any file,
+// or the place that the client expects in store, a folder of its own.
 func inScratch(env *cli.Env, client agent.Client, w conversation.Writer, copied *conversation.Copy, scratch string) (path, store string, err error) {
 	if store, err = ask.OwnFolder(client, env.Getenv, scratch); err != nil || store == "" {
 		return filepath.Join(scratch, string(copied.ID)+".jsonl"), "", err
@@ -86,8 +87,8 @@ func inScratch(env *cli.Env, client agent.Client, w conversation.Writer, copied 
 	return path, store, nil
 }
 
-// answering is the agent that can be asked a conversation from any file: the session's own,
-// or else another that is here.
+// answering returns an installed agent that can read a conversation from any file, the
+// session's own first.
 func answering(env *cli.Env, all *agent.Table, s *catalog.Session) (agent.Client, conversation.Writer, error) {
 	names := []string{s.Agent}
 	for _, w := range writers.All {

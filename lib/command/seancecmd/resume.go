@@ -23,7 +23,7 @@ type resumption struct {
 	DryRun bool   `short:"n" help:"Print the command, and do nothing."`
 }
 
-// Run turns into the session's agent.
+// Run executes the session's agent in place of this process.
 func (c *resumption) Run(env *cli.Env) error {
 	s, err := one(env, c.ID)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *resumption) Run(env *cli.Env) error {
 	return on.Exec(env.ChildEnviron())
 }
 
-// elsewhere says what can be done with a session whose folder is not there.
+// elsewhere returns a hint for a session whose folder is gone.
 func (g continuation) elsewhere(s *catalog.Session) string {
 	if g.client.Ask != nil {
 		return fmt.Sprintf("gt-seance talk %s asks the session from any folder", s.ID)
@@ -67,15 +67,15 @@ func (g continuation) elsewhere(s *catalog.Session) string {
 	return fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID)
 }
 
-// continuation is how a session goes on.
+// continuation is how a session is resumed.
 type continuation struct {
 	resume.Command
-	gone   bool // its folder is not there
+	gone   bool // its folder does not exist
 	client agent.Client
 }
 
-// continuationOf says how a session, or a copy of it, goes on. An
-// account.ForeignError names what of it is only the word of a log or a project.
+// continuationOf returns how a session or a copy of it is resumed. It fails with
+// account.ForeignError if only a log or a project names the session's folder or store.
 func continuationOf(env *cli.Env, s *catalog.Session, fork bool) (continuation, error) {
 	own, all := owned(env), agents(env)
 	c := clientOf(all, s)
@@ -98,11 +98,10 @@ func continuationOf(env *cli.Env, s *catalog.Session, fork bool) (continuation, 
 	}, nil
 }
 
-// folder is where the session goes on: where it began, for there its client finds
-// it; else where it went, which can be the same folder under another name. What
-// is not absolute would be another folder wherever one stands. One that only the
-// log names is the person's own. dir is empty where there is none, and then named
-// is one that is gone.
+// folder returns where the session is resumed. That is its first folder, where its client
+// finds it, or the one that it moved to, which may be the same folder renamed. A folder
+// that only a log names must be the person's own. Relative paths are ignored. If dir is
+// empty, named is a folder that is gone.
 func folder(own account.Own, s *catalog.Session) (dir, named string, err error) {
 	for _, at := range []string{s.CWD, s.Moved} {
 		if !filepath.IsAbs(at) {
@@ -124,7 +123,7 @@ func folder(own account.Own, s *catalog.Session) (dir, named string, err error) 
 	return "", named, err
 }
 
-// worked reports whether the session's own client says that it worked in a folder.
+// worked reports whether the client's own conversation names a folder.
 func worked(s *catalog.Session, dir string) bool {
 	r := scan.ReaderOf(s.File.Client)
 	if r == nil {
@@ -154,7 +153,7 @@ func (g continuation) impossible(s *catalog.Session, fork bool) error {
 		fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID))
 }
 
-// onlyRecorded says why a session's client cannot go on with it.
+// onlyRecorded returns why a session's client cannot resume it.
 func onlyRecorded(s *catalog.Session) error {
 	return cli.Fail(cli.No, fmt.Errorf("%s does not keep the conversation of session %s any more", s.Agent, s.ID),
 		fmt.Sprintf("gt-record convert %s --to AGENT makes of its record a conversation that goes on", s.ID),

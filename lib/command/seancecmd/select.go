@@ -25,8 +25,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// selection is which sessions are meant: those that fit everything that is
-// given.
+// selection has the flags that select sessions. A session must match all of them.
 type selection struct {
 	Agent   string          `placeholder:"NAME" help:"Of this agent (claude, codex, ...)." group:"Which sessions:"`
 	Work    string          `placeholder:"UNIT" help:"That worked on this task, by its id." group:"Which sessions:"`
@@ -40,7 +39,7 @@ type selection struct {
 	Live    bool            `help:"Running now." group:"Which sessions:"`
 	All     bool            `short:"a" help:"Include subagents, and do not limit the number." group:"Which sessions:"`
 
-	strangers []*catalog.Session // that run, and of which no more is known; see discover
+	strangers []*catalog.Session // running agents of an unknown session; see discover
 
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once." group:"Which sessions:"`
 
@@ -49,13 +48,13 @@ type selection struct {
 	Town bool   `help:"In the event log of this town." group:"In a town:"`
 }
 
-// everything reports whether all sessions are meant, but for subagents.
+// everything reports whether the flags select all sessions except subagents.
 func (c *selection) everything() bool {
 	return c.Agent+c.Role+c.Rig+c.Work+c.Chain+c.Outcome+c.Host+c.CWD == "" && !c.Here && !c.Live && !c.Town &&
 		c.Since == duration.Moment{} && c.Until == duration.Moment{}
 }
 
-// filter is the selection as of now. all are the sessions to choose from.
+// filter returns the selection as a filter on all.
 func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, error) {
 	now := env.Now()
 	f := catalog.Filter{
@@ -87,7 +86,7 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	return f, nil
 }
 
-// open reads the sessions to choose from, and says which are meant.
+// open reads all sessions and returns the filter for the selected ones.
 func (c *selection) open(env *cli.Env) (all catalog.Catalog, f catalog.Filter, err error) {
 	if all, err = gather(env, c.Town, c.Log); err != nil {
 		return all, f, err
@@ -102,8 +101,8 @@ func (c *selection) open(env *cli.Env) (all catalog.Catalog, f catalog.Filter, e
 	return all, f, err
 }
 
-// unknown refuses the name of an agent that nobody knows: neither a session, nor gt. An
-// address may be one of which no session is known yet.
+// unknown returns an error for an agent's name that neither gt nor any session knows. It
+// accepts any address, which may not have a session yet.
 func (c *selection) unknown(env *cli.Env, all catalog.Catalog, f catalog.Filter) error {
 	if f.Agent == "" || len(all.Select(catalog.Filter{State: f.State, Agent: f.Agent, Subagents: true}, 1)) > 0 {
 		return nil
@@ -118,8 +117,8 @@ func (c *selection) unknown(env *cli.Env, all catalog.Catalog, f catalog.Filter)
 	return known.Unknown(f.Agent)
 }
 
-// sessions returns the newest sessions that are meant, at most limit of them (0:
-// all), settled and clean, out of all there are.
+// sessions returns the newest selected sessions, at most limit of them (0: all), with their
+// outcome and redacted, and the catalog of all.
 func (c *selection) sessions(env *cli.Env, limit int) (found []*catalog.Session, all catalog.Catalog, err error) {
 	all, f, err := c.open(env)
 	if err != nil {
@@ -133,7 +132,7 @@ func (c *selection) sessions(env *cli.Env, limit int) (found []*catalog.Session,
 	return found, all, nil
 }
 
-// ordered is sessions in the order that a person asked for.
+// ordered is sessions, sorted by last activity if active is set.
 func (c *selection) ordered(env *cli.Env, limit int, active bool) (found []*catalog.Session, all catalog.Catalog, err error) {
 	if !active {
 		return c.sessions(env, limit)
@@ -148,19 +147,19 @@ func (c *selection) ordered(env *cli.Env, limit int, active bool) (found []*cata
 	return found, all, nil
 }
 
-// unread says that less is told of a session than there is.
+// unread warns of sessions that could not be read completely.
 func unread(env *cli.Env, all catalog.Catalog) {
 	if err := all.ReadErrors(); err != nil {
 		env.Warn("%v", err)
 	}
 }
 
-// open reads all that is known of sessions.
+// open reads all sessions that are known.
 func open(env *cli.Env) (catalog.Catalog, error) { return gather(env, false, nil) }
 
-// gather reads the log of the town that the command runs in, and more logs; those
-// of this user and of every town in which an agent worked, unless only that town
-// is meant; and what the clients keep on this machine.
+// gather reads the sessions of the surrounding town's log, of further logs, of what clients
+// keep on this machine and, unless only is set, of this user's log and of every town in
+// which an agent worked.
 func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	here, personal := home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)
 	if here.Unread != nil {
@@ -176,7 +175,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	var more []eventlog.Log
 	for _, path := range logs {
 		if _, err := os.Stat(path); err != nil {
-			return catalog.Catalog{}, atomicfile.Error("read", path, err) // who names one means one
+			return catalog.Catalog{}, atomicfile.Error("read", path, err) // a named log must exist
 		}
 		more = append(more, eventlog.Log(path))
 	}
@@ -211,7 +210,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 		read = append(read, t.Root)
 		theirs, err := catalog.Read(eventlog.Log(t.Events()), reading.Show)
 		if err != nil {
-			env.Warn("%v", err) // what is here is told all the same
+			env.Warn("%v", err) // the other logs are still useful
 			continue
 		}
 		all = all.Join(theirs)
@@ -220,7 +219,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	return all.Merge(found, run), nil
 }
 
-// folders are those that the conversations are of.
+// folders yields the folders of conversations.
 func folders(found []conversation.Conversation) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		last := ""
@@ -236,11 +235,10 @@ func folders(found []conversation.Conversation) iter.Seq[string] {
 
 const noSessions = "no session was found: your agents have kept no conversation here, and no event log names one"
 
-// maxCandidates bounds how many sessions an ambiguous beginning is answered
-// with.
+// maxCandidates limits the hints for an ambiguous id.
 const maxCandidates = 10
 
-// one finds the session that an id, or the beginning of one, names.
+// one returns the session that an id, or a prefix of one, names.
 func one(env *cli.Env, id string) (*catalog.Session, error) {
 	all, err := open(env)
 	if err != nil {
@@ -253,7 +251,7 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 	if all.Len() == 0 {
 		return nil, cli.Failf(cli.No, noSessions)
 	}
-	// What a table cut, here or elsewhere, ends in an ellipsis.
+	// Tables end an id that they cut with an ellipsis.
 	id := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	found := all.Find(id)
 	switch len(found) {
@@ -269,7 +267,7 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 	return nil, several(env, all, name, found)
 }
 
-// several says which sessions a beginning can mean.
+// several returns an error with the sessions that a prefix can mean.
 func several(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Session) error {
 	err := cli.Failf(cli.No, "'%s' means %d sessions", name, len(found))
 	short := all.Short()
@@ -279,7 +277,7 @@ func several(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Se
 			break
 		}
 		about := fmt.Sprintf("%s  %s  %s  %s", short(s.ID), term.Day(s.StartedAt, env.Now()), actorOf(s), s.About())
-		if width := term.Width(env.Stderr, env.Getenv); width > 0 { // a line each
+		if width := term.Width(env.Stderr, env.Getenv); width > 0 { // one line each
 			about = term.Cut(term.Clean(env.Redact(about)), max(width-len("gt-seance: hint: "), minText))
 		}
 		err = cli.WithHint(err, "%s", strings.TrimRight(about, " "))
@@ -287,14 +285,13 @@ func several(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Se
 	return err
 }
 
-// these finds a session, those of a chain, or those that worked on a unit, the
-// oldest first, out of all there are.
+// these returns a session, or those of a chain or unit of work, oldest first, and the
+// catalog of all.
 func these(env *cli.Env, id, chain, work string) (found []*catalog.Session, all catalog.Catalog, err error) {
 	return thoseOf(env, id, selection{Chain: chain, Work: work})
 }
 
-// thoseOf finds a session, or those that are meant, the oldest first, out of all there
-// are.
+// thoseOf returns a session, or the selected ones, oldest first, and the catalog of all.
 func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, all catalog.Catalog, err error) {
 	if id != "" {
 		if all, err = open(env); err != nil {
@@ -316,7 +313,7 @@ func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, al
 	return found, all, nil
 }
 
-// actorOf is the agent's address, or else the folder that it worked in.
+// actorOf returns the agent's address, or its folder without one.
 func actorOf(s *catalog.Session) string {
 	if s.Actor != "" {
 		return s.Actor
@@ -324,7 +321,7 @@ func actorOf(s *catalog.Session) string {
 	return s.Folder()
 }
 
-// number says how many there are of something.
+// number returns a count and its noun.
 func number(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -25,17 +25,17 @@ type show struct {
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
 }
 
-// detail is all that is known of a session.
+// detail is everything known about a session.
 type detail struct {
 	*catalog.Session
-	Runs      []session.Run             `json:"runs,omitempty"`      // that ended before it was resumed
-	Commits   []commit                  `json:"commits,omitempty"`   // made in its folder in its time
-	Usage     []conversation.ModelUsage `json:"usage,omitempty"`     // by model, its subagents' too
+	Runs      []session.Run             `json:"runs,omitempty"`      // earlier runs, before it was resumed
+	Commits   []commit                  `json:"commits,omitempty"`   // made in its folder while it ran
+	Usage     []conversation.ModelUsage `json:"usage,omitempty"`     // by model, with its subagents
 	Turns     int                       `json:"turns,omitempty"`     // of its conversation
-	Forks     []session.ID              `json:"forks,omitempty"`     // that were made of it
-	Subagents []session.ID              `json:"subagents,omitempty"` // that worked for it
-	Resume    string                    `json:"resume,omitempty"`    // the command that goes on with it
-	Fork      string                    `json:"fork,omitempty"`      // the command that goes on with a copy of it
+	Forks     []session.ID              `json:"forks,omitempty"`     // its forks
+	Subagents []session.ID              `json:"subagents,omitempty"` // its subagents
+	Resume    string                    `json:"resume,omitempty"`    // the command that resumes it
+	Fork      string                    `json:"fork,omitempty"`      // the command that resumes a copy of it
 }
 
 type commit struct {
@@ -44,7 +44,6 @@ type commit struct {
 	At      time.Time `json:"at"`
 }
 
-// Run shows one session.
 func (c *show) Run(env *cli.Env) error {
 	all, err := gather(env, false, c.Log)
 	if err != nil {
@@ -62,7 +61,7 @@ func (c *show) Run(env *cli.Env) error {
 	return err
 }
 
-// describe finds out what stands in no list: it costs reading the transcript.
+// describe collects details that lists do not have, because they need the transcript.
 func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	d := detail{Session: s}
 	if r, err := session.Lookup(place.StateOf(env.Getenv), s.ID); err == nil && r != nil {
@@ -88,7 +87,8 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 		f, err := w.Conversation(own)
 		lost = cmp.Or(lost, err)
 		if r := scan.ReaderOf(f.Client); f.Path != "" && r != nil {
-			// What can be read counts, and whoever reads the conversation is told the rest.
+			// An unreadable part is not counted; commands that read the
+			// conversation report it.
 			_, _ = tally.Add(r, f)
 		}
 	}
@@ -119,7 +119,7 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	return d
 }
 
-// portrait is a session as a person reads it.
+// portrait returns a session as text for a person.
 func portrait(env *cli.Env, d detail) string {
 	var b strings.Builder
 	style := term.StyleFor(env.Stdout, env.Getenv)
@@ -217,7 +217,7 @@ func portrait(env *cli.Env, d detail) string {
 	return b.String()
 }
 
-// spent is what was spent on a model, in a line.
+// spent returns the tokens of a model in a line.
 func spent(u conversation.ModelUsage, named bool) string {
 	text := fmt.Sprintf("%s in, %s from cache, %s to cache, %s out",
 		grouped(u.Input), grouped(u.CacheRead), grouped(u.CacheWrite), grouped(u.Output))
@@ -230,7 +230,7 @@ func spent(u conversation.ModelUsage, named bool) string {
 	return text
 }
 
-// firstTime is the first of the times that is one.
+// firstTime returns the first time that is not zero.
 func firstTime(all ...time.Time) time.Time {
 	if i := slices.IndexFunc(all, func(t time.Time) bool { return !t.IsZero() }); i >= 0 {
 		return all[i]

@@ -15,15 +15,15 @@ import (
 	"gt/lib/state/session"
 )
 
-// tailText is for gt-prime, which links no reader: after a crash it has the rest of the
-// conversation read.
+// tailText reads the end of a conversation for gt-prime, which links no readers and needs
+// it after a crash.
 type tailText struct {
 	ID     string `arg:"" help:"The session."`
 	Home   string `help:"The home that keeps its record." placeholder:"DIR"`
 	Update bool   `help:"Keep what was read, so that the next time goes on from there."`
 }
 
-// Run prints what a session's conversation says, from where it was read last.
+// Run prints the summary of a session's conversation, reading from where it was read last.
 func (c *tailText) Run(env *cli.Env) error {
 	id, err := session.ParseID(c.ID)
 	if err != nil {

@@ -27,7 +27,7 @@ type talk struct {
 	JSON   bool   `name:"json" help:"One JSON object with the answer."`
 }
 
-// Help is shown below the usage.
+// Help is printed below the usage.
 func (talk) Help() string {
 	return `The session answers from all that it knew, and nothing of it is changed: its agent runs on a copy that is kept nowhere, without hooks, and can change no file. It may still run, or belong to another account. If its client has deleted it, Claude Code or Codex answers from its record (gt-record).
 
@@ -36,10 +36,9 @@ func (talk) Help() string {
   gt-seance talk 4f2c81d0        several questions, one a line`
 }
 
-// maxPrompt bounds a question.
+// maxPrompt limits a question, in bytes.
 const maxPrompt = 1 << 20
 
-// Run asks the session.
 func (c *talk) Run(env *cli.Env) error {
 	if c.JSON && c.Prompt == "" {
 		return cli.Failf(cli.Usage, "--json needs a PROMPT")
@@ -67,7 +66,7 @@ func (c *talk) Run(env *cli.Env) error {
 	return c.ask(env, s, p)
 }
 
-// ask asks what the caller wants to know.
+// ask sends the question, or opens a conversation without one.
 func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err error) {
 	if c.DryRun {
 		_, err := fmt.Fprintln(env.Stdout, term.Clean(env.Redact(p.Command(c.Prompt == ""))))
@@ -99,8 +98,8 @@ func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err er
 	return err
 }
 
-// predecessor is the session as it can be asked: by what it left in a store of the
-// person's, and in its folder where that is the person's.
+// predecessor returns the session in a form that can be asked. It uses the conversation
+// only if it lies in a store of the person's.
 func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (*ask.Predecessor, error) {
 	own, all := owned(env), agents(env)
 	client := clientOf(all, s)
@@ -116,7 +115,7 @@ func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (*ask.Predecessor, 
 			}
 		}
 	}
-	dir, gone, _ := folder(own, s) // it can be asked anywhere
+	dir, gone, _ := folder(own, s) // it can be asked in any folder
 	return ask.Of(env, all, client, s.ID, cmp.Or(dir, gone), path, store)
 }
 
@@ -127,7 +126,7 @@ type reply struct {
 	Answer string `json:"answer"`
 }
 
-// question reads what is asked.
+// question reads a question from standard input.
 func question(r io.Reader) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxPrompt+1))
 	if err != nil {
@@ -139,9 +138,8 @@ func question(r io.Reader) (string, error) {
 	return strings.TrimRight(string(data), "\n"), nil
 }
 
-// agents are those that gt and the person know: what is started, with which
-// account and settings, is no project's to say. What cannot be read of what the
-// person says of them is warned of.
+// agents returns the agents that gt and the person define. A project must not choose
+// programs, accounts or settings.
 func agents(env *cli.Env) *agent.Table {
 	all, err := agent.Load(env.Getenv, town.Personal(env.Getenv))
 	if err != nil {
@@ -150,10 +148,9 @@ func agents(env *cli.Env) *agent.Table {
 	return all
 }
 
-// clientOf is the session's.
 func clientOf(all *agent.Table, s *catalog.Session) agent.Client { return all.Of(clientName(s)) }
 
-// converse asks what stands on each line of standard input.
+// converse asks each line of standard input.
 func converse(env *cli.Env, p *ask.Predecessor) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -224,8 +221,8 @@ func converse(env *cli.Env, p *ask.Predecessor) (err error) {
 	}
 }
 
-// answer waits for one. The first ctrl-c calls it off, the second ends the
-// conversation, as any other signal does.
+// answer waits for an answer. The first ctrl-c cancels it; a second one, or any other
+// signal, ends the conversation.
 func answer(ctx context.Context, end context.CancelFunc, signals <-chan os.Signal, get func(context.Context) error) error {
 	q, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -245,11 +242,11 @@ func answer(ctx context.Context, end context.CancelFunc, signals <-chan os.Signa
 	}
 }
 
-// paragraphs prints an answer as it comes, but only whole paragraphs: half a
-// secret is not known for one.
+// paragraphs prints an answer as it arrives, but only in whole paragraphs, because half a
+// secret would not be recognized.
 type paragraphs struct {
 	env      *cli.Env
-	prompted bool // the person's questions stand between answers
+	prompted bool // a prompt is printed before each question
 	text     strings.Builder
 	err      error
 }

@@ -25,7 +25,6 @@ type picture struct {
 	SVG   string `name:"svg" placeholder:"FILE" type:"path" help:"Write an image; - is standard output."`
 }
 
-// Validate refuses what cannot be drawn.
 func (c *picture) Validate() error {
 	switch {
 	case c.Limit != nil && *c.Limit < 0:
@@ -36,14 +35,13 @@ func (c *picture) Validate() error {
 	return nil
 }
 
-// recent is what is drawn where nothing else is said: a picture of a year shows
-// little of a day.
+// recent is the default time span. A picture of a year shows little of a day.
 const recent = 7 * 24 * time.Hour
 
-// drawn is how many sessions are drawn where nothing is said of it.
+// drawn is the default number of sessions.
 const drawn = 200
 
-// Run draws who worked when.
+// Run draws which sessions ran when.
 func (c *picture) Run(env *cli.Env) error {
 	most := 0
 	switch {
@@ -103,12 +101,12 @@ func (c *picture) Run(env *cli.Env) error {
 	return nil
 }
 
-// write replaces a file, or writes to standard output.
+// write replaces a file, or writes to standard output for "-".
 func write(env *cli.Env, path, text string) error {
 	if path == "-" {
 		_, err := io.WriteString(env.Stdout, text)
 		return err
 	}
-	atomicfile.Sweep(filepath.Dir(path), env.Now()) // what one left that was killed
+	atomicfile.Sweep(filepath.Dir(path), env.Now()) // left by a killed run
 	return atomicfile.Write(path, []byte(text), atomicfile.Unsynced)
 }

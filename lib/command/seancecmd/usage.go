@@ -23,15 +23,14 @@ type usage struct {
 	JSON bool   `name:"json" help:"One JSON object per line."`
 }
 
-// spending is what a session, or all, spent on a model.
+// spending is what a session, or all together, used of a model.
 type spending struct {
 	Session string `json:"session_id,omitempty"`
 	conversation.ModelUsage
 }
 
-// Run adds up what the transcripts report. A session's subagents are counted
-// with it, those whose session is gone by themselves, and what a fork copied is
-// counted once.
+// Run prints the sum of what the transcripts report. A session includes its subagents; a
+// subagent whose parent is gone counts by itself. What a fork copied is counted once.
 func (c *usage) Run(env *cli.Env) error {
 	if c.ID != "" && !c.everything() {
 		return cli.Fail(cli.Usage, errors.New("a session's id and a filter cannot be combined"))
@@ -70,14 +69,14 @@ func (c *usage) Run(env *cli.Env) error {
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), c.table(lines), nil)
 }
 
-// expenses are what sessions spent.
+// expenses is what sessions used.
 type expenses struct {
 	tally conversation.UsageTally
-	each  []spending // of each session by itself, on each model
-	read  int        // how many transcripts were there
+	each  []spending // by session and model
+	read  int        // number of transcripts read
 }
 
-// addUp adds up what sessions and their workers spent.
+// addUp returns what sessions and their subagents used.
 func addUp(env *cli.Env, sessions []*catalog.Session, workers func(session.ID) []*catalog.Session) (all expenses) {
 	ours := owned(env)
 	var lost conversation.ReadErrors
@@ -110,7 +109,7 @@ func addUp(env *cli.Env, sessions []*catalog.Session, workers func(session.ID) [
 	return all
 }
 
-// models is what all sessions spent on each model.
+// models returns the sum of all sessions by model.
 func (e *expenses) models() (all []spending) {
 	for _, u := range e.tally.Sum() {
 		all = append(all, spending{"", u})
@@ -118,7 +117,7 @@ func (e *expenses) models() (all []spending) {
 	return all
 }
 
-// table returns the rows of the table of what was spent.
+// table returns the rows of the table.
 func (c *usage) table(lines []spending) [][]string {
 	free := !slices.ContainsFunc(lines, func(l spending) bool { return l.Cost > 0 })
 	return term.Cells([]term.Column[spending]{
@@ -132,8 +131,8 @@ func (c *usage) table(lines []spending) [][]string {
 	}, lines)
 }
 
-// spenders are the sessions that are meant, the oldest first, without the subagents
-// that are counted with their session.
+// spenders returns the selected sessions, oldest first. Subagents are left out unless their
+// parent is gone.
 func (c *usage) spenders(env *cli.Env) ([]*catalog.Session, catalog.Catalog, error) {
 	c.All = false
 	found, all, err := thoseOf(env, c.ID, c.selection)
@@ -151,7 +150,7 @@ func (c *usage) spenders(env *cli.Env) ([]*catalog.Session, catalog.Catalog, err
 	return found, all, err
 }
 
-// total adds up the lines of all models.
+// total returns the sum over all models.
 func total(lines []spending) spending {
 	sum := spending{ModelUsage: conversation.ModelUsage{Model: "total"}}
 	for _, l := range lines {
@@ -164,7 +163,7 @@ func total(lines []spending) spending {
 	return sum
 }
 
-// cost is what a transcript says it cost; empty where it says nothing.
+// cost formats a cost, "" for none.
 func cost(dollars float64) string {
 	if dollars == 0 {
 		return ""
@@ -172,7 +171,7 @@ func cost(dollars float64) string {
 	return fmt.Sprintf("$%.4f", dollars)
 }
 
-// grouped is a number with its thousands apart.
+// grouped formats a number with commas between thousands.
 func grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
