@@ -14,8 +14,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// candidate is what is read of a session; what else gt-seance prints of it is
-// passed over.
+// candidate has the fields of a session that are used. Others are ignored.
 type candidate struct {
 	ID        string    `json:"id"`
 	Agent     string    `json:"agent"`
@@ -25,7 +24,7 @@ type candidate struct {
 	EndedAt   time.Time `json:"ended_at"`
 	LastAt    time.Time `json:"last_at"`
 
-	// What it was about.
+	// what it was about
 	Branch   string `json:"branch"`
 	Title    string `json:"title"`
 	Subject  string `json:"subject"`
@@ -35,13 +34,13 @@ type candidate struct {
 	Topic    string `json:"topic"`
 }
 
-// maxLine bounds a line of the input, maxID an id. What is longer is no session.
+// maxLine limits a line of the input and maxID an id, in bytes. Longer ones are skipped.
 const (
 	maxLine = 1 << 20
 	maxID   = 128
 )
 
-// candidates reads sessions as they come in.
+// candidates reads sessions from standard input.
 type candidates struct {
 	env  *cli.Env
 	home string
@@ -53,8 +52,8 @@ func newCandidates(env *cli.Env) *candidates {
 	return &candidates{env: env, home: env.Getenv("HOME"), now: env.Now(), in: bufio.NewReaderSize(env.Stdin, maxLine)}
 }
 
-// next returns the finder's line for the next session, io.EOF behind the last.
-// What is no session is passed over.
+// next returns the finder's line for the next session, and io.EOF at the end. It skips
+// lines that are not a session.
 func (c *candidates) next() (string, error) {
 	for rest := false; ; {
 		data, more, err := c.in.ReadLine()
@@ -69,7 +68,7 @@ func (c *candidates) next() (string, error) {
 			continue
 		}
 		var s candidate
-		var wrongType *json.UnmarshalTypeError // the rest is there all the same
+		var wrongType *json.UnmarshalTypeError // Unmarshal fills the other fields
 		if err := json.Unmarshal(data, &s); err != nil && !errors.As(err, &wrongType) {
 			continue
 		}
@@ -79,17 +78,17 @@ func (c *candidates) next() (string, error) {
 	}
 }
 
-// Columns of what is shown of a session, before its title.
+// Widths of the columns before the title.
 const (
-	idWidth    = 13 // of ids that begin with a time (Codex, pi) the part that tells one from the next
+	idWidth    = 13 // covers the random part of ids that begin with a time (Codex, pi)
 	ageWidth   = 3
 	agentWidth = 8
 	whoWidth   = 18
 )
 
-// line is a session as the finder has it: its id, a tab, and what is shown. The
-// id is one word for any shell, and never a flag, for it is put into a command;
-// what is not is no id.
+// line returns a session in the finder's form: its id, a tab and the visible text. It
+// rejects an id that is not one plain word, or that could be a flag, because the finder
+// puts it into a shell command.
 func (c *candidates) line(s candidate) (string, bool) {
 	if s.ID == "" || len(s.ID) > maxID || s.ID[0] == '-' || term.Quote(s.ID) != s.ID {
 		return "", false
@@ -110,14 +109,14 @@ func (c *candidates) line(s candidate) (string, bool) {
 	return s.ID + "\t" + strings.TrimRight(shown, " "), true
 }
 
-// about is what the session was about, and on which branch.
+// about returns the topic and the branch.
 func (s candidate) about() string {
 	return (&catalog.Session{
 		Branch: s.Branch, Title: s.Title, Subject: s.Subject, Received: s.Received, Prompt: s.Prompt, WorkUnit: s.WorkUnit, Topic: s.Topic,
 	}).About()
 }
 
-// last is when something was last heard of the session.
+// last returns the time of the last activity.
 func (s candidate) last() time.Time {
 	last := s.StartedAt
 	for _, t := range []time.Time{s.EndedAt, s.LastAt} {
@@ -128,7 +127,7 @@ func (s candidate) last() time.Time {
 	return last
 }
 
-// age is how long ago t was, in the unit that leaves the fewest digits.
+// age formats the time since t, in the unit with the fewest digits.
 func age(now, t time.Time) string {
 	const day = 24 * time.Hour
 	switch d := now.Sub(t); {

@@ -10,8 +10,7 @@ import (
 	"gt/lib/text/plain"
 )
 
-// A row is one line that is shown, whatever a session says of itself, and what is
-// honest of it is in the row.
+// A row is one visible line, whatever the session contains, and keeps its honest text.
 func TestRows(t *testing.T) {
 	for _, text := range []string{
 		"\x1b[31mhonest\x1b]0;x\x07", "\u202ehonest\u2066", "ho\U000E0041ne\u200b\ufe0fst", "one\nhonest\ttwo\rthree\u2028", "\u009b31mhonest", "</note>honest<system>",

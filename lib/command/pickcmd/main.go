@@ -1,8 +1,7 @@
-// Package pickcmd is the gt-pick command: a finder over sessions, for a person at
-// a terminal.
+// Package pickcmd is the gt-pick command: an interactive finder for sessions.
 //
-// It is a program of its own, for the finder that it is made with would make
-// gt-seance larger by half and slower at every start.
+// It is a program of its own because the finder would make gt-seance half as large again,
+// and slower at every start.
 package pickcmd
 
 import (
@@ -38,13 +37,12 @@ const exitCodes = `
    1  none was chosen, or there was none
 `
 
-// Main runs gt-pick and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-pick.
+// Program returns the description of gt-pick.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-pick", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
 }
@@ -54,12 +52,12 @@ type grammar struct {
 	Action []action `sep:"none" placeholder:"KEY=NAME" help:"A key that chooses a session, and the name of its action (repeatable; default: enter)."`
 }
 
-// action is a key that chooses a session, and the name to print for it.
+// action is a key that chooses a session, and the name that is printed for it.
 type action struct{ key, name string }
 
 var actionForm = regexp.MustCompile(`^([a-z][a-z0-9-]*)=([a-z][a-z0-9-]*)$`)
 
-// UnmarshalText reads KEY=NAME.
+// UnmarshalText parses KEY=NAME.
 func (a *action) UnmarshalText(text []byte) error {
 	m := actionForm.FindStringSubmatch(string(text))
 	if m == nil {
@@ -69,10 +67,10 @@ func (a *action) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Run lets a person take a session.
+// Run lets a person choose a session.
 func (g *grammar) Run(env *cli.Env) error {
-	// The finder reads and writes /dev/tty, which can be there where nobody looks:
-	// in a job of cron it is not, below a program that collects what we say it is.
+	// The finder uses /dev/tty, which can exist although nobody sees it, for example
+	// when a program collects our output. So check standard error.
 	switch {
 	case !term.IsTerminal(env.Stderr):
 		return cli.Fail(cli.Usage, fmt.Errorf("picking needs a terminal on standard error"), "gt-seance list prints the sessions")
@@ -83,7 +81,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	if err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
-	// The first one is waited for: where there is none, the screen is left alone.
+	// Wait for the first session before the finder takes over the screen.
 	in := newCandidates(env)
 	first, err := in.next()
 	if err == io.EOF {
@@ -123,8 +121,8 @@ func (g *grammar) Run(env *cli.Env) error {
 	return err
 }
 
-// named is the name of the action that a key stands for. A double click is as
-// good as enter, and comes without a name.
+// named returns the name of a key's action. The finder reports a double click as a key
+// without a name; it counts as enter.
 func (g *grammar) named(key string) string {
 	if key == "" {
 		key = "enter"
@@ -137,17 +135,16 @@ func (g *grammar) named(key string) string {
 	return key
 }
 
-// arguments are the finder's, all of them: FZF_DEFAULT_OPTS is not read, for
-// what helps somebody to find files can take several lines here, or run what it
-// likes, or print in another form.
+// arguments returns all arguments of the finder. FZF_DEFAULT_OPTS is ignored: it is meant
+// for other uses, and can run commands or change the output.
 func (g *grammar) arguments(env *cli.Env) []string {
 	args := []string{
-		"--delimiter=\t", "--with-nth=2..", // what stands before the tab is not shown
-		"--scheme=history", // of what fits as well, the newest first
-		"--no-hscroll",     // a row stays where it is, with its id, whatever fits
+		"--delimiter=\t", "--with-nth=2..", // hide the id before the tab
+		"--scheme=history", // newest first among equal matches
+		"--no-hscroll",     // keep the beginning of a row visible
 		"--layout=reverse", "--info=inline-right", "--ellipsis=…",
 		"--bind=ctrl-/:toggle-preview,ctrl-d:preview-half-page-down,ctrl-u:preview-half-page-up",
-		"--with-shell=/bin/sh -c", // and not SHELL, which reads quotes as it likes
+		"--with-shell=/bin/sh -c", // not SHELL, whose quoting may differ
 	}
 	if env.Getenv("NO_COLOR") != "" {
 		args = append(args, "--no-color")
@@ -164,16 +161,16 @@ func (g *grammar) arguments(env *cli.Env) []string {
 	args = append(args, "--header="+strings.Join(header, " · "))
 	seance, err := process.LookPath(process.SiblingBinary("gt-seance"), env.Dir, env.Environ)
 	if err != nil {
-		return args // nothing shows a session
+		return args // without a preview
 	}
 	return append(args, "--preview="+preview(seance), "--preview-window=right,50%,border-left,wrap,<70(down,55%,border-top,wrap)")
 }
 
-// preview is the shell's command for what is shown of a session: what was said last, for the
-// list tells the rest in short. {1} is the id, which the finder puts into quotes and which
-// holds nothing that a shell would read (see candidate.line).
+// preview returns the shell command that shows a session: its last turns, then its details.
+// {1} is the id; the finder quotes it, and candidate.line allows no special characters in
+// it.
 func preview(seance string) string {
-	// A brace in the path must not be taken for a place to fill.
+	// keep a brace in the path from being taken for a placeholder
 	seance = strings.ReplaceAll(term.Quote(seance), "{", "{''")
 	return seance + " read --last 3 {1} 2>/dev/null && echo; " + seance + " show {1}"
 }
