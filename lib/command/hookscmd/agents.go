@@ -20,15 +20,15 @@ import (
 	"gt/lib/state/activity"
 )
 
-// A target is an agent, whether gt can be wired into it or not.
+// target is an agent, whether gt can be wired into it or not.
 type target struct {
 	name    string
 	command string
 	client  wiring.Client
 	dialect string // if it is not the format's own
 	cap     int    // if it is not the dialect's own
-	fill    string // how full its context may be before it is told, if it is not as usual
-	notify  string // for which reasons of waiting the person's command is run
+	fill    string // the share of the context at which the agent is warned, unless it is the default
+	notify  string // the reasons for which [notify] runs the person's command
 	record  bool   // whether gt-record keeps its conversations
 
 	folder string // the client's own folder
@@ -37,7 +37,7 @@ type target struct {
 	unable string // why gt cannot be wired into it, and what to do instead
 }
 
-// A file is the file from which an agent reads the hooks of one scope.
+// file is the file from which an agent reads the hooks of one scope.
 type file struct{ scope, path string }
 
 var scopes = []string{wiring.User, wiring.Project, wiring.Local}
@@ -117,8 +117,8 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 		t.unable = "its block does not name a file for hooks; [agents." + c.Name + ".hooks] has the key user"
 	}
 	if t.folder == "" && len(t.files) > 0 && t.files[0].scope == wiring.User {
-		// The person's home folder always exists, so it does not show that the agent
-		// is installed.
+		// The person's home folder always exists, so it does not show that the
+		// agent is installed.
 		if dir := filepath.Dir(t.files[0].path); dir != own {
 			t.folder = dir
 		}
@@ -126,7 +126,6 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 	return t, nil
 }
 
-// expand expands the beginning of a path in the table.
 func expand(env *cli.Env, path string) (string, error) {
 	path, err := agent.Expand(env.Getenv, env.Dir, path)
 	return path, cli.Fail(cli.IO, err)
@@ -144,8 +143,8 @@ func (t target) file(scope string) (string, error) {
 	return "", cli.Failf(cli.Usage, "%s has no hooks in the scope %s, only in %s", t.name, scope, strings.Join(have, ", "))
 }
 
-// stays returns an error if the path of a project's settings leads out of the project
-// through a link. Otherwise the author of the project would choose which file is changed.
+// stays returns an error if the path of a project's settings leaves the project through a
+// link. Otherwise the project's author would choose which file is changed.
 func stays(env *cli.Env, scope, path string) error {
 	top := git.Top(env.Dir)
 	if scope == wiring.User || !place.Inside(path, top) {
@@ -164,7 +163,7 @@ func stays(env *cli.Env, scope, path string) error {
 		"nothing was changed; replace it with a file inside the project")
 }
 
-// here reports whether the agent is on this machine: its command can be run, or its folder
+// here reports whether the agent is on this machine: its command is on PATH or its folder
 // exists.
 func (t target) here(env *cli.Env) bool {
 	if _, err := onPath(env, t.command); err == nil {
@@ -174,7 +173,7 @@ func (t target) here(env *cli.Env) bool {
 	return err == nil && info.IsDir()
 }
 
-// speaks returns the dialect of the agent: the name of the client that has it.
+// speaks returns the agent's dialect, which is the name of a client.
 func (t target) speaks() string { return cmp.Or(t.dialect, t.client.Name) }
 
 // flags returns the flags with which every hook of the agent is called.
@@ -208,7 +207,7 @@ func (t target) remedy(verb, scope string) string {
 	return line
 }
 
-// pick finds the agents of these names.
+// pick returns the agents with these names.
 func pick(all []target, names []string) ([]target, error) {
 	var picked []target
 	for _, name := range names {

@@ -10,29 +10,29 @@ import (
 	"gt/lib/text/term"
 )
 
-// runsUnasked says what the rules of an agent are for.
+// runsUnasked describes the rules of an agent.
 var runsUnasked = strings.Join(wiring.Allowed, " and ") + " run without asking"
 
-// allowable reports whether a file is the person's own settings of an agent with a list of
-// what it runs without asking.
+// allowable reports whether a file is the person's own settings of an agent that has a list
+// of programs to run without asking.
 func (t target) allowable(file string) bool {
 	return t.client.Allow != nil && len(t.files) > 0 && t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
 }
 
-// allows returns the rules of ours in a settings file.
+// allows returns gt's rules in a settings file.
 func (t target) allows(file string) []string {
 	if !t.allowable(file) {
 		return nil
 	}
 	text, err := settings.Read(file)
 	if err != nil {
-		return nil // who changes the file says so
+		return nil // whoever changes the file reports it
 	}
 	return t.client.Allows(text)
 }
 
-// allow writes the rules of ours for the programs in dir, or takes them out where dir is "".
-// Without the person's yes, those that are there are only brought up to date.
+// allow writes gt's rules for the programs in dir, or removes them if dir is "". Without
+// the person's yes it only updates existing rules.
 func (t target) allow(file, dir string, yes, dryRun bool) (changed bool, err error) {
 	if !t.allowable(file) || !yes && len(t.allows(file)) == 0 {
 		return false, nil
@@ -58,8 +58,8 @@ func (t target) allow(file, dir string, yes, dryRun bool) (changed bool, err err
 	return was, err
 }
 
-// offerAllow asks the person whether the agents into which gt is wired for the first time may
-// run our programs without asking. Without a terminal, and below an agent, nobody is asked.
+// offerAllow asks the person whether newly wired agents may run gt's programs without
+// asking. It does not ask without a terminal or below an agent.
 func (c *install) offerAllow(env *cli.Env, picked []target) {
 	if c.Allow != nil || c.DryRun || c.Scope != wiring.User || !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || refuseBelowAgent(env, "") != nil {
 		return
@@ -77,7 +77,7 @@ func (c *install) offerAllow(env *cli.Env, picked []target) {
 	c.Allow = &yes
 }
 
-// allowed is the finding about the rules of a place; ok is false where it has none.
+// allowed returns the finding about the rules of a place. ok is false if it has none.
 func (p source) allowed(dir string) (f finding, ok bool) {
 	rules := p.of.allows(p.File)
 	if len(rules) == 0 {

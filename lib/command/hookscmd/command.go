@@ -9,14 +9,14 @@ import (
 	"gt/lib/client/wiring"
 )
 
-// commandEvent stands for the event of a finding about a command, which has none.
+// commandEvent stands for the event in a finding about a command.
 const commandEvent = "command"
 
-// allowEvent stands for the event of a finding about what an agent runs without asking.
+// allowEvent stands for the event in a finding about the rules of an agent.
 const allowEvent = "allow"
 
-// commanded reports whether the agent has a command of ours beside the hooks in a file:
-// beside those of its person, and none in a project.
+// commanded reports whether gt adds a command beside the hooks in a file. It does so only
+// in the person's own settings.
 func (t target) commanded(file string) bool {
 	return t.client.Command != nil && t.folder != "" && len(t.files) > 0 &&
 		t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
@@ -31,8 +31,8 @@ func (t target) hasCommand(file string) bool {
 	return err == nil && wiring.IsCommand(text)
 }
 
-// writeCommand puts the command into the agent's folder, or takes it out. what says the
-// command's name if it was changed or is there already, and "" otherwise.
+// writeCommand writes the command into the agent's folder, or removes it. what is the
+// command's name, or "" if the file is not gt's.
 func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (what string, changed []string, err error) {
 	files := t.client.Command.Files(t.folder, dir)
 	what = t.client.Command.Typed
@@ -60,7 +60,7 @@ func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (wha
 	return what, changed, nil
 }
 
-// command is the finding about the command of a place; ok is false where it has none.
+// command returns the finding about the command of a place. ok is false if it has none.
 func (p source) command(dir string) (f finding, ok bool) {
 	t := p.of
 	if !t.commanded(p.File) || len(p.Ours()) == 0 {
@@ -75,7 +75,7 @@ func (p source) command(dir string) (f finding, ok bool) {
 		case text == nil:
 			f.State, f.Detail = missing, "it is not there yet"
 		case !wiring.IsCommand(text):
-			f.State, f.Detail, f.Fix = notOurs, "", "" // nothing is wrong with that
+			f.State, f.Detail, f.Fix = notOurs, "", "" // not an error
 			return f, true
 		case string(text) != string(want) && f.State == wired:
 			f.State, f.Detail = outdated, "not as this version writes it"

@@ -18,7 +18,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// copied copies what a town shares into the state.
+// copied copies the log and notes of a town into the state.
 type copied struct {
 	env     *cli.Env
 	town    town.Town
@@ -27,10 +27,10 @@ type copied struct {
 	notes   int
 }
 
-// copyShared copies the log and the notes of a town in which git would show them to the
-// state, where gt keeps them from now on. It leaves what the state has, and what git tracks:
-// that may have come with the repository. It must run before the town is trusted, because
-// after that gt writes there.
+// copyShared copies a town's log and notes into the state if git would show them in the
+// town; gt keeps them in the state from then on. It skips what the state has, and what git
+// tracks, which may have come with the repository. It must run before the town is trusted,
+// because gt writes there after that.
 func copyShared(env *cli.Env, state place.State, t *place.Trust) error {
 	if !t.Shows {
 		return nil
@@ -49,7 +49,7 @@ func copyShared(env *cli.Env, state place.State, t *place.Trust) error {
 	return nil
 }
 
-// skips reports whether git tracks a file, and warns of it.
+// skips reports whether git tracks a file, with a warning.
 func (c *copied) skips(way ...string) bool {
 	name := filepath.Join(way...)
 	if !slices.ContainsFunc(c.tracked, func(t string) bool { return strings.EqualFold(t, name) }) {
@@ -81,10 +81,10 @@ func (c *copied) file(way ...string) error {
 	return atomicfile.Copy(to, f)
 }
 
-// maxElements bounds how many elements the address of a mailbox can have.
+// maxElements limits the number of elements in a mailbox's address.
 const maxElements = 4
 
-// boxes copies the notes of the mailbox with this address, and of those below it.
+// boxes copies the notes of the mailbox with this address and of those below it.
 func (c *copied) boxes(address ...string) error {
 	way := append([]string{"mail"}, address...)
 	names, err := place.SharedIn(c.town.Root, way...).Names()

@@ -23,7 +23,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// A sighting is when, and in which session, something was last seen.
+// sighting is when, and in which session, something was last seen.
 type sighting struct {
 	at      time.Time
 	session session.ID
@@ -35,7 +35,7 @@ func (s *sighting) see(at time.Time, id session.ID) {
 	}
 }
 
-// A complaint is an error that a hook logged.
+// complaint is an error that a hook logged.
 type complaint struct {
 	program string
 	what    string
@@ -45,7 +45,7 @@ type complaint struct {
 // evidence is the traces that an agent's hooks have left.
 type evidence struct {
 	duty       map[string]*sighting // by the duty's program
-	complaints []complaint          // the oldest first
+	complaints []complaint          // oldest first
 }
 
 // of returns the sighting of one duty.

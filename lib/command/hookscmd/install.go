@@ -157,7 +157,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	return nil
 }
 
-// hint prints what a person has to know once an agent is wired, and what keeps its hooks from
+// hint prints what a person has to know about a wired agent, and what keeps its hooks from
 // running.
 func (c *install) hint(env *cli.Env, say *printer, t target, changed bool) {
 	if changed && c.Scope == wiring.Project && !say.shared {
@@ -296,8 +296,7 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	return nil
 }
 
-// each calls do for every agent. It reports an error and continues with the next agent.
-// The error that it returns has the worst exit code.
+// each calls do for every agent and goes on after an error. It returns the worst exit code.
 func each(env *cli.Env, all []target, do func(t target) error) error {
 	if len(all) == 1 {
 		return do(all[0])
@@ -343,7 +342,7 @@ func (p *printer) files(paths []string, dryRun bool, what string) {
 	}
 }
 
-// typedOf is what a person types for the agent's command.
+// typedOf returns the agent's command as a person types it.
 func typedOf(t target) string {
 	if t.client.Command == nil {
 		return ""
@@ -351,8 +350,8 @@ func typedOf(t target) string {
 	return t.client.Command.Typed
 }
 
-// flush prints the rows. Paths are not cut, because a cut path is useless: where one does not
-// fit, each has a line of its own.
+// flush prints the rows. It never cuts a path, which would be useless; a long one gets its
+// own line.
 func (p *printer) flush() {
 	width, widest := term.Width(p.env.Stdout, p.env.Getenv), [3]int{}
 	for _, row := range p.rows {
@@ -374,8 +373,8 @@ func (p *printer) flush() {
 	}
 }
 
-// changes prints what was changed, or would be, like a diff. It shows only our own entries
-// of the file, because other settings can contain keys.
+// changes prints what was or would be changed, like a diff. It shows only gt's own entries,
+// because other settings can contain keys.
 func (p *printer) changes(path string, done outcome, dryRun bool, result string) {
 	if dryRun {
 		path, result = "would change "+path, "nothing was changed (--dry-run)"

@@ -1,5 +1,5 @@
-// Package hookscmd is the gt-hooks command: it writes the wiring of gt into a
-// coding agent's own settings, shows what is wired, and takes it out again.
+// Package hookscmd is the gt-hooks command: it wires gt into the settings of coding agents,
+// shows the wiring, and removes it.
 package hookscmd
 
 import (
@@ -37,13 +37,12 @@ const exitCodes = `
    1  status, prove: not all of that; install: no agent is here, or it has no hooks
 `
 
-// Main runs gt-hooks and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-hooks.
+// Program returns the description of gt-hooks.
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-hooks", Summary: summary, Exits: exitCodes, Grammar: &grammar{},
@@ -51,7 +50,7 @@ func Program() cli.Program {
 	}
 }
 
-// agentNames offers the agents of the table to a shell.
+// agentNames offers the agents of the table for shell completion.
 func agentNames(env *cli.Env, begin string) []cli.Candidate {
 	all, err := table(env)
 	if err != nil {
@@ -83,7 +82,7 @@ type outcome struct {
 	backup  string
 }
 
-// alter makes want the only wiring of gt in the agent's file at path.
+// alter replaces all wiring of gt in the agent's file by want.
 func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, error) {
 	var done outcome
 	edit := func(old []byte) (next settings.Edit, err error) {
@@ -113,8 +112,8 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 	return done, err
 }
 
-// binDir returns the folder of the running binary. If a folder in PATH leads there, it
-// returns that one: a package manager's links stay, while the folders behind them change.
+// binDir returns the folder of the running binary, preferably as a folder in PATH: a
+// package manager keeps its links there, and changes the folders behind them.
 func binDir(env *cli.Env) (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -133,7 +132,7 @@ func binDir(env *cli.Env) (string, error) {
 	return filepath.Dir(exe), nil
 }
 
-// runnable returns an error that says why a file cannot be run, or nil.
+// runnable returns why a file cannot be run, nil if it can.
 func runnable(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -160,10 +159,10 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
-// place is a file in a table, as a person writes it.
+// place returns a file's path with ~ for the home folder.
 func (p *printer) place(file string) string { return term.Tilde(file, p.env.Getenv("HOME")) }
 
-// table fits the rows to the terminal, and tableOf to width; 0 means no limit.
+// table fits the rows to the terminal, and tableOf to width; 0 is no limit.
 func (p *printer) table(rows [][]string) {
 	p.tableOf(term.Width(p.env.Stdout, p.env.Getenv), rows)
 }
@@ -174,7 +173,7 @@ func (p *printer) tableOf(width int, rows [][]string) {
 	}
 }
 
-// paint colours the states of hooks: what works, and what does not.
+// paint colours the states of hooks.
 func (p *printer) paint() term.Painter {
 	style := term.StyleFor(p.env.Stdout, p.env.Getenv)
 	return func(_, _ int, cell string) string {
@@ -192,7 +191,7 @@ func (p *printer) paint() term.Painter {
 	}
 }
 
-// json writes one line.
+// json prints one line.
 func (p *printer) json(v any) {
 	if p.err == nil {
 		p.err = p.env.JSON(v)

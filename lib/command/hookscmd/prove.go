@@ -33,17 +33,17 @@ type prove struct {
 	JSON  bool          `name:"json" help:"One JSON object per line: each hook of an agent, and then the agent."`
 }
 
-// The duties of hooks, named after the program that they run.
+// The duties of hooks, named after the programs that they run.
 const (
 	primes  = "gt-prime"
 	touches = "gt-keepalive touch"
 	saves   = "gt-handoff"
 	writes  = "gt-checkpoint write"
 	ends    = "gt-keepalive end"
-	hands   = "gt-handoff by hand" // of a command that a person types, which is no hook
+	hands   = "gt-handoff by hand" // a command that a person types, not a hook
 )
 
-// duties lists them with what a person does to see each one fire.
+// duties lists the duties, with what a person does to see each one fire.
 var duties = []struct{ program, how string }{
 	{primes, "start %[1]s and say something"},
 	{touches, "start %[1]s and say something"},
@@ -52,7 +52,7 @@ var duties = []struct{ program, how string }{
 	{ends, "leave %[1]s"},
 }
 
-// A proof is what is known about one agent.
+// proof is what is known about one agent.
 type proof struct {
 	report
 	evidence
@@ -60,7 +60,7 @@ type proof struct {
 	fire *firing // the result of the run, or nil
 }
 
-// A proofRow is one hook with all its places and events.
+// proofRow is one hook with all its places and events.
 type proofRow struct {
 	Agent   string     `json:"agent"`
 	Hook    string     `json:"hook"`
@@ -71,7 +71,7 @@ type proofRow struct {
 	Do      string     `json:"do,omitempty"`        // what to do to see it fire
 }
 
-// A verdict is the result for an agent.
+// verdict is the result for an agent.
 type verdict struct {
 	Agent  string   `json:"agent"`
 	Proved bool     `json:"proved"`
@@ -114,7 +114,7 @@ func (c *prove) Run(env *cli.Env) error {
 			p.evidence = *e
 		}
 		can := len(known.Of(t.name).Hooks.ProveFlags) > 0
-		if c.Fire && can && p.wiredSomewhere() && len(p.stops) == 0 { // what is stopped would be waited for in vain
+		if c.Fire && can && p.wiredSomewhere() && len(p.stops) == 0 { // a blocked hook would never fire
 			bar := term.NewProgress(env.Stderr, env.Getenv, "running "+t.name, env.Now)
 			p.fire = rehearse(ctx, env, known, r, c.Limit, c.Here, func() { bar.Show(int64(i), int64(len(picked))) })
 			bar.Done()
@@ -146,8 +146,8 @@ func (p *proof) wiredSomewhere() bool {
 	return slices.ContainsFunc(p.places, func(at source) bool { return len(at.Ours()) > 0 })
 }
 
-// judge fills in the rows and returns the verdict. run says whether a run was asked for,
-// can whether gt knows how to run the agent.
+// judge fills in the rows and returns the verdict. run reports whether a run was requested,
+// can whether gt can run the agent.
 func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 	v := p.verdict(run, can)
 	for i, why := range v.Why {
@@ -172,7 +172,7 @@ func (p *proof) verdict(run, can bool) verdict {
 		return p.ran()
 	case p.fire != nil:
 		p.fire.explain(&v)
-	case run && len(p.stops) > 0: // it was not run
+	case run && len(p.stops) > 0: // not run
 	default:
 		if run {
 			v.why("gt does not know how to run it without a cost")
@@ -237,7 +237,7 @@ func (p *proof) commandRows() (rows []proofRow) {
 	return rows
 }
 
-// settings adds what is wrong with the agent's settings.
+// settings adds the problems of the agent's settings.
 func (p *proof) settings(v *verdict) {
 	for _, line := range p.details() {
 		v.why("%s", line)
@@ -255,7 +255,7 @@ func (p *proof) settings(v *verdict) {
 	}
 }
 
-// obstacles adds what keeps hooks that are wired from firing, and their last errors.
+// obstacles adds what keeps wired hooks from firing, and their last errors.
 func (p *proof) obstacles(v *verdict) {
 	for _, s := range p.stops {
 		v.why("%s", s.Reason)
@@ -273,8 +273,8 @@ func (p *proof) obstacles(v *verdict) {
 	}
 }
 
-// ran returns the verdict of a test run in which hooks fired. What the settings let expect
-// does not count then.
+// ran returns the verdict after a test run in which hooks fired. It ignores the problems of
+// the settings.
 func (p *proof) ran() verdict {
 	v := verdict{Agent: p.name, Proved: p.complete() && len(p.fire.hookErrors) == 0}
 	for _, wrong := range p.fire.hookErrors {
@@ -283,8 +283,8 @@ func (p *proof) ran() verdict {
 	return v
 }
 
-// seen reports whether each hook fired in some session. The one that saves fires rarely,
-// and the command only if somebody types it.
+// seen reports whether every hook fired in some session. Saving fires rarely and the
+// command only if somebody types it, so these are not required.
 func (p *proof) seen() bool {
 	return !slices.ContainsFunc(p.rows, func(row proofRow) bool {
 		return row.Seen.IsZero() && row.Hook != saves && row.Hook != typedOf(p.target)
@@ -316,7 +316,7 @@ func (p *proof) row(program string) (proofRow, bool) {
 				state = f.State
 			}
 		}
-		// If there are several events, the worst state counts.
+		// of several events, the worst state counts
 		if ok := (finding{State: state}).works(); row.State == missing && w.Event == p.first(program) || !ok {
 			row.State = state
 		}
@@ -391,7 +391,7 @@ type firing struct {
 // fired reports whether the run shows that hooks fire.
 func (f *firing) fired() bool { return f.err == nil && f.took[primes] != 0 }
 
-// explain adds why a run shows no hook.
+// explain adds why no hook fired in a run.
 func (f *firing) explain(v *verdict) {
 	switch {
 	case f.err != nil:
@@ -408,8 +408,8 @@ func (f *firing) explain(v *verdict) {
 	}
 }
 
-// rehearse runs an agent once in a sandbox without a network. It calls waiting repeatedly
-// meanwhile. here allows a run in the working directory.
+// rehearse runs an agent once in a sandbox without a network, and calls waiting meanwhile.
+// here allows a run in the working directory.
 func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, here bool, waiting func()) *firing {
 	f := &firing{took: map[string]time.Duration{}}
 	w, err := sandbox.New()
@@ -421,7 +421,8 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	c := table.Of(r.name)
 	dir := w.Project
 	if !slices.ContainsFunc(r.places, func(p source) bool { return p.Scope == wiring.User && len(p.Ours()) > 0 }) {
-		// A repository may have brought these settings, and other programs with them.
+		// A repository may have brought these settings, and other programs with
+		// them.
 		if !here {
 			f.err = errors.New("its hooks are in this folder's settings, and other programs of this folder could run too; --here allows that")
 			return f

@@ -7,15 +7,15 @@ import (
 	"gt/lib/text/term"
 )
 
-// offerRecord asks the person, once, whether conversations are recorded: on an upgrade, for
-// who installs gt for the first time has other things to learn. Without a terminal, below an
-// agent and where config.toml says something of it nobody is asked, and the answer is nil.
+// offerRecord asks the person once, on an upgrade, whether conversations are recorded. A
+// first installation is not the time for it. It does not ask without a terminal, below an
+// agent, or if config.toml has the setting; the answer is then nil.
 func offerRecord(env *cli.Env, all []target) (*bool, error) {
 	if !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || refuseBelowAgent(env, "") != nil {
 		return nil, nil
 	}
 	wrong := false
-	own := agent.LoadPreferences(env.Getenv, func(error) { wrong = true }) // whoever loads the table warns
+	own := agent.LoadPreferences(env.Getenv, func(error) { wrong = true }) // load warns
 	if wrong || own.Record != nil || !wiredBefore(env, all) {
 		return nil, nil
 	}
@@ -27,7 +27,7 @@ func offerRecord(env *cli.Env, all []target) (*bool, error) {
 	return &on, nil
 }
 
-// wiredBefore reports whether gt is wired into one of the agents in the person's settings.
+// wiredBefore reports whether the person's settings of any agent have hooks of gt.
 func wiredBefore(env *cli.Env, all []target) bool {
 	for _, t := range all {
 		for _, p := range survey(env, t) {

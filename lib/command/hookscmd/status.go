@@ -33,7 +33,7 @@ const (
 	unable    = "no hooks"   // of an agent: gt cannot be wired into it
 )
 
-// A finding is a hook of gt in a place, or a place without any.
+// finding is a hook of gt in a place, or a place without any.
 type finding struct {
 	Agent   string  `json:"agent"`
 	Scope   string  `json:"scope"`
@@ -53,7 +53,7 @@ func (f finding) works() bool {
 	return f.State == wired || f.State == twice || f.State == otherPath || f.State == unset
 }
 
-// A report is the findings for one agent.
+// report has the findings for one agent.
 type report struct {
 	target
 	want   []wiring.Handler
@@ -62,8 +62,8 @@ type report struct {
 	stops  []wiring.Blocker
 }
 
-// Run shows every hook in every place. It succeeds if each hook of each agent is wired
-// somewhere and works, and nothing disables hooks.
+// Run shows every hook in every place. It succeeds if each hook of each agent works in some
+// place and nothing disables hooks.
 func (c *status) Run(env *cli.Env) error {
 	known, err := table(env)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *status) Run(env *cli.Env) error {
 	return say.err
 }
 
-// tellStopped says that conversations are not recorded although the person wants it.
+// tellStopped warns that recording has stopped although it is switched on.
 func tellStopped(env *cli.Env) {
 	if stop := stop.Read(place.StateOf(env.Getenv)); stop != nil {
 		env.Warn("recording has stopped on %s: %s", term.Day(stop.Since, env.Now()), stop.Why)
@@ -131,7 +131,7 @@ func tellStopped(env *cli.Env) {
 	}
 }
 
-// deletes says when an agent deletes its conversations, and whether gt-record keeps them.
+// deletes prints when an agent deletes its conversations, and whether gt-record keeps them.
 func (p *printer) deletes(r report) {
 	if r.client.Deletes == nil || r.unable != "" {
 		return
@@ -150,7 +150,7 @@ func (p *printer) deletes(r report) {
 	}
 }
 
-// concerned returns the agents that are on this machine, and others that gt is wired into.
+// concerned returns the agents that are on this machine or have hooks of gt.
 func concerned(env *cli.Env, all []target) []target {
 	return slices.DeleteFunc(slices.Clone(all), func(t target) bool {
 		return !t.here(env) && !slices.ContainsFunc(survey(env, t), func(p source) bool { return len(p.Ours()) > 0 })
@@ -185,8 +185,8 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 	return r, nil
 }
 
-// complete reports whether all hooks of gt work in the agent. An agent that gt cannot be
-// wired into lacks nothing.
+// complete reports whether all hooks of gt work. It is true for an agent that gt cannot be
+// wired into.
 func (r report) complete() bool {
 	for _, w := range r.want {
 		if !slices.ContainsFunc(r.all, func(f finding) bool { return f.is(w) && f.works() }) {
@@ -201,7 +201,7 @@ func (r report) complete() bool {
 	return len(r.stops) == 0
 }
 
-// unread returns the first of its files that cannot be read, or "".
+// unread returns the first file that cannot be read, or "".
 func (r report) unread() string {
 	for _, f := range r.all {
 		if f.State == noAccess {
@@ -211,7 +211,7 @@ func (r report) unread() string {
 	return ""
 }
 
-// mend returns what a person can do about a file that cannot be read.
+// mend returns a hint for a file that cannot be read.
 func (r report) mend(path string) string {
 	return fmt.Sprintf("correct '%s'; then gt-hooks status %s says what it lacks", path, r.name)
 }
@@ -219,7 +219,7 @@ func (r report) mend(path string) string {
 // is reports whether a finding is about the hook w.
 func (f finding) is(w wiring.Handler) bool { return f.Event == w.Event && f.Hook == w.Duty() }
 
-// judge compares what a place has with what it should have.
+// judge compares the hooks of a place with those wanted.
 func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
 	ours := p.Ours()
 	if len(ours) == 0 {
@@ -271,7 +271,7 @@ func found(h wiring.Handler) finding {
 	return finding{Event: h.Event, Hook: h.Duty(), Line: h.Line, Command: h.String(), Timeout: h.Timeout}
 }
 
-// compare returns the state of the handler h, which should be like w.
+// compare returns the state of the handler h, compared with the wanted w.
 func (t target) compare(env *cli.Env, h, w wiring.Handler) (state, detail string) {
 	should := t.client.Programs(w)
 	var elsewhere string
@@ -297,8 +297,8 @@ func (t target) compare(env *cli.Env, h, w wiring.Handler) (state, detail string
 	return wired, ""
 }
 
-// locate finds the file of a program as the agent would. It accepts a path that only a
-// shell can expand without checking it.
+// locate returns the file of a program as the agent would find it. It does not check a path
+// that only a shell can expand.
 func locate(env *cli.Env, program string) (string, error) {
 	switch {
 	case strings.ContainsAny(program, "~$`"):
@@ -309,7 +309,7 @@ func locate(env *cli.Env, program string) (string, error) {
 	return onPath(env, program)
 }
 
-// advise prints what is wrong and what to do about it, and reports whether all is well.
+// advise prints the problems and what to do about them, and reports whether there are none.
 func advise(env *cli.Env, reports []report) (whole bool) {
 	whole = len(reports) > 0
 	var a advice
@@ -338,7 +338,7 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 	return whole
 }
 
-// warn prints what is wrong with an agent's settings.
+// warn prints the problems of an agent's settings.
 func (r report) warn(env *cli.Env) {
 	for _, line := range r.details() {
 		env.Warn("%s", line)
@@ -381,7 +381,7 @@ func (a *advice) fix(line string) {
 	}
 }
 
-// details returns a line for each hook and problem, with all the events that have it.
+// details returns a line for each problem of a hook, with all its events.
 func (r report) details() []string {
 	type key struct{ scope, hook, detail string }
 	events := map[key][]string{}
@@ -398,7 +398,7 @@ func (r report) details() []string {
 	}
 	var lines []string
 	for _, k := range order {
-		if k.hook == "" { // of a place
+		if k.hook == "" { // about a place
 			lines = append(lines, k.detail)
 		} else {
 			lines = append(lines, fmt.Sprintf("%s %s: %s %s: %s", r.name, k.scope, strings.Join(events[k], ", "), k.hook, k.detail))
@@ -419,7 +419,7 @@ func at(reports []report, agent string, scopes ...string) string {
 	return ""
 }
 
-// conflicts returns what keeps a correct wiring from working.
+// conflicts returns what keeps correct wiring from working.
 func conflicts(stops []wiring.Blocker, places []source) []string {
 	var all []string
 	for _, s := range stops {
@@ -442,8 +442,8 @@ func conflicts(stops []wiring.Blocker, places []source) []string {
 	return all
 }
 
-// overview prints a line for each scope of an agent that is wired, and one for each agent
-// that is not wired.
+// overview prints a line for each wired scope of an agent, and one for each agent without
+// hooks.
 func (p *printer) overview(reports []report) {
 	rows := [][]string{{"AGENT", "SCOPE", "HOOKS", "FILE"}}
 	for _, r := range reports {
@@ -492,8 +492,8 @@ func (r report) state(at source) string {
 	return fmt.Sprintf("%d of %d", working, len(r.want))
 }
 
-// matrix prints an agent's places, and below them the state of each hook in each place
-// that has hooks.
+// matrix prints an agent's places, and below them the state of each hook in each place with
+// hooks.
 func (p *printer) matrix(r report) {
 	if r.unable != "" {
 		p.line("%s: %s", r.name, r.unable)
@@ -525,7 +525,7 @@ func (p *printer) matrix(r report) {
 			}
 		}
 	}
-	// Paths are not cut, because a cut path is useless.
+	// do not cut paths
 	p.tableOf(0, overview)
 	if len(hooks[0]) > 2 && r.client.Shape != wiring.Script {
 		p.line("")

@@ -11,8 +11,7 @@ import (
 	"gt/lib/client/wirings"
 )
 
-// What one place has for one hook, and what is said of it. Of several entries
-// the one that works counts.
+// The findings about one hook in one place. Of several entries, a working one counts.
 func TestJudge(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"here/gt-prime", "there/gt-prime"} {

@@ -15,14 +15,14 @@ import (
 	"gt/lib/text/term"
 )
 
-// A source is a file that an agent takes hooks from.
+// source is a file from which an agent reads hooks.
 type source struct {
 	wiring.Source
 	of target
 }
 
-// survey reads every place of an agent, the weakest first: if two of them differ, the
-// later one wins. Plugins come last.
+// survey reads all places of an agent, the weakest first: a later one overrides the earlier
+// ones. Plugins come last.
 func survey(env *cli.Env, t target) []source {
 	var places []source
 	for _, f := range t.files {
@@ -45,7 +45,7 @@ func (t target) inspect(scope, file string) source {
 	return source{t.client.Read(scope, file), t}
 }
 
-// agent returns what the client's own package needs to know about the agent.
+// agent returns what the client's package needs to know about the agent.
 func (t target) agent(env *cli.Env, places []source) wiring.Agent {
 	a := wiring.Agent{Name: t.name, Command: t.command, Folder: t.folder, Project: git.Top(env.Dir)}
 	for _, p := range places {
@@ -54,7 +54,7 @@ func (t target) agent(env *cli.Env, places []source) wiring.Agent {
 	return a
 }
 
-// blockers returns what the agent's own settings say to keep hooks from running.
+// blockers returns settings of the agent that keep its hooks from running.
 func blockers(env *cli.Env, t target, places []source) []wiring.Blocker {
 	var all []wiring.Blocker
 	if off := disabled(places); off != nil {
@@ -71,7 +71,7 @@ type blocked struct {
 	Agent string `arg:"" help:"The agent."`
 }
 
-// Run prints a line for each reason for which the agent runs no hooks of ours that it has.
+// Run prints the reasons for which an agent does not run the hooks of gt in its settings.
 func (c *blocked) Run(env *cli.Env) error {
 	all, err := table(env)
 	if err != nil {
@@ -125,7 +125,7 @@ func disabled(places []source) *source {
 	return by
 }
 
-// onPath finds a program by its name, as an agent would.
+// onPath returns the file of a program in PATH.
 func onPath(env *cli.Env, name string) (string, error) {
 	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
 		if file := filepath.Join(dir, name); dir != "" && runnable(file) == nil {

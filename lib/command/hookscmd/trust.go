@@ -32,7 +32,7 @@ type trust struct {
 	JSON bool   `name:"json" help:"With --list: one JSON object per line."`
 }
 
-// Validate checks the combination of flags. kong calls it.
+// Validate is called by kong.
 func (c *trust) Validate() error {
 	switch {
 	case c.List && (c.Dir != "" || c.Mail || c.Yes):
@@ -96,8 +96,8 @@ func (c *trust) Run(env *cli.Env) error {
 	return err
 }
 
-// confirm asks the person at the terminal. It returns an error with the text not if the answer
-// is not yes.
+// confirm asks the person at the terminal. Any answer but yes is an error with the text
+// not.
 func confirm(env *cli.Env, question, not string) error {
 	if !term.IsTerminal(env.Stdin) {
 		return cli.Fail(cli.No, errors.New(not+": there is no terminal to ask on"), "--yes answers for you")
@@ -110,7 +110,7 @@ func confirm(env *cli.Env, question, not string) error {
 	return nil
 }
 
-// townAt returns the folder dir, or if that is "" the nearest one that claims to be a town.
+// townAt returns the folder dir, or the nearest one that claims to be a town if dir is "".
 func townAt(env *cli.Env, dir string) (string, error) {
 	if dir != "" {
 		if !filepath.IsAbs(dir) {
@@ -133,7 +133,7 @@ func townAt(env *cli.Env, dir string) (string, error) {
 }
 
 // refuseBelowAgent returns an error if an agent runs this command, because trust is the
-// person's decision. (An agent outside a sandbox could still write the file itself.)
+// person's decision. An agent outside a sandbox could still write the file itself.
 func refuseBelowAgent(env *cli.Env, why string) error {
 	refusal := cli.Fail(cli.No, errors.New(why), "run this in a terminal of your own")
 	for _, name := range registry.SessionVars() { // agents can also be nested
@@ -150,10 +150,10 @@ func refuseBelowAgent(env *cli.Env, why string) error {
 	return nil
 }
 
-// shared lists the files of gt that other programs of the town read and write.
+// shared lists files that gt shares with other programs of a town.
 var shared = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".sessions/x", ".krc.yaml", ".runtime/pids/x"}
 
-// repositoryShows reports whether git shows or tracks any of them in the town.
+// repositoryShows reports whether git shows or tracks any shared file in the town.
 func repositoryShows(root string) (bool, error) {
 	hidden, err := git.Ignored(root, gitWait, shared...)
 	switch {
@@ -165,10 +165,10 @@ func repositoryShows(root string) (bool, error) {
 	return err == nil && len(hidden) < len(shared), err
 }
 
-// gitWait bounds the time for git, which can be slow in a huge worktree.
+// gitWait limits a run of git, which may be slow in a huge worktree.
 const gitWait = 5 * time.Second
 
-// describeTrust returns what a person is shown before trusting a town.
+// describeTrust returns what the person sees before trusting a town.
 func describeTrust(t, old *place.Trust) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", t.Path)
@@ -227,7 +227,7 @@ func listTrust(env *cli.Env, state place.State, asJSON bool) error {
 	return nil
 }
 
-// surveyTown returns what trusting a town would mean, with the files that its templates name.
+// surveyTown returns what trusting a town includes, with the files that its templates name.
 func surveyTown(root string) (*place.Trust, error) {
 	t, err := place.Survey(root)
 	if err != nil || t.Files["town.toml"] == "" {
@@ -240,7 +240,7 @@ func surveyTown(root string) (*place.Trust, error) {
 	return t, t.Add(config.Named(read)...)
 }
 
-// trustStatus returns in a word whether a town is still what was trusted.
+// trustStatus returns the state of a trusted town in a word.
 func trustStatus(state place.State, t *place.Trust) string {
 	if _, err := os.Stat(t.Path); errors.Is(err, fs.ErrNotExist) {
 		return "gone"
@@ -259,7 +259,6 @@ type untrust struct {
 	Dir string `arg:"" help:"The town's folder."`
 }
 
-// Run withdraws the person's trust.
 func (c *untrust) Run(env *cli.Env) error {
 	dir := c.Dir
 	if !filepath.IsAbs(dir) {
