@@ -1,5 +1,5 @@
-// Package checkpointcmd is the gt-checkpoint command: it writes, reads and clears
-// what a session saves in case it dies without a word.
+// Package checkpointcmd is the gt-checkpoint command: it writes, reads and clears what a
+// session saves in case it crashes.
 package checkpointcmd
 
 import (
@@ -24,13 +24,12 @@ import (
 	"gt/lib/text/frame"
 )
 
-// Main runs gt-checkpoint and returns its exit code.
 func Main(env *cli.Env) int {
 	env.Args = hook.Args(env, "write", "--hook")
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-checkpoint.
+// Program returns the description of gt-checkpoint.
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-checkpoint",
@@ -53,7 +52,7 @@ A checkpoint older than a day is ignored.`,
 	}
 }
 
-// wired reads the write that clients call after every turn.
+// wired parses the call that hooks make after every turn, without kong.
 func wired(args []string) cli.Command {
 	if f, ok := hook.Wired(args, "write"); ok {
 		return &write{Flags: f}
@@ -76,15 +75,15 @@ type write struct {
 	StepTitle *string `help:"The title of that step." placeholder:"TEXT" group:"In a town:"`
 }
 
-// gitWait bounds git, which may be slow in a huge worktree. A checkpoint
-// without git's part is better than none.
+// gitWait limits git, which may be slow in a huge worktree. On a timeout the checkpoint
+// lacks git's part.
 const gitWait = 3 * time.Second
 
-// lastAnswer is how many characters of the agent's last words are kept.
+// lastAnswer limits the agent's last answer, in characters.
 const lastAnswer = 1500
 
-// Run saves what git says and what the caller knows. What is not given stays
-// as the same session saved it before.
+// Run saves the state of git and what the caller reports. What the caller omits keeps its
+// earlier value.
 func (w *write) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, w.Flags)
 	if call.Idle() {
@@ -112,9 +111,9 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 		}
 	}
 	if err := call.Home.Prepare(); err != nil {
-		return err // git has nowhere to be looked at from, either
+		return err // git could not be run either
 	}
-	adopted := call.EnsureRecord() // what is saved of a session without a record is worth having
+	adopted := call.EnsureRecord() // save even without a record
 	if err := call.NameTmux(); err != nil {
 		env.Warn("%v", err)
 	}
@@ -137,7 +136,7 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	r, err := call.Store.Get(call.ID)
 	call.Warn(err)
 	if w.Hook && r != nil && r.Ended() {
-		return nil // a hook that was late: the session is over
+		return nil // a late hook of an ended session
 	}
 	c, err := checkpoint.Open(call.Home, call.ID, env.Now())
 	call.Warn(err)
@@ -162,8 +161,8 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	return err
 }
 
-// noteWork notes in the session's record what it works on, where that has changed. What
-// it was given at its start stays until it says otherwise.
+// noteWork updates the work in the session's record. Work given at the start stays until
+// the session reports other work.
 func (w *write) noteWork(call *hook.Invocation, r *session.Record, c *checkpoint.Checkpoint) error {
 	if r == nil || r.Ended() {
 		return nil
@@ -182,8 +181,8 @@ func (w *write) noteWork(call *hook.Invocation, r *session.Record, c *checkpoint
 	return call.Store.Put(r, atomicfile.Unsynced)
 }
 
-// requestSave leaves what an agent says in its sandbox, out of which nothing can be saved,
-// to the hook at the end of its turn.
+// requestSave leaves the agent's report to the hook at the end of its turn, if a sandbox
+// keeps the command from saving it.
 func (w *write) requestSave(env *cli.Env, call *hook.Invocation) (asked bool, err error) {
 	r, err := call.Store.Get(call.ID)
 	if err != nil || r == nil || r.Hook == nil || r.Ended() {
@@ -219,7 +218,7 @@ func (w *write) requestSave(env *cli.Env, call *hook.Invocation) (asked bool, er
 	return true, err
 }
 
-// report adds what the caller knows.
+// report adds what the caller reports.
 func (w *write) report(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 	for to, given := range map[*string]*string{
 		&c.Notes: w.Notes, &c.MoleculeID: w.Molecule, &c.CurrentStep: w.Step, &c.StepTitle: w.StepTitle,
@@ -233,11 +232,11 @@ func (w *write) report(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 	}
 }
 
-// bdWait bounds bd, which is asked only where a person or an agent waits.
+// bdWait limits bd, which runs only if a person or an agent waits.
 const bdWait = 2 * time.Second
 
-// work is what is hooked to the agent: its id, and the molecule that it names.
-// bd is too slow for a hook, so what it said before stays then.
+// work returns the id of the work that is hooked to the agent, and its molecule. bd is too
+// slow for a hook, which keeps the value from before.
 func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, molecule string) {
 	box := mail.Of(call.Home, call.Home.Identity.Address())
 	notes, err := box.Hooked()
@@ -258,7 +257,8 @@ func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, mo
 		return n.ID, beads.Molecule(whole.Body)
 	}
 	if w.Hook && before != "" {
-		// What is no note is bd's. Of what cannot be looked up nothing new is known.
+		// If before is not a note, it is bd's. If that cannot be looked up, keep
+		// it, too.
 		if _, lookup := box.Get(before); lookup != nil || err != nil {
 			return before, ""
 		}
@@ -280,8 +280,8 @@ type read struct {
 	JSON bool `name:"json" help:"Print the file's fields as one JSON object."`
 }
 
-// Run prints the checkpoint of this session, or else the one that this session
-// was told of, or else the newest of the home.
+// Run prints the checkpoint of this session, or the one that it received, or the newest of
+// the home.
 func (r *read) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
 	all, err := checkpoint.List(call.Home)
@@ -309,14 +309,14 @@ func (r *read) Run(env *cli.Env) error {
 	if c.Stale(env.Now()) {
 		text += " (stale: a start ignores it)"
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s\n%s", frame.Line(text), frame.Words(c.Text())) // as a start tells it
+	_, err = fmt.Fprintf(env.Stdout, "%s\n%s", frame.Line(text), frame.Words(c.Text())) // as a start prints it
 	return err
 }
 
 type clear struct{}
 
-// Run removes this session's checkpoint, or all of the home's when no session
-// is known. That there is none is no error.
+// Run removes this session's checkpoint, or all of the home's if no session is known. It
+// succeeds if there is none.
 func (*clear) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
 	lock, err := call.Home.Lock()

@@ -20,15 +20,15 @@ import (
 	"gt/lib/text/term"
 )
 
-// advance reads what the turn has added to the conversation, so that a start after a
-// crash need not. Only a conversation in one of the person's own stores is read:
-// where it lies is what a hook's input said.
+// advance reads what the turn added to the conversation, so that a start after a crash need
+// not. It reads only conversations in the person's own stores, because a hook's input names
+// the file.
 //
-// share is from which share of its context, in percent, the agent is told how full that is.
+// share is the percentage of the context at which the agent is warned.
 func advance(env *cli.Env, call *hook.Invocation, share int) error {
 	r, err := call.Store.Get(call.ID)
 	if err != nil || r == nil || r.Ended() || r.Transcript == "" {
-		return nil // without a record nothing would be removed with it; save warns
+		return nil // nothing would ever remove it; save warns
 	}
 	if !conversation.HasReader(cmp.Or(r.Agent, contract.Default)) {
 		return nil
@@ -38,7 +38,7 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 	case account.Unreadable(err):
 		return err
 	case err != nil:
-		return nil // a start after a crash says whose it is, where it matters
+		return nil // a start after a crash reports it
 	}
 	fold, err := c.Read(entries.Of(env, call.Dir, c.File.Client), true, env.Redact)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +51,7 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 	return err
 }
 
-// beside is what works beside the session, as the client says it.
+// beside returns what runs in the background of the session, as its client reports it.
 func beside(env *cli.Env, call *hook.Invocation, f conversation.File) *thread.Beside {
 	b := &thread.Beside{Session: call.ID, Running: call.Input.Running()}
 	if r, ok := files.Of(f.Client).(conversation.Teams); ok {
@@ -65,10 +65,10 @@ func beside(env *cli.Env, call *hook.Invocation, f conversation.File) *thread.Be
 	return b
 }
 
-// maxBeside bounds one of what works beside a session, in characters.
+// maxBeside limits the description of one background task, in characters.
 const maxBeside = 200
 
-// measure leaves how full the context is for the hook of the next prompt.
+// measure stores how full the context is, for the hook of the next prompt.
 func measure(call *hook.Invocation, fold *summary.Fold, share int) error {
 	c := fold.Context
 	if c.ClientWarns {
