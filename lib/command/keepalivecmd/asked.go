@@ -13,13 +13,12 @@ import (
 	"gt/lib/text/term"
 )
 
-// keepRequest keeps a session's first prompt as what was asked for first in its chain, if
-// the chain has no request yet. The end of the turn would find it in the conversation, but
-// a client can write that down long after it has answered, and a session that is handed
-// over or dies until then would leave a successor that does not know what it is for.
+// keepRequest stores a session's first prompt as the first request of its chain, if the
+// chain has none. The end of the turn would read it from the conversation, but a client may
+// write that long after its answer. A session that is handed over or dies before would
+// leave a successor without its task.
 //
-// A session that goes on is asked nothing for the first time, and of one that gt has met
-// late nobody knows whether it is.
+// It ignores sessions that continue a conversation, and those whose start was not recorded.
 func keepRequest(env *cli.Env, call *hook.Invocation) error {
 	said := call.Input.Prompt
 	if !isRequest(said) || !byPerson(call.Input.Source) {
@@ -41,13 +40,13 @@ func keepRequest(env *cli.Env, call *hook.Invocation) error {
 		}
 	})
 	if errors.Is(err, flock.ErrBusy) {
-		return nil // the end of the turn has the time
+		return nil // the end of the turn tries again
 	}
 	return err
 }
 
-// isRequest reports whether a prompt asks for something: it is none of gt's own, no
-// command to the client, and not in a tag, as what a client tells its agent by itself.
+// isRequest reports whether a prompt asks for something. Prompts of gt, commands to the
+// client and tagged texts, which clients add by themselves, do not.
 func isRequest(prompt string) bool {
 	prompt = strings.TrimSpace(prompt)
 	if prompt == "" || conversation.IsOpening(prompt) || strings.HasPrefix(prompt, "<") {
@@ -58,6 +57,6 @@ func isRequest(prompt string) bool {
 	return !strings.HasPrefix(word, "/") || strings.Contains(word[1:], "/")
 }
 
-// byPerson reports whether a prompt's source, where the client gives one, is a person or a
-// program that a person runs, and not the client itself.
+// byPerson reports whether a prompt comes from a person or a program of theirs. Not all
+// clients report a source.
 func byPerson(source string) bool { return source == "" || source == "user" || source == "sdk" }

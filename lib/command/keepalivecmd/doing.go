@@ -14,13 +14,12 @@ import (
 	"gt/lib/text/term"
 )
 
-// next returns what a session does after an event of its hooks, of which before is what
-// it did before. ok is false where the event changes nothing. noted reports that its
-// client notes what it does (contract.Dialect).
+// next returns the state of a session after a hook's event. ok is false if the event
+// changes nothing. noted reports whether the client keeps a registry of its own state
+// (contract.Dialect).
 //
-// No event tells that the person has answered a prompt: the tool's end does, or the next
-// thing that the agent does. Nor does any tell of Esc, and of a permission that was
-// denied, in most clients.
+// No event reports that the person has answered a question; the end of the tool or the next
+// event does. Most clients have no event for Esc or for a denied permission either.
 func next(before activity.State, in hook.Input, noted bool) (after activity.State, ok bool) {
 	is := func(s activity.Status, why activity.Reason) (activity.State, bool) {
 		after = before
@@ -28,20 +27,20 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 		after.Background = in.Kind() == "Stop" && in.Background()
 		return after, s != before.Status || why != before.Reason || after.Background != before.Background
 	}
-	inside := in.AgentID != "" // a subagent: what it does, the session's own turn does not
+	inside := in.AgentID != "" // a subagent, whose events do not end the session's turn
 	switch in.Kind() {
 	case "UserPromptSubmit":
 		if inside {
 			return before, false
 		}
 		after, _ = is(activity.Busy, "")
-		return after, true // a turn begins, also where the end of the last was not told
+		return after, true // also if the last turn's end was not reported
 	case "PostToolUse", "PostToolUseFailure":
 		switch {
 		case inside && before.Status != activity.NeedsInput:
 			return before, false
 		case before.Status == activity.NeedsInput && noted && before.Call != "" && before.Call != in.Call():
-			return before, false // another call, which ran beside the one that is asked about
+			return before, false // another call, which ran in parallel to the one with the question
 		case in.Interrupted && !inside:
 			return is(activity.Idle, activity.Done)
 		}
@@ -56,12 +55,12 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 		return after, ok || after.Call != before.Call
 	case "Notification":
 		switch kind := registry.Notice(in.Notice); {
-		case kind == contract.AsksPermission && before.Status != activity.NeedsInput: // else it tells again
+		case kind == contract.AsksPermission && before.Status != activity.NeedsInput: // the client repeats the notice
 			return is(activity.NeedsInput, activity.Permission)
 		case kind == contract.AsksQuestion && before.Status != activity.NeedsInput:
 			return is(activity.NeedsInput, activity.Question)
 		case kind == contract.WaitsForPrompt && (before.Status == activity.Busy || before.Status == activity.NeedsInput && !noted):
-			return is(activity.Idle, activity.Done) // a turn that the person stopped
+			return is(activity.Idle, activity.Done) // the person stopped the turn
 		}
 	case "Stop", "Interrupt":
 		switch {
@@ -83,12 +82,12 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 	return before, false
 }
 
-// ahead is how much later than now a status can have begun that another hook has written
-// meanwhile, and a clock was not set back.
+// ahead is how far in the future a stored status may begin because another hook wrote it
+// meanwhile. A larger difference means that the clock was set back.
 const ahead = 10 * time.Second
 
-// record notes what the session does after this event, and reports whether that is new. An
-// event that was earlier than the one that told last is late, and tells nothing.
+// record stores the session's state after this event, and reports whether it changed. It
+// ignores an event that is older than the stored state.
 func record(call *hook.Invocation, before activity.State, now time.Time) (after activity.State, noted bool, err error) {
 	if _, changes := next(before, call.Input, call.Dialect.NotesStatus); !changes {
 		return before, false, nil
@@ -109,11 +108,11 @@ func record(call *hook.Invocation, before activity.State, now time.Time) (after 
 	return after, noted && err == nil, err
 }
 
-// maxLine bounds the line that a person's command is told, in columns.
+// maxLine limits the line that the person's command receives, in columns.
 const maxLine = 500
 
-// report has the person's command run where the session has begun to wait for a reason that
-// it is wanted for. It does not wait for it: gt-session reads which command that is.
+// report starts the person's command if the session begins to wait for one of the wanted
+// reasons. It does not wait for the command, which gt-session looks up.
 func (t *touch) report(env *cli.Env, call *hook.Invocation, doing activity.State) error {
 	if !doing.Waits() || !slices.Contains(strings.Split(t.Notify, ","), string(doing.Reason)) {
 		return nil

@@ -7,8 +7,7 @@ import (
 	"gt/lib/state/activity"
 )
 
-// What a session does after each event, from what it did before. Where nothing is named
-// the event changes nothing.
+// The state after each event. Without a result, the event changes nothing.
 func TestNext(t *testing.T) {
 	const (
 		busy, needs, idle, limited = activity.Busy, activity.NeedsInput, activity.Idle, activity.Limited
@@ -38,7 +37,7 @@ func TestNext(t *testing.T) {
 		name   string
 		before activity.State
 		in     hook.Input
-		want   activity.State // of which Since, Source and Call are not compared
+		want   activity.State // Since, Source and Call are not compared
 	}{
 		{"the first prompt", nothing, event("UserPromptSubmit"), is(busy, "")},
 		{"a prompt", is(idle, done), event("UserPromptSubmit"), is(busy, "")},
@@ -81,7 +80,7 @@ func TestNext(t *testing.T) {
 		}
 	}
 
-	// A client that notes nothing of itself tells of a denial by what it does next.
+	// Without a registry, only the next event shows a denial.
 	if got, ok := next(asked("Bash"), event("PostToolUse", tool("Read")), false); !ok || got.Status != busy {
 		t.Errorf("another tool ended, of a client without a registry: %+v (%v)", got, ok)
 	}

@@ -26,7 +26,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// maxCommand bounds the name of a command in a sign of life.
+// maxCommand limits the name of a command, in columns.
 const maxCommand = 200
 
 type touch struct {
@@ -34,16 +34,16 @@ type touch struct {
 	Command string `arg:"" optional:"" help:"What the agent is doing (default: as in the hook's input)."`
 }
 
-// Run gives a sign of life. It runs at every prompt and tool call, so it does
-// no more than that; only for a session that has no record yet it makes one, and
-// at the end of a turn it sees to a hand-over that waits for it.
+// Run updates the keepalive file. It runs at every prompt and tool call, so it does little
+// else: it creates a missing record, and at the end of a turn it serves a requested
+// hand-over.
 func (t *touch) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, t.Flags)
 	if call.Idle() {
 		return nil
 	}
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
-		return (&end{Flags: t.Flags}).record(env, call) // who drops our arguments cannot tell the two apart
+		return (&end{Flags: t.Flags}).record(env, call) // a client that drops our arguments calls touch for both events
 	}
 	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Headless() {
 		return (&end{Flags: t.Flags}).record(env, call)
@@ -62,9 +62,9 @@ func (t *touch) Run(env *cli.Env) error {
 	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
 	var err error
 	var doing activity.State
-	var prompted time.Time // when the session was given the prompt before this
+	var prompted time.Time // time of the prompt before this one
 	if t.Hook && call.ID != "" {
-		err = call.EnsureRecord() // a session without a record lives all the same
+		err = call.EnsureRecord() // alive even without a record
 		if doing = activity.Read(call.Home, call.ID); isLate(call, doing) {
 			return nil
 		}
@@ -75,7 +75,7 @@ func (t *touch) Run(env *cli.Env) error {
 		if begun && t.Notify != "" {
 			nerr = t.report(env, call, doing)
 		}
-		if err == nil || !errors.Is(nerr, fs.ErrNotExist) { // else it is missing because there is no record
+		if err == nil || !errors.Is(nerr, fs.ErrNotExist) { // otherwise it is missing because there is no record
 			err = errors.Join(err, nerr)
 		}
 	}
@@ -94,9 +94,8 @@ func (t *touch) Run(env *cli.Env) error {
 	return call.End(err)
 }
 
-// tellAgent tells the agent with a prompt what it cannot know, each once: which notes have
-// come in since the prompt before, and how full its context is, as the end of the last turn
-// has measured it.
+// tellAgent tells the agent with a prompt, once each: the number of notes since the prompt
+// before, and how full the context was at the end of the last turn.
 func tellAgent(env *cli.Env, call *hook.Invocation, s activity.State, prompted time.Time) error {
 	text, err := newNotes(call, prompted)
 	if s.Warning == activity.Due {
@@ -117,8 +116,8 @@ func tellAgent(env *cli.Env, call *hook.Invocation, s activity.State, prompted t
 	}))
 }
 
-// newNotes says how many notes have come in since the prompt before, or, at the first one,
-// since the session was told at its start what waits.
+// newNotes returns a line with the number of notes that arrived since the prompt before, or
+// since the session's start if this is the first one.
 func newNotes(call *hook.Invocation, prompted time.Time) (string, error) {
 	box := mail.Of(call.Home, call.Home.Identity.Address())
 	n, err := box.Arrived(prompted)
@@ -141,11 +140,11 @@ func newNotes(call *hook.Invocation, prompted time.Time) (string, error) {
 	return fmt.Sprintf("%s %s come in: `gt-mail inbox` lists %s. What the person asks for comes first.\n", count.Of(n, "note"), verb, it), nil
 }
 
-// requested looks for what a command of the session asks for that ran in a sandbox
-// (lib/state/request). Where it is to be served now it says why the pane is not given away,
-// which is "" at the end of a turn.
+// requested looks for a request that a command of the session left from its sandbox
+// (lib/state/request). If it must be served now, hold is not nil: "" at the end of a turn,
+// otherwise why the pane is kept.
 //
-// That is at the end of the turn, and where a person has said something first.
+// A request is served at the end of the turn, or before if the person sends a prompt first.
 func requested(env *cli.Env, call *hook.Invocation) (hold *string, err error) {
 	home, id := call.Home, call.ID
 	asks := request.Asks(home, id)
@@ -180,9 +179,9 @@ func requested(env *cli.Env, call *hook.Invocation) (hold *string, err error) {
 	return hold, err
 }
 
-// shownRequests returns the lines of requests that the session's conversation shows, for a
-// client whose hooks did not. It has to be one of the person's: where a project's own
-// settings name the client's folder, the sandbox can write what stands there.
+// shownRequests returns the request lines in the session's conversation, for a client whose
+// hooks did not show them. The conversation must be in a store of the person's: a project's
+// settings can move the client's folder to a place that the sandbox can write.
 func shownRequests(env *cli.Env, call *hook.Invocation) ([]string, error) {
 	path := call.Input.Transcript
 	if path == "" {
@@ -199,11 +198,11 @@ func shownRequests(env *cli.Env, call *hook.Invocation) ([]string, error) {
 	return hook.Conversation(real, request.Kind)
 }
 
-// maxMode bounds the word for what an agent may do without asking.
+// maxMode limits the name of a permission mode, in columns.
 const maxMode = 40
 
-// handOver has gt-handoff take our place, which does what no command could in the
-// sandbox. It returns only when that fails.
+// handOver executes gt-handoff in place of this process, to do what the command could not
+// do in its sandbox. It returns only an error.
 func (t *touch) handOver(env *cli.Env, call *hook.Invocation, hold string) error {
 	environ := slices.DeleteFunc(slices.Clone(env.Environ), func(kv string) bool {
 		return strings.HasPrefix(kv, "GT_HOME=") || strings.HasPrefix(kv, "GT_SESSION_UUID=")
@@ -222,8 +221,8 @@ func (t *touch) handOver(env *cli.Env, call *hook.Invocation, hold string) error
 	return process.Exec(call.Dir, args, environ)
 }
 
-// isLate reports whether the session is over already. One of which it is known that it
-// works is not looked up, which is all but the first of its hooks.
+// isLate reports whether the session has ended. It reads the record only if the session's
+// state does not show that it works, which is the case for its first hook.
 func isLate(call *hook.Invocation, doing activity.State) bool {
 	if doing.Status != "" && doing.Status != activity.Ended {
 		return false
@@ -232,11 +231,12 @@ func isLate(call *hook.Invocation, doing activity.State) bool {
 	return err == nil && r != nil && r.Ended()
 }
 
-// signOf is what a sign of life says of an event: the agent works, or its turn is over.
+// signOf returns the keepalive state after an event: running, or waiting after the end of a
+// turn.
 func signOf(in hook.Input, doing activity.Status) keepalive.State {
 	switch in.Kind() {
 	case "Stop", "Notification", "StopFailure", "Interrupt":
-		if in.AgentID == "" && doing != activity.NeedsInput { // else who sent it out goes on
+		if in.AgentID == "" && doing != activity.NeedsInput { // the parent of a subagent goes on
 			return keepalive.Waiting
 		}
 	}
@@ -250,7 +250,6 @@ type end struct {
 	Reason  string  `help:"Why." placeholder:"TEXT"`
 }
 
-// Validate refuses what is no outcome.
 func (e *end) Validate() error {
 	_, err := session.ParseOutcome(e.Outcome)
 	return err
@@ -294,7 +293,7 @@ func (e *end) record(env *cli.Env, call *hook.Invocation) error {
 	return call.End(err)
 }
 
-// outcomeOf reads the reason that a client gives with SessionEnd, as its dialect does.
+// outcomeOf returns the outcome for the reason that a client gives with SessionEnd.
 func outcomeOf(call *hook.Invocation) session.Outcome {
 	if call.Killed(func() bool {
 		s := keepalive.Read(call.Home)
@@ -305,13 +304,13 @@ func outcomeOf(call *hook.Invocation) session.Outcome {
 	return session.Done
 }
 
-// endWait is how long an end waits for others that work in the same home: a
-// session whose end is not noted is taken for one that crashed.
+// endWait limits the wait for the home's lock. A session whose end is not recorded counts
+// as crashed.
 const endWait = 6 * time.Second
 
 func (e *end) close(env *cli.Env, call *hook.Invocation, id session.ID, o session.Outcome, reason string) error {
 	if e.Hook && !call.Store.Exists(id) {
-		return nil // nothing is known of it, so there is nothing to close
+		return nil // an unknown session
 	}
 	wait := endWait
 	if e.Hook && call.Dialect.EndWait > 0 {
@@ -326,7 +325,7 @@ func (e *end) close(env *cli.Env, call *hook.Invocation, id session.ID, o sessio
 	return end.Close(call.Store, wait)
 }
 
-// maxArgs bounds what is kept of a client's command line.
+// maxArgs is the length of a client's command line, in bytes, from which on it is not kept.
 const maxArgs = 8 << 10
 
 type show struct {
@@ -359,14 +358,14 @@ func (s *show) Run(env *cli.Env) error {
 	return err
 }
 
-// aged is a sign of life with its age.
+// aged is a keepalive file with its age.
 type aged struct {
 	*keepalive.Heartbeat
 	Age   float64 `json:"age_seconds"`
-	Alive *bool   `json:"alive,omitempty"` // what check answers
+	Alive *bool   `json:"alive,omitempty"` // the answer of check
 }
 
-// none says that no sign of life is there, which is as old as can be.
+// none reports that there is no sign of life, with the greatest age.
 func none(env *cli.Env, asJSON bool) error {
 	age := (*keepalive.Heartbeat)(nil).Age(env.Now())
 	var err error
@@ -385,8 +384,8 @@ func none(env *cli.Env, asJSON bool) error {
 	return err
 }
 
-// describeSign says what the agent did and when: "running, 3s ago". Another
-// program's sign may not say what.
+// describeSign returns the state and its age: "running, 3s ago". Another program's file may
+// have no state.
 func describeSign(s *keepalive.Heartbeat, age time.Duration) string {
 	return term.Clean(fmt.Sprintf("%s, %v ago", cmp.Or(string(s.State), "alive"), age))
 }
@@ -396,7 +395,7 @@ type check struct {
 	JSON   bool          `name:"json" help:"Print it as one JSON object."`
 }
 
-// Run reports whether the last sign of life is young enough.
+// Run reports whether the last sign of life is recent enough.
 func (c *check) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
 	sign := keepalive.Read(call.Home)
@@ -420,7 +419,7 @@ func (c *check) Run(env *cli.Env) error {
 	case status.Stopped:
 		fmt.Fprintln(env.Stdout, describeSign(sign, age))
 		return cli.Silent
-	case status.Unknown: // the sign is too old to tell
+	case status.Unknown: // too old
 		fmt.Fprintf(env.Stdout, "idle for %v\n", age)
 		return cli.Silent
 	}

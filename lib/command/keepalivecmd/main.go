@@ -1,5 +1,5 @@
-// Package keepalivecmd is the gt-keepalive command: it records that an agent is
-// alive and what it does, tells how long ago that was, and tracks processes.
+// Package keepalivecmd is the gt-keepalive command: it records that an agent is alive and
+// what it does, reports the age of that, and tracks processes.
 package keepalivecmd
 
 import (
@@ -7,13 +7,12 @@ import (
 	"gt/lib/client/hook"
 )
 
-// Main runs gt-keepalive and returns its exit code.
 func Main(env *cli.Env) int {
 	env.Args = hook.Args(env, "touch", "--hook")
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-keepalive.
+// Program returns the description of gt-keepalive.
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-keepalive",
@@ -39,7 +38,7 @@ and ends no other:
 	}
 }
 
-// wired reads the touch that clients call at every prompt and tool call.
+// wired parses the call that hooks make at every prompt and tool call, without kong.
 func wired(args []string) cli.Command {
 	if f, ok := hook.Wired(args, "touch"); ok {
 		return &touch{Flags: f}

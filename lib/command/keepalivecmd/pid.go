@@ -26,7 +26,7 @@ type pid struct {
 	Reap  reap  `cmd:"" help:"End the tracked processes, and forget those that are gone."`
 }
 
-// pids is the folder of the town that the command runs in.
+// pids returns the PID files of the surrounding town.
 func pids(env *cli.Env) pidfile.Dir {
 	return pidfile.Of(home.Find(env.Getenv, env.Dir, "").Town)
 }
@@ -36,7 +36,7 @@ type track struct {
 	PID     int    `arg:"" optional:"" name:"pid" help:"Its process (default: the agent that runs this)."`
 }
 
-// Run notes the process.
+// Run tracks a process.
 func (t *track) Run(env *cli.Env) error {
 	if err := pidfile.CheckName(t.Session); err != nil {
 		return cli.Fail(cli.Usage, err)
@@ -46,7 +46,7 @@ func (t *track) Run(env *cli.Env) error {
 	switch {
 	case t.PID == 0:
 		p, err = process.Agent(os.Getpid())
-		// An agent may give a command a terminal of its own.
+		// An agent may run a command in a terminal of its own.
 		if err != nil || process.Visible(p.PID) && len(registry.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
 			return cli.Fail(cli.No, errors.New("no agent runs this"), "name its process: gt-keepalive pid track "+t.Session+" PID")
 		}
@@ -88,7 +88,7 @@ func (a *alive) Run(env *cli.Env) error {
 	return nil
 }
 
-// get is Dir.Get with the exit codes of a command that is given a name.
+// get is Dir.Get with exit codes.
 func get(dir pidfile.Dir, session string) (pidfile.File, error) {
 	f, err := dir.Get(session)
 	switch {
@@ -122,7 +122,6 @@ type list struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-// Run lists the tracked sessions by name.
 func (l *list) Run(env *cli.Env) error {
 	all, err := pids(env).List()
 	if l.JSON {
@@ -160,15 +159,15 @@ func (l *list) Run(env *cli.Env) error {
 		case *it:
 			state += ", runs"
 		default:
-			state += ", gone" // its number is another's now
+			state += ", gone" // another process has its number now
 		}
 		rows = append(rows, []string{state, number, f.Session})
 	}
 	return errors.Join(term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil), err)
 }
 
-// runs is what another program's file says: whether the process that it means runs; nil
-// where nobody can tell, and for a file of our own, whose state says it.
+// runs reports whether the process of another program's file runs. It is nil if that is
+// unknown, and for gt's own files, whose state has it.
 func runs(f pidfile.File) *bool {
 	if f.State != pidfile.Foreign || !f.Timed {
 		return nil
@@ -182,19 +181,18 @@ type reap struct {
 	DryRun  bool          `help:"Print what would be done, and do nothing."`
 }
 
-// killWait is how long the kernel has to end a process that was killed. One
-// that hangs in a device takes longer.
+// killWait is how long the kernel may take to end a killed process. One that hangs in a
+// device takes longer.
 const killWait = 2 * time.Second
 
-// target is a file whose process is asked to end.
+// target is a PID file whose process is to end.
 type target struct {
 	pidfile.File
 	how string
 }
 
-// Run asks every tracked process to end, waits for all of them together, kills
-// those that are left, and removes the files of those that are gone. What it
-// cannot be sure of it leaves alone.
+// Run asks every tracked process to end, waits for all together, kills those that are left,
+// and removes the files of those that are gone. It leaves alone what it is not sure of.
 func (r *reap) Run(env *cli.Env) error {
 	dir := pids(env)
 	files, failed := r.files(dir)
@@ -253,8 +251,8 @@ func (r *reap) Run(env *cli.Env) error {
 	return failed
 }
 
-// files are those of the named sessions, or all. One that is missing or cannot
-// be read is reported, and the others are reaped all the same.
+// files returns the files of the named sessions, or all. It reports missing and unreadable
+// ones and returns the others.
 func (r *reap) files(dir pidfile.Dir) ([]pidfile.File, error) {
 	if len(r.Session) == 0 {
 		return dir.List()
@@ -272,7 +270,7 @@ func (r *reap) files(dir pidfile.Dir) ([]pidfile.File, error) {
 	return files, failed
 }
 
-// forget removes a file and says why.
+// forget removes a file and prints why.
 func (r *reap) forget(env *cli.Env, dir pidfile.Dir, f pidfile.File, why string) error {
 	if r.DryRun {
 		why = "would be forgotten: " + why
@@ -283,8 +281,8 @@ func (r *reap) forget(env *cli.Env, dir pidfile.Dir, f pidfile.File, why string)
 	return err
 }
 
-// signal sends sig to the process of the file and to no other. That it is gone
-// is no error.
+// signal sends sig to the process of the file and to no other. A process that is gone is
+// not an error.
 func signal(t *target, sig syscall.Signal) error {
 	if err := t.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cannot end '%s' (process %d): %w", t.Session, t.Process.PID, err)
@@ -292,8 +290,8 @@ func signal(t *target, sig syscall.Signal) error {
 	return nil
 }
 
-// wait waits until the processes are gone, at most for the grace, and returns
-// those that are not. One that cannot be looked at is not known to be gone.
+// wait waits until the processes are gone, but not longer than grace, and returns those
+// that are left. One that cannot be examined counts as running.
 func wait(targets []*target, grace time.Duration) []*target {
 	deadline := time.Now().Add(grace)
 	for {

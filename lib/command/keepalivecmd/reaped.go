@@ -14,8 +14,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// reaped are the sessions of the processes that reap ends. Each is closed as killed:
-// who finds its process gone would take it for crashed.
+// reaped are the sessions of the processes that reap ends. They are closed as killed;
+// otherwise they would count as crashed.
 type reaped struct {
 	env *cli.Env
 	all []reapedSession
@@ -26,8 +26,7 @@ type reapedSession struct {
 	store session.Store
 }
 
-// sessionsOf returns the live sessions whose client is one of the targets or runs below
-// one.
+// sessionsOf returns the live sessions whose client is a target or runs below one.
 func sessionsOf(env *cli.Env, targets []*target) reaped {
 	of := reaped{env: env}
 	if len(targets) == 0 {
@@ -52,7 +51,7 @@ func sessionsOf(env *cli.Env, targets []*target) reaped {
 		if err != nil || at == "" {
 			continue
 		}
-		// Its town is the one that it was started in.
+		// Its town is that of its own start environment.
 		client := &cli.Env{Environ: env.Environ}
 		if environ, err := r.Process().Environ(); err == nil && len(environ) > 0 {
 			client.Environ = environ
@@ -65,11 +64,11 @@ func sessionsOf(env *cli.Env, targets []*target) reaped {
 	return of
 }
 
-// reason is why such a session ended.
+// reason is the recorded reason for the end of these sessions.
 const reason = "gt-keepalive pid reap"
 
-// announce notes in the records that the sessions are about to be ended, for a client
-// tells of its own end, and we may be killed. A session that lives after until was
+// announce records that the sessions are about to be ended, because their clients report an
+// end themselves and this process may be killed. A session that lives after until was
 // spared.
 func (of reaped) announce(until time.Time) {
 	for _, s := range of.all {
@@ -79,12 +78,12 @@ func (of reaped) announce(until time.Time) {
 			lock.Unlock()
 		}
 		if err != nil {
-			of.env.Warn("%v", err) // the process is ended all the same
+			of.env.Warn("%v", err) // the process is ended anyway
 		}
 	}
 }
 
-// close notes the end of the sessions whose process is gone.
+// close records the end of the sessions whose process is gone.
 func (of reaped) close(now time.Time) {
 	for _, s := range of.all {
 		if !s.Process().Gone() {
