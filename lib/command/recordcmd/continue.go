@@ -17,8 +17,8 @@ type goOn struct {
 	JSON bool   `name:"json" help:"One JSON object, in the form of docs/record.md."`
 }
 
-// Run prints what a session knew: its messages and events with their times. What is gone
-// is said to be.
+// Run prints what a session knew: its messages and events with their times. It marks
+// results that were cleared.
 func (c *goOn) Run(env *cli.Env) error {
 	s, err := store(env)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *goOn) Run(env *cli.Env) error {
 	return out.Flush()
 }
 
-// eventLine is an event in a line.
+// eventLine returns an event as one line.
 func eventLine(h record.Happened) string {
 	line := h.Type
 	ms := func(label string, n *int64) {
@@ -121,7 +121,7 @@ func eventLine(h record.Happened) string {
 	return line
 }
 
-// latestHere is the record of the last session in this folder, "" where there is none.
+// latestHere returns the record of the last session in this folder, "" without one.
 func latestHere(env *cli.Env, s record.Store) (record.ID, error) {
 	all, err := infos(env, s)
 	if err != nil {
@@ -147,7 +147,7 @@ type contextList struct {
 	JSON bool   `name:"json" help:"One JSON object per line."`
 }
 
-// Run lists what is kept aside.
+// Run lists the large results that are kept beside the record.
 func (c *contextList) Run(env *cli.Env) error {
 	s, id, err := one(env, c.ID)
 	if err != nil {
@@ -186,7 +186,6 @@ type contextGet struct {
 	Ref string `arg:"" help:"The file's name, as the record has it."`
 }
 
-// Run prints a result.
 func (c *contextGet) Run(env *cli.Env) error {
 	s, err := store(env)
 	if err != nil {
@@ -223,7 +222,7 @@ type contextClear struct {
 	ID string `arg:"" help:"The record."`
 }
 
-// Run clears what is kept aside.
+// Run deletes the large results that are kept beside the record.
 func (c *contextClear) Run(env *cli.Env) error {
 	s, id, err := one(env, c.ID)
 	if err != nil {

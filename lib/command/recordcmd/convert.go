@@ -30,18 +30,18 @@ type convert struct {
 	DryRun bool   `short:"n" help:"Print what would be written where, and write nothing."`
 }
 
-// converted is what --json prints.
+// converted is the output of --json.
 type converted struct {
 	Record  record.ID  `json:"id"`
 	Agent   string     `json:"agent"`
 	Session session.ID `json:"session_id"`
 	CWD     string     `json:"cwd"`
-	Path    string     `json:"path,omitempty"` // none of a client that took it in itself
+	Path    string     `json:"path,omitempty"` // empty for a client that imports the file
 	Args    []string   `json:"args"`
 }
 
-// Run writes a record as a conversation that another agent resumes, and prints the command
-// that does.
+// Run converts a record to a conversation that another agent can resume, and prints the
+// command for that.
 func (c *convert) Run(env *cli.Env) error {
 	w := writers.Of(c.To)
 	if w == nil {
@@ -128,8 +128,8 @@ func (c *convert) Run(env *cli.Env) error {
 	return err
 }
 
-// write writes the conversation to its place, and returns its size. A client that takes it
-// in itself is given a file that is removed afterwards.
+// write writes the conversation to path and returns its size in bytes. A client that
+// imports conversations gets a temporary file instead.
 func (c *convert) write(env *cli.Env, w conversation.Writer, to *conversation.Copy, path string, take func(string, conversation.Importer) error) (int64, error) {
 	n := new(counted)
 	all := func(out io.Writer) error { return w.Write(io.MultiWriter(out, n), to) }
@@ -157,7 +157,7 @@ func (c *convert) write(env *cli.Env, w conversation.Writer, to *conversation.Co
 	return int64(*n), err
 }
 
-// counted counts what is written to it.
+// counted counts the bytes written to it.
 type counted int64
 
 func (c *counted) Write(p []byte) (int, error) {
@@ -165,7 +165,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// folder is where the conversation goes on.
+// folder returns the folder in which the conversation is resumed.
 func (c *convert) folder(env *cli.Env, i record.Info) (string, error) {
 	dir := cmp.Or(c.CWD, i.CWD)
 	if !filepath.IsAbs(dir) {

@@ -26,7 +26,6 @@ type export struct {
 	Insecure bool `help:"With --to: allow http to another machine. Others can read it on the way."`
 }
 
-// Validate refuses what names no record, or too many.
 func (c *export) Validate() error {
 	switch {
 	case (c.ID == "") == (c.Chain == ""):
@@ -39,7 +38,6 @@ func (c *export) Validate() error {
 	return nil
 }
 
-// Run prints records in another form.
 func (c *export) Run(env *cli.Env) error {
 	s, err := store(env)
 	if err != nil {
@@ -78,7 +76,7 @@ func (c *export) Run(env *cli.Env) error {
 	return nil
 }
 
-// traces prints records as traces, or sends them.
+// traces prints records as traces, or sends them to a collector.
 func (c *export) traces(env *cli.Env, s record.Store, ids []record.ID) error {
 	var body bytes.Buffer
 	to := env.Stdout
@@ -97,7 +95,7 @@ func (c *export) traces(env *cli.Env, s record.Store, ids []record.ID) error {
 	return send(env, c.To, c.Insecure, body.Bytes())
 }
 
-// inChain returns the records of the sessions of a chain, the oldest first.
+// inChain returns the records of a chain's sessions, oldest first.
 func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err error) {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	all, err := infos(env, s)
@@ -126,7 +124,7 @@ func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err er
 	return ids, nil
 }
 
-// markdown prints a record as a page.
+// markdown prints a record as a page of Markdown.
 func markdown(env *cli.Env, s record.Store, id record.ID) error {
 	i, err := s.Info(id)
 	if err != nil {

@@ -19,7 +19,6 @@ type forgetful struct {
 	ID []string `arg:"" name:"id" help:"The records."`
 }
 
-// Run removes records.
 func (c *forgetful) Run(env *cli.Env) error {
 	s, err := store(env)
 	if err != nil {
@@ -46,7 +45,7 @@ type prune struct {
 	DryRun    bool          `help:"Print what would be removed, and change nothing."`
 }
 
-// Validate refuses a time in which a session may still be at work.
+// Validate rejects an age at which a session may still run.
 func (c *prune) Validate() error {
 	if time.Duration(c.OlderThan) < 24*time.Hour {
 		return errors.New("--older-than needs at least a day")
@@ -54,7 +53,7 @@ func (c *prune) Validate() error {
 	return nil
 }
 
-// Run removes the records of sessions that ended long ago. One that runs is left.
+// Run removes the records of sessions that ended long ago.
 func (c *prune) Run(env *cli.Env) error {
 	s, err := store(env)
 	if err != nil {
@@ -90,7 +89,7 @@ func (c *prune) Run(env *cli.Env) error {
 	return err
 }
 
-// lastOf is when something was last said in a record's session.
+// lastOf returns the time of the last entry.
 func lastOf(i record.Info) time.Time {
 	if i.Started.After(i.Ended) {
 		return i.Started
@@ -98,9 +97,9 @@ func lastOf(i record.Info) time.Time {
 	return i.Ended
 }
 
-// outdated returns the records of sessions in which nothing was said for so long, 0 for
-// any time, and the oldest of the others while all that stay are larger than most, 0 for
-// no limit. Those of sessions that run stay.
+// outdated returns the records without an entry for longer than keep (0: any time), and the
+// oldest others until the rest is at most most bytes (0: no limit). It excludes sessions
+// that run.
 func outdated(env *cli.Env, all []record.Info, keep time.Duration, most int64) (old []record.Info, err error) {
 	state := place.StateOf(env.Getenv)
 	runs, errs := scan.Running(env.Getenv)
@@ -115,7 +114,7 @@ func outdated(env *cli.Env, all []record.Info, keep time.Duration, most int64) (
 	}
 	for _, i := range all {
 		last := lastOf(i)
-		_, active := runs[session.ID(i.Session)] // of the clients that note it
+		_, active := runs[session.ID(i.Session)] // only some clients have a registry of running sessions
 		active = active || session.AtWork(state, session.ID(i.Session), env.Now())
 		age := env.Now().Sub(last)
 		if i.Gone != "" || active || last.IsZero() || age < 24*time.Hour {

@@ -11,16 +11,16 @@ import (
 	"gt/lib/state/session"
 )
 
-// fromHook keeps on standard input what a hook would take too long to redact.
+// fromHook stores input of a hook that would take too long to redact there.
 type fromHook struct {
 	ID    string `arg:""`
 	Agent string `required:""`
 }
 
-// maxTold bounds what a hook hands over: no client gives it more.
+// maxTold limits the input, in bytes. Clients send less.
 const maxTold = 256 << 20
 
-// Run appends it to what was told of the session.
+// Run redacts the input and appends it to the session's file.
 func (c *fromHook) Run(env *cli.Env) error {
 	err := c.keep(env)
 	if err != nil {

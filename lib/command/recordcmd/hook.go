@@ -19,8 +19,8 @@ import (
 	"gt/lib/sys/flock"
 )
 
-// hooked brings the record of one session up to date, for a hook that does not wait for
-// it, by the person's settings. That it cannot is noted for the person (package stopped).
+// hooked updates the record of one session as the person's settings want it. A hook starts
+// it and does not wait, so it notes a failure for the person (package stop).
 func (c *syncing) hooked(env *cli.Env) error {
 	state := place.StateOf(env.Getenv)
 	var unread error
@@ -33,7 +33,7 @@ func (c *syncing) hooked(env *cli.Env) error {
 		err = c.keep(env, own)
 	}
 	switch {
-	case errors.Is(err, flock.ErrBusy): // another does it
+	case errors.Is(err, flock.ErrBusy): // another process updates it
 		return err
 	case err != nil:
 		return errors.Join(err, stop.Note(state, env.Redact(err.Error()), env.Now()))
@@ -41,7 +41,7 @@ func (c *syncing) hooked(env *cli.Env) error {
 	return stop.Clear(state)
 }
 
-// keep is hooked, where the person wants a record.
+// keep updates the record of a session.
 func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 	r := readerOf(c.Agent)
 	if len(c.ID) != 1 {
@@ -56,7 +56,7 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 		return err
 	}
 	why := record.Event{Session: id, Agent: c.Agent}
-	before := "-" // as no file is
+	before := "-" // no file has this state
 	most := settledTurn
 	if c.Why == hook.SessionEnded {
 		most = settledEnd
@@ -85,8 +85,8 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 			}
 			now += f.Path + time.Unix(0, f.Changed).String()
 		}
-		// A client goes on writing after its hook: Claude Code holds a turn's last words back
-		// for a moment.
+		// A client may write after its hook: Claude Code delays the last words of a
+		// turn for a moment.
 		if looks++; now == before || looks == most {
 			break
 		}
@@ -104,8 +104,8 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 	return errors.Join(err, housekeeping(env, s, own))
 }
 
-// readerOf is what reads a client's conversations: of one that keeps none, what its hooks
-// told.
+// readerOf returns the reader for a client's conversations. For a client that keeps none,
+// it reads what the hooks received.
 func readerOf(client string) conversation.Reader {
 	if r := readers.Of(client); r != nil {
 		return r
@@ -113,15 +113,15 @@ func readerOf(client string) conversation.Reader {
 	return hookfile.Reader{Agent: client}
 }
 
-// A client's file is looked at again after a hook, until it has not changed for that long;
-// so often at the most, for after a turn the next one may have begun.
+// After a hook, a client's file is read once it has not changed for the time settling. The
+// number of checks is limited, because the next turn may have begun.
 const (
 	settling    = time.Second
 	settledTurn = 3
 	settledEnd  = 10
 )
 
-// sessionFiles finds the conversation of a session, and those of its subagents.
+// sessionFiles returns the conversation of a session and those of its subagents.
 func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []conversation.File, err error) {
 	var own []conversation.File
 	for _, store := range r.Stores(env.Getenv) {
@@ -139,16 +139,16 @@ func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []c
 			}
 		}))
 	}
-	if len(own) > 0 { // of several, as after a store was copied, the one that was changed last
+	if len(own) > 0 { // a copied store may have it twice; the last changed one counts
 		found = append(found, slices.MaxFunc(own, func(a, b conversation.File) int { return cmp.Compare(a.Changed, b.Changed) }))
 	}
 	return found, err
 }
 
-// packAge is for how long nothing was written to a record that is packed.
+// packAge is the age from which on a record is packed.
 const packAge = 30 * 24 * time.Hour
 
-// housekeeping packs old records, and prunes what the person's settings do not keep.
+// housekeeping packs old records, and prunes those that the person's settings do not keep.
 func housekeeping(env *cli.Env, s record.Store, own agent.Record) error {
 	if err := s.PackOld(env.Now().Add(-packAge)); err != nil {
 		return err

@@ -19,8 +19,8 @@ import (
 //go:embed page.css
 var css string
 
-// html prints records as one page. It loads nothing and may load nothing; calls and their
-// results are folded.
+// html prints records as one page. The page loads nothing, and its policy forbids it to.
+// Calls and their results are folded.
 func html(env *cli.Env, s record.Store, ids []record.ID) error {
 	p := &paged{env: env, w: bufio.NewWriter(env.Stdout), escape: strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")}
 	sum := sha256.Sum256([]byte(css))
@@ -73,7 +73,7 @@ func (p *paged) put(text string) {
 	}
 }
 
-// text is a text as it may stand in a page, and line one without line breaks.
+// text returns a text escaped for a page, and line one without line breaks.
 func (p *paged) text(s string) string {
 	return p.escape.Replace(strings.TrimSpace(term.CleanText(p.env.Redact(s))))
 }

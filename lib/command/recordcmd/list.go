@@ -25,7 +25,6 @@ type list struct {
 	JSON  bool   `name:"json" help:"One JSON object per line."`
 }
 
-// Validate refuses a negative number of records.
 func (c *list) Validate() error {
 	if c.Limit != nil && *c.Limit < 0 {
 		return fmt.Errorf("--limit needs a number of at least 0")
@@ -33,13 +32,12 @@ func (c *list) Validate() error {
 	return nil
 }
 
-// wide is how many columns all of a list needs.
+// wide is the width, in columns, from which on a list has all columns.
 const wide = 100
 
-// usual is how many records are listed where nothing is said of it.
+// usual is the default number of records.
 const usual = 20
 
-// Run lists records.
 func (c *list) Run(env *cli.Env) error {
 	s, err := store(env)
 	if err != nil {
@@ -134,8 +132,8 @@ func topics(env *cli.Env, all []record.Info) func(record.Info) string {
 	}
 }
 
-// logged returns what the event logs of the person, and of the towns that these records'
-// folders lie in, tell of sessions.
+// logged returns the sessions in the event logs of the person and of the towns that contain
+// the records' folders.
 func logged(env *cli.Env, all []record.Info) catalog.Catalog {
 	folders := map[string]bool{}
 	for _, i := range all {
@@ -160,8 +158,8 @@ func logged(env *cli.Env, all []record.Info) catalog.Catalog {
 	return sessions
 }
 
-// short returns what shortens a client's id: to its shortest beginning, of eight characters at
-// least, that no other record's begins with.
+// short returns a function that shortens a client's session id to a prefix that is unique
+// among all records, with at least eight characters.
 func short(all []record.Info) func(string) string {
 	var ids []string
 	for _, i := range all {
@@ -181,8 +179,8 @@ func short(all []record.Info) func(string) string {
 	}
 }
 
-// infos reads what a list shows of all records, the newest first. What cannot be read is
-// warned of.
+// infos returns what a list shows of all records, newest first. It warns of those that it
+// cannot read.
 func infos(env *cli.Env, s record.Store) ([]record.Info, error) {
 	ids, err := s.IDs()
 	if err != nil {
@@ -206,7 +204,7 @@ func infos(env *cli.Env, s record.Store) ([]record.Info, error) {
 	return all, nil
 }
 
-// completers offer records, the newest first.
+// completers offer records, newest first.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{"id": func(env *cli.Env, begin string) []cli.Candidate {
 		s, err := record.StoreOf(env.Getenv)

@@ -1,5 +1,5 @@
-// Package recordcmd is the gt-record command: it keeps conversations, without secrets, for
-// longer than their clients do.
+// Package recordcmd is the gt-record command: it keeps redacted conversations for longer
+// than their clients do.
 package recordcmd
 
 import (
@@ -33,13 +33,12 @@ const exitCodes = `
    1  no such record or session, or several; verify: a record is not what was written
 `
 
-// Main runs gt-record and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-record.
+// Program returns the description of gt-record.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-record", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()}
 }
@@ -61,17 +60,17 @@ type grammar struct {
 	Prune    prune     `cmd:"" help:"Remove records of sessions that ended long ago."`
 }
 
-// store is where the records of this user lie.
+// store returns the store of this user's records.
 func store(env *cli.Env) (record.Store, error) {
 	s, err := record.StoreOf(env.Getenv)
 	return s, cli.Fail(cli.Usage, err)
 }
 
-// maxCandidates bounds how many records an ambiguous beginning is answered with.
+// maxCandidates limits the hints for an ambiguous id.
 const maxCandidates = 10
 
-// find returns the record that is meant: by its id or the beginning of it, or by that of
-// its client's own id of the session.
+// find returns the record with an id, or with a client's session id. A unique prefix is
+// enough.
 func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	if id, err := record.ParseID(name); err == nil {
@@ -100,8 +99,8 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	return found[0], nil
 }
 
-// current is find, for who goes on with a conversation or passes it on: what its client has of
-// it by now is taken in first, and of one that was never recorded a record is made.
+// current is find for commands that continue or pass on a conversation. It first updates
+// the record from the client's conversation, or creates it.
 func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	id, missing := find(env, s, name)
 	of := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
@@ -131,8 +130,8 @@ func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	return id, err
 }
 
-// matching returns the records whose own or client's id begins with name; the one whose
-// client's id is name, where there is one.
+// matching returns the records whose own or client's id begins with name, and only the one
+// whose client's id equals name if it exists.
 func matching(s record.Store, name string) (found []record.ID, err error) {
 	if name == "" {
 		return nil, nil
@@ -158,7 +157,7 @@ func matching(s record.Store, name string) (found []record.ID, err error) {
 	return found, nil
 }
 
-// count is a number with its noun.
+// count returns a number and its noun.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -13,8 +13,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// marked writes a conversation as Markdown: what was said is a quotation, and what tools
-// were called with and gave is one in fences.
+// marked writes a conversation as Markdown. Messages are quotations; the input and output
+// of tools are fenced in quotations.
 type marked struct {
 	env   *cli.Env
 	w     io.Writer
@@ -73,7 +73,8 @@ func (p *marked) put(text string) {
 	}
 }
 
-// fenced is a text as it is, in a quotation, between fences that are longer than any in it.
+// fenced returns a text in a quotation, between fences that are longer than any in the
+// text.
 func fenced(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -82,14 +83,14 @@ func fenced(text string) string {
 	return "> " + fence + "\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n> " + fence + "\n"
 }
 
-// inline is a text within a line of gt's own, as code.
+// inline returns a text as code within a line.
 func inline(text string) string {
 	return "`" + strings.ReplaceAll(term.OneLine(term.Clean(text)), "`", "'") + "`"
 }
 
-// quoted is a text as a quotation in which no tag can end it or be a heading outside. Code
-// stays as it is, where it is certain to be code: between fences at the margin. After any
-// other fence nothing is.
+// quoted returns a text as a quotation that neither tags nor headings in it can leave. Text
+// in fences stays as it is, if the fence is certain to be one: it begins a line. After any
+// other fence nothing is certain any more.
 func quoted(text string) string {
 	var b strings.Builder
 	fence, certain := "", true
@@ -100,7 +101,7 @@ func quoted(text string) string {
 		switch {
 		case fence != "":
 			if mark != "" {
-				before = strings.ReplaceAll(before, "\t", "    ") // which is narrower behind the quotation's sign
+				before = strings.ReplaceAll(before, "\t", "    ") // a tab is narrower after the quotation mark
 				line = before + mark + rest
 			}
 			if alone && strings.HasPrefix(mark, fence) && len(before) < 4 && strings.Trim(before, " ") == "" {
@@ -118,8 +119,8 @@ func quoted(text string) string {
 	return b.String()
 }
 
-// fenceIn is the run of at least three backticks or tildes in a line that has nothing but
-// blanks, list markers and signs of a quotation before it; "" where there is none.
+// fenceIn returns a run of at least three backticks or tildes, if the line has only blanks,
+// list markers and quotation marks before it.
 func fenceIn(line string) (mark, before string) {
 	rest := strings.TrimLeft(line, " \t>-+*.)0123456789")
 	for _, c := range []string{"`", "~"} {
@@ -130,7 +131,7 @@ func fenceIn(line string) (mark, before string) {
 	return "", ""
 }
 
-// untagged is a text in which nothing begins a tag or a comment of HTML.
+// untagged escapes everything that could begin an HTML tag or comment.
 func untagged(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

@@ -13,18 +13,18 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// sealed is the payload of an event that says where a record stood when its session ended.
+// sealed is the payload of the event with the last digest of a record. It is logged when
+// the session ends.
 type sealed struct {
 	Session string `json:"session_id"`
 	Agent   string `json:"agent"`
 	record.Seal
 }
 
-// log is the person's own event log, which agents in a town cannot write to.
+// log returns the person's own event log, which agents in a town cannot write.
 func log(env *cli.Env) eventlog.Log { return eventlog.Log(town.Personal(env.Getenv).Events()) }
 
-// seal notes in the log where a record stands, so that lines that are taken off its end
-// are missed.
+// seal logs the last digest of a record, so that lines missing from its end are noticed.
 func seal(env *cli.Env, s record.Store, id record.ID) error {
 	at, err := s.Seal(id)
 	if err != nil || at.ID == "" {
@@ -37,7 +37,7 @@ func seal(env *cli.Env, s record.Store, id record.ID) error {
 	return log(env).Append(env.Now(), eventlog.RecordHead, Program().Name, sealed{string(h.Session), h.Agent, at})
 }
 
-// seals are the last ones of all records, as far as the log goes back.
+// seals returns the last seal of each record that the log still has.
 func seals(env *cli.Env) (map[record.ID]*record.Seal, error) {
 	all := map[record.ID]*record.Seal{}
 	l := log(env)

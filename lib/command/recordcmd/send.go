@@ -16,23 +16,23 @@ import (
 	"gt/lib/text/term"
 )
 
-// sendWait bounds how long a collector may take.
+// sendWait limits a request to a collector.
 const sendWait = 30 * time.Second
 
-// maxReply bounds what is read of its answer.
+// maxReply limits the answer that is read, in bytes.
 const maxReply = 64 << 10
 
-// send posts traces to a collector: by https, or in the clear to this machine. To another
-// machine in the clear only where plain says so.
+// send posts traces to a collector, by https or, on this machine, by http. plain allows
+// http to another machine.
 //
-// It is HTTP's one request by hand: net/http would make each start of gt-record dearer, and
-// hooks start it.
+// It writes the HTTP request itself: net/http would slow down each start of gt-record,
+// which hooks run.
 func send(env *cli.Env, address string, plain bool, body []byte) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return cli.Failf(cli.Usage, "cannot send to '%s': give an address such as https://collector.example.com/v1/traces", term.Clean(env.Redact(address)))
 	}
-	shown := u.Scheme + "://" + u.Host // what else stands in an address can be a key
+	shown := u.Scheme + "://" + u.Host // the rest of an address can contain a key
 	if u.User != nil {
 		return cli.Fail(cli.Usage, fmt.Errorf("cannot send to '%s' with a name or password in the address", shown),
 			"everybody on this machine can read a command line: put it into OTEL_EXPORTER_OTLP_HEADERS")
@@ -68,7 +68,7 @@ func send(env *cli.Env, address string, plain bool, body []byte) error {
 	if _, err := io.WriteString(c, head); err != nil {
 		return failed(err)
 	}
-	_, sent := c.Write(body) // a collector that refuses it may answer before it has all
+	_, sent := c.Write(body) // a collector may answer and close before it has read all
 	reply, err := io.ReadAll(io.LimitReader(bufio.NewReader(c), maxReply))
 	if len(reply) == 0 {
 		return failed(cmp.Or(sent, errors.Join(errors.New("it gave no answer"), err)))
@@ -84,7 +84,7 @@ func send(env *cli.Env, address string, plain bool, body []byte) error {
 	return nil
 }
 
-// dial connects to a collector, whose certificate the system's roots vouch for.
+// dial connects to a collector. Its certificate must be valid for the system's roots.
 func dial(u *url.URL, port string) (net.Conn, error) {
 	d := &net.Dialer{Timeout: sendWait}
 	at := net.JoinHostPort(u.Hostname(), port)
@@ -94,8 +94,9 @@ func dial(u *url.URL, port string) (net.Conn, error) {
 	return tls.DialWithDialer(d, "tcp", at, &tls.Config{ServerName: u.Hostname(), NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12})
 }
 
-// collectorHeaders are the lines of OTEL_EXPORTER_OTLP_HEADERS ("name=value,…", values
-// escaped as in a URL), where collectors are given their keys; those for traces alone win.
+// collectorHeaders returns header lines from OTEL_EXPORTER_OTLP_TRACES_HEADERS or else
+// OTEL_EXPORTER_OTLP_HEADERS ("name=value,…" with values escaped as in a URL), which
+// usually hold keys.
 func collectorHeaders(getenv func(string) string) (string, error) {
 	name := "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
 	if getenv(name) == "" {
@@ -112,14 +113,13 @@ func collectorHeaders(getenv func(string) string) (string, error) {
 			value = plain
 		}
 		if !ok || !isHeaderName(key) || strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
-			return "", fmt.Errorf("invalid %s (try name=value,name=value)", name) // without its words: they are keys
+			return "", fmt.Errorf("invalid %s (try name=value,name=value)", name) // without the value, which is a key
 		}
 		lines.WriteString(key + ": " + value + "\r\n")
 	}
 	return lines.String(), nil
 }
 
-// isHeaderName reports whether s is a token of RFC 9110.
 func isHeaderName(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
 		return c <= ' ' || c >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)

@@ -26,7 +26,6 @@ type show struct {
 	JSON  bool   `name:"json" help:"The lines of the record, as they are."`
 }
 
-// Run prints a record.
 func (c *show) Run(env *cli.Env) error {
 	s, id, err := one(env, c.ID)
 	if err != nil {
@@ -85,7 +84,6 @@ type tail struct {
 	JSON   bool   `name:"json" help:"The lines of the record, as they are."`
 }
 
-// Validate refuses a negative number.
 func (c *tail) Validate() error {
 	if c.Lines < 0 {
 		return errors.New("-n needs a number of at least 0")
@@ -124,7 +122,7 @@ func (c *tail) Run(env *cli.Env) error {
 	}
 }
 
-// begin returns where the last entries begin. No more of the record is read than they take.
+// begin returns the offset of the last entries. It reads backwards, in growing parts.
 func (c *tail) begin(s record.Store, id record.ID) (int64, error) {
 	size, err := s.Size(id)
 	if err != nil {
@@ -132,7 +130,7 @@ func (c *tail) begin(s record.Store, id record.ID) (int64, error) {
 	}
 	for back := int64(1 << 20); ; back *= 8 {
 		at := max(size-back, 0)
-		within := at > 0 // of a line, as far as is known
+		within := at > 0 // at may be in the middle of a line
 		var begins []int64
 		next, err := s.Each(id, at, func(line []byte, at int64) bool {
 			switch {
@@ -148,7 +146,7 @@ func (c *tail) begin(s record.Store, id record.ID) (int64, error) {
 		switch {
 		case err != nil:
 			return 0, err
-		case at > 0 && len(begins) < c.Lines: // they begin before
+		case at > 0 && len(begins) < c.Lines: // not enough entries yet
 		case len(begins) > 0:
 			return begins[0], nil
 		default:
@@ -164,7 +162,7 @@ func isShown(line []byte, tools bool) bool {
 	return p.Speaker != ""
 }
 
-// one finds the record that is meant.
+// one returns the record that a name means, and its store.
 func one(env *cli.Env, name string) (record.Store, record.ID, error) {
 	s, err := store(env)
 	if err != nil {
@@ -239,7 +237,7 @@ func (p *page) line(l *record.Line) {
 	}
 }
 
-// why is why a session ended, as it stands behind that it did.
+// why returns the reason for a session's end, as a suffix.
 func why(end *record.Line) string {
 	if said := catalog.Why(end.Cause); said != "" {
 		return ": " + said

@@ -20,7 +20,7 @@ type stepStart struct {
 	ID   string `placeholder:"ID" help:"The record (default: that of the session that runs this)."`
 }
 
-// Run notes the beginning of a step.
+// Run records the beginning of a step.
 func (c *stepStart) Run(env *cli.Env) error { return note(env, c.ID, record.StepBegun, c.Name) }
 
 type stepDone struct {
@@ -28,10 +28,10 @@ type stepDone struct {
 	ID   string `placeholder:"ID" help:"The record (default: that of the session that runs this)."`
 }
 
-// Run notes the end of a step.
+// Run records the end of a step.
 func (c *stepDone) Run(env *cli.Env) error { return note(env, c.ID, record.StepDone, c.Name) }
 
-// note writes a line about a step. A session that has no record yet gets one.
+// note adds a line about a step to the record. It creates a missing record.
 func note(env *cli.Env, name string, kind record.Kind, of string) error {
 	s, err := store(env)
 	if err != nil {
@@ -60,7 +60,7 @@ func note(env *cli.Env, name string, kind record.Kind, of string) error {
 	return s.Note(id, kind, env.Redact(of), env.Now())
 }
 
-// showSteps prints the steps of a record, with their times and how long each took.
+// showSteps prints the steps of a record with their durations.
 func showSteps(env *cli.Env, s record.Store, id record.ID) error {
 	all, err := s.Steps(id)
 	if err != nil {

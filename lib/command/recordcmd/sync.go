@@ -33,7 +33,6 @@ type syncing struct {
 	Reason string `placeholder:"TEXT" help:"With --hook: why the session ended."`
 }
 
-// Validate refuses what names no session.
 func (c *syncing) Validate() error {
 	if c.All == (len(c.ID) > 0) {
 		return errors.New("give the ids of sessions, or --all")
@@ -41,7 +40,7 @@ func (c *syncing) Validate() error {
 	return nil
 }
 
-// Run brings records up to date.
+// Run updates records from the clients' conversations.
 func (c *syncing) Run(env *cli.Env) error {
 	if c.Hook {
 		return c.hooked(env)
@@ -67,7 +66,7 @@ func (c *syncing) Run(env *cli.Env) error {
 	return err
 }
 
-// conversations are all that clients keep here, each once.
+// conversations returns all conversations that clients keep here, each once.
 func conversations(env *cli.Env) []conversation.Conversation {
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading transcripts", env.Now)
 	found, errs := scan.All(env.Getenv, redact.Cut(env.Environ), town.Personal(env.Getenv).Transcripts(), reading.Show)
@@ -80,7 +79,8 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	return latest(append(found, allTold(env)...))
 }
 
-// allTold are the conversations that hooks told of.
+// allTold returns the conversations of clients that keep none, as their hooks received
+// them.
 func allTold(env *cli.Env) (found []conversation.Conversation) {
 	root, err := hookfile.Root(env.Getenv)
 	if err != nil {
@@ -104,8 +104,8 @@ func allTold(env *cli.Env) (found []conversation.Conversation) {
 	return found
 }
 
-// latest leaves one conversation of those with one id, as after a store was copied: the
-// one that was changed last.
+// latest keeps, of conversations with the same id, the one that changed last. Copies of a
+// store have the same ids.
 func latest(found []conversation.Conversation) []conversation.Conversation {
 	type key struct {
 		client     string
@@ -128,7 +128,7 @@ func latest(found []conversation.Conversation) []conversation.Conversation {
 	return all
 }
 
-// choose returns the conversations that are meant.
+// choose returns the conversations with the given ids.
 func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
 	for _, name := range c.ID {
 		of := name
@@ -170,7 +170,7 @@ func idOf(c conversation.Conversation) string {
 	return string(cmp.Or(c.Metadata.ID, c.File.ID))
 }
 
-// syncAll brings the records of conversations up to date, on every processor.
+// syncAll updates the records of conversations, on all processors.
 func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum synced, err error) {
 	x, err := s.Index()
 	if err != nil {
@@ -193,11 +193,11 @@ func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum
 	for _, c := range all {
 		size += c.File.Size
 	}
-	// The largest first, so that no processor is left with one at the end.
+	// The largest come first, so that none keeps one processor busy at the end.
 	slices.SortStableFunc(all, func(a, b conversation.Conversation) int { return cmp.Compare(b.File.Size, a.File.Size) })
 	var mu sync.Mutex
 	cli.Parallel(all, func(c conversation.Conversation) {
-		if y.Stop() { // a short conversation is taken in without a look
+		if y.Stop() { // Sync checks this only within long conversations
 			return
 		}
 		got, err := y.Sync(readerOf(c.File.Client), c)
@@ -229,5 +229,5 @@ func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum
 	return sum, nil
 }
 
-// synced is what a sync did to all records.
+// synced counts what a sync did.
 type synced struct{ read, lines, new, failed int }

@@ -16,8 +16,8 @@ import (
 	"gt/lib/record"
 )
 
-// A sync of many short conversations that is called off stops between two of them, and the
-// next one takes in the rest.
+// An interrupted sync of many short conversations stops between two of them, and the next
+// sync completes it.
 func TestSyncCalledOff(t *testing.T) {
 	const all = 200
 	home := t.TempDir()
@@ -41,13 +41,13 @@ func TestSyncCalledOff(t *testing.T) {
 	if err != nil || len(found) != all {
 		t.Fatal(len(found), err)
 	}
-	env.Now = func() time.Time { // the sync is at its first conversations
+	env.Now = func() time.Time { // called at the first conversations
 		once.Do(func() {
 			if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 				t.Error(err)
 			}
 			<-came
-			signal.Stop(came) // which waits until everybody was told
+			signal.Stop(came) // Stop waits until every channel has received the signal
 		})
 		return time.Now()
 	}

@@ -13,7 +13,6 @@ type verify struct {
 	All bool     `help:"All records."`
 }
 
-// Validate refuses what names no record.
 func (c *verify) Validate() error {
 	if c.All == (len(c.ID) > 0) {
 		return errors.New("give the ids of records, or --all")
@@ -21,7 +20,8 @@ func (c *verify) Validate() error {
 	return nil
 }
 
-// Run checks records, and names of each that is not what was written the first line.
+// Run verifies records, and prints the first line of each that differs from what was
+// written.
 func (c *verify) Run(env *cli.Env) error {
 	s, err := store(env)
 	if err != nil {
