@@ -23,7 +23,6 @@ type configShow struct {
 	JSON bool `name:"json" help:"One JSON object, with durations in nanoseconds."`
 }
 
-// Run shows the policy.
 func (c *configShow) Run(env *cli.Env) error {
 	p, err := open(env)
 	if err != nil {
@@ -53,7 +52,6 @@ type configSet struct {
 	To   string `arg:"" help:"How long: 12h, 3d, 2w. For keep, how many events."`
 }
 
-// Run changes the policy.
 func (c *configSet) Run(env *cli.Env) error {
 	said := c.What + " are kept for " + c.To
 	switch c.What {
@@ -98,7 +96,7 @@ type configUnset struct {
 	What string `arg:"" help:"A type of event, or a pattern, as config shows it."`
 }
 
-// Run takes a type out of the policy.
+// Run removes a type from the policy.
 func (c *configUnset) Run(env *cli.Env) error {
 	return change(env, c.What+" are kept for the default time", func(p *retention.Policy) error {
 		if !p.Unset(c.What) {
@@ -110,7 +108,7 @@ func (c *configUnset) Run(env *cli.Env) error {
 
 type configReset struct{}
 
-// Run goes back to the defaults.
+// Run restores the defaults.
 func (c *configReset) Run(env *cli.Env) error {
 	p := here(env)
 	lock, err := retention.Lock(p.town.Retention())
@@ -125,7 +123,7 @@ func (c *configReset) Run(env *cli.Env) error {
 	return err
 }
 
-// change reads the policy, has it changed, writes it and prints what that means.
+// change applies a change to the policy, stores it and prints its effect.
 func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
 	p := here(env)
 	lock, err := retention.Lock(p.town.Retention())
@@ -152,7 +150,7 @@ func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
 // size is a number of bytes on the command line.
 type size int64
 
-// UnmarshalText reads 4096, 64k, 64MiB, 1GB; a unit is of 1024.
+// UnmarshalText parses 4096, 64k, 64MiB, 1GB; units are powers of 1024.
 func (s *size) UnmarshalText(text []byte) error {
 	word := strings.ToLower(string(text))
 	number := strings.TrimRight(word, "kmgtib")
@@ -167,7 +165,7 @@ func (s *size) UnmarshalText(text []byte) error {
 
 func sorted(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
 
-// count is a number with its noun.
+// count returns a number and its noun.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

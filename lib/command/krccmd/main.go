@@ -1,5 +1,5 @@
-// Package krccmd is the gt-krc command: it keeps the event log at a size that is
-// worth reading, and takes nothing out of it that is still wanted.
+// Package krccmd is the gt-krc command: it prunes and rotates the event log without losing
+// what is still needed.
 package krccmd
 
 import (
@@ -49,13 +49,12 @@ const exitCodes = `
    1  config unset: nothing was set
 `
 
-// Main runs gt-krc and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-krc.
+// Program returns the description of gt-krc.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-krc", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
 }
@@ -70,14 +69,14 @@ type grammar struct {
 	Config config `cmd:"" help:"Show or change how long events are kept."`
 }
 
-// books are the log of a town, and by what policy it is kept.
+// books is the log of a town and its policy.
 type books struct {
 	env    *cli.Env
 	town   town.Town
 	policy retention.Policy
 }
 
-// here is the town that one is in, its policy not read.
+// here returns the books of the surrounding town, without the policy.
 func here(env *cli.Env) books {
 	p := books{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
 	if p.town.Unread != nil {
@@ -95,7 +94,7 @@ func open(env *cli.Env) (books, error) {
 
 func (p books) warn(err error) { p.env.Warn("%v", err) }
 
-// logs are the logs of a town that are pruned, and no others.
+// logs returns the logs that are pruned.
 func (p books) logs() []eventlog.Log {
 	return []eventlog.Log{eventlog.Log(p.town.Events()), eventlog.Log(p.town.Feed())}
 }
@@ -122,7 +121,7 @@ type stats struct {
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
-// Run shows what is in the logs.
+// Run prints what the logs contain.
 func (c *stats) Run(env *cli.Env) error {
 	p, err := open(env)
 	if err != nil {
@@ -142,7 +141,7 @@ func (c *stats) Run(env *cli.Env) error {
 	return in.print(env, p)
 }
 
-// logFile is what is in one log.
+// logFile is the content of one log.
 type logFile struct {
 	Path   string    `json:"path"`
 	Size   int64     `json:"size"`
@@ -152,11 +151,11 @@ type logFile struct {
 	Newest time.Time `json:"newest_event,omitzero"`
 }
 
-// An inventory is what is in the logs of a town.
+// inventory is the content of a town's logs.
 type inventory struct {
 	files        []logFile
-	tally        *retention.Tally // of what can be pruned
-	rotated      int              // logs
+	tally        *retention.Tally // of the logs that are pruned
+	rotated      int              // number of rotated logs
 	rotatedBytes int64
 	state        retention.State
 }
@@ -196,7 +195,7 @@ func (p books) inventory() (inventory, error) {
 
 func (in *inventory) json(env *cli.Env) error {
 	type kind struct {
-		TTL     int64     `json:"ttl"` // in nanoseconds, as Gas Town has it
+		TTL     int64     `json:"ttl"` // in nanoseconds, as in Gas Town
 		Count   int       `json:"count"`
 		Expired int       `json:"expired"`
 		Bytes   int64     `json:"bytes"`
@@ -263,7 +262,7 @@ type decay struct {
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
-// Run shows how close the events are to their removal.
+// Run prints how close the events are to their removal.
 func (c *decay) Run(env *cli.Env) error {
 	p, err := open(env)
 	if err != nil {
@@ -338,7 +337,6 @@ type prune struct {
 	JSON   bool `name:"json" help:"One JSON object."`
 }
 
-// Run prunes the logs.
 func (c *prune) Run(env *cli.Env) error {
 	p, err := open(env)
 	if err != nil {
@@ -349,7 +347,7 @@ func (c *prune) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if c.DryRun || size == 0 { // there may not even be a folder
+	if c.DryRun || size == 0 { // the folder may not exist
 		result, err := c.remove(p, begun)
 		if err != nil {
 			return err
@@ -357,7 +355,7 @@ func (c *prune) Run(env *cli.Env) error {
 		return c.print(env, result)
 	}
 	lock, err := retention.Lock(p.town.Retention())
-	if errors.Is(err, flock.ErrBusy) && c.Auto { // another is at it
+	if errors.Is(err, flock.ErrBusy) && c.Auto { // another process prunes
 		return c.skip(env, map[string]any{"ran": false})
 	} else if err != nil {
 		return err
@@ -383,7 +381,7 @@ func (c *prune) Run(env *cli.Env) error {
 	return c.print(env, result)
 }
 
-// size is that of the logs, in bytes.
+// size returns the size of the logs, in bytes.
 func (p books) size() (size int64, err error) {
 	for _, l := range p.logs() {
 		n, err := l.Size()
@@ -395,7 +393,7 @@ func (p books) size() (size int64, err error) {
 	return size, nil
 }
 
-// skip prints, with --json, that nothing was pruned.
+// skip reports with --json that nothing was pruned.
 func (c *prune) skip(env *cli.Env, report map[string]any) error {
 	if !c.JSON {
 		return nil
@@ -403,7 +401,7 @@ func (c *prune) skip(env *cli.Env, report map[string]any) error {
 	return env.JSON(report)
 }
 
-// remove prunes each log, and returns what was removed from all.
+// remove prunes each log, and returns the sum of what was removed.
 func (c *prune) remove(p books, begun time.Time) (retention.Result, error) {
 	result := retention.Result{ByType: map[string]int{}}
 	for i, l := range p.logs() {
@@ -449,7 +447,7 @@ func (c *prune) print(env *cli.Env, result retention.Result) error {
 	return err
 }
 
-// describe is a prune as a person reads it.
+// describe returns the result of a prune as text.
 func (c *prune) describe(r retention.Result) string {
 	if r.Pruned == 0 {
 		if r.Processed == 0 {
@@ -476,14 +474,13 @@ func (c *prune) describe(r retention.Result) string {
 	return b.String()
 }
 
-// live reports whether the session that an event began is still at work, by its
-// own record in the state.
+// live reports whether the session that an event began still runs, by its own record.
 func live(state place.State, h eventlog.Head, now time.Time) bool {
 	id, err := session.ParseID(h.Session)
 	return err == nil && session.AtWork(state, id, now)
 }
 
-// again has the caller try once more where another program came between.
+// again asks the caller to try again if another program replaced the log meanwhile.
 func again(err error) error {
 	if errors.Is(err, eventlog.ErrReplaced) {
 		return cli.Fail(cli.Busy, err)
@@ -496,7 +493,6 @@ type rotate struct {
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
-// Run rotates the event log.
 func (c *rotate) Run(env *cli.Env) error {
 	p, err := open(env)
 	if err != nil {
@@ -511,7 +507,7 @@ func (c *rotate) Run(env *cli.Env) error {
 	if n > 0 && n > int64(c.Over) {
 		lock, err := retention.Lock(p.town.Retention())
 		if errors.Is(err, flock.ErrBusy) && c.Over > 0 && !c.JSON {
-			return nil // another is at it, and for a crontab there is a next time
+			return nil // another process rotates, and a crontab tries again
 		} else if err != nil {
 			return err
 		}
@@ -532,7 +528,7 @@ func (c *rotate) Run(env *cli.Env) error {
 			Carried int    `json:"sessions_carried"`
 		}{done.Path, done.Events, done.Bytes, done.Carried})
 	case done.Path == "" && c.Over > 0:
-		return nil // for a crontab
+		return nil // silent in a crontab
 	case done.Path == "":
 		_, err = fmt.Fprintln(env.Stdout, "the log is empty")
 	default:
@@ -547,7 +543,6 @@ type follow struct {
 	JSON  bool   `name:"json" help:"Print the lines as they are in the log."`
 }
 
-// Validate refuses a negative number of lines.
 func (c *follow) Validate() error {
 	if c.Lines < 0 {
 		return errors.New("-n needs a number of at least 0")
@@ -555,11 +550,11 @@ func (c *follow) Validate() error {
 	return nil
 }
 
-// Run prints events until it is stopped.
+// Run prints events until it is interrupted.
 func (c *follow) Run(env *cli.Env) error {
 	log := eventlog.Log(here(env).town.Events())
 	var failed error
-	var wanted func(eventlog.Head) bool // all
+	var wanted func(eventlog.Head) bool // nil for all
 	if c.Type != "" {
 		wanted = func(h eventlog.Head) bool { return h.Type != "" && retention.Fits(c.Type, h.Type) }
 	}
@@ -578,8 +573,8 @@ func (c *follow) Run(env *cli.Env) error {
 	return errors.Join(failed, err)
 }
 
-// formatEvent is an event as a person reads it: when, what, who, and the most telling
-// of the rest, gone through clean.
+// formatEvent returns an event as text: time, type, actor and the main parts of the
+// payload, which it passes through clean.
 func formatEvent(e eventlog.Event, clean func(string) string) string {
 	var p struct {
 		Session string `json:"session_id"`
@@ -590,7 +585,7 @@ func formatEvent(e eventlog.Event, clean func(string) string) string {
 		Source  string `json:"source"`
 		Error   string `json:"error"`
 	}
-	_ = json.Unmarshal(e.Payload, &p) // of another program's, what there is
+	_ = json.Unmarshal(e.Payload, &p) // another program's payload may have other types
 	words := []string{e.Time.Local().Format("Jan _2 15:04:05"), e.Type, e.Actor}
 	for _, w := range []string{p.Session, p.Outcome, p.Source, p.Topic, p.Subject, p.Reason, p.Error} {
 		if w != "" {
@@ -600,5 +595,5 @@ func formatEvent(e eventlog.Event, clean func(string) string) string {
 	return term.Clean(strings.Join(words, "  "))
 }
 
-// maxWord is how many columns of each part of an event are told.
+// maxWord limits each part of an event, in columns.
 const maxWord = 80
