@@ -19,21 +19,20 @@ type inbox struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-// row is one line of the list: a note, or an issue that bd has hooked.
+// row is a line of the list: a note, or an issue that bd has hooked.
 type row struct {
 	mail.Note
 	Status string `json:"status,omitempty"` // of an issue
-	Stale  string `json:"stale,omitempty"`  // why a predecessor may have dealt with the note
+	Stale  string `json:"stale,omitempty"`  // why a predecessor may have handled the note
 }
 
-// issueType is the type of a row that is not a note but an issue in bd.
+// issueType is the type of a row with an issue.
 const issueType = "bead"
 
-// lockWait is how long the list waits for bd, whose first call after a while takes a
-// second.
+// lockWait limits bd, whose first call after a while takes a second.
 const lockWait = 2 * time.Second
 
-// Run lists what waits for the agent.
+// Run lists the agent's notes and work.
 func (c *inbox) Run(env *cli.Env) error {
 	me := self(env)
 	notes, err := me.box.List()
@@ -63,7 +62,7 @@ func (c *inbox) Run(env *cli.Env) error {
 			ID: w.ID, Type: issueType, Subject: env.Redact(w.Title), Date: w.Updated, Hooked: true,
 		}})
 	}
-	// Hooked first, then unread. The order within each group stays.
+	// Hooked first, then unread; the sort is stable.
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.rank(), b.rank()) })
 
 	if c.JSON {
@@ -102,8 +101,8 @@ func (r row) rank() int {
 	return 1
 }
 
-// flags returns the status of a note in words. A hand-over that a session was told of is
-// delivered, and stays until that session ends; work is given, which a town calls hooked.
+// flags returns the status of a note in words. A hand-over that a session has received is
+// "delivered" until the session ends. Given work is "hooked" in a town.
 func (r row) flags(inTown bool) string {
 	var words []string
 	switch r.rank() {
@@ -133,7 +132,7 @@ func (r row) flags(inTown bool) string {
 	return strings.Join(words, ",")
 }
 
-// maxFrom is the maximum width of the sender's column.
+// maxFrom limits the sender's column, in columns of the terminal.
 const maxFrom = 22
 
 func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
@@ -157,8 +156,8 @@ func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, term.Narrow(width, lines, "DATE", "FROM"), nil)
 }
 
-// sessionCreated returns when the tmux session of this command began. It returns the zero
-// time outside tmux, if tmux does not say, or if wanted is false.
+// sessionCreated returns when this command's tmux session began. It is zero outside tmux,
+// if tmux does not answer, or if wanted is false.
 func sessionCreated(env *cli.Env, wanted bool) time.Time {
 	server, pane := tmux.FromEnv(env.Getenv)
 	if !wanted || pane == "" {

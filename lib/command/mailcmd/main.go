@@ -1,5 +1,5 @@
-// Package mailcmd is the gt-mail command: the notes that agents leave for each
-// other and for themselves, and the work that is hooked to an agent.
+// Package mailcmd is the gt-mail command: the notes that agents leave for each other and
+// for themselves, and the work that is given to an agent.
 package mailcmd
 
 import (
@@ -35,13 +35,12 @@ const exitCodes = `
    1  no such note, recipient or template
 `
 
-// Main runs gt-mail and returns its exit code.
 func Main(env *cli.Env) int {
 	hooks.AsStarted(env)
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-mail.
+// Program returns the description of gt-mail.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Idle: town.Unused}
 }
@@ -75,8 +74,8 @@ func self(env *cli.Env) agent {
 	return agent{h, mail.Of(h, h.Identity.Address())}
 }
 
-// signed adds the sender and the session to a note, and removes secrets from it, because
-// others read the note and it is kept.
+// signed adds the sender and the session to a note and redacts it, because it is kept and
+// read by others.
 func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
 	n.From, n.Date = a.home.Identity.Address(), env.Now()
 	n.Subject, n.Body = env.Redact(n.Subject), env.Redact(n.Body)
@@ -86,7 +85,7 @@ func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
 		return n
 	}
 	n.Session = string(id)
-	// If the record cannot be read, the note only lacks its chain.
+	// without the record the note only lacks its chain
 	if r, err := store.Get(id); err == nil && r != nil {
 		n.Chain = string(r.ChainID)
 	}
@@ -99,8 +98,7 @@ type message struct {
 	Message *string `short:"m" placeholder:"TEXT" help:"The text; - reads it from standard input."`
 }
 
-// body returns the note's text: -m, or without it standard input, unless that is a
-// terminal.
+// body returns the text of -m, or else standard input unless that is a terminal.
 func (m message) body(env *cli.Env) (string, error) {
 	if m.Message != nil && *m.Message != "-" {
 		return *m.Message, nil
@@ -116,7 +114,6 @@ func (m message) body(env *cli.Env) (string, error) {
 	return string(text), nil
 }
 
-// checkSubject returns an error if there is no subject.
 func (m message) checkSubject() error {
 	if strings.TrimSpace(m.Subject) == "" {
 		return cli.Failf(cli.Usage, "no subject: give it with -s TEXT")
@@ -124,8 +121,7 @@ func (m message) checkSubject() error {
 	return nil
 }
 
-// refused returns the error for a note that was not delivered. If it was too large, that
-// is a usage error with a hint.
+// refused adds a hint to the error of a note that is too large.
 func refused(err error) error {
 	if errors.Is(err, mail.ErrTooLarge) {
 		return cli.Fail(cli.Usage, err, "put the text into a file and name the file in the note")
@@ -133,7 +129,7 @@ func refused(err error) error {
 	return err
 }
 
-// unfound adds the exit code and hints to the error for an ID that matches no note, or
+// unfound adds an exit code and hints to the error of an ID that matches no note, or
 // several.
 func unfound(err error) error {
 	var many *mail.Ambiguous
@@ -149,7 +145,7 @@ func unfound(err error) error {
 	return err
 }
 
-// printNote prints the ID of a note that was changed, and what happened to it.
+// printNote prints the ID of a changed note, and what changed.
 func printNote(env *cli.Env, asJSON bool, n mail.Note, format string, args ...any) error {
 	n = n.Clean(env.Redact) // another program may have written it
 	if asJSON {

@@ -15,7 +15,7 @@ type read struct {
 	JSON bool   `name:"json" help:"One JSON object; body has the text as it was written."`
 }
 
-// Run prints a note, and then marks it as read.
+// Run prints a note and then marks it as read.
 func (c *read) Run(env *cli.Env) error {
 	me := self(env)
 	n, err := me.box.Get(c.ID)
@@ -27,7 +27,7 @@ func (c *read) Run(env *cli.Env) error {
 		_, r.Stale = mail.StaleReason(n.Date, sessionCreated(env, true))
 	}
 	if c.JSON {
-		// As it is from now on. Its new path is not known yet.
+		// as it will be; the new path is not known yet
 		r.Seen, r.Path = true, ""
 		err = env.JSON(r)
 	} else {
@@ -39,8 +39,8 @@ func (c *read) Run(env *cli.Env) error {
 	return unfound(me.box.MarkSeen(n.ID))
 }
 
-// letter returns a note as text for a person, or for an agent that was shown only a part
-// of it by gt-prime. It frames the content in the same way as gt-prime.
+// letter returns a note as text. It frames the content as gt-prime does, because an agent
+// may read it that saw only a part in its start-up text.
 func letter(r row, inTown bool) string {
 	var b strings.Builder
 	line := func(key, value string) {

@@ -33,8 +33,8 @@ type dropRule struct {
 	Number int `arg:"" help:"The number that gt-mail rule shows."`
 }
 
-// chain is the line of sessions whose rules are meant: that of the session that asks
-// or, for a person, of the one that began last here.
+// chain returns the chain of the current session or, for a person, of the one that began
+// last here.
 func chain(env *cli.Env) (agent, session.ID, error) {
 	me := self(env)
 	r, err := session.Store{Home: me.home}.Here(env.Getenv, registry.SessionVars())
@@ -47,7 +47,7 @@ func chain(env *cli.Env) (agent, session.ID, error) {
 	return me, r.Chain(), nil
 }
 
-// Run prints the rules of this work.
+// Run lists the rules of the chain.
 func (c *listRules) Run(env *cli.Env) error {
 	me, id, err := chain(env)
 	if err != nil {
@@ -80,7 +80,6 @@ func (c *listRules) Run(env *cli.Env) error {
 	return nil
 }
 
-// Run adds a rule.
 func (c *addRule) Run(env *cli.Env) error {
 	me, id, err := chain(env)
 	if err != nil {
@@ -91,8 +90,7 @@ func (c *addRule) Run(env *cli.Env) error {
 		return cli.Failf(cli.Usage, "an empty rule says nothing")
 	}
 	in := standing.Instruction{Text: text, Kind: standing.Always}
-	// It says itself of which kind it is, where it does; whether it reads like an
-	// order or not, it is one.
+	// The text may show its kind. It is a rule even if it does not read like one.
 	if found := standing.Find(text); len(found) == 1 {
 		in.Kind = found[0].Kind
 	}
@@ -107,7 +105,6 @@ func (c *addRule) Run(env *cli.Env) error {
 	return err
 }
 
-// Run drops a rule.
 func (c *dropRule) Run(env *cli.Env) error {
 	me, id, err := chain(env)
 	if err != nil {

@@ -27,7 +27,6 @@ type send struct {
 	JSON bool `name:"json" help:"Print the note as one JSON object."`
 }
 
-// Run sends a note to an agent.
 func (c *send) Run(env *cli.Env) error {
 	if err := c.checkSubject(); err != nil {
 		return err
@@ -43,7 +42,7 @@ func (c *send) Run(env *cli.Env) error {
 	}
 	n := me.signed(env, mail.Note{Type: mail.Plain, To: to, Subject: c.Subject, Body: body})
 	if n.To != n.From && me.home.Identity.Role == "" {
-		n.From = me.home.Dir // what the recipient can answer to
+		n.From = me.home.Dir // an address that the recipient can reply to
 	}
 	id, err := box.Deliver(n, c.Hook)
 	if err != nil && n.To == me.home.Identity.Address() {
@@ -62,8 +61,8 @@ func (c *send) Run(env *cli.Env) error {
 	return printNote(env, c.JSON, n, "sent to %s", to)
 }
 
-// recipient returns the address and the box that to means: self, the agent's own address,
-// the address of another agent in the town, or the path of an agent's folder.
+// recipient returns the address and the box for self, the agent's own address, that of
+// another agent in the town, or the path of an agent's folder.
 func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 	own := a.home.Identity.Address()
 	if strings.TrimSpace(to) == "" {
@@ -113,9 +112,8 @@ func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
 		"outside a town a recipient is self, or the path of the folder that the agent works in")
 }
 
-// inhabited reports whether a home has an agent: it is the folder of a role, or it
-// belongs to the user and is a repository or has been worked in. A note alone does not
-// create a home.
+// inhabited reports whether a home has an agent: it is a role's folder, or it belongs to
+// the user and is a repository or has sessions. A note alone must not create a home.
 func inhabited(h home.Home) bool {
 	if h.Identity.Role != "" {
 		return true
@@ -138,7 +136,6 @@ type hook struct {
 	JSON bool `name:"json" help:"Print the note as one JSON object."`
 }
 
-// Validate checks that the call names a note or says what to write, but not both.
 func (c *hook) Validate() error {
 	switch written := c.Subject != "" || c.Message != nil; {
 	case c.New && c.ID != "":
@@ -171,7 +168,7 @@ func (c *hook) Run(env *cli.Env) error {
 	return me.change(env, id, c.JSON, mail.Box.Hook, me.word("given", "hooked"))
 }
 
-// word returns a word that only a town has another one for.
+// word returns the word for outside a town or in one.
 func (a agent) word(outside, town string) string {
 	if a.home.Town.Personal {
 		return outside
@@ -179,9 +176,8 @@ func (a agent) word(outside, town string) string {
 	return town
 }
 
-// request leaves an item as a request for the hook at the end of the turn, if what failed
-// did because the agent runs in a sandbox, and returns what has to be said of it. Otherwise
-// it returns the error.
+// request leaves an item for the hook at the end of the turn, if failed is the error of a
+// sandbox, and returns the line to print. Otherwise it returns the error.
 func (a agent) request(env *cli.Env, item request.Item, failed error) (said string, err error) {
 	store := session.Store{Home: a.home}
 	r, err := store.Get(store.Current(env.Getenv, registry.SessionVars(), false))
@@ -200,7 +196,7 @@ func (a agent) request(env *cli.Env, item request.Item, failed error) (said stri
 	return said + "\n", nil
 }
 
-// requestSend leaves a note to the agent itself as a request.
+// requestSend requests a note to the agent itself.
 func (a agent) requestSend(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
 	said, err := a.request(env, request.Item{Kind: request.Note, Subject: n.Subject, Message: n.Body, Given: given}, failed)
 	if err != nil {
@@ -220,7 +216,6 @@ type unhook struct {
 	JSON bool   `name:"json" help:"Print the note as one JSON object."`
 }
 
-// Run takes a note off this agent's work.
 func (c *unhook) Run(env *cli.Env) error {
 	me := self(env)
 	return me.change(env, c.ID, c.JSON, mail.Box.Unhook, me.word("no longer given", "unhooked"))
@@ -231,7 +226,7 @@ type done struct {
 	JSON bool   `name:"json" help:"Print the note as one JSON object."`
 }
 
-// Run closes a note. A hand-over that waits is taken back with its note.
+// Run closes a note, and cancels its hand-over if that still waits.
 func (c *done) Run(env *cli.Env) error {
 	me := self(env)
 	n, err := me.box.Get(c.ID)
@@ -251,10 +246,10 @@ func (c *done) Run(env *cli.Env) error {
 	return me.change(env, n.ID, c.JSON, mail.Box.DoneWith, "done")
 }
 
-// cancelWait is how long closing a note waits for others that work in the same home.
+// cancelWait limits the wait for the home's lock.
 const cancelWait = 5 * time.Second
 
-// cancel takes back the hand-over that a note is of, if it still waits.
+// cancel cancels the hand-over of a note, if it still waits.
 func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 	lock, err := a.home.LockWithin(cancelWait)
 	if err != nil {
@@ -278,7 +273,7 @@ func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 	return false, nil
 }
 
-// change changes the flags of a note and prints its new status.
+// change changes the flags of a note and prints the new status.
 func (a agent) change(env *cli.Env, id string, asJSON bool, do func(mail.Box, string) error, what string) error {
 	n, err := a.box.Get(id)
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 	"gt/lib/state/work"
 )
 
-// works is the work of the sessions that gt-reconcile keeps.
+// works has the commands for work of sessions that gt-reconcile manages.
 type works struct {
 	Give  workGive  `cmd:"" help:"Leave work for any session of a template."`
 	Claim workClaim `cmd:"" help:"Take the oldest work for this session, and print it."`
@@ -30,7 +30,7 @@ type workGive struct {
 	message
 }
 
-// placed returns the work of the place that the command runs in.
+// placed returns the work of the scope that the command runs in.
 func placed(env *cli.Env) (home.Home, work.Work) {
 	h := home.Find(env.Getenv, env.Dir, "")
 	if s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable)); in != nil {
@@ -42,7 +42,6 @@ func placed(env *cli.Env) (home.Home, work.Work) {
 	return h, work.Of(instance.OfTown(h.Town.State, h.Town.Root))
 }
 
-// Run leaves work.
 func (c *workGive) Run(env *cli.Env) error {
 	if err := c.checkSubject(); err != nil {
 		return err
@@ -63,8 +62,8 @@ func (c *workGive) Run(env *cli.Env) error {
 	return err
 }
 
-// known refuses a template that nobody has written. An agent of a profile has those of its
-// profile, and what cannot be read refuses nothing.
+// known returns an error for a template that does not exist. It accepts any in a profile's
+// agent, which has other templates, and if the templates cannot be read.
 func (c *workGive) known(env *cli.Env, h home.Home) error {
 	if env.Getenv(instance.Variable) != "" {
 		return nil
@@ -97,7 +96,6 @@ func member(env *cli.Env) (work.Work, *instance.Instance, error) {
 
 type workClaim struct{}
 
-// Run claims work.
 func (workClaim) Run(env *cli.Env) error {
 	w, in, err := member(env)
 	if err != nil {
@@ -110,7 +108,7 @@ func (workClaim) Run(env *cli.Env) error {
 	case err != nil:
 		return self(env).askWork(env, request.Item{Kind: request.Claim}, "claim work: it is claimed when your turn ends, and comes as a note", err)
 	}
-	// The agent's hook takes such a line for one of ours.
+	// The agent's hook would take such a line for a request.
 	body := strings.TrimPrefix(strings.ReplaceAll("\n"+env.Text(n.Body), "\n"+request.Kind, "\n "+request.Kind), "\n")
 	_, err = fmt.Fprintf(env.Stdout, "%s  %s\n\n%s\ngt-mail work done %s closes it.\n", n.ID, env.Line(n.Subject, mail.MaxSubject), body, n.ID)
 	return err
@@ -120,7 +118,6 @@ type workDone struct {
 	ID string `arg:"" help:"The work, by its id or a beginning of it."`
 }
 
-// Run closes work.
 func (c *workDone) Run(env *cli.Env) error {
 	w, in, err := member(env)
 	if err != nil {
@@ -136,7 +133,7 @@ type workBack struct {
 	ID string `arg:"" help:"The work, by its id or a beginning of it."`
 }
 
-// Run gives work back.
+// Run returns work.
 func (c *workBack) Run(env *cli.Env) error {
 	_, w := placed(env)
 	err := w.Back(c.ID)
@@ -146,8 +143,8 @@ func (c *workBack) Run(env *cli.Env) error {
 	return unfound(err)
 }
 
-// askWork leaves what a command that runs in a sandbox cannot do about work as a request for
-// the hook at the end of the turn. Otherwise it returns the error.
+// askWork requests a change of work that a sandbox prevents. Otherwise it returns the
+// error.
 func (a agent) askWork(env *cli.Env, item request.Item, what string, failed error) error {
 	said, err := a.request(env, item, failed)
 	if err != nil {
@@ -157,14 +154,14 @@ func (a agent) askWork(env *cli.Env, item request.Item, what string, failed erro
 	return err
 }
 
-// workAsked does, out of its sandbox, what a session has asked for.
+// workAsked serves a session's request outside its sandbox.
 type workAsked struct {
 	Session string `required:"" help:"The session that has asked."`
 	Do      string `arg:"" enum:"claim,done,back" help:"What."`
 	ID      string `arg:"" optional:"" help:"The work."`
 }
 
-// Run does it. The agent is told the outcome by a note.
+// Run serves the request and sends the agent a note with the result.
 func (c *workAsked) Run(env *cli.Env) error {
 	id, err := session.ParseID(c.Session)
 	if err != nil {
@@ -196,7 +193,7 @@ func (c *workAsked) Run(env *cli.Env) error {
 			return err
 		}
 		if err = tell("Work: "+n.Subject, fmt.Sprintf("%s\n\n`gt-mail work done %s` closes it.", n.Body, n.ID)); err != nil {
-			return errors.Join(err, w.BackOf(in.Name, n.ID)) // nobody knows of it
+			return errors.Join(err, w.BackOf(in.Name, n.ID)) // the agent does not know of the claim
 		}
 		return nil
 	case request.Done:
@@ -214,7 +211,6 @@ type workList struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-// Run lists work.
 func (c *workList) Run(env *cli.Env) error {
 	_, w := placed(env)
 	all, err := w.List()
