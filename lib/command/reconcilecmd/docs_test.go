@@ -13,14 +13,13 @@ import (
 
 var update = flag.Bool("u", false, "write the tables of docs/reconcile.md and lib/reconcile/tick/tables.md")
 
-// The tables of docs/reconcile.md and lib/reconcile/tick/tables.md are those that the
-// reconciler follows.
+// The tables of docs/reconcile.md and lib/reconcile/tick/tables.md match the code.
 func TestDocs(t *testing.T) {
 	tables(t, "../../../docs/reconcile.md", map[string]string{"states": states()})
 	tables(t, "../../reconcile/tick/tables.md", map[string]string{"orders": orders(), "repairs": repairs()})
 }
 
-// tables compares the tables of a page, or writes them.
+// tables compares the tables of a page with the code's, or writes them.
 func tables(t *testing.T, file string, all map[string]string) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package reconcilecmd is the gt-reconcile command: it brings the sessions of a town to where
-// its templates want them, one tick at a time.
+// Package reconcilecmd is the gt-reconcile command: it brings the sessions of a town to the
+// state that its templates define, one tick at a time.
 package reconcilecmd
 
 import (
@@ -48,13 +48,12 @@ const exitCodes = `
    1  a change could not be made, and the next tick tries again; the templates are not right
 `
 
-// Main runs gt-reconcile and returns its exit code.
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
 	return cli.Run(env, Program())
 }
 
-// Program describes gt-reconcile.
+// Program returns the description of gt-reconcile.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: respawn.Started}
 }
@@ -69,7 +68,7 @@ type grammar struct {
 	Service service `cmd:"" help:"Print the unit of a service that runs it."`
 }
 
-// at is where the sessions are.
+// at is the flag that selects the sessions.
 type at struct {
 	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the sessions of this profile, with ~/.config/gt/profiles/NAME/town.toml."`
 }
@@ -91,7 +90,7 @@ func (a at) town(env *cli.Env) (town.Town, error) {
 	return t, nil
 }
 
-// world is where ticks are made.
+// world returns the World of the selected sessions.
 func (a at) world(env *cli.Env) (*perform.World, error) {
 	t, err := a.town(env)
 	if err != nil {
@@ -100,7 +99,7 @@ func (a at) world(env *cli.Env) (*perform.World, error) {
 	return agents.Open(env, t, a.Profile)
 }
 
-// control makes this the only process that makes ticks. The caller unlocks.
+// control locks ticks for this process. The caller unlocks.
 func control(w *perform.World) (*flock.Lock, error) {
 	lock, err := w.Store.LockController()
 	if errors.Is(err, flock.ErrBusy) {
@@ -109,7 +108,7 @@ func control(w *perform.World) (*flock.Lock, error) {
 	return lock, err
 }
 
-// aborted is the error of a tick that changed nothing.
+// aborted returns the error of a tick that changed nothing.
 func aborted(err error) error {
 	if err == nil {
 		return nil
@@ -135,7 +134,7 @@ type check struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-// problem is one that --json prints.
+// problem is a problem in the output of --json.
 type problem struct {
 	File  string `json:"file"`
 	Line  int    `json:"line,omitempty"`
@@ -143,7 +142,7 @@ type problem struct {
 	Error string `json:"error"`
 }
 
-// Run reports what is wrong with the templates.
+// Run reports problems in the templates.
 func (c *check) Run(env *cli.Env) error {
 	t, err := c.town(env)
 	if err != nil {
@@ -183,7 +182,7 @@ func (c *check) Run(env *cli.Env) error {
 	return nil
 }
 
-// noTemplates says where templates would stand; nothing for "".
+// noTemplates hints where templates are defined, unless file is "".
 func noTemplates(env *cli.Env, file string) {
 	if file != "" {
 		env.Hint("there are no templates: an [[agent]] block in %s is one", env.DisplayPath(file))
@@ -207,7 +206,7 @@ type plan struct {
 	JSON  bool `name:"json" help:"One JSON object per line."`
 }
 
-// Run says what a tick would do.
+// Run prints what a tick would do.
 func (c *plan) Run(env *cli.Env) error {
 	w, err := c.world(env)
 	if err != nil {
@@ -255,7 +254,7 @@ func (c *plan) Run(env *cli.Env) error {
 	return nil
 }
 
-// pieces counts work.
+// pieces formats an amount of work.
 func pieces(n int) string {
 	if n == 1 {
 		return "1 piece of work"
@@ -273,8 +272,8 @@ type line struct {
 	State    string `json:"state,omitempty"`
 	Reason   string `json:"state_reason,omitempty"`
 	Why      string `json:"why"`
-	Work     int    `json:"work,omitempty"`        // how much claimed work a planned change makes nobody's
-	Blocked  string `json:"work_reason,omitempty"` // the reason that it is blocked with; without one it is given back
+	Work     int    `json:"work,omitempty"`        // amount of claimed work that the change releases
+	Blocked  string `json:"work_reason,omitempty"` // why that work becomes blocked; without a reason it is given back
 	Error    string `json:"error,omitempty"`
 }
 
@@ -289,7 +288,6 @@ func lineOf(a tick.Action, name string) line {
 	return l
 }
 
-// printLine prints a line.
 func printLine(env *cli.Env, asJSON bool, l line) error {
 	if asJSON {
 		return env.JSON(l)
@@ -309,7 +307,7 @@ func printLine(env *cli.Env, asJSON bool, l line) error {
 	return printf(env, "%-*s %s: %s", changeColumn, l.Change, who, l.Why)
 }
 
-// changeColumn is how wide the changes are that a person sees each day.
+// changeColumn is the width of the common changes.
 const changeColumn = 10
 
 type one struct {
@@ -319,7 +317,6 @@ type one struct {
 	JSON       bool `name:"json" help:"One JSON object per line."`
 }
 
-// Run makes one tick.
 func (c *one) Run(env *cli.Env) error {
 	if c.MaxChanges < 0 {
 		return cli.Failf(cli.Usage, "--max-changes: invalid number %d", c.MaxChanges)
@@ -347,7 +344,7 @@ func (c *one) Run(env *cli.Env) error {
 	return nil
 }
 
-// makeTick makes a tick and prints its changes. It returns how many failed.
+// makeTick runs a tick and prints its changes. failed counts those that failed.
 func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) (p *perform.Plan, failed int, err error) {
 	p, err = w.Tick(ctx, func(o perform.Outcome) {
 		l := lineOf(o.Action, o.Name)
@@ -373,7 +370,7 @@ func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) 
 	}
 	for _, n := range p.News() {
 		if n.Event == tick.EventFailing {
-			continue // its change says it
+			continue // reported with its change
 		}
 		who := n.Template
 		if name := p.Names[n.Session]; name != "" {
@@ -384,8 +381,8 @@ func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) 
 	return p, failed, nil
 }
 
-// printf prints a line. What it holds of names and files is one line, whatever is in it, of
-// which a terminal that is too narrow shows the rest below.
+// printf prints one line, whatever names and files in it contain. On a terminal it wraps
+// the line.
 func printf(env *cli.Env, format string, args ...any) error {
 	line := env.Line(fmt.Sprintf(format, args...), maxLine)
 	if term.IsTerminal(env.Stdout) {
@@ -395,7 +392,7 @@ func printf(env *cli.Env, format string, args ...any) error {
 	return err
 }
 
-// maxLine bounds a line, in characters.
+// maxLine limits a line, in characters.
 const maxLine = 4096
 
 func name(l line) string {

@@ -24,7 +24,7 @@ import (
 	"gt/lib/text/term"
 )
 
-// unknownAgents reports templates of agents that nobody knows.
+// unknownAgents reports templates of unknown agents.
 func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []problem) {
 	table, err := agent.Load(env.Getenv, t)
 	if err != nil {
@@ -46,7 +46,6 @@ type run struct {
 	JSON       bool          `name:"json" help:"One JSON object per line."`
 }
 
-// Validate refuses what makes no sense.
 func (c *run) Validate() error {
 	switch {
 	case time.Duration(c.Every) < 100*time.Millisecond || time.Duration(c.Every) > 24*time.Hour:
@@ -57,7 +56,7 @@ func (c *run) Validate() error {
 	return nil
 }
 
-// Run makes ticks until it is told to end, which it does between two changes.
+// Run runs ticks until it is interrupted. It stops between two changes.
 func (c *run) Run(env *cli.Env) error {
 	w, err := c.world(env)
 	if err != nil {
@@ -71,7 +70,7 @@ func (c *run) Run(env *cli.Env) error {
 	defer lock.Unlock()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	told, none := "", "" // what is so each time is told once
+	told, none := "", "" // print repeated messages once
 	for {
 		p, _, err := makeTick(ctx, env, w, c.JSON)
 		if ctx.Err() != nil {
@@ -107,14 +106,14 @@ type status struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-// pool is a template as status shows it.
+// pool is a template in the output of status.
 type pool struct {
 	Template string         `json:"template"`
-	Wanted   *int           `json:"wanted"` // nil: nothing scales it, or no tick was made yet
+	Wanted   *int           `json:"wanted"` // nil if nothing scales it, or before the first tick
 	Min      *int           `json:"min,omitempty"`
 	Max      *int           `json:"max,omitempty"`
 	There    map[string]int `json:"there"`
-	Why      []string       `json:"why"` // not as it should be
+	Why      []string       `json:"why"` // what keeps it from its wanted state
 }
 
 // Run shows the templates.
@@ -182,15 +181,15 @@ func (c *status) Run(env *cli.Env) error {
 	return printf(env, "last change %s ago: %d", duration.Format(max(env.Now().Sub(memory.Changed), 0)), memory.Changes)
 }
 
-// order is where a state stands among those that are known; one of a newer gt is before them.
+// order returns the position of a state, -1 for one of a newer gt.
 func order(state string) int {
 	return slices.IndexFunc(lifecycle.States, func(s lifecycle.Row) bool { return string(s.State) == state })
 }
 
-// mostWhy is how many lines status has for a template.
+// mostWhy limits the lines of status for a template.
 const mostWhy = 5
 
-// poolsOf groups what there is by template, those of the file first.
+// poolsOf groups the sessions by template, those of the file first.
 func poolsOf(p *perform.Plan, memory *perform.Memory) (pools []pool) {
 	at := map[string]int{}
 	add := func(name string) *pool {
@@ -243,7 +242,7 @@ type service struct {
 	Cron    bool `xor:"kind" required:"" help:"A line of crontab: a tick each minute."`
 }
 
-// Run prints a unit.
+// Run prints a unit or a crontab line.
 func (c *service) Run(env *cli.Env) error {
 	t, err := c.town(env)
 	if err != nil {

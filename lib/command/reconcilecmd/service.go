@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// programs returns the path of this program, as it was installed.
+// programs returns the path of this program with links resolved.
 func programs() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -19,8 +19,8 @@ func programs() (string, error) {
 	return self, nil
 }
 
-// systemd is a user unit. It ends with this program alone: a tmux server that it started
-// lives in a scope of its own, and what else it runs ends by itself.
+// systemd returns a user unit. Stopping it ends only this program: a tmux server that it
+// started has a scope of its own, and other children end by themselves.
 func systemd(dir string, args []string, path string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
@@ -90,7 +90,7 @@ func launchd(dir string, args []string, path string) string {
 `
 }
 
-// cron is a line of crontab, in which % ends the command.
+// cron returns a crontab line, in which % must be escaped.
 func cron(dir string, args []string) string {
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	words := []string{"cd", quote(dir), "&&"}
