@@ -5,12 +5,12 @@ import "fmt"
 // Holder is the process that has a session's conversation open.
 type Holder struct {
 	PID         int
-	Elsewhere   bool // in another PID namespace, for all that can be seen from here
+	Elsewhere   bool // it seems to run in another PID namespace
 	TmuxPane    string
 	TmuxSession string
 }
 
-// String says where that is.
+// String returns a phrase that names the process and its pane.
 func (h *Holder) String() string {
 	where := fmt.Sprintf("as process %d", h.PID)
 	if h.Elsewhere {

@@ -1,5 +1,5 @@
-// Package live finds the agents that run now, by their session's record, their
-// pane of tmux or their process, and ends one.
+// Package live finds running agents by their session's record, tmux pane or process, and
+// stops processes.
 package live
 
 import (
@@ -13,8 +13,8 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// SessionIn returns the session that runs in a pane, by the records of its home;
-// nil where none does.
+// SessionIn returns the live session in a pane, by the records of its home, and nil without
+// one.
 func SessionIn(store session.Store, server tmux.Server, pane string) (*session.Record, error) {
 	all, err := store.All()
 	if err != nil {
@@ -28,14 +28,14 @@ func SessionIn(store session.Store, server tmux.Server, pane string) (*session.R
 	return nil, nil
 }
 
-// Unhooked finds the agent that runs this program in a pane and that has no hooks,
-// so that no record tells of it. The client has no name where there is none.
+// Unhooked returns the agent without hooks, and therefore without a record, that runs this
+// program in a pane. The client has no name if there is none.
 func Unhooked(known *agent.Table, pane tmux.Pane) (p process.Proc, c agent.Client) {
 	for _, pid := range process.Ancestors(os.Getpid()) {
 		if c := known.ByProcess(process.Name(pid)); c.Name != "" {
 			p, err := process.Find(pid)
 			if err != nil || c.Dialect != "" {
-				break // an agent with hooks has a session, in another home
+				break // an agent with hooks has a record, in another home
 			}
 			return p, c
 		}
@@ -46,8 +46,8 @@ func Unhooked(known *agent.Table, pane tmux.Pane) (p process.Proc, c agent.Clien
 	return process.Proc{}, agent.Client{}
 }
 
-// OwnsPane reports whether a pane began with the agent or with a shell that the
-// agent was started from, and no other client stands in between.
+// OwnsPane reports whether a pane runs the agent directly or through shells, without
+// another client in between.
 func OwnsPane(known *agent.Table, p process.Proc, pane tmux.Pane) bool {
 	if p.PID == pane.PID {
 		return true
@@ -63,10 +63,9 @@ func OwnsPane(known *agent.Table, p process.Proc, pane tmux.Pane) bool {
 	return false
 }
 
-// Args returns the arguments that an agent was started with. A client that puts its
-// title in their place (pi) tells them to its own commands, whose environment
-// getenv reads. Of any other client the kernel knows better than a variable, which
-// a project's settings can set.
+// Args returns the arguments with which an agent was started. pi overwrites its arguments
+// with its title and passes them to its commands in GT_AGENT_ARGS, which getenv reads. For
+// other clients the variable is ignored, because a project's settings can set it.
 func Args(p process.Proc, c agent.Client, getenv func(string) string) ([]string, error) {
 	args, err := p.Args()
 	if err != nil || !slices.Contains(c.RunVars, "GT_AGENT_ARGS") {

@@ -10,8 +10,8 @@ import (
 	"gt/lib/sys/process"
 )
 
-// What a client says of its own arguments, because it has overwritten them, is
-// its own: it counts for no other process, such as a client that it has started.
+// GT_AGENT_ARGS counts only for the process that it names, not for a client that this
+// process starts.
 func TestArgsThatTheClientTells(t *testing.T) {
 	self, err := process.Find(os.Getpid())
 	if err != nil {

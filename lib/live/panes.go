@@ -16,21 +16,21 @@ import (
 type Agent struct {
 	Pane   tmux.Pane
 	Client agent.Client
-	PID    int    // of the agent; of the pane, where only the screen tells of an agent
-	Screen string // what it shows
+	PID    int    // of the agent, or of the pane if only the screen shows an agent
+	Screen string // the text of the pane
 
 	table process.Table
 }
 
-// InPanes finds the agents that run in panes of a server, in two more calls of tmux: one
-// for the environments of all their sessions, and one for what they show. An agent runs in
-// a pane if one of the processes does that the environment names (see named), else one that
-// the table knows. One that runs under another name, in a container or behind ssh, is known
-// by its screen.
+// InPanes returns the agents in panes of a server. It calls tmux twice: for the
+// environments of all sessions and for the text of all panes. It recognizes an agent by a
+// process name from the session's environment (see named), then by one from the table, then
+// by the screen. The screen is needed for agents in a container, behind ssh or with another
+// process name.
 func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent {
 	table := process.Snapshot()
 	var alive []tmux.Pane
-	var ids []string // of those that something runs in
+	var ids []string // panes that run more than a shell
 	for _, pane := range panes {
 		if pane.Dead {
 			continue
@@ -53,7 +53,7 @@ func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent 
 		}
 		all = append(all, a)
 	}
-	screens := server.CapturePanes(ids) // a pane that is gone meanwhile shows nothing
+	screens := server.CapturePanes(ids) // a pane that is gone has no text
 	var agents []Agent
 	for _, a := range all {
 		a.Screen = screens[a.Pane.ID]
@@ -67,20 +67,20 @@ func InPanes(known *agent.Table, server tmux.Server, panes []tmux.Pane) []Agent 
 	return agents
 }
 
-// Below returns the process of a client that runs in a pane; it is not set if none is seen
-// there. That of a record can be a number of another PID namespace, the client's own.
+// Below returns the process of a client in a pane, unset if none is visible. It is for
+// records whose PID belongs to another PID namespace.
 func Below(known *agent.Table, server tmux.Server, pane tmux.Pane, client string) process.Proc {
 	table := process.Snapshot()
 	for _, by := range []func(string) agent.Client{named(known, server.Environments([]string{pane.ID})[pane.ID]), known.ByProcess} {
 		if pid, c := below(table, pane.PID, by); c.Name == client && pid != 0 {
-			p, _ := process.Find(pid) // one that has ended is not set
+			p, _ := process.Find(pid) // unset if it has ended
 			return p
 		}
 	}
 	return process.Proc{}
 }
 
-// Observe is what the agent's screen shows it to do, as of now.
+// Observe returns what the agent's screen shows, as of now.
 func (a Agent) Observe(now time.Time) status.Observation {
 	o := status.Observation{Source: status.Screen, At: now}
 	switch a.Client.ScreenState(a.Screen) {
@@ -89,15 +89,14 @@ func (a Agent) Observe(now time.Time) status.Observation {
 	case agent.Waiting:
 		o.Status = status.Waiting
 		if q, asks := a.Client.Question(a.Screen); asks && a.Client.Accepts(q) > 0 {
-			o.Reason = status.Permission // to work in the folder, or as its flags say
+			o.Reason = status.Permission // to trust the folder, or to accept its flags
 		}
 	}
 	return o
 }
 
-// Answered returns the status of an agent that asks the person, as its hooks told, once its
-// screen shows that the person has answered: it works, or its turn is over. A screen that
-// shows neither changes nothing.
+// Answered corrects the status of an agent whose hooks reported a question, if its screen
+// shows that it works again or that its turn is over.
 func (a Agent) Answered(asks status.Result) status.Result {
 	switch a.Client.ScreenState(a.Screen) {
 	case agent.Busy:
@@ -110,14 +109,14 @@ func (a Agent) Answered(asks status.Result) status.Result {
 	return asks
 }
 
-// busy reports whether anything but a shell runs in a pane.
+// busy reports whether a pane runs anything but shells.
 func busy(table process.Table, pid int) bool {
 	return slices.ContainsFunc(table.Descendants(pid), func(pid int) bool { return !process.IsShell(process.Name(pid)) })
 }
 
-// named knows the agent of a tmux session by the names that the session's environment
-// has for it: GT_PROCESS_NAMES, with GT_AGENT for what it is called. A hand-over sets
-// both, and so does Gas Town. What runs scripts of any kind names none.
+// named returns a function that recognizes an agent's process by the environment of its
+// tmux session: GT_PROCESS_NAMES has the process names and GT_AGENT the agent. Gas Town and
+// hand-overs set both. Interpreters and shells are not accepted as names.
 func named(known *agent.Table, environ []string) func(name string) agent.Client {
 	get := func(name string) string {
 		for _, kv := range environ {
@@ -142,8 +141,8 @@ func named(known *agent.Table, environ []string) func(name string) agent.Client 
 	}
 }
 
-// below finds the agent that runs below a process, by the name of its program: of one
-// that was started by another, the other.
+// below returns the topmost agent that runs below a process, recognized by the name of its
+// program.
 func below(table process.Table, pid int, client func(name string) agent.Client) (int, agent.Client) {
 	for _, pid := range table.Descendants(pid) {
 		p, err := process.Find(pid)
@@ -161,12 +160,11 @@ func below(table process.Table, pid int, client func(name string) agent.Client) 
 	return 0, agent.Client{}
 }
 
-// Processes are the agent's process and those below it: which of them the hooks have noted
-// is the client's affair, for many start themselves once more.
+// Processes returns the agent's process and all below it. Hooks may have recorded any of
+// them, because many clients start themselves again.
 func (a Agent) Processes() []int { return a.table.Descendants(a.PID) }
 
-// Transcripts are the conversations (.jsonl) that the agent, or a process below
-// it, has open.
+// Transcripts yields the .jsonl files that the agent or a process below it has open.
 func (a Agent) Transcripts() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, pid := range a.Processes() {

@@ -8,8 +8,8 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Stop asks an agent to end, so that its own end hook can run, and waits for that
-// for as long as grace. It reports whether the agent is gone.
+// Stop sends SIGTERM, so that an agent's own end hook can run, and waits up to grace. It
+// reports whether the agent is gone.
 func Stop(p process.Proc, grace time.Duration) bool {
 	if !p.IsSet() || p.Signal(syscall.SIGTERM) != nil {
 		return !p.Alive()
@@ -17,7 +17,7 @@ func Stop(p process.Proc, grace time.Duration) bool {
 	return Gone([]process.Proc{p}, grace)
 }
 
-// Tree returns a process and all that run below it, none where it is gone.
+// Tree returns a process and all that run below it, and nil if it is gone.
 func Tree(root process.Proc) []process.Proc {
 	if !root.Alive() {
 		return nil
@@ -35,18 +35,19 @@ func Tree(root process.Proc) []process.Proc {
 func Signal(all []process.Proc, sig syscall.Signal) {
 	for _, p := range all {
 		if p.PID != os.Getpid() && p.Alive() {
-			_ = p.Signal(sig) // it may be gone
+			_ = p.Signal(sig) // it may have ended meanwhile
 		}
 	}
 }
 
-// Kill ends processes at once, and waits a moment until they are gone.
+// Kill kills processes, and waits up to a second until they are gone.
 func Kill(all []process.Proc) {
 	Signal(all, syscall.SIGKILL)
 	Gone(all, time.Second)
 }
 
-// Gone waits until none of the processes runs but this one, at most that long.
+// Gone waits until no process but this one runs, for at most within. It reports whether
+// none does.
 func Gone(all []process.Proc, within time.Duration) bool {
 	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
 		alive := false

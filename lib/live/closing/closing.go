@@ -1,6 +1,5 @@
-// Package closing closes a session that is over: its record, with the event that
-// tells of it, its sign of life, and what was kept for a successor that it will not
-// have.
+// Package closing closes a session that has ended: its record and the logged event, its
+// keepalive file and state, and what was kept for a successor if there will be none.
 package closing
 
 import (
@@ -23,13 +22,13 @@ type End struct {
 	Outcome session.Outcome
 	Reason  string
 	At      time.Time
-	// ByClient says that the session's client tells of the end. A session whose
-	// conversation goes on in another process is not over by that.
+	// ByClient reports whether the session's client reported the end. That does not end
+	// a session whose conversation goes on in another process.
 	ByClient bool
-	Args     []string // of the client
+	Args     []string // the client's
 }
 
-// Intend notes that a session's process is about to be ended on purpose.
+// Intend records that a session's process is about to be ended on purpose.
 func Intend(s session.Store, id session.ID, stop session.Stop) error {
 	lock, err := s.Home.Lock()
 	if err != nil {
@@ -39,7 +38,7 @@ func Intend(s session.Store, id session.ID, stop session.Stop) error {
 	return s.Stop(id, stop)
 }
 
-// Expect is Intend of a session of any home, and does nothing where it has no record.
+// Expect is Intend for a session of any home. It does nothing without a record.
 func Expect(state place.State, id session.ID, stop session.Stop, warn func(error)) error {
 	h, ok, err := home.OfSession(state, string(id))
 	if err != nil || !ok {
@@ -48,8 +47,8 @@ func Expect(state place.State, id session.ID, stop session.Stop, warn func(error
 	return Intend(session.Store{Home: h, Warn: warn}, id, stop)
 }
 
-// CloseIn is Close of a session of any home, and does nothing where it has no record or
-// has ended. The log of the town that the home is in tells of it.
+// CloseIn is Close for a session of any home. It does nothing without a record or if the
+// session has ended. The end is logged in the town of the home.
 func (e End) CloseIn(getenv func(string) string, state place.State, wait time.Duration, warn func(error)) error {
 	h, ok, err := home.OfSession(state, string(e.ID))
 	if err != nil || !ok {
@@ -63,10 +62,9 @@ func (e End) CloseIn(getenv func(string) string, state place.State, wait time.Du
 	return err
 }
 
-// Close notes the end of a session of the store's home, and waits that long for
-// others that work there. A session that had ended already gives session.ErrEnded,
-// once what is left of it is put away: an end that was killed may not have come to
-// that.
+// Close records the end of a session in the store's home. It waits up to wait for the
+// home's lock. If the session has ended already, Close returns session.ErrEnded after
+// cleaning up again, because an earlier call may have been killed before it did.
 func (e End) Close(s session.Store, wait time.Duration) error {
 	lock, err := s.Home.LockWithin(wait)
 	if err != nil {
@@ -90,7 +88,7 @@ func (e End) Close(s session.Store, wait time.Duration) error {
 	return ended
 }
 
-// putAway removes what a session that has ended leaves.
+// putAway cleans up after a session that has ended.
 func (e End) putAway(s session.Store, r *session.Record) (err error) {
 	if h := keepalive.Read(s.Home); h != nil && h.SessionID == r.ID && h.State != keepalive.Ended {
 		h.State, h.Timestamp = keepalive.Ended, e.At.UTC()
@@ -100,14 +98,14 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 		err = errors.Join(err, activity.Change(s.Home, r.ID, func(a *activity.State) bool {
 			reason := activity.Reason("")
 			if a.Status == activity.Limited {
-				reason = activity.Spent // its account is at a limit, whoever uses it next
+				reason = activity.Spent // the account stays at its limit
 			}
 			a.Status, a.Since, a.Reason, a.Source, a.Call, a.Background = activity.Ended, e.At.UTC(), reason, "SessionEnd", "", false
 			return true
 		}))
 	}
 	if r.Outcome != session.Done || r.Reason == "clear" {
-		return err // who follows it may need what it kept
+		return err // the successor may need the checkpoint and the notes
 	}
 	err = errors.Join(err, checkpoint.Clear(s.Home, r.ID, s.Warn))
 	for _, note := range append(slices.Clone(r.DeliveredNotes), r.Note) {

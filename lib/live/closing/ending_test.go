@@ -18,7 +18,7 @@ import (
 
 var now = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 
-// store has a session s1 that works.
+// store returns a store with a running session s1.
 func store(t *testing.T) session.Store {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func store(t *testing.T) session.Store {
 	return s
 }
 
-// An end closes the record and the sign of life, once.
+// Close closes the record and the keepalive file, once.
 func TestClose(t *testing.T) {
 	s, e := store(t), End{ID: "s1", Outcome: session.Killed, Reason: "stopped", At: now.Add(time.Minute)}
 	if err := e.Close(s, time.Second); err != nil {
@@ -72,8 +72,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A session whose conversation goes on in another process is not over when its
-// client says so, and is when somebody ends it.
+// A session whose conversation goes on in another process is not ended by its client's
+// report, but by any other.
 func TestCloseCycle(t *testing.T) {
 	s := store(t)
 	r, err := s.Get("s1")

@@ -1,5 +1,5 @@
-// Package fleet looks at many instances at once: what each one's agent does now, by one
-// call to each server of tmux and a few small files for each instance.
+// Package fleet determines the status of many instances at once, with one call to each tmux
+// server and a few small files for each instance.
 package fleet
 
 import (
@@ -30,34 +30,34 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Member is an instance and what is known of it now.
+// Member is an instance and its current state.
 type Member struct {
 	*instance.Instance
-	Now    session.ID      // the session that its agent has, "" where that is not known
-	Record *session.Record // of that session, nil where there is none
+	Now    session.ID      // its agent's session, "" if unknown
+	Record *session.Record // of that session, nil without one
 	Status status.Status
 	Reason status.Reason
-	// Background is whether something of it runs in the background while it waits.
+	// Background reports whether a background task of it runs while it waits.
 	Background bool
-	Since      time.Time // when the status began, as far as it is known
-	Pane       tmux.Pane // that its agent runs in; zero where there is none
+	Since      time.Time // when the status began, if known
+	Pane       tmux.Pane // its agent's pane, zero without one
 	Process    process.Proc
-	// Unanswered reports that its server of tmux did not answer: it may run, though no pane
-	// is known.
+	// Unanswered reports that its tmux server did not answer. It may run although its
+	// pane is not known.
 	Unanswered bool
 
-	home home.Home // of the record
+	home home.Home // the record's home
 }
 
-// answer is what a server of tmux knows.
+// answer is what a tmux server has.
 type answer struct {
 	panes    map[string]tmux.Pane // by session and id
-	sessions map[string]tmux.Pane // the first pane of each
+	sessions map[string]tmux.Pane // the first pane of each session
 	err      error
 }
 
-// panesOf asks each server that instances were started in, once and all at the same
-// time. wait returns the answers.
+// panesOf asks every tmux server of the instances once, all in parallel. wait returns the
+// answers.
 func panesOf(all []*instance.Instance) (wait func() map[string]*answer) {
 	answers := map[string]*answer{}
 	var asked []*cli.Task
@@ -80,7 +80,7 @@ func panesOf(all []*instance.Instance) (wait func() map[string]*answer) {
 func (a *answer) fetch(server tmux.Server) {
 	panes, err := server.Panes()
 	if a.err = err; errors.Is(err, tmux.ErrNoServer) && !errors.Is(err, tmux.ErrNoTmux) {
-		a.err = nil // it has no panes
+		a.err = nil // no server means no panes
 	}
 	a.panes, a.sessions = map[string]tmux.Pane{}, map[string]tmux.Pane{}
 	for _, p := range panes {
@@ -91,11 +91,11 @@ func (a *answer) fetch(server tmux.Server) {
 	}
 }
 
-// pane returns the pane of an instance, and whether there is one.
+// pane returns the pane of an instance, and whether it exists.
 func (a *answer) pane(in *instance.Instance) (tmux.Pane, status.Presence) {
 	p, ok := a.panes[in.TmuxSession+"\t"+in.TmuxPane]
 	if !ok {
-		p, ok = a.sessions[in.TmuxSession] // the person closed it beside another, or moved it
+		p, ok = a.sessions[in.TmuxSession] // the person closed or moved the pane, but not the session
 	}
 	switch {
 	case ok && in.TmuxSession != "":
@@ -106,20 +106,20 @@ func (a *answer) pane(in *instance.Instance) (tmux.Pane, status.Presence) {
 	return tmux.Pane{}, status.Dead
 }
 
-// Members looks at instances of a store, for a person with this environment.
+// Members returns the state of instances of a store, in this environment.
 func Members(getenv func(string) string, store instance.Store, known *agent.Table, all []*instance.Instance, now time.Time) []Member {
 	return LookAt(getenv, []Place{{store, all, known}}, now)[0]
 }
 
-// Place is a store with its instances, and the table of agents that is good there.
+// Place is a store with its instances and the table of agents that applies there.
 type Place struct {
 	Store     instance.Store
 	Instances []*instance.Instance
 	Table     *agent.Table
 }
 
-// LookAt looks at the instances of several stores, those of each in their order. However
-// many there are, each server of tmux is asked once.
+// LookAt returns the state of the instances of several stores, in their order. It calls
+// each tmux server once.
 func LookAt(getenv func(string) string, places []Place, now time.Time) [][]Member {
 	var all []*instance.Instance
 	for _, p := range places {
@@ -140,7 +140,7 @@ func LookAt(getenv func(string) string, places []Place, now time.Time) [][]Membe
 		case m.Now == "":
 		case other == nil:
 			claimed[m.Now] = m
-		case m.CreatedAt.Before(other.CreatedAt): // of two that claim a session, the older keeps it
+		case m.CreatedAt.Before(other.CreatedAt): // of two instances with the same session, the older one keeps it
 			other.Now, other.Record, other.home = "", nil, home.Home{}
 			claimed[m.Now] = m
 		default:
@@ -160,8 +160,7 @@ func LookAt(getenv func(string) string, places []Place, now time.Time) [][]Membe
 	return looked
 }
 
-// share calls do for 0 to n-1, by as many goroutines as there are processors where that
-// pays.
+// share calls do for 0 to n-1, on all processors if n is large.
 func share(n int, do func(i int)) {
 	const few = 64
 	workers := min(runtime.GOMAXPROCS(0), n/few+1)
@@ -178,28 +177,28 @@ func share(n int, do func(i int)) {
 	}
 }
 
-// read reads what is kept of an instance and of the session that its agent has.
+// read reads the record of an instance's session.
 func (m *Member) read(store instance.Store, in *instance.Instance) {
 	m.Instance, m.Now = in, store.Session(in)
 	if m.Now == "" {
 		return
 	}
-	// What cannot be read counts as not known.
+	// an unreadable record counts as unknown
 	if h, ok, _ := home.KeptOf(store.State, string(m.Now)); ok {
 		m.home = h
 		m.Record, _ = session.Store{Home: h}.Get(m.Now)
 	}
 }
 
-// unseen is what is known of a member whose screen has to be looked at.
+// unseen is a member whose screen is needed.
 type unseen struct {
 	facts  status.Facts
-	got    status.Result // without the screen
+	got    status.Result // the status without the screen
 	client agent.Client
 }
 
-// observe finds out what an instance's agent does. It returns nil where that needs no look at
-// its screen.
+// observe determines the status of an instance's agent. It returns nil unless the screen is
+// needed.
 func (m *Member) observe(store instance.Store, known *agent.Table, server *answer, stores func(string) []string, now time.Time) *unseen {
 	if m.TmuxSession == "" { // it was never started
 		m.Status = status.Stopped
@@ -218,7 +217,7 @@ func (m *Member) observe(store instance.Store, known *agent.Table, server *answe
 		var name string
 		p, name, running = run(pane)
 		if !runs(p, name, pane, store.Name(m.ID)) {
-			presence = status.Dead // somebody else's, of the same name
+			presence = status.Dead // another program's, in a session of the same name
 		}
 	}
 	client := known.Of(m.Agent)
@@ -229,15 +228,15 @@ func (m *Member) observe(store instance.Store, known *agent.Table, server *answe
 	if presence == status.Alive {
 		m.Pane, m.Process, f.Process = pane, p, running
 	}
-	if pane.Killed { // it did not end by itself, though its pane stays
+	if pane.Killed { // killed from outside, although the pane remains
 		f.Pane = status.Dead
 	}
-	if m.Record != nil && presence == status.Dead && m.begun() { // of one that is gone nothing else counts
+	if m.Record != nil && presence == status.Dead && m.begun() { // of an agent that is gone, only its start counts
 		f.Seen = append(f.Seen, status.OfStart(m.Record))
 	} else if m.Record != nil && presence != status.Dead {
 		told := m.observed()
 		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), told, m.noted(stores), m.stopped(stores, told))
-		if !m.begun() { // the end was that of the agent before
+		if !m.begun() { // it was the previous agent that ended
 			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
 		}
 	}
@@ -249,19 +248,18 @@ func (m *Member) observe(store instance.Store, known *agent.Table, server *answe
 	return nil
 }
 
-// tellsNothing reports whether only the screen tells what an agent does: of one without
-// hooks, and of one whose hooks have told nothing since it was started, as some clients' do
-// not before their first prompt, and as they do not where they are not installed.
+// tellsNothing reports whether only the screen shows the status. This is so for agents
+// without hooks, and if hooks have not reported since the start: they may not be installed,
+// and those of some clients do not run before the first prompt.
 func (u *unseen) tellsNothing() bool { return !u.facts.Hooks || u.got.Status == status.Unknown }
 
-// mayBeAnswered reports whether only the screen tells that the person has answered what the
-// agent asks: its client notes nothing of itself, and no hook tells.
+// mayBeAnswered reports whether only the screen can show that the person has answered a
+// question: neither a hook nor a registry of the client reports it.
 func (m *Member) mayBeAnswered(got status.Result) bool {
 	return got.Asks() && got.By.Source == status.Hook && !m.watched()
 }
 
-// show looks at the screens of those members that need it, all those of a server of tmux in
-// one call.
+// show reads the screens of the members that need it, with one call to each tmux server.
 func show(members []Member, rest []*unseen) {
 	panes := map[string][]string{} // by server
 	for i, u := range rest {
@@ -274,13 +272,13 @@ func show(members []Member, rest []*unseen) {
 		screens[server] = tmux.Server(server).CapturePanes(ids)
 	}
 	for i, u := range rest {
-		if u != nil { // one that is gone meanwhile shows nothing
+		if u != nil { // a pane that is gone has no text
 			members[i].see(u, screens[members[i].TmuxServer][members[i].Pane.ID])
 		}
 	}
 }
 
-// see takes in what the screen of a member shows.
+// see updates the status of a member from its screen.
 func (m *Member) see(u *unseen, screen string) {
 	shows := live.Agent{Client: u.client, Screen: screen}
 	if u.tellsNothing() {
@@ -293,13 +291,13 @@ func (m *Member) see(u *unseen, screen string) {
 	m.is(u.got)
 }
 
-// is takes in what was found.
+// is sets the status.
 func (m *Member) is(got status.Result) {
 	m.Status, m.Reason, m.Background, m.Since = got.Status, got.Reason, got.Background, got.By.At
 }
 
-// LimitedAt returns when its account was seen at a limit, if that was the last that its
-// hooks told before its agent ended; the zero time otherwise.
+// LimitedAt returns when its account reached a limit, if that was the last report of its
+// hooks. Otherwise it returns the zero time.
 func (m *Member) LimitedAt() time.Time {
 	if m.Record == nil {
 		return time.Time{}
@@ -311,8 +309,8 @@ func (m *Member) LimitedAt() time.Time {
 	return last.Since
 }
 
-// Resets returns when the limit ends that its account was at at a time, where its client
-// says so; else the zero time.
+// Resets returns when the limit of its account at a time ends, if its client writes that.
+// Otherwise it returns the zero time.
 func (m *Member) Resets(getenv func(string) string, at time.Time) time.Time {
 	if m.Record == nil || m.store(storesOf(getenv)) == "" {
 		return time.Time{}
@@ -321,24 +319,24 @@ func (m *Member) Resets(getenv func(string) string, at time.Time) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	return limiter.Resets(m.Record.Transcript, at.Add(-time.Minute)) // the hook tells after it was written
+	return limiter.Resets(m.Record.Transcript, at.Add(-time.Minute)) // the hook runs after the client has written it
 }
 
-// observed returns what the session's hooks told last. Where they told no status, it is the
-// home's sign of life, if the session gave the last; gt-keepalive touch gives one by hand.
+// observed returns the last report of the session's hooks. Without a stored state, it uses
+// the home's keepalive file, which gt-keepalive touch also writes by hand.
 func (m *Member) observed() status.Observation {
 	if doing := activity.Read(m.home, m.Record.ID); doing.Status != "" {
 		return status.OfActivity(status.Hook, doing)
 	}
-	// A notification that says nothing new of the session is a sign of life all the same.
+	// A notification updates the file even if it does not change the status.
 	if beat := keepalive.Read(m.home); beat != nil && beat.SessionID == m.Record.ID && beat.LastCommand != "Notification" {
 		return status.OfHeartbeat(beat)
 	}
 	return status.Observation{}
 }
 
-// noted returns what the client notes of the session, in that of the person's stores
-// which has its conversation.
+// noted returns the session's state in the client's registry, in the person's store that
+// has the conversation.
 func (m *Member) noted(stores func(client string) []string) status.Observation {
 	watcher, ok := m.reader().(conversation.Watcher)
 	if !ok || m.Record.Ended() || !m.Record.Process().IsSet() {
@@ -350,8 +348,8 @@ func (m *Member) noted(stores func(client string) []string) status.Observation {
 	return status.Observation{}
 }
 
-// stopped returns that the turn of which the hooks told came to nothing, where the client
-// writes that into the conversation.
+// stopped returns the observation that the running turn was stopped, if the client writes
+// that into the conversation.
 func (m *Member) stopped(stores func(client string) []string, told status.Observation) status.Observation {
 	stopper, ok := m.reader().(conversation.Stopper)
 	if !ok || told.Status != status.Running && !told.Asks() || m.store(stores) == "" {
@@ -361,19 +359,18 @@ func (m *Member) stopped(stores func(client string) []string, told status.Observ
 	return status.Observation{Source: status.Conversation, At: at, Status: status.Waiting, Reason: why}
 }
 
-// reader returns the reader of the conversations of the session's client.
+// reader returns the reader for the client's conversations.
 func (m *Member) reader() conversation.Reader {
 	return readers.Of(cmp.Or(m.Record.Agent, contract.Default))
 }
 
-// watched reports whether the client notes what it does.
+// watched reports whether the client has a registry.
 func (m *Member) watched() bool {
 	_, ok := m.reader().(conversation.Watcher)
 	return ok
 }
 
-// store returns that of the person's stores which has the session's conversation, "" where
-// none does.
+// store returns the person's store that has the session's conversation, "" if none does.
 func (m *Member) store(stores func(client string) []string) string {
 	for _, store := range append(slices.Clip(stores(cmp.Or(m.Record.Agent, contract.Default))), m.Account) {
 		if store != "" && strings.HasPrefix(m.Record.Transcript, store+"/") {
@@ -383,8 +380,7 @@ func (m *Member) store(stores func(client string) []string) string {
 	return ""
 }
 
-// storesOf returns the function that lists the stores of a client, which is asked once
-// for each.
+// storesOf returns a function that lists the stores of a client. It caches the result.
 func storesOf(getenv func(string) string) func(client string) []string {
 	known := map[string][]string{}
 	var mu sync.Mutex
@@ -400,14 +396,14 @@ func storesOf(getenv func(string) string) func(client string) []string {
 	}
 }
 
-// Runs reports whether the agent of an instance, by its store's Name, is what a pane
-// began with, the process p, or one of gt's programs that is about to become it. What
-// cannot be looked at counts as that.
+// Runs reports whether the process p of a pane is the agent of an instance, or one of gt's
+// programs that is about to become it. name is the store's Name for the instance. A process
+// that cannot be examined counts as the agent.
 func Runs(p process.Proc, pane tmux.Pane, name string) bool {
 	return runs(p, process.Name(p.PID), pane, name)
 }
 
-// runs is Runs for a process whose program has a name that is known.
+// runs is Runs for a process whose program is known.
 func runs(p process.Proc, program string, pane tmux.Pane, name string) bool {
 	if !p.IsSet() {
 		return true
@@ -426,9 +422,9 @@ func runs(p process.Proc, program string, pane tmux.Pane, name string) bool {
 			}
 			path = path || strings.HasPrefix(kv, "PATH=")
 		}
-		return !path // a program that writes its title over its environment leaves none
+		return !path // a program that overwrites its environment with its title has no PATH
 	}
-	// It can become the agent between the first two looks.
+	// The process can execute the agent between the first two checks.
 	return own() || strings.HasPrefix(process.Name(pane.PID), "gt-") || own()
 }
 
@@ -438,46 +434,48 @@ func Run(pane tmux.Pane) (process.Proc, status.Presence) {
 	return p, is
 }
 
-// run is Run, and returns the name of the process's program as well.
+// run is Run, and also returns the program's name.
 func run(pane tmux.Pane) (p process.Proc, name string, is status.Presence) {
 	if pane.Dead {
 		return process.Proc{}, "", status.Dead
 	}
 	p, name, err := process.FindNamed(pane.PID)
-	if err != nil { // also for a moment of its exec; where it is gone, tmux knows it next time
+	if err != nil { // also during an exec; if it is gone, tmux will know next time
 		return process.Proc{}, "", status.NoAnswer
 	}
 	return p, name, status.Alive
 }
 
-// ended reports whether its last session came to an end by itself: the person left it, or
-// it had one prompt to answer. What ended as its terminal or machine did is still wanted.
+// ended reports whether the agent ended by itself: the person left it, or it had answered
+// its one prompt. An agent that ended with its terminal or machine is still wanted.
 func (m *Member) ended() bool {
 	r := m.Record
 	return r != nil && r.Ended() && r.Outcome == session.Done && r.EndedAt.After(m.StartedAt) && m.begun() && !m.leftAlone()
 }
 
-// Left is the reason of an end of which the agent's pane told: its process has ended well.
+// Left is the reason of a session's end whose agent's process exited with success in its
+// pane.
 const Left = "prompt_input_exit"
 
-// leftAlone reports whether nobody knows how the agent ended: a server behind its client,
-// which goes on, tells of each end alike.
+// leftAlone reports whether it is unknown how the agent ended. A server behind the client
+// goes on and reports every end in the same way.
 func (m *Member) leftAlone() bool {
 	return m.Record.Server().IsSet() && m.Adopted == nil && m.Record.Reason != Left
 }
 
-// begun reports whether the session has begun, or was resumed, since the agent was started.
-// Until then its record speaks of the agent before, whose end may be told late: Codex has a
-// server of its own that tells it, seconds after.
+// begun reports whether the session began or was resumed since the agent was started. Until
+// then its record is about the previous agent, whose end can be reported late: Codex has a
+// server that does so seconds later.
 func (m *Member) begun() bool {
 	return !m.Record.Began().Before(m.StartedAt)
 }
 
-// Wanted reports whether its agent should run: a person started it, and neither stopped
-// it nor left it.
+// Wanted reports whether its agent should run: a person started it, and neither stopped nor
+// left it.
 func (m *Member) Wanted() bool { return m.Desired == instance.Running && !m.ended() }
 
-// client returns the environment of an agent's client, where it tells the client's folders.
+// client returns the environment with the client's own folder, if the instance has an
+// account.
 func (m *Member) client(getenv func(string) string) func(string) string {
 	if m.Account == "" {
 		return getenv
@@ -490,8 +488,8 @@ func (m *Member) client(getenv func(string) string) func(string) string {
 	}
 }
 
-// Resumable reports whether the client has a conversation of the session, as far as that
-// can be told: one that was begun and never said anything has none.
+// Resumable reports whether the client has a conversation of the session. A session without
+// any message has none.
 func (m *Member) Resumable(getenv func(string) string) bool {
 	path := ""
 	switch {
@@ -499,9 +497,9 @@ func (m *Member) Resumable(getenv func(string) string) bool {
 		return true
 	case m.Record != nil:
 		path = m.Record.Transcript
-	case !m.SessionAt.Equal(m.StartedAt): // it was there before the start
+	case !m.SessionAt.Equal(m.StartedAt): // the conversation existed before the start
 		return true
-	default: // its hooks tell nothing
+	default: // its hooks report nothing
 		path = files.Path(m.Agent, m.client(getenv), m.Path, string(m.Now))
 	}
 	info, err := os.Stat(path)
@@ -509,8 +507,8 @@ func (m *Member) Resumable(getenv func(string) string) bool {
 	if err != nil || r == nil || info.Size() == 0 || info.Size() > conversation.EndSize || !strings.HasSuffix(path, ".jsonl") {
 		return err == nil
 	}
-	// A client may also write down its own commands, such as the one that left it, and
-	// resumes nothing where there is nothing else.
+	// A client may write its own commands, such as the one that left it, and cannot
+	// resume a conversation without anything else.
 	facts, err := r.Metadata(conversation.File{Client: m.Agent, Path: path, ID: m.Now, Size: info.Size()})
 	return err != nil || facts.Model != "" || facts.Prompt != "" || facts.ForkOf != ""
 }

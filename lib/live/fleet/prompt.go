@@ -10,8 +10,8 @@ import (
 	"gt/lib/state/instance"
 )
 
-// LastPromptAt returns a function that returns when a hook last told that an instance's agent was
-// given a prompt, zero where none did. It asks nobody: what it reads are a few small files.
+// LastPromptAt returns a function that returns the time of the last prompt that a hook
+// reported for an instance, zero without one. It only reads a few small files.
 func LastPromptAt(store instance.Store, in *instance.Instance) func() time.Time {
 	return func() time.Time {
 		id := store.Session(in)
@@ -26,8 +26,8 @@ func LastPromptAt(store instance.Store, in *instance.Instance) func() time.Time 
 	}
 }
 
-// Refused returns a function that reports whether its client has noted since a time
-// that it dropped a prompt. It is nil where the client notes no such thing.
+// Refused returns a function that reports whether the client has dropped a prompt since a
+// time, by its conversation. It is nil for a client that does not write that.
 func (m *Member) Refused(getenv func(string) string) func(since time.Time) bool {
 	if m.Record == nil {
 		return nil

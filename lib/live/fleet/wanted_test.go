@@ -8,14 +8,14 @@ import (
 	"gt/lib/state/session"
 )
 
-// A person who leaves the agent wants it no more; the end of the agent before, which is
-// told late, says nothing of the one that was started since.
+// An agent that the person left is not wanted any more. A late end of the previous agent
+// does not count.
 func TestWanted(t *testing.T) {
 	started := time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
 	in := &instance.Instance{Desired: instance.Running, StartedAt: started}
 	for _, c := range []struct {
 		name           string
-		began, resumed time.Duration // since the start; no resume at 0
+		began, resumed time.Duration // since the start; 0 is no resume
 		ended          time.Duration
 		outcome        session.Outcome
 		wanted         bool
@@ -36,8 +36,8 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// A server behind the client tells of the end of one that was left as of that of one that
-// was killed: it counts as left where its pane has told so.
+// A server behind the client reports a left and a killed agent in the same way. The agent
+// counts as left if its pane reported that.
 func TestWantedBehindAServer(t *testing.T) {
 	started := time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
 	in := &instance.Instance{Desired: instance.Running, StartedAt: started}

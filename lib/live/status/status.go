@@ -1,6 +1,6 @@
-// Package status derives what an agent is doing from observations: its hooks, its
-// client's session registry, the end of its conversation, its screen, its process and
-// its tmux pane. A status is computed when it is needed, and never stored.
+// Package status derives what an agent does from observations: its hooks, its client's
+// session registry, the end of its conversation, its screen, its process and its tmux pane.
+// A status is computed when it is needed and never stored.
 package status
 
 import (
@@ -11,20 +11,20 @@ import (
 	"gt/lib/state/session"
 )
 
-// Status is what an agent is doing.
+// Status is what an agent does.
 type Status string
 
 const (
 	Running  Status = "running"
-	Waiting  Status = "waiting"  // it stopped or is blocked, and nobody has acknowledged that
-	Idle     Status = "idle"     // it waits, and somebody has acknowledged that
-	Starting Status = "starting" // its process is new, and there is no observation yet
-	Error    Status = "error"    // it should be running, but its tmux session is gone
-	Stopped  Status = "stopped"  // it ended
-	Unknown  Status = "unknown"  // there is no observation
+	Waiting  Status = "waiting"  // stopped or blocked, and not acknowledged
+	Idle     Status = "idle"     // waiting, and acknowledged
+	Starting Status = "starting" // its process is new and nothing was observed yet
+	Error    Status = "error"    // should run, but its tmux session is gone
+	Stopped  Status = "stopped"  // ended
+	Unknown  Status = "unknown"  // nothing was observed
 )
 
-// Reason is why an agent waits, or "" if that is unknown.
+// Reason is why an agent waits, "" if unknown.
 type Reason = activity.Reason
 
 const (
@@ -35,38 +35,38 @@ const (
 	Failed     = activity.Failed
 )
 
-// Source is where an observation comes from. If two observations are equally new, the
-// one with the greater source wins.
+// Source is the origin of an observation. Of two observations from the same time, the one
+// with the greater source wins.
 type Source int
 
 const (
-	Screen       Source = iota // what the pane shows; only where no hook tells
+	Screen       Source = iota // the text of the pane; only for agents without hooks
 	Conversation               // the end of the conversation
-	Registry                   // the client's records of its own sessions
-	Hook                       // an event that the client sent to a hook
+	Registry                   // the client's registry of its sessions
+	Hook                       // an event of a hook
 )
 
-// Observation is what a source says about an agent at a time.
+// Observation is what a source reports about an agent.
 type Observation struct {
 	Source Source
-	At     time.Time // when what it says began
+	At     time.Time // when the status began
 	Status Status    // Running, Waiting or Stopped
 	Reason Reason
-	Event  string // of a Hook, the event that told, where that is known
-	// Background is whether something of it runs in the background while it waits.
+	Event  string // the event of a Hook, if known
+	// Background reports whether a background task of it runs while it waits.
 	Background bool
 }
 
 // Asks reports whether the agent waits in the middle of a turn.
 func (o Observation) Asks() bool { return o.Reason == Permission || o.Reason == Question }
 
-// agrees reports whether o says what other says, and how: both are of an agent that
-// waits, in the middle of a turn or after it.
+// agrees reports whether two observations are of an agent that waits in the same way,
+// either in the middle of a turn or after it.
 func (o Observation) agrees(other Observation) bool {
 	return o.Status == Waiting && other.Status == Waiting && o.Reason != "" && other.Reason != "" && o.Asks() == other.Asks()
 }
 
-// Presence says whether a process or pane exists. The zero value means unknown.
+// Presence is whether a process or pane exists. The zero value means unknown.
 type Presence int
 
 const (
@@ -78,46 +78,43 @@ const (
 // Facts is all that is known about an agent.
 type Facts struct {
 	Now     time.Time
-	Desired bool      // it should be running: somebody started it and nobody stopped it
-	Hooks   bool      // its hooks tell, so its screen is ignored
-	Started time.Time // when its process began; older observations are ignored
+	Desired bool      // somebody started it and nobody stopped it
+	Hooks   bool      // its hooks report, so its screen is ignored
+	Started time.Time // start of its process; older observations are ignored
 	Process Presence
 	Pane    Presence // according to tmux
 	// Acknowledged is when a person last saw that it waits.
 	Acknowledged time.Time
-	// MaxAge is the maximum age of an observation; 0 means no limit. It does not
-	// apply to Stopped.
+	// MaxAge limits the age of observations, except of Stopped; 0 is no limit.
 	MaxAge time.Duration
 	Seen   []Observation
 }
 
-// Result is a status and the observation that it is based on.
+// Result is a status and the observation from which it was derived.
 type Result struct {
 	Status Status
 	Reason Reason
-	// Background is whether something of it runs in the background while it waits.
+	// Background reports whether a background task of it runs while it waits.
 	Background bool
-	By         Observation // the zero value if the status is not based on one
+	By         Observation // the zero value if derived from none
 }
 
-// Asks reports whether the agent waits in the middle of a turn.
 func (r Result) Asks() bool { return r.Reason == Permission || r.Reason == Question }
 
 // starting is how long a process without observations counts as starting.
 const starting = 5 * time.Second
 
 // ahead is how far in the future an observation can be, because the clock was set back
-// since. One that is further ahead is ignored: the clock was wrong when it was made.
+// since. One further ahead was made with a wrong clock and is ignored.
 const ahead = 24 * time.Hour
 
-// Of derives the status. A dead process or pane overrides all observations. Otherwise
-// the newest observation wins. An unknown presence changes nothing. While an agent is new
-// and nothing tells of it, it is starting, whatever tmux says: its pane may not be made yet.
+// Of derives the status. A dead process or pane overrides all observations; otherwise the
+// newest observation wins. An unknown presence changes nothing. A new agent without
+// observations is starting even if tmux has no pane yet.
 //
-// A client's registry, and the end of a conversation, tell that a turn is over, or that
-// the person is asked, and the hooks tell how and what: where both say the same, the
-// hook's words hold, though they are a moment older. What runs in the background comes to
-// its end without a hook, so of that the newest source tells.
+// A registry or a conversation reports that a turn ended or a question was asked, but only
+// hooks report the reason. If a hook agrees with a newer observation of these, the hook's
+// wins. Background tasks end without a hook, so for them the newest observation counts.
 func Of(f Facts) Result {
 	newest, found := f.newest(Screen)
 	begins := !found && (f.Desired || f.Process == Alive) && !f.Started.IsZero() && f.Now.Sub(f.Started).Abs() < starting
@@ -144,7 +141,7 @@ func Of(f Facts) Result {
 	return Result{Status: newest.Status, Reason: newest.Reason, Background: background, By: newest}
 }
 
-// newest returns the newest valid observation of a source that is at least so great.
+// newest returns the newest valid observation of a source of at least least.
 func (f Facts) newest(least Source) (newest Observation, found bool) {
 	for _, o := range f.Seen {
 		age := f.Now.Sub(o.At)
@@ -167,8 +164,8 @@ func (f Facts) newest(least Source) (newest Observation, found bool) {
 	return newest, found
 }
 
-// OfActivity returns what a session's own hooks told last, or what its client notes of
-// it: the zero value if that is nothing.
+// OfActivity returns the observation in a session's stored state, from its hooks or its
+// client's registry. It is zero if the state is.
 func OfActivity(by Source, s activity.State) Observation {
 	o := Observation{Source: by, At: s.Since, Reason: s.Reason, Event: s.Source, Background: s.Background}
 	switch s.Status {
@@ -184,8 +181,8 @@ func OfActivity(by Source, s activity.State) Observation {
 	return o
 }
 
-// OfHeartbeat returns the observation of a home's last heartbeat. A heartbeat without a
-// state, such as another program's, means that the agent was running.
+// OfHeartbeat returns the observation in a home's keepalive file. Other programs may write
+// one without a state, which means running.
 func OfHeartbeat(h *keepalive.Heartbeat) Observation {
 	if h == nil {
 		return Observation{}
@@ -194,7 +191,7 @@ func OfHeartbeat(h *keepalive.Heartbeat) Observation {
 	switch h.State {
 	case keepalive.Waiting:
 		o.Status = Waiting
-		switch h.LastCommand { // the event that told
+		switch h.LastCommand { // the event of the hook
 		case "Stop":
 			o.Reason = Done
 		case "StopFailure":
@@ -206,8 +203,8 @@ func OfHeartbeat(h *keepalive.Heartbeat) Observation {
 	return o
 }
 
-// OfRecord returns the observation that a session has ended, according to its record, or
-// the zero value if it has not.
+// OfRecord returns the observation that a session has ended, by its record. It is zero if
+// it has not.
 func OfRecord(r *session.Record) Observation {
 	if r == nil || !r.Ended() {
 		return Observation{}
@@ -215,8 +212,8 @@ func OfRecord(r *session.Record) Observation {
 	return Observation{Source: Hook, At: r.EndedAt, Status: Stopped}
 }
 
-// OfStart returns the observation that a session began, or went on after an end: its
-// agent waits for what it is to do, until another hook says that it was told.
+// OfStart returns the observation that a session began or was resumed. Its agent waits
+// until a hook reports a prompt.
 func OfStart(r *session.Record) Observation {
 	if r == nil {
 		return Observation{}

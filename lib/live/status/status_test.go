@@ -17,7 +17,7 @@ func saw(by Source, d time.Duration, s Status, why Reason) Observation {
 	return Observation{Source: by, At: ago(d), Status: s, Reason: why}
 }
 
-// What an agent does, from all that is seen of it.
+// The status for all combinations of observations.
 func TestOf(t *testing.T) {
 	minute := time.Minute
 	for _, c := range []struct {
@@ -92,7 +92,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// What gt's own files say.
+// The observations in gt's own files.
 func TestObservations(t *testing.T) {
 	for state, want := range map[keepalive.State]Status{
 		keepalive.Running: Running, keepalive.Waiting: Waiting, keepalive.Ended: Stopped, "": Running,

@@ -1,5 +1,5 @@
-// Package chain is the line of sessions on one task: who followed whom, what was
-// handed over between them, and which forks and subagents hang from it.
+// Package chain arranges the sessions on one task: which followed which, what was handed
+// over, and their forks and subagents.
 package chain
 
 import (
@@ -14,33 +14,30 @@ import (
 // Node is a session in its chain.
 type Node struct {
 	*catalog.Session
-	Link Link    // how it hangs from the one above it
-	Next *Node   // the one that followed, in whose line the chain goes on
-	Side []*Node // what else came of it: forks, subagents, further successors
+	Link Link    // the link to the session above
+	Next *Node   // the successor in the main line
+	Side []*Node // forks, subagents, further successors
 }
 
-// Link is how a session hangs from another.
+// Link is how a session is linked to the one above it.
 type Link string
 
-// The links.
 const (
-	First    Link = ""         // from none
-	Follows  Link = "follows"  // it took the other's place
+	First    Link = ""         // to none
+	Follows  Link = "follows"  // it is a successor
 	Fork     Link = "fork"     // it began with a copy of the other's conversation
 	Subagent Link = "subagent" // it worked for the other
 )
 
-// Chain is all sessions that hang together.
+// Chain is a set of linked sessions.
 type Chain struct {
-	ID    session.ID // the first session's
-	Roots []*Node    // one, unless sessions in between are not known
+	ID    session.ID // id of the first session
+	Roots []*Node    // one, unless sessions in between are unknown
 }
 
-// Find returns the chains that word means: a session's id, the id of a chain
-// whose first session is not known any more, a work unit, or the beginning of a
-// session's id. A whole name is preferred to a beginning. Sessions of several
-// chains whose id begins with word are no answer but a question; they are
-// returned as candidates.
+// Find returns the chains that word names: a session's id, the id of a chain whose first
+// session is unknown, a work unit, or a prefix of an id. Exact matches come first. If a
+// prefix matches sessions of several chains, Find returns these as candidates instead.
 func Find(all []*catalog.Session, word string) (found []Chain, candidates []*catalog.Session) {
 	if word == "" {
 		return nil, nil
@@ -73,7 +70,7 @@ func Find(all []*catalog.Session, word string) (found []Chain, candidates []*cat
 	return found, nil
 }
 
-// chains are those that the sessions in of are in, the oldest first.
+// chains returns the chains of the sessions in of, oldest first.
 func chains(all, of []*catalog.Session) []Chain {
 	together := groups(all)
 	var found []Chain
@@ -92,15 +89,16 @@ func chains(all, of []*catalog.Session) []Chain {
 	return found
 }
 
-// group tells which sessions hang together.
+// group maps sessions to the sets in which they are linked.
 type group struct {
 	of      map[session.ID]int
 	members map[int][]*catalog.Session
 }
 
-// groups puts together what a link of any kind, or the name of a chain, joins.
+// groups returns the sets of sessions that are joined by a link of any kind or the id of a
+// chain.
 func groups(all []*catalog.Session) group {
-	index := make(map[session.ID]int, len(all)) // of a session, or of a chain's name that is none
+	index := make(map[session.ID]int, len(all)) // of sessions, and of chain ids without a session
 	var up []int
 	node := func(id session.ID) int {
 		i, ok := index[id]
@@ -134,8 +132,8 @@ func groups(all []*catalog.Session) group {
 	return g
 }
 
-// Above is what a session hangs from, and how. A session that a fork or a
-// subagent is in the first place follows nobody.
+// Above returns the session that s is linked to, and how. A subagent or fork does not
+// follow anybody.
 func Above(s *catalog.Session) (session.ID, Link) {
 	switch {
 	case s.SubagentOf != "" && s.SubagentOf != s.ID:
@@ -148,12 +146,12 @@ func Above(s *catalog.Session) (session.ID, Link) {
 	return "", First
 }
 
-// byStart orders sessions by when they began.
+// byStart compares sessions by their start.
 func byStart(a, b *catalog.Session) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// grow makes the tree of sessions that hang together.
+// grow returns the tree of a set of linked sessions.
 func grow(members []*catalog.Session) Chain {
 	members = slices.Clone(members)
 	slices.SortFunc(members, byStart)
@@ -177,7 +175,7 @@ func grow(members []*catalog.Session) Chain {
 			above.Side = append(above.Side, n)
 		case above.Next == nil:
 			above.Next = n
-		case above.ChildID == n.ID: // the line goes on where the session itself says so
+		case above.ChildID == n.ID: // the session itself names its successor
 			above.Next.Link = Follows
 			above.Side, above.Next = append(above.Side, above.Next), n
 		default:
@@ -191,11 +189,10 @@ func grow(members []*catalog.Session) Chain {
 	return c
 }
 
-// circles returns, of each circle in which sessions say that they hang from one
-// another, the first session: there it is cut.
+// circles returns the first session of each circle of links, where the circle is cut.
 func circles(members []*catalog.Session, nodes map[session.ID]*Node) map[session.ID]bool {
 	first := map[session.ID]bool{}
-	met := make(map[session.ID]int, len(members)) // in the walk from which session
+	met := make(map[session.ID]int, len(members)) // the walk that reached a session
 	for walk, s := range members {
 		for n := nodes[s.ID]; n != nil; {
 			if w, seen := met[n.ID]; seen {
@@ -212,7 +209,7 @@ func circles(members []*catalog.Session, nodes map[session.ID]*Node) map[session
 	return first
 }
 
-// firstOf is the session of n's circle that began first.
+// firstOf returns the earliest session of n's circle.
 func firstOf(n *Node, nodes map[session.ID]*Node) session.ID {
 	first := n.Session
 	for m := n; ; {
@@ -227,10 +224,9 @@ func firstOf(n *Node, nodes map[session.ID]*Node) session.ID {
 	}
 }
 
-// Each calls each for every session: a session before what came of it, what hangs
-// at its side before the one that follows.
+// Each calls each for every session, parents before children and Side before Next.
 func (c Chain) Each(each func(*Node)) {
-	// A line of ten thousand is a loop, and not as deep a stack.
+	// a loop, because a line of ten thousand would make a deep stack
 	var line func(n *Node)
 	line = func(n *Node) {
 		for ; n != nil; n = n.Next {
@@ -245,7 +241,7 @@ func (c Chain) Each(each func(*Node)) {
 	}
 }
 
-// Sessions are those of the chain in the order in which they began.
+// Sessions returns the sessions of the chain, sorted by start.
 func (c Chain) Sessions() []*catalog.Session {
 	var all []*catalog.Session
 	c.Each(func(n *Node) { all = append(all, n.Session) })
@@ -253,8 +249,8 @@ func (c Chain) Sessions() []*catalog.Session {
 	return all
 }
 
-// Handed is what went from the session above to this one, in a few words: the
-// subject of a hand-over, or how the other ended.
+// Handed returns what the session above handed to this one: the subject of a hand-over, or
+// how the other ended.
 func (n *Node) Handed(above *catalog.Session) string {
 	switch n.Link {
 	case First:
@@ -270,7 +266,7 @@ func (n *Node) Handed(above *catalog.Session) string {
 		how, what = "killed", catalog.Why(above.Reason)
 	case above.Outcome == session.Handoff:
 		how, what = "handed over", above.Subject
-	case n.Source == "clear": // what it saved before a compaction was for itself
+	case n.Source == "clear": // a note from before a compaction was not for the successor
 		how = "cleared"
 	case above.Outcome == session.Done:
 		how, what = "ended", catalog.Why(above.Reason)

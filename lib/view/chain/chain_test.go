@@ -13,8 +13,8 @@ import (
 
 var noon = time.Date(2026, 1, 17, 12, 0, 0, 0, time.UTC)
 
-// Whatever sessions say of one another, circles among it: each stands in one
-// chain, once, below the one that it hangs from, and all forms can be written.
+// Whatever sessions say of one another, even in circles, each is in one chain once, below
+// the one it is linked to, and all formats can be written.
 func TestEverySessionIsInOneChain(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -77,7 +77,7 @@ func TestEverySessionIsInOneChain(t *testing.T) {
 	}
 }
 
-// A chain of ten thousand is a line, and as cheap as one.
+// A chain of ten thousand is a line, and takes linear time.
 func TestALongChain(t *testing.T) {
 	var all []*catalog.Session
 	for i := range 10000 {
@@ -99,8 +99,7 @@ func TestALongChain(t *testing.T) {
 	}
 }
 
-// Of two that followed, the line goes on with the one that the session itself
-// names, and else with the one that came first.
+// Of two successors, the one that the session names continues the line, or else the first.
 func TestWhoFollowed(t *testing.T) {
 	all := []*catalog.Session{
 		{ID: "one", Outcome: "crash", Reason: "gone"}, {ID: "two", ParentID: "one", StartedAt: noon},
@@ -122,8 +121,7 @@ func TestWhoFollowed(t *testing.T) {
 	}
 }
 
-// A branch of a branch of a branch runs out of no width, and the more subagents
-// there are the less they are worth a line.
+// Nested branches stay within the width, and subagents beyond a number are only counted.
 func TestBranches(t *testing.T) {
 	var all []*catalog.Session
 	for i := range 200 {

@@ -9,10 +9,10 @@ import (
 	"gt/lib/view/palette"
 )
 
-// maxLabel is how many columns of a title or a hand-over stand in a graph.
+// maxLabel limits a title or a hand-over in a graph, in columns.
 const maxLabel = 40
 
-// label is what a node of a graph says, line by line.
+// label returns the lines of a node's label.
 func (v View) label(n *Node) []string {
 	join := func(parts ...string) string {
 		var there []string
@@ -51,7 +51,7 @@ func (c Chain) edges(each func(from, to *Node, label string)) {
 	})
 }
 
-// DOT writes chains as a graph in the language of Graphviz.
+// DOT returns chains as a graph for Graphviz.
 func DOT(chains []Chain, v View) string {
 	var b strings.Builder
 	b.WriteString(`digraph chains {
@@ -81,7 +81,7 @@ func DOT(chains []Chain, v View) string {
 	return b.String()
 }
 
-// dotText is a string of DOT. A backslash begins an escape there, and an
+// dotText returns a quoted string of DOT. A backslash begins an escape there, and an
 // ampersand an entity.
 func dotText(lines ...string) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;")
@@ -91,14 +91,14 @@ func dotText(lines ...string) string {
 	return `"` + strings.Join(lines, `\n`) + `"`
 }
 
-// Mermaid writes chains as a flowchart of Mermaid's.
+// Mermaid returns chains as a Mermaid flowchart.
 func Mermaid(chains []Chain, v View) string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
 	for _, l := range palette.OutcomeStyles {
 		fmt.Fprintf(&b, "  classDef %s stroke:%s,stroke-width:2px\n", l.Outcome, l.Light)
 	}
-	names := map[session.ID]string{} // an id could be a word of the language
+	names := map[session.ID]string{} // an id could be a keyword
 	for i, c := range chains {
 		fmt.Fprintf(&b, "  subgraph c%d[%s]\n    direction TB\n", i, mermaidText(v.heading(c)))
 		c.Each(func(n *Node) {
@@ -117,9 +117,9 @@ func Mermaid(chains []Chain, v View) string {
 	return b.String()
 }
 
-// mermaidText is a string of Mermaid's. It knows no escape but entities, reads
-// Markdown and HTML in its strings, and looks for directives before it looks for
-// strings: whatever is no plain character is an entity.
+// mermaidText returns a quoted string of Mermaid. Mermaid has no escapes but entities,
+// reads Markdown and HTML in strings, and looks for directives before strings. So all but
+// plain characters become entities.
 func mermaidText(lines ...string) string {
 	var b strings.Builder
 	for i, l := range lines {
@@ -128,7 +128,7 @@ func mermaidText(lines ...string) string {
 		}
 		text := []rune(term.Clean(l))
 		for i, r := range text {
-			alone := i == 0 || i == len(text)-1 || text[i-1] == ' ' || text[i+1] == ' ' // as in a list of Markdown's
+			alone := i == 0 || i == len(text)-1 || text[i-1] == ' ' || text[i+1] == ' ' // would be a list in Markdown
 			switch {
 			case r > '~', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune(" ,:/()", r),
 				!alone && (r == '-' || r == '.'):

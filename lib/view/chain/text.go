@@ -15,23 +15,23 @@ import (
 	"gt/lib/view/palette"
 )
 
-// View is how chains are shown. The sessions' texts are without secrets already;
-// control characters are taken out here.
+// View defines how chains are shown. The sessions' texts are redacted already; control
+// characters are removed here.
 type View struct {
 	Style palette.Style
-	Width int                     // in columns; 0 cuts nothing
-	Now   time.Time               // until when a session lasts that is at work
-	Short func(session.ID) string // what a session is called in short, "" where that is not known
+	Width int                     // in columns; 0 is no limit
+	Now   time.Time               // the end of a session that still runs
+	Short func(session.ID) string // shortens an id; "" if unknown
 }
 
 const (
 	maxActor     = 22 // columns of an address
-	maxDepth     = 8  // up to which a branch of a branch is set in further
-	maxSubagents = 5  // of one session, that are drawn in a text
+	maxDepth     = 8  // limit of the indentation
+	maxSubagents = 5  // limit for each session
 )
 
-// End is when a session ended, or until when something is known of it: now, where
-// it is at work.
+// End returns when a session ended, or its last activity if that is unknown. It is now for
+// a session that still runs.
 func End(s *catalog.Session, now time.Time) time.Time {
 	end := s.EndedAt
 	switch {
@@ -47,11 +47,10 @@ func End(s *catalog.Session, now time.Time) time.Time {
 	return end
 }
 
-// actorOf is the agent's address, or else the folder that it worked in.
+// actorOf returns the agent's address, or its folder without one.
 func actorOf(s *catalog.Session) string { return cmp.Or(s.Actor, s.Folder()) }
 
-// Lasted is how long a session lasted, as precise as one wants to know it; empty where
-// nothing but its start is known.
+// Lasted returns the duration of a session for people, "" if only its start is known.
 func Lasted(s *catalog.Session, now time.Time) string {
 	end := End(s, now)
 	if s.StartedAt.IsZero() || s.EndedAt.IsZero() && end.Equal(s.StartedAt) {
@@ -60,7 +59,7 @@ func Lasted(s *catalog.Session, now time.Time) string {
 	return Length(end.Sub(s.StartedAt))
 }
 
-// Length is a length of time in its two largest units.
+// Length formats a duration in its two largest units.
 func Length(d time.Duration) string {
 	switch {
 	case d >= 24*time.Hour:
@@ -71,7 +70,7 @@ func Length(d time.Duration) string {
 	return duration.Format(d)
 }
 
-// lines are what a tree is drawn with.
+// lines has the characters of the tree.
 type lines struct{ down, branch, last, blank, dot string }
 
 func (v View) lines() lines {
@@ -88,9 +87,8 @@ type row struct {
 	words string
 }
 
-// Text draws the chain as a tree: the line of sessions goes straight down, with
-// what was handed over between two; what else came of a session hangs at its
-// side.
+// Text returns the chain as a tree. The main line goes straight down, with what was handed
+// over in between; other sessions branch off.
 func (c Chain) Text(v View) string {
 	var b strings.Builder
 	b.WriteString(v.cut(v.heading(c), 0) + "\n")
@@ -102,8 +100,8 @@ func (c Chain) Text(v View) string {
 	return b.String()
 }
 
-// line adds the rows of a session and all that followed it. head stands before
-// the first, tree before the others.
+// line adds the rows of a session and its successors. head is the prefix of the first row,
+// tree of the others.
 func (v View) line(rows []row, n *Node, above *catalog.Session, head, tree string, depth int) []row {
 	l := v.lines()
 	for ; n != nil; n = n.Next {
@@ -142,7 +140,7 @@ func (v View) line(rows []row, n *Node, above *catalog.Session, head, tree strin
 	return rows
 }
 
-// heading says what a chain is, in a line.
+// heading returns a line that describes a chain.
 func (v View) heading(c Chain) string {
 	all := c.Sessions()
 	from, to := all[0].StartedAt, time.Time{}
@@ -169,7 +167,7 @@ func (v View) heading(c Chain) string {
 	return strings.Join(parts, v.lines().dot)
 }
 
-// name is what a session is called in short.
+// name returns the short name of a session.
 func (v View) name(id session.ID) string {
 	if v.Short != nil {
 		if short := v.Short(id); short != "" {
@@ -179,7 +177,7 @@ func (v View) name(id session.ID) string {
 	return string(id)
 }
 
-// cut makes text one clean line that has room in what is left of the width.
+// cut cleans text and cuts it to the rest of the width.
 func (v View) cut(text string, used int) string {
 	text = term.Clean(text)
 	if v.Width > 0 {
@@ -220,7 +218,7 @@ func (v View) table(b *strings.Builder, rows []row) {
 		}
 		return v.Width - used
 	}
-	// What says least goes first where it is narrow.
+	// A narrow table drops the least important columns.
 	for _, j := range []int{1, 2, 4, 3} {
 		if v.Width > 0 && room() < 12 {
 			shown = slices.DeleteFunc(shown, func(k int) bool { return k == j })

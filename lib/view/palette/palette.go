@@ -1,6 +1,5 @@
-// Package palette is how the outcome of a session looks: a colour, and never a
-// colour alone, so that it is told apart on paper, by a reader who sees no
-// colours, and in a terminal that has none.
+// Package palette defines the look of a session's outcome. It never relies on colour alone,
+// for paper, colour-blind readers and terminals without colours.
 package palette
 
 import (
@@ -12,19 +11,19 @@ import (
 	"gt/lib/text/term"
 )
 
-// OutcomeStyle is how one outcome is shown.
+// OutcomeStyle is the look of one outcome.
 type OutcomeStyle struct {
 	Outcome session.Outcome
-	Means   string // in a legend
-	Letter  string // the class in a page, one letter
-	Light   string // the colour on white, and on
-	Dark    string // black: Okabe and Ito's, which those who are colour-blind tell apart
-	Mark    rune   // in a terminal, and
-	ASCII   rune   // in one that knows no more than that
-	sgr     string // the terminal's own colour
+	Means   string // text of the legend
+	Letter  string // CSS class, one letter
+	Light   string // colour on white
+	Dark    string // colour on black; both after Okabe and Ito, for colour-blind readers
+	Mark    rune   // in a terminal
+	ASCII   rune   // in a terminal with ASCII only
+	sgr     string // ANSI colour
 }
 
-// OutcomeStyles are the outcomes in the order of a legend.
+// OutcomeStyles has all outcomes in the order of a legend.
 var OutcomeStyles = []OutcomeStyle{
 	{session.Handoff, "handed over", "h", "#0072b2", "#4aa8e0", '▶', '>', "34"},
 	{session.Done, "came to its end", "d", "#00875f", "#2fbf95", '●', 'o', "32"},
@@ -34,8 +33,7 @@ var OutcomeStyles = []OutcomeStyle{
 	{catalog.Gone, "nothing more is known", "g", "#7c828c", "#8d949f", '◌', '?', "90"},
 }
 
-// Of is the look of an outcome. One that is not known looks like one of which
-// nothing is.
+// Of returns the style of an outcome. Unknown outcomes have the last style.
 func Of(o session.Outcome) OutcomeStyle {
 	for _, l := range OutcomeStyles {
 		if l.Outcome == o {
@@ -48,12 +46,11 @@ func Of(o session.Outcome) OutcomeStyle {
 // Style is what a terminal can show.
 type Style struct {
 	term.Style
-	ASCII bool // nothing but ASCII is drawn
+	ASCII bool // draw ASCII only
 }
 
-// StyleFor is the style for what is written to w. ASCII is for a locale whose
-// characters are known to be others than UTF-8's; where no locale is set at all,
-// as in a container, the terminal is one of today.
+// StyleFor returns the style for output to w. ASCII is set if the locale names a charset
+// other than UTF-8. Without a locale, as in a container, it is not.
 func StyleFor(w io.Writer, getenv func(string) string) Style {
 	var locale string
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
@@ -65,7 +62,7 @@ func StyleFor(w io.Writer, getenv func(string) string) Style {
 	return Style{term.StyleFor(w, getenv), locale != "" && !strings.Contains(charset, "utf8")}
 }
 
-// MarkOf is the mark of a look.
+// MarkOf returns the mark of an outcome.
 func (s Style) MarkOf(l OutcomeStyle) string {
 	if s.ASCII {
 		return string(l.ASCII)
@@ -73,7 +70,7 @@ func (s Style) MarkOf(l OutcomeStyle) string {
 	return string(l.Mark)
 }
 
-// Paint colours a text where the terminal shows colours.
+// Paint colours a text if the terminal has colours.
 func (s Style) Paint(l OutcomeStyle, text string) string {
 	if !s.On() || text == "" {
 		return text
@@ -81,7 +78,7 @@ func (s Style) Paint(l OutcomeStyle, text string) string {
 	return "\x1b[" + l.sgr + "m" + text + "\x1b[0m"
 }
 
-// Plain puts what ASCII has in the place of the ellipsis of a text that was cut.
+// Plain replaces the ellipsis of a cut text in an ASCII terminal.
 func (s Style) Plain(text string) string {
 	if s.ASCII {
 		return strings.ReplaceAll(text, "…", "~")

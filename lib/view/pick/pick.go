@@ -1,5 +1,5 @@
-// Package pick has a person take one of many sessions, in gt-pick: a program of
-// its own, for its finder is larger than all the rest of gt.
+// Package pick lets a person choose a session with gt-pick, which is a program of its own
+// because its finder is larger than the rest of gt.
 package pick
 
 import (
@@ -17,11 +17,11 @@ import (
 	"gt/lib/text/term"
 )
 
-// Key is a key that takes a session, and what for.
+// Key is a key that chooses a session, and the action that it stands for.
 type Key struct{ Key, Action string }
 
-// One shows sessions while they come, and returns the one that was taken and for
-// which action. None is cli.Silent: the person knows.
+// One shows sessions as they arrive, and returns the chosen one and its action. If the
+// person chooses none it returns cli.Silent.
 func One(env *cli.Env, keys []Key, sessions iter.Seq[*catalog.Session]) (action string, id session.ID, err error) {
 	path, err := process.LookPath(process.SiblingBinary("gt-pick"), env.Dir, env.Environ)
 	if err != nil {
@@ -47,7 +47,7 @@ func One(env *cli.Env, keys []Key, sessions iter.Seq[*catalog.Session]) (action 
 			_, err = in.Write(line)
 		}
 		if err != nil {
-			break // who has taken one reads no further
+			break // gt-pick stops reading after a choice
 		}
 	}
 	in.Close()

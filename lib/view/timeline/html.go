@@ -16,19 +16,19 @@ var css string
 //go:embed page.js
 var js string
 
-// many is how many sessions are too many to see each at once: until one has
-// zoomed in, threads stand back, and only those that came to a bad end are marked.
+// many is the number of sessions from which on threads are faint and only bad ends are
+// marked, until one zooms in.
 const many = 1500
 
-// allowed is what the policy of a page says of a style or a script that stands in
-// it: this one, and no other.
+// allowed returns the source expression of a Content-Security-Policy that allows only this
+// inline style or script.
 func allowed(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// HTML is the picture as a page. It loads nothing and may load nothing, and shows
-// all it has without its script, which adds a search, a zoom and keys.
+// HTML returns the picture as a page. The page loads nothing, and its policy forbids it to.
+// It shows everything without its script, which adds search, zoom and keys.
 func (p *Picture) HTML() string {
 	style := colors() + "\n" + css
 	var b strings.Builder

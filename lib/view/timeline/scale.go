@@ -6,40 +6,39 @@ import (
 	"time"
 )
 
-// scale is the axis: where a moment lies between 0 and 1. Where nobody worked for
-// long, time is left out.
+// scale is the axis. It maps times to 0 to 1 and leaves out long gaps without a session.
 type scale struct {
 	zone   *time.Location
-	pieces []piece // one after the other; a gap is never the first or the last
-	worked float64 // seconds that are not left out
+	pieces []piece // contiguous; a gap is never first or last
+	worked float64 // in seconds, without gaps
 }
 
 // piece is a part of the axis on which time passes evenly.
 type piece struct {
 	from, to time.Time
 	at, end  float64
-	gap      bool // nobody worked
+	gap      bool // no session ran
 }
 
 const (
-	longGap   = 0.02      // of all time at work, a gap that is left out
-	shortest  = time.Hour // and how long it is at least
-	gapWidth  = 0.022     // what is left of one
-	gapsWidth = 0.3       // what is left of all at most
-	margin    = 0.012     // of the time in a piece, before and after it
+	longGap   = 0.02      // shortest gap that is left out, as a share of all time at work
+	shortest  = time.Hour // and as a duration
+	gapWidth  = 0.022     // width of a gap on the axis
+	gapsWidth = 0.3       // limit for all gaps together
+	margin    = 0.012     // share of the time in a piece, before and after it
 )
 
 func seconds(from, to time.Time) float64 {
 	return float64(to.Unix()-from.Unix()) + float64(to.Nanosecond()-from.Nanosecond())/1e9
 }
 
-// newScale makes an axis for bars, which are in the order of their start.
+// newScale returns an axis for bars, which are sorted by start.
 func newScale(bars []bar, zone *time.Location) scale {
 	s := scale{zone: zone}
 	if len(bars) == 0 {
 		return s
 	}
-	// When anybody was at work.
+	// the times in which any session ran
 	var work []piece
 	for _, b := range bars {
 		if n := len(work) - 1; n >= 0 && !b.from.After(work[n].to) {
@@ -67,7 +66,7 @@ func newScale(bars []bar, zone *time.Location) scale {
 	for _, w := range joined {
 		s.worked += seconds(w.from, w.to)
 	}
-	// A little air on both sides of each piece, a minute at least.
+	// a margin on both sides of each piece, at least a minute
 	air := max(s.worked*margin, 60)
 	s.worked = 0
 	for i := range joined {
@@ -93,7 +92,7 @@ func newScale(bars []bar, zone *time.Location) scale {
 	return s
 }
 
-// at is where a moment lies.
+// at returns the place of a time.
 func (s scale) at(t time.Time) float64 {
 	i := sort.Search(len(s.pieces), func(i int) bool { return !s.pieces[i].to.Before(t) })
 	if i == len(s.pieces) {
@@ -113,10 +112,10 @@ type tick struct {
 	text string
 }
 
-// step is how far apart ticks are, in the calendar.
+// step is the distance of ticks in the calendar.
 type step struct {
 	minutes, days, months int
-	tick, above           string // what stands at a tick, and above it where it changes
+	tick, above           string // time formats for a tick, and above it where that changes
 }
 
 var steps = []step{
@@ -132,7 +131,7 @@ func (s step) seconds() float64 {
 	return 60*float64(s.minutes) + 86400*float64(s.days) + 2629746*float64(s.months)
 }
 
-// first is the last tick that is not after t.
+// first returns the last tick that is not after t.
 func (s step) first(t time.Time) time.Time {
 	y, m, d := t.Date()
 	switch {
@@ -149,12 +148,12 @@ func (s step) first(t time.Time) time.Time {
 	return time.Date(month/12, time.Month(month%12+1), 1, 0, 0, 0, 0, t.Location())
 }
 
-// next is the tick after t, which is one.
+// next returns the tick after the tick t.
 func (s step) next(t time.Time) time.Time {
 	y, m, d := t.Date()
 	switch {
 	case s.minutes > 0:
-		// By the clock on the wall: an hour that is left out in spring has no tick.
+		// By wall clock: an hour that is skipped in spring has no tick.
 		minute := t.Hour()*60 + t.Minute()
 		for minute += s.minutes - minute%s.minutes; ; minute += s.minutes {
 			n := time.Date(y, m, d, 0, minute, 0, 0, t.Location())
@@ -173,12 +172,11 @@ func (s step) next(t time.Time) time.Time {
 	return time.Date(y, m+time.Month(s.months), 1, 0, 0, 0, 0, t.Location())
 }
 
-// maxTicks bounds what is counted on an axis.
+// maxTicks limits the ticks on an axis.
 const maxTicks = 20000
 
-// ticks are about n marks on the axis, and above them what they have in common:
-// the day, the month, the year, where it changes. No two are nearer to one another
-// than near, and no two above than wide.
+// ticks returns about n marks on the axis, and above them the day, month or year where it
+// changes. Marks below are at least near apart, those above at least wide.
 func (s scale) ticks(n int, near, wide float64, year int) (below, above []tick) {
 	if len(s.pieces) == 0 {
 		return nil, nil

@@ -12,33 +12,33 @@ import (
 	"gt/lib/view/palette"
 )
 
-// Measures, in pixels.
+// Sizes in pixels.
 const (
-	rowHeight = 18 // of a bar, with the air around it
+	rowHeight = 18 // a bar with its margin
 	barHeight = 9
 	lanePad   = 6 // above and below a lane's bars
 	axis      = 46
-	names     = 190  // the width of the lanes' names
-	plot      = 1000 // the width for which marks on the axis are counted
+	names     = 190  // width of the lanes' names
+	plot      = 1000 // width of the axis for which marks are counted
 	maxName   = 26
-	unit      = 1_000_000 // how wide the threads' own space is
+	unit      = 1_000_000 // width of the threads' own coordinates
 	levels    = 5         // of marks on the axis, each for four times the zoom
-	levelled  = 1500      // marks in the last at most
+	levelled  = 1500      // limit for the marks of a level
 )
 
-// escape makes text a part of XML, and of HTML, whatever it holds.
+// escape escapes text for XML and HTML.
 func escape(text string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(term.Clean(text)))
 	return b.String()
 }
 
-// percent is a place on the axis as the width of a page gives it.
+// percent returns a place on the axis as a share of the width.
 func percent(f float64) string {
 	return strconv.FormatFloat(100*f, 'f', 4, 64) + "%"
 }
 
-// tops are where each lane begins; the last is where the picture ends.
+// tops returns where each lane begins, and last the height of the picture.
 func (p *Picture) tops() []int {
 	tops := make([]int, 0, len(p.lanes)+1)
 	y := 0
@@ -49,7 +49,7 @@ func (p *Picture) tops() []int {
 	return append(tops, y)
 }
 
-// middle is the height of a bar's middle within its lane.
+// middle returns the vertical middle of a bar within its lane.
 func (b bar) middle() int { return lanePad + b.row*rowHeight + rowHeight/2 }
 
 // marks are the shapes at the end of a bar, around the point 0,0.
@@ -62,8 +62,8 @@ const marks = `<path id="mh" d="M-4-6.5L6.5 0L-4 6.5Z"/>` +
 	`<linearGradient id="fade" class="g"><stop offset="0" stop-color="currentColor" stop-opacity=".85"/><stop offset="1" stop-color="currentColor" stop-opacity=".12"/></linearGradient>` +
 	`<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch" d="M0 0V6"/></pattern>`
 
-// chart is the picture without its axis and names: it is as wide as it is told
-// to be, and what is in it follows.
+// chart draws the picture without its axis and names. attributes set its width, and the
+// content follows.
 func (p *Picture) chart(b *strings.Builder, attributes string) {
 	tops := p.tops()
 	height := tops[len(p.lanes)]
@@ -75,7 +75,7 @@ func (p *Picture) chart(b *strings.Builder, attributes string) {
 		}
 		fmt.Fprintf(b, `<rect class="%s" y="%d" width="100%%" height="%d"/>`, class, tops[n], tops[n+1]-tops[n])
 	}
-	// What is stretched with the page: lines that stay as thin as they are.
+	// Lines that stretch with the page keep their own width.
 	fmt.Fprintf(b, "\n"+`<svg width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none">`, height, unit, height)
 	for level, marks := range p.levels() {
 		var d strings.Builder
@@ -104,7 +104,7 @@ func (p *Picture) chart(b *strings.Builder, attributes string) {
 	b.WriteString("</svg>\n")
 }
 
-// bar draws a session, in its lane.
+// bar draws a session in its lane.
 func (p *Picture) bar(b *strings.Builder, s bar) {
 	from, to := p.scale.at(s.from), p.scale.at(s.to)
 	y := s.middle()
@@ -125,8 +125,8 @@ func escapeLines(lines []string) string {
 	return strings.Join(escaped, "\n")
 }
 
-// threads draws a curve from where a session ended to where the one that hangs
-// from it began: a path a chain and kind.
+// threads draws a curve from the end of a session to the start of each linked one, as one
+// path for each chain and kind of link.
 func (p *Picture) threads(b *strings.Builder, tops []int) {
 	type key struct {
 		chain int
@@ -147,7 +147,7 @@ func (p *Picture) threads(b *strings.Builder, tops []int) {
 			order = append(order, k)
 		}
 		x1, x2 := p.scale.at(above.to), p.scale.at(s.from)
-		if s.link != chain.Follows { // it began while the other was at work
+		if s.link != chain.Follows { // it began while the other ran
 			x1 = min(max(p.scale.at(above.from), x2-0.006), x1)
 		}
 		bend := max((x2-x1)/2, 0.0025)
@@ -160,10 +160,10 @@ func (p *Picture) threads(b *strings.Builder, tops []int) {
 	}
 }
 
-// level is what stands on the axis at one zoom.
+// level has the marks on the axis for one zoom.
 type level struct{ below, above []tick }
 
-// levels are the marks on the axis for each zoom: 1, 4, 16, …
+// levels returns the marks for the zooms 1, 4, 16, …
 func (p *Picture) levels() []level {
 	var all []level
 	zoom := 1
@@ -180,7 +180,7 @@ func (p *Picture) levels() []level {
 	return all
 }
 
-// axis draws the marks, as wide as it is told to be.
+// axis draws the marks. attributes set the width.
 func (p *Picture) axis(b *strings.Builder, attributes string) {
 	fmt.Fprintf(b, `<svg id="axis" %s height="%d"><rect class="head" width="100%%" height="%d"/>`, attributes, axis, axis)
 	for n, l := range p.levels() {
@@ -217,7 +217,7 @@ func (p *Picture) names(b *strings.Builder, attributes string) {
 	b.WriteString("</svg>\n")
 }
 
-// label is what a lane is called beside it.
+// label returns the name beside a lane.
 func (p *Picture) label(l lane) string {
 	if p.By == Session {
 		return term.Cut(l.name+" "+term.Clean(p.bars[l.bars[0]].about), maxName)
@@ -225,7 +225,7 @@ func (p *Picture) label(l lane) string {
 	return term.CutFront(l.name, maxName)
 }
 
-// heading says what the picture shows.
+// heading returns a line that describes the picture.
 func (p *Picture) heading() string {
 	if len(p.bars) == 0 {
 		return "no sessions"
@@ -265,8 +265,7 @@ func (p *Picture) heading() string {
 	return strings.Join(append(parts, days, "times in "+name), " · ")
 }
 
-// colors are the style of all that is drawn, in a light surrounding and in a dark
-// one.
+// colors returns the CSS for light and dark pages.
 func colors() string {
 	var b strings.Builder
 	b.WriteString(`.lane{fill:#fff}.odd{fill:#f6f7f9}.head{fill:#fff}.grid{stroke:#e3e6ea;fill:none;vector-effect:non-scaling-stroke}` +
@@ -287,7 +286,7 @@ func colors() string {
 	return b.String()
 }
 
-// SVG is the picture as an image that stands alone.
+// SVG returns the picture as a standalone image.
 func (p *Picture) SVG() string {
 	const margin, head, foot = 16, 34, 40
 	tops := p.tops()

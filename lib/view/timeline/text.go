@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	// Few is how many sessions get a line each, where nobody has said what a line
-	// is for.
+	// Few is the number of sessions up to which each gets a line by default.
 	Few      = 30
-	maxLanes = 50 // lines of lanes in a text
+	maxLanes = 50 // limit for the lanes in a text
 	maxLabel = 22 // columns of a lane's name
-	maxID    = 16 // columns of a session's id, as short as it may be
-	// countWidth is what the numbers behind a line of density take.
+	maxID    = 16 // limit for the columns of a session's short id
+	// columns of the numbers after a line of density
 	countWidth = 11
-	leastBar   = 20 // columns that the chart gets at least
+	leastBar   = 20 // minimal columns of the chart
 )
 
 // cell is one column of a line.
@@ -33,7 +32,7 @@ type cell struct {
 	words bool                  // to be read, and in no colour
 }
 
-// glyphs are what lines are drawn with.
+// glyphs are the characters of the lines.
 type glyphs struct{ one, several, fading, gap, turn, thread, loose, early string }
 
 func glyphsOf(s palette.Style) glyphs {
@@ -43,7 +42,7 @@ func glyphsOf(s palette.Style) glyphs {
 	return glyphs{"━", "═", "┄", "┊", "╰", "─", "┄", "◂"}
 }
 
-// Text is the picture for a terminal of so many columns: a line a lane.
+// Text returns the picture for a terminal of width columns, with a line for each lane.
 func (p *Picture) Text(style palette.Style, width int) string {
 	if width <= 0 {
 		width = 80
@@ -61,7 +60,7 @@ func (p *Picture) Text(style palette.Style, width int) string {
 
 	labels := make([]string, len(p.lanes))
 	widest, id := 0, 10
-	for _, l := range p.lanes { // ids that were begun in one minute are alike for long
+	for _, l := range p.lanes { // ids from the same minute share a long prefix
 		id = max(id, min(term.Columns(l.name), maxID))
 	}
 	for i, l := range p.lanes {
@@ -117,8 +116,8 @@ func (p *Picture) Text(style palette.Style, width int) string {
 	return b.String()
 }
 
-// drawn are the lanes that a text shows: all where each is one session's, and the
-// latest otherwise.
+// drawn returns the lanes that a text shows: all if each is a session, otherwise the
+// latest.
 func (p *Picture) drawn() []lane {
 	if p.By == Session {
 		return p.lanes
@@ -126,7 +125,7 @@ func (p *Picture) drawn() []lane {
 	return p.lanes[:min(len(p.lanes), maxLanes)]
 }
 
-// left says which lanes are not shown.
+// left prints how many lanes are not shown.
 func (p *Picture) left(line func(string), style palette.Style, width int) {
 	n := 0
 	left := p.lanes[len(p.drawn()):]
@@ -139,14 +138,12 @@ func (p *Picture) left(line func(string), style palette.Style, width int) {
 	}
 }
 
-// dense reports whether there are so many sessions that no end of one could be told
-// from another's.
+// dense reports whether there are too many sessions to tell their ends apart.
 func (p *Picture) dense(columns int) bool {
 	return p.By != Session && columns >= leastBar+countWidth && len(p.bars) > len(p.lanes)*columns/2 && len(p.bars) > 3*columns
 }
 
-// density draws how many sessions were at work rather than each, and how many of
-// them crashed.
+// density draws, for each column, how many sessions ran and how many crashed.
 func (p *Picture) density(line func(string), labels []string, widest, columns, width int, style palette.Style) {
 	steps := []rune("▁▂▃▄▅▆▇█")
 	if style.ASCII {
@@ -195,8 +192,8 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 	line(style.Plain(term.Cut(fmt.Sprintf("%c 1 to %c %d at work; behind: all sessions, and the crashed", steps[0], steps[len(steps)-1], most), width)))
 }
 
-// marksLine writes the marks of an axis where there is room, where it is loose
-// also a little before their place.
+// marksLine returns the marks of an axis that have room. With loose, a mark may move left
+// to fit.
 func marksLine(marks []tick, columns int, col func(float64) int, loose bool) string {
 	line, used := "", 0
 	for _, t := range marks {
@@ -255,10 +252,10 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 	put(to, style.MarkOf(b.style), 3+strength(b.style))
 }
 
-// strength says which end is seen where several come together.
+// strength returns which mark wins if several are in one column.
 func strength(l palette.OutcomeStyle) int { return strings.Index("gdhakc", l.Letter) }
 
-// caption writes what a session was about behind its bar, or before it.
+// caption writes what a session was about after its bar, or before it.
 func (p *Picture) caption(row []cell, b *bar, style palette.Style, col func(float64) int) {
 	const least = 8
 	from, to := col(p.scale.at(b.from)), col(p.scale.at(b.to))
@@ -282,7 +279,7 @@ func (p *Picture) caption(row []cell, b *bar, style palette.Style, col func(floa
 	row[at].text = text
 }
 
-// paint joins cells to a line, in as few colours as it takes.
+// paint joins cells to a line, with as few colour changes as possible.
 func paint(row []cell, style palette.Style) string {
 	var b, run strings.Builder
 	var look *palette.OutcomeStyle
@@ -315,7 +312,7 @@ func paint(row []cell, style palette.Style) string {
 	return b.String()
 }
 
-// legend says what the marks mean, those that there are.
+// legend prints the meaning of the marks in use.
 func (p *Picture) legend(line func(string), style palette.Style, width int) {
 	there := map[string]bool{}
 	for _, b := range p.bars {

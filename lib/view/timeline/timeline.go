@@ -1,10 +1,9 @@
-// Package timeline is a picture of who worked when: a lane for each agent, a bar
-// for each session, threads between the sessions of a chain, outcomes as colour
-// and as shape. It is drawn as a page, as an SVG image and as text.
+// Package timeline draws which sessions ran when: a lane for each agent, a bar for each
+// session, threads between the sessions of a chain, and outcomes as colour and shape. It
+// draws a page, an SVG image or text.
 //
-// The same sessions give the same bytes: no clock is asked but the one that is
-// handed in. The sessions' texts are without secrets already; what a terminal or
-// a browser would obey is taken out here.
+// Equal sessions give equal bytes: the only clock is Options.Now. The sessions' texts are
+// redacted already; control characters and markup are escaped here.
 package timeline
 
 import (
@@ -21,10 +20,9 @@ import (
 	"gt/lib/view/palette"
 )
 
-// By is what a lane is for.
+// By is what a lane stands for.
 type By string
 
-// The lanes.
 const (
 	Actor   By = "actor"
 	Folder  By = "folder"
@@ -32,16 +30,16 @@ const (
 	Session By = "session"
 )
 
-// Options say what is drawn, and how.
+// Options are the settings of a picture.
 type Options struct {
 	By    By
-	Now   time.Time                     // until when a session lasts that is at work; its zone is that of the axis
-	Since time.Time                     // where the axis begins, if sessions began before
-	Short func(session.ID) string       // what a session is called in short
-	About func(*catalog.Session) string // what it was about
+	Now   time.Time                     // the end of a session that still runs; its zone is the axis's
+	Since time.Time                     // the beginning of the axis, if sessions began before
+	Short func(session.ID) string       // shortens an id
+	About func(*catalog.Session) string // what a session was about
 }
 
-// bar is a session as it is drawn.
+// bar is a session in the picture.
 type bar struct {
 	*catalog.Session
 	short    string
@@ -50,32 +48,32 @@ type bar struct {
 	from, to time.Time // as far as they are in the picture
 	early    bool      // it began before the picture
 	lane     int
-	row      int // in the lane
-	chain    int // the number of its chain, 0 where it is alone in it
-	above    int // the bar that it hangs from, or -1
+	row      int // within the lane
+	chain    int // number of its chain, 0 if it is alone
+	above    int // index of the bar it is linked to, or -1
 	link     chain.Link
 }
 
-// lane is all bars of one name.
+// lane has all bars of one name.
 type lane struct {
 	name string
-	bars []int // by their start
+	bars []int // indices, sorted by start
 	rows int
 	last time.Time
 }
 
-// Picture is a timeline, laid out.
+// Picture is a timeline with its layout.
 type Picture struct {
 	Options
 	bars   []bar
 	lanes  []lane
 	scale  scale
 	chains int
-	first  time.Time // that anybody was at work, and
-	last   time.Time // that anybody was
+	first  time.Time // earliest start
+	last   time.Time // latest end
 }
 
-// Layout puts sessions into lanes and on an axis.
+// Layout arranges sessions in lanes on an axis.
 func Layout(sessions []*catalog.Session, o Options) *Picture {
 	p := &Picture{Options: o}
 	for _, s := range sessions {
@@ -111,14 +109,14 @@ func Layout(sessions []*catalog.Session, o Options) *Picture {
 	return p
 }
 
-// thread joins the bars of a chain. A session whose predecessor is not in the
-// picture is joined to the one that was before it in its chain.
+// thread links the bars of a chain. If a predecessor is not in the picture, it links a
+// session to the one before it in the chain.
 func (p *Picture) thread() {
 	at := make(map[session.ID]int, len(p.bars))
 	for i, b := range p.bars {
 		at[b.ID] = i
 	}
-	latest := map[session.ID]int{} // of each chain
+	latest := map[session.ID]int{} // last bar of each chain
 	for i := range p.bars {
 		b := &p.bars[i]
 		id, link := chain.Above(b.Session)
@@ -134,8 +132,7 @@ func (p *Picture) thread() {
 			latest[b.ChainID] = i
 		}
 	}
-	// Threads in a circle, as nobody but a broken log has them, lead nowhere new:
-	// a number is that of the first bar that one comes to.
+	// Number the chains by union-find, because links in a damaged log can form a circle.
 	number := make([]int, len(p.bars))
 	var top func(i int) int
 	up := make([]int, len(p.bars))
@@ -169,7 +166,7 @@ func (p *Picture) thread() {
 	}
 }
 
-// name is the lane that a session is in.
+// name returns the name of a session's lane.
 func (p *Picture) name(b bar) string {
 	var name string
 	switch p.By {
@@ -189,15 +186,14 @@ func (p *Picture) name(b bar) string {
 }
 
 const (
-	// maxRows bounds how high a lane gets. Beyond, bars cover one another.
+	// maxRows limits the height of a lane. Further bars overlap.
 	maxRows = 8
-	// breadth is what a bar takes of the axis at least, so that its mark can be
-	// seen.
+	// breadth is the minimal share of the axis for a bar, so that its mark is visible.
 	breadth = 0.009
 )
 
-// fill puts the bars into lanes, the one that was at work last on top, and those
-// that overlap below one another.
+// fill puts the bars into lanes, the most recently active lane on top, and overlapping bars
+// into rows.
 func (p *Picture) fill() {
 	at := map[string]int{}
 	for i := range p.bars {
@@ -214,7 +210,7 @@ func (p *Picture) fill() {
 			l.last = p.bars[i].to
 		}
 	}
-	if p.By == Session { // in the order in which they began, those of a chain together
+	if p.By == Session { // sort by start, with the sessions of a chain together
 		first := map[int]int{}
 		for i, b := range p.bars {
 			if _, ok := first[b.chain]; !ok && b.chain > 0 {
@@ -237,7 +233,7 @@ func (p *Picture) fill() {
 	}
 	for n := range p.lanes {
 		l := &p.lanes[n]
-		var ends []float64 // of each row
+		var ends []float64 // the end of each row
 		for _, i := range l.bars {
 			b := &p.bars[i]
 			from := p.scale.at(b.from)
@@ -256,7 +252,7 @@ func (p *Picture) fill() {
 	}
 }
 
-// span says from when to when, no more precise than one wants to know it.
+// span returns when a session ran, for people.
 func (p *Picture) span(b bar) string {
 	zone := p.Now.Location()
 	from, to := b.StartedAt.In(zone), chain.End(b.Session, p.Now).In(zone)
@@ -279,8 +275,8 @@ func (p *Picture) span(b bar) string {
 	return text + " to " + to.Format(day) + ", " + lasted
 }
 
-// tell is all that the picture says of a session, a line each; the last is the
-// command that goes on with it.
+// tell returns all that the picture shows of a session, one item a line. The last line is
+// the command that resumes it.
 func (p *Picture) tell(b bar) []string {
 	join := func(parts ...string) string {
 		return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")

@@ -27,13 +27,13 @@ func options(by By, zone *time.Location) Options {
 	}
 }
 
-// hostile are titles that would like to be more than that.
+// hostile are titles with markup, escapes and other dangerous content.
 var hostile = []string{
 	"", "</script><script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</title></style></svg>", "]]>&amp;&#0;<!--",
 	"\x1b[31mred\x00\x07", "\ufffe\uffff\xff\xfe", "a\nb\r\nc\td\u2028", "\u202eevil", strings.Repeat("wide 你好 ", 400), "{{.}}%s%d",
 }
 
-// anything is sessions as no log should have them.
+// anything returns random sessions, with contents that no log should have.
 func anything(r *rand.Rand, n int) []*catalog.Session {
 	var all []*catalog.Session
 	for i := range n {
@@ -74,9 +74,8 @@ func anything(r *rand.Rand, n int) []*catalog.Session {
 
 var barOf = regexp.MustCompile(`<rect class="b [a-z]"[^>]*><title>`)
 
-// Whatever the sessions are, each is drawn once, the image and the page are what
-// they say they are, the text is not wider than the terminal, and the same
-// sessions give the same bytes in whatever order they come.
+// Whatever the sessions are, each is drawn once, image and page are well-formed, the text
+// fits the terminal, and the same sessions in any order give the same bytes.
 func TestAnySessionsCanBeDrawn(t *testing.T) {
 	zones := []*time.Location{time.UTC, time.FixedZone("odd", 3*3600+1234)}
 	if z, err := time.LoadLocation("Europe/Berlin"); err == nil {
