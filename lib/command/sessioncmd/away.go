@@ -75,7 +75,6 @@ func (e *remote) peek(env *cli.Env, err error) error {
 	return err
 }
 
-// send sends a prompt, or a command of the client's own.
 func (e *remote) send(env *cli.Env, c *sendPrompt, text string, err error) error {
 	if err != nil {
 		return err
@@ -132,7 +131,6 @@ func (e *remote) ask(env *cli.Env, c *sendPrompt, text string) error {
 	return e.last(env)
 }
 
-// last prints the agent's last answer.
 func (e *remote) last(env *cli.Env) error {
 	said, err := e.runtime.Last(context.Background(), e.ref)
 	if err != nil {

@@ -294,7 +294,6 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 	return data, nil
 }
 
-// imported parses the file.
 func imported(at scope, data []byte) (i instance.Imported, err error) {
 	var file fields
 	if err := json.Unmarshal(data, &file); err != nil {

@@ -104,7 +104,6 @@ func same(kept, sent string) bool {
 	return strings.Contains(squeeze(kept), squeeze(sent))
 }
 
-// printLast prints an agent's last answer.
 func printLast(at scope, m fleet.Member) error {
 	r, f, err := conversationOf(at, m)
 	if err != nil {

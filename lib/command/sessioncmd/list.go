@@ -136,7 +136,6 @@ func (c *list) Run(env *cli.Env) error {
 	return unread
 }
 
-// listed is what a list shows.
 type listed struct {
 	rows   []row
 	total  int  // number of instances before filtering
@@ -144,7 +143,6 @@ type listed struct {
 	unread error
 }
 
-// find returns the selected instances of the scopes.
 func (c *list) find(at []scopeMembers) (l listed) {
 	for _, s := range at {
 		if c.retired() {
@@ -169,7 +167,6 @@ func (c *list) find(at []scopeMembers) (l listed) {
 	return l
 }
 
-// selects reports whether an instance matches the flags.
 func (c *list) selects(m *fleet.Member) bool {
 	return c.matches(m.Instance) &&
 		(c.Status == "" || c.Status == string(m.Status)) &&
@@ -351,7 +348,6 @@ func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
 	}
 }
 
-// nameColumn returns the column of names, indented below their parents.
 func nameColumn(env *cli.Env) column {
 	return column{Heading: "NAME", Cell: func(r row) string { return strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell) }}
 }
@@ -451,7 +447,6 @@ func (c *show) Run(env *cli.Env) error {
 	return nil
 }
 
-// worktreeOf returns the description of an instance's worktree, or "" without one.
 func worktreeOf(in *instance.Instance) string {
 	if in.Worktree == nil {
 		return ""

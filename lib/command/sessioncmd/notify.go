@@ -31,7 +31,6 @@ const maxNotice = 4 << 10
 
 type notifyTest struct{}
 
-// Run runs the command as a test and prints the result.
 func (notifyTest) Run(env *cli.Env) error {
 	command := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Notify.Command
 	if len(command) == 0 {

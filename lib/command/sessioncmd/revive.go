@@ -22,7 +22,6 @@ type revive struct {
 // ends the agent, and then starts the next one in the same pane.
 const breath = 3 * time.Second
 
-// Run restarts the agent in the same pane.
 func (c *revive) Run(env *cli.Env) error {
 	dir, id := filepath.Split(c.Name)
 	stores, err := instance.Stores(town.Personal(env.Getenv).State)

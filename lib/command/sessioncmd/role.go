@@ -98,7 +98,6 @@ func (c *newOne) worker(t town.Town, in *instance.Instance) (id identity.Identit
 	return id, filepath.Join(t.Root, filepath.FromSlash(id.Dir())), nil
 }
 
-// noPrefix returns the error for a worker whose rig has no prefix for tmux session names.
 func noPrefix(id identity.Identity, err error) error {
 	return cli.Fail(cli.Usage, fmt.Errorf("--role: %w", err), fmt.Sprintf("town.toml names a rig's prefix: [rigs.%s] prefix = \"gt\"", id.Rig))
 }

@@ -63,7 +63,6 @@ func (at scope) in() string {
 	return ""
 }
 
-// members returns instances with their status.
 func (at scope) members(all []*instance.Instance) []fleet.Member {
 	return fleet.Members(at.env.Getenv, at.store, at.table(), all, at.env.Now())
 }
@@ -192,7 +191,6 @@ func membersOf(env *cli.Env, all []scope) (found []scopeMembers, unread error) {
 	return found, unread
 }
 
-// everywhere is the flag that selects all scopes.
 type everywhere struct {
 	profile
 	Everywhere bool `short:"A" name:"everywhere" help:"The agents of all profiles and workspaces."`
@@ -205,7 +203,6 @@ func (e everywhere) Validate() error {
 	return nil
 }
 
-// scopes returns the scopes that the flags select.
 func (e everywhere) scopes(env *cli.Env) ([]scope, error) {
 	if e.Everywhere {
 		return scopes(env)

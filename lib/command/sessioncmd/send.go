@@ -56,7 +56,6 @@ func (c *sendPrompt) Validate() error {
 	return nil
 }
 
-// sent is a prompt that was sent.
 type sent struct {
 	scope
 	in     *instance.Instance
@@ -66,7 +65,6 @@ type sent struct {
 	mark   mark
 }
 
-// text returns the prompt or command to type.
 func (c *sendPrompt) text(env *cli.Env) (string, error) {
 	text, err := textOf(env, c.Text)
 	if err != nil {

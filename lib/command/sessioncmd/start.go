@@ -118,7 +118,7 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 	return c.run(at, in.ID)
 }
 
-// setName checks the name and the group. Without a name the instance has that of its folder.
+// setName checks the name and the group. The default name is that of the folder.
 func (c *newOne) setName(at scope, in *instance.Instance, _ agent.Client) error {
 	if in.Name == "" {
 		in.Name = instance.NameFor(filepath.Base(cmp.Or(in.WorktreePath(), in.Path)))
@@ -140,7 +140,7 @@ func (c *newOne) setName(at scope, in *instance.Instance, _ agent.Client) error 
 	return nil
 }
 
-// setPane sets how the pane looks, and what becomes of it when the agent ends.
+// setPane sets the look of the pane, and what happens to it when the agent ends.
 func (c *newOne) setPane(_ scope, in *instance.Instance, _ agent.Client) error {
 	in.Theme, in.Remain, in.Respawn = c.Theme, c.Remain, in.Respawn || c.Respawn
 	if err := tmux.CheckStyle(c.Theme); err != nil {
@@ -149,7 +149,6 @@ func (c *newOne) setPane(_ scope, in *instance.Instance, _ agent.Client) error {
 	return nil
 }
 
-// setLauncher sets what the agent is started in.
 func (c *newOne) setLauncher(at scope, in *instance.Instance, _ agent.Client) (err error) {
 	if c.In == "" {
 		return nil
@@ -162,7 +161,7 @@ func (c *newOne) setLauncher(at scope, in *instance.Instance, _ agent.Client) (e
 	if err != nil {
 		return cli.Fail(cli.No, err)
 	}
-	if strings.Contains(in.Launcher[0], "/") { // from here, and not from the agent's folder
+	if strings.Contains(in.Launcher[0], "/") { // relative to the current folder, not to the agent's
 		in.Launcher[0] = program
 	}
 	return nil
@@ -213,8 +212,8 @@ func (c *newOne) setConversation(at scope, in *instance.Instance, client agent.C
 	return nil
 }
 
-// ownName gives an instance another name where an agent of another folder has its own: of
-// '~' and '*' nothing is left in a name, and there are many folders called api.
+// ownName appends a number to the name of an instance if another folder's agent has that
+// name: folders have common names such as api, and names lose characters such as '~'.
 func ownName(store instance.Store, in *instance.Instance) error {
 	all, err := store.All()
 	if err != nil {
@@ -279,7 +278,6 @@ func (b begin) explain(at scope, in *instance.Instance) error {
 	return b.starter(at).Explain(in)
 }
 
-// starter returns a Starter for the agents of a scope.
 func starter(at scope) launch.Starter {
 	return launch.Starter{
 		Env: at.env, Store: at.store, Table: at.table(),

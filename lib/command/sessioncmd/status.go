@@ -18,7 +18,6 @@ type summed struct {
 	Tmux  bool `xor:"form" help:"Print who waits in a few words, for tmux's status line."`
 }
 
-// Run prints a summary of what the agents do.
 func (c *summed) Run(env *cli.Env) error {
 	defer deferGC()() // until the summary is printed
 	here, err := c.scope(env)

@@ -43,7 +43,6 @@ func (c *stop) Run(env *cli.Env) error {
 	})
 }
 
-// stopping is a way to stop agents.
 type stopping struct {
 	now    bool // do not let the client exit by itself
 	wanted bool // keep the desired state, for a restore
@@ -162,7 +161,6 @@ func (c *down) order(env *cli.Env, all []*instance.Instance) [][]*instance.Insta
 
 func warns(env *cli.Env) func(error) { return func(err error) { env.Warn("%v", err) } }
 
-// noteStop records that the session's process is ended on purpose.
 func noteStop(at scope, id session.ID, until time.Time) error {
 	return closing.Expect(at.store.State, id, session.Stop{Reason: launch.StopReason, Until: until}, warns(at.env))
 }

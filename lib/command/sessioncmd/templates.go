@@ -55,7 +55,6 @@ func withExitCodeOf(name string, err error) error {
 	return withExitCode(name, err)
 }
 
-// fromTemplate has the flags of new that make a session from a template.
 type fromTemplate struct {
 	Template string            `type:"given" group:"From a template:" placeholder:"NAME" help:"Make a session of this template (gt-reconcile check)."`
 	Set      map[string]string `group:"From a template:" placeholder:"KEY=VALUE" mapsep:"none" help:"Settings of its own: model, name, title, prompt, env.NAME, as its template allows."`
@@ -71,7 +70,6 @@ func untrusted(t town.Town) error {
 	return cli.Fail(cli.No, fmt.Errorf("the town '%s' is not trusted, so its templates are not read", root), "gt-hooks trust shows what that means")
 }
 
-// make makes a session from a template.
 func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 	at, err := p.scope(env)
 	if err != nil {
@@ -138,7 +136,6 @@ func sessions(store instance.Store) (all []*instance.Instance, err error) {
 	return all, err
 }
 
-// find returns the selected sessions.
 func (c picked) find(store instance.Store) (found []*instance.Instance, err error) {
 	var damaged error
 	if len(c.Names) == 0 { // an earlier generation may have another state and be missed
@@ -173,7 +170,6 @@ func (c picked) find(store instance.Store) (found []*instance.Instance, err erro
 	return found, unread
 }
 
-// each calls do for the selected sessions.
 func (c picked) each(env *cli.Env, done string, do action) error {
 	at, err := c.scope(env)
 	if err == nil && len(c.Names) == 0 {
@@ -276,7 +272,6 @@ type inspect struct {
 	JSON bool   `name:"json" help:"Print it as JSON."`
 }
 
-// redacted replaces values that may be secret.
 const redacted = "[redacted]"
 
 // overlayLines returns a session's own settings, with secrets redacted.
@@ -402,7 +397,6 @@ func selected(all []*instance.Instance, name string) (found []*instance.Instance
 	return found
 }
 
-// candidate returns the line for a session in a list of possible matches.
 func candidate(in *instance.Instance) string {
 	if in.Managed == nil {
 		return fmt.Sprintf("%s  %s  %s", in.Name, fmt.Sprintf("%.8s", in.ID), in.Path)
@@ -410,7 +404,6 @@ func candidate(in *instance.Instance) string {
 	return fmt.Sprintf("%s  (%s, %s)", in.Name, in.Managed.State, age(in, time.Now()))
 }
 
-// age returns the time since a session was made.
 func age(in *instance.Instance, now time.Time) string {
 	return duration.Format(max(now.Sub(in.CreatedAt), 0))
 }
@@ -469,7 +462,6 @@ func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instanc
 	return err
 }
 
-// explainManaged prints the steps in which a session of a template would be started.
 func (p profile) explainManaged(env *cli.Env, in *instance.Instance) error {
 	w, err := p.world(env)
 	if err != nil {
@@ -526,7 +518,6 @@ func (m marks) tell(store instance.Store, t *templated, name string) (err error)
 	return err
 }
 
-// matches reports whether an instance matches the template and state flags.
 func (c *list) matches(in *instance.Instance) bool {
 	m := in.Managed
 	if m == nil {
@@ -570,7 +561,6 @@ func why(m *instance.Managed) string {
 	}
 }
 
-// printSessions prints a list that has sessions of templates.
 func printSessions(env *cli.Env, rows []row, placed bool) error {
 	now := env.Now()
 	cells := term.Cells([]column{

@@ -24,7 +24,6 @@ type wait struct {
 	Timeout duration.Flag `placeholder:"DURATION" help:"Wait no longer than this: 90s, 10m, 2h (default: no limit)."`
 }
 
-// until is the list of statuses to wait for.
 type until []status.Status
 
 // UnmarshalText parses statuses separated by commas.
@@ -101,7 +100,6 @@ func (u until) String() string {
 	return strings.Join(words, " or ")
 }
 
-// statusText returns a status for people.
 func statusText(m fleet.Member) string {
 	switch {
 	case m.Background && m.Reason != "":

@@ -22,8 +22,8 @@ import (
 const checkout = 10 * time.Minute
 
 // plan returns the worktree for a branch, and the folder in it that corresponds to dir. The
-// worktree lies beside the repository, or at at if that is set. plan makes nothing. With an
-// error it returns the worktree as far as it is known.
+// worktree lies at the path at, or beside the repository if that is "". plan makes nothing.
+// With an error it returns the worktree as far as it is known.
 func plan(dir, branch, at string) (w instance.Worktree, work string, err error) {
 	all, err := git.Worktrees(dir)
 	if errors.Is(err, git.ErrNotRepository) {
