@@ -75,7 +75,6 @@ const (
 	brought  handoverKind = "brought" // a note named by --handoff
 )
 
-// handover is the hand-over that the session receives.
 type handover struct {
 	kind   handoverKind
 	marker *marker.Marker  // nil for none and ownTaken
@@ -138,7 +137,6 @@ func (s situation) bring(note mail.Note) situation {
 
 func isHandover(n mail.Note) bool { return n.Type == mail.Handoff }
 
-// continues reports whether the client continues a conversation.
 func (f *facts) continues() bool { return f.session.Source == "compact" || f.resumes() }
 
 // resumes reports whether the client resumes the session's own conversation.
@@ -173,7 +171,6 @@ func (f *facts) handover() handover {
 	return handover{}
 }
 
-// kindOf returns the origin of a hand-over that has a marker.
 func (f *facts) kindOf(h handover) handoverKind {
 	switch {
 	case h.owner == nil && f.continues() && h.marker.From == string(f.session.ID):
@@ -207,7 +204,6 @@ const (
 // stays open for weeks.
 const onItsWay = 10 * time.Minute
 
-// judge returns whether the session takes a marker.
 func (f *facts) judge(m leftMarker) verdict {
 	switch {
 	case m.owner == nil:
@@ -265,7 +261,7 @@ func (f *facts) judgePane(m leftMarker) verdict {
 	case o.TmuxServer == f.session.TmuxServer && o.TmuxPane == f.session.TmuxPane:
 		return take
 	case m.elsewhere && runs:
-		return leave // its pane is on a tmux server that cannot be asked from here
+		return leave // tmux here need not be the one with that pane
 	}
 	switch m.pane {
 	case notAsked:

@@ -378,7 +378,6 @@ func (c *commit) chooseMirror() error {
 	return errors.Join(err, h.SetMirror(names))
 }
 
-// mirrorWait limits the call of git.
 const mirrorWait = time.Second
 
 // shareWait limits the call of tmux that sets the session id. It takes some milliseconds

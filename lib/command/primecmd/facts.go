@@ -75,7 +75,6 @@ const (
 	fork
 )
 
-// leftMarker is a marker in the home.
 type leftMarker struct {
 	marker.Marker
 	owner     *session.Candidate // the session that left it, nil if unknown
@@ -100,14 +99,12 @@ type mailbox struct {
 	withheld bool // it exists but could not be read
 }
 
-// savedCheckpoint is a checkpoint in the home.
 type savedCheckpoint struct {
 	*checkpoint.Checkpoint
 	// recorded reports whether its session has a record, even an unreadable one.
 	recorded bool
 }
 
-// hookedNote is a note that is hooked to the agent.
 type hookedNote struct {
 	mail.Note // without its body unless it is relevant
 	// hidden reports whether the record of the note's session cannot be read.
@@ -167,7 +164,6 @@ func (s *start) unnamed() session.ID {
 	return id
 }
 
-// warn reports an error and goes on.
 func (s *start) warn(err error) { s.call.Warn(err) }
 
 // collect gathers the facts without the home's lock and changes nothing.
@@ -295,7 +291,6 @@ func (s *start) classify(f *facts, m *leftMarker) verdict {
 	return f.judge(*m)
 }
 
-// gatherNote reads the hand-over's note, if its owner left one.
 func (s *start) gatherNote(f *facts, h handover, box mail.Box) error {
 	if h.owner == nil || h.owner.Handoff.Note == "" {
 		return nil
@@ -309,7 +304,6 @@ func (s *start) gatherNote(f *facts, h handover, box mail.Box) error {
 	return nil
 }
 
-// gatherCheckpoints lists the home's checkpoints.
 func (s *start) gatherCheckpoints(f *facts, list func(home.Home) ([]*checkpoint.Checkpoint, error)) error {
 	all, err := list(s.call.Home)
 	f.allSaved = err == nil

@@ -20,7 +20,6 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, Program())
 }
 
-// Program returns the description of gt-prime.
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-prime",
@@ -135,7 +134,6 @@ func (g *grammar) show(s *start) error {
 	return nil
 }
 
-// tell prints the text in the form that the client expects.
 func (g *grammar) tell(s *start, situation situation, others []*session.Record) error {
 	text := s.page(situation, others).render()
 	if g.Client.Hook {

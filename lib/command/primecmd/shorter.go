@@ -69,7 +69,6 @@ func (s *start) noteCompacted(id session.ID) error {
 	})
 }
 
-// missing returns the section with what the client dropped.
 func (p *page) missing() section {
 	less := p.shorter
 	return section{

@@ -10,7 +10,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// printState prints the state in a word, or the situation as JSON.
 func (s *start) printState(from *facts, now situation, asJSON bool) error {
 	if !asJSON {
 		_, err := fmt.Fprintln(s.env.Stdout, now.state)
@@ -66,7 +65,6 @@ func (s *start) printState(from *facts, now situation, asJSON bool) error {
 	return s.env.JSON(f)
 }
 
-// explain prints the reasons for the text on standard error.
 func (s *start) explain(f *facts, now situation) {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(s.env.Stderr, "%s: because: %s\n", s.env.Name, term.Clean(s.env.Redact(fmt.Sprintf(format, args...))))

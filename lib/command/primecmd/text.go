@@ -391,7 +391,6 @@ func (p *page) afterCrash() []section {
 	return append(sections, p.rest()...)
 }
 
-// crashBanner returns the heading that says what happened.
 func (p *page) crashBanner(notes int) string {
 	head, said := "# Crash recovery: ", ""
 	switch {
@@ -427,7 +426,6 @@ func (p *page) crashBanner(notes int) string {
 	return head + "\n\n" + said
 }
 
-// crashTodo returns what to do after a crash.
 func (p *page) crashTodo(notes int) string {
 	compare := "First compare this with the files. Where they disagree, the files are right."
 	if p.inGit {
@@ -624,10 +622,8 @@ func (p *page) own(n mail.Note) string {
 	return n.Body
 }
 
-// words cleans a text of others.
 func (p *page) words(text string) string { return p.env.Text(text) }
 
-// line cleans one line of others.
 func (p *page) line(text string) string { return p.env.Line(text, 200) }
 
 // issue returns an issue's id as one word of a command line, quoted if needed, because
