@@ -167,7 +167,6 @@ func (h handover) keeps(mode string, gone error) string {
 	return "it has no pane of tmux to itself"
 }
 
-// handOver hands the session over as requested.
 func (h handover) handOver(message, work string) error {
 	if h.kind == session.KindCycle {
 		if err := h.refuseLoop(h.replaces); err != nil {

@@ -120,7 +120,6 @@ func (t target) follow(o order) (handover, error) {
 	return handover{target: t, order: o, successor: respawn.NewSuccessor(c, t.home, resumed)}, nil
 }
 
-// successor returns the client that follows.
 func (t target) successor(o order) (agent.Client, error) {
 	same, id := t.client(), t.home.Identity
 	switch {

@@ -175,7 +175,6 @@ func (h handover) printCommand() error {
 	return err
 }
 
-// printPlan prints what the hand-over would do.
 func (h handover) printPlan(d draft, work string, asks bool) {
 	say := func(format string, args ...any) {
 		fmt.Fprintln(h.env.Stdout, term.Clean(h.redact(fmt.Sprintf(format, args...))))

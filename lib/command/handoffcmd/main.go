@@ -23,7 +23,6 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, Program())
 }
 
-// Program returns the description of gt-handoff.
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-handoff",
@@ -97,7 +96,6 @@ type grammar struct {
 	Exec       string `hidden:"" help:"Become the agent that this buffer of tmux describes." placeholder:"NAME"`
 }
 
-// Validate is called by kong.
 func (g *grammar) Validate() error {
 	if g.What != nil && strings.TrimSpace(*g.What) == "" {
 		return cli.Failf(cli.Usage, "the argument is empty; without one, this session is handed over")
@@ -146,7 +144,6 @@ func (g *grammar) Run(env *cli.Env) error {
 	return call.End(g.handOver(env, call))
 }
 
-// order returns the order that the flags describe.
 func (g *grammar) order() order {
 	o := order{
 		kind: session.KindHandoff, subject: g.Subject, to: g.To, reason: g.Reason, collect: g.Collect,
@@ -207,8 +204,8 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 	return g.deliver(env, h, h.compose(message, work), work, asks)
 }
 
-// deliver prints what is handed over, or saves it and starts the successor. asks says whether a
-// hook of the agent's will be asked to do so, which the plan of a dry run tells.
+// deliver prints the note or the plan, or saves the note and starts the successor. asks
+// reports whether a hook will do that instead, which the plan then says.
 func (g *grammar) deliver(env *cli.Env, h handover, d draft, work string, asks bool) (err error) {
 	if g.Print {
 		d.note.Body = term.CleanText(d.note.Body) // the output may go to a terminal

@@ -96,7 +96,6 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		"gt-mail inbox shows the notes, gt-session the agents, gt-seance list the sessions")
 }
 
-// of returns the target in the pane of another session.
 func (t target) of(r *session.Record, kind string) (target, error) {
 	if r.ID == t.id {
 		return t, nil
@@ -198,7 +197,6 @@ func (t target) roleOf(what string) (identity.Identity, bool) {
 	return id, err == nil && id.Role != ""
 }
 
-// hookWork hooks the work before the hand-over, for the successor.
 func (t target) hookWork(work string) error {
 	box := mail.Of(t.home, t.home.Identity.Address())
 	if err := box.Hook(work); !errors.Is(err, mail.ErrNotFound) {

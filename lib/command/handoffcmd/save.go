@@ -115,7 +115,6 @@ func (h *handover) earlier(box mail.Box, chain session.ID, notes []string) strin
 	return strings.Join(parts, "\n\n")
 }
 
-// giveUp records that the pane was not given away.
 func (h *handover) giveUp() error {
 	lock, err := h.home.LockWithin(saveWait)
 	if err != nil {
@@ -130,7 +129,6 @@ func (h *handover) giveUp() error {
 	return h.store.Put(r, atomicfile.Unsynced)
 }
 
-// carry adds the hand-over to the thread, for later sessions.
 func (h *handover) carry(r *session.Record, note mail.Note, message string) error {
 	said := thread.Message{Session: r.ID, Note: note.ID, Subject: note.Subject, Text: message, Time: note.Date.UTC()}
 	_, err := thread.Update(h.home.Town.State, r.Chain(), atomicfile.Unsynced, h.warn, func(t *thread.Thread) { t.Hand(said) })
@@ -220,7 +218,6 @@ func (h *handover) unclaimed(from string) string {
 	return ""
 }
 
-// why returns the reason of the hand-over.
 func (h *handover) why() string {
 	if h.reason == "" && h.kind != session.KindHandoff {
 		return marker.Compaction

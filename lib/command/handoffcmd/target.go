@@ -101,7 +101,6 @@ func (t *target) findLeft() {
 	}
 }
 
-// findPane finds the pane of this session.
 func (t *target) findPane(saves bool) {
 	server, pane := tmux.FromEnv(t.env.Getenv)
 	if pane == "" && t.agent.IsSet() {
@@ -225,16 +224,13 @@ func startEnviron(p process.Proc, otherwise []string) []string {
 
 func (t target) warn(err error) { t.call.Warn(err) }
 
-// known returns the table of agents where the session works.
 func (t target) known() *agent.Table {
 	table, _ := t.table()
 	return table
 }
 
-// client returns the client that is handed over.
 func (t target) client() agent.Client { return t.known().Of(t.name) }
 
-// args returns the arguments with which the agent was started.
 func (t target) args() ([]string, error) {
 	if t.left {
 		return t.record.Args, nil
