@@ -21,7 +21,6 @@ type chainOf struct {
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
 }
 
-// Run shows the chains of a session or a unit of work.
 func (c *chainOf) Run(env *cli.Env) error {
 	all, err := gather(env, false, c.Log)
 	if err != nil {

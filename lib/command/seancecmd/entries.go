@@ -18,7 +18,6 @@ type entriesOf struct {
 	From   int64  `help:"Where the page before ended."`
 }
 
-// Run prints a page of entries as JSON.
 func (c *entriesOf) Run(env *cli.Env) error {
 	id, err := session.ParseID(c.ID)
 	if err != nil {

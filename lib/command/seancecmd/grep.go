@@ -42,7 +42,6 @@ func (c *grep) Validate() error {
 	return nil
 }
 
-// Run prints the matches in the selected conversations.
 func (c *grep) Run(env *cli.Env) error {
 	q, err := search.New(c.Pattern, c.Fixed, c.Fold)
 	if err != nil {
@@ -156,7 +155,6 @@ func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []
 	return found, lost.Err()
 }
 
-// printer prints the hits.
 type printer struct {
 	*grep
 	env      *cli.Env
@@ -191,7 +189,6 @@ func (c *grep) printer(env *cli.Env, q *search.Query, all catalog.Catalog) *prin
 	return p
 }
 
-// hit prints one hit.
 func (p *printer) hit(at target, h search.Hit) {
 	if at.session != p.session {
 		p.end()
@@ -251,7 +248,6 @@ func (p *printer) end() {
 	p.put(string(s.ID) + "\t" + strconv.Itoa(p.count) + "\n")
 }
 
-// heading prints a session's heading before its first hit.
 func (p *printer) heading() {
 	s := p.session
 	gap := "\n"
@@ -298,7 +294,6 @@ func (p *printer) text(h search.Hit, l search.Line) {
 // minText is the smallest width of a text, in columns.
 const minText = 20
 
-// speaker returns who said it.
 func (p *printer) speaker(h search.Hit) string {
 	agent := term.Clean(p.session.Agent)
 	if p.subagent != nil {

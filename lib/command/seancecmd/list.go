@@ -35,7 +35,6 @@ func (c *list) Validate() error {
 // usual is the default number of listed sessions.
 const usual = 20
 
-// Run lists the selected sessions.
 func (c *list) Run(env *cli.Env) error {
 	form, err := format(c.Format)
 	if err != nil {
@@ -184,7 +183,6 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 	}
 }
 
-// severalAgents reports whether the sessions have more than one client.
 func severalAgents(all []*catalog.Session) bool {
 	one := ""
 	for _, s := range all {

@@ -44,7 +44,6 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, Program())
 }
 
-// Program returns the description of gt-seance.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Grammar: &grammar{}, Complete: completers(), Idle: town.Unused}
 }

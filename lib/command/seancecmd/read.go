@@ -114,7 +114,6 @@ func heading(s *catalog.Session, now time.Time) string {
 	return term.OneLine(strings.Join(parts, " ")) + " ==="
 }
 
-// count returns the number of turns of a conversation.
 func count(f conversation.File) (n int, err error) {
 	_, err = scan.ReaderOf(f.Client).Read(f, conversation.Options{Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
@@ -147,7 +146,6 @@ func (c *read) page(env *cli.Env, s *catalog.Session, w io.Writer) *page {
 	}
 }
 
-// page prints a conversation, for a person or as JSON.
 type page struct {
 	transcript.Page
 	env                *cli.Env
@@ -175,7 +173,6 @@ func (p *page) pages(f conversation.File, o conversation.Options, from, to int) 
 	return next, err
 }
 
-// passage is an entry as JSON.
 type passage struct {
 	Session string              `json:"session_id"`
 	Turn    int                 `json:"turn"`

@@ -67,7 +67,6 @@ func (g continuation) elsewhere(s *catalog.Session) string {
 	return fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", s.ID)
 }
 
-// continuation is how a session is resumed.
 type continuation struct {
 	resume.Command
 	gone   bool // its folder does not exist

@@ -54,7 +54,6 @@ func (c *selection) everything() bool {
 		c.Since == duration.Moment{} && c.Until == duration.Moment{}
 }
 
-// filter returns the selection as a filter on all.
 func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, error) {
 	now := env.Now()
 	f := catalog.Filter{
@@ -154,7 +153,6 @@ func unread(env *cli.Env, all catalog.Catalog) {
 	}
 }
 
-// open reads all sessions that are known.
 func open(env *cli.Env) (catalog.Catalog, error) { return gather(env, false, nil) }
 
 // gather reads the sessions of the surrounding town's log, of further logs, of what clients
@@ -219,7 +217,6 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	return all.Merge(found, run), nil
 }
 
-// folders yields the folders of conversations.
 func folders(found []conversation.Conversation) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		last := ""
@@ -321,7 +318,6 @@ func actorOf(s *catalog.Session) string {
 	return s.Folder()
 }
 
-// number returns a count and its noun.
 func number(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

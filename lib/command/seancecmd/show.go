@@ -25,7 +25,6 @@ type show struct {
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
 }
 
-// detail is everything known about a session.
 type detail struct {
 	*catalog.Session
 	Runs      []session.Run             `json:"runs,omitempty"`      // earlier runs, before it was resumed
@@ -119,7 +118,6 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	return d
 }
 
-// portrait returns a session as text for a person.
 func portrait(env *cli.Env, d detail) string {
 	var b strings.Builder
 	style := term.StyleFor(env.Stdout, env.Getenv)
@@ -230,7 +228,6 @@ func spent(u conversation.ModelUsage, named bool) string {
 	return text
 }
 
-// firstTime returns the first time that is not zero.
 func firstTime(all ...time.Time) time.Time {
 	if i := slices.IndexFunc(all, func(t time.Time) bool { return !t.IsZero() }); i >= 0 {
 		return all[i]

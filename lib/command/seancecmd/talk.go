@@ -119,14 +119,12 @@ func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (*ask.Predecessor, 
 	return ask.Of(env, all, client, s.ID, cmp.Or(dir, gone), path, store)
 }
 
-// reply is an answer as JSON.
 type reply struct {
 	ID     string `json:"id"`
 	Agent  string `json:"agent"`
 	Answer string `json:"answer"`
 }
 
-// question reads a question from standard input.
 func question(r io.Reader) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxPrompt+1))
 	if err != nil {
@@ -274,7 +272,6 @@ func (p *paragraphs) print(text string) {
 	_, p.err = fmt.Fprintf(p.env.Stdout, "%s\n\n", text)
 }
 
-// end prints the rest.
 func (p *paragraphs) end() error {
 	p.print(p.text.String())
 	p.text.Reset()

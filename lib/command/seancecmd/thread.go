@@ -22,7 +22,6 @@ type threadOf struct {
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
 }
 
-// Run prints the thread of a chain.
 func (c *threadOf) Run(env *cli.Env) error {
 	chain, err := c.chain(env)
 	if err != nil {
@@ -44,7 +43,6 @@ func (c *threadOf) Run(env *cli.Env) error {
 	return err
 }
 
-// chain returns the id of the named or current chain.
 func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
 	if c.ID == "" {
 		r, err := session.Store{Home: home.Find(env.Getenv, env.Dir, "")}.Here(env.Getenv, registry.SessionVars())
@@ -70,7 +68,6 @@ func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
 	return s.ID, nil
 }
 
-// threadText returns a thread as text for a person.
 func threadText(env *cli.Env, t *thread.Thread) string {
 	var b strings.Builder
 	style, width := term.StyleFor(env.Stdout, env.Getenv), term.Width(env.Stdout, env.Getenv)

@@ -41,7 +41,6 @@ const recent = 7 * 24 * time.Hour
 // drawn is the default number of sessions.
 const drawn = 200
 
-// Run draws which sessions ran when.
 func (c *picture) Run(env *cli.Env) error {
 	most := 0
 	switch {

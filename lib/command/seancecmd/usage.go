@@ -69,14 +69,12 @@ func (c *usage) Run(env *cli.Env) error {
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), c.table(lines), nil)
 }
 
-// expenses is what sessions used.
 type expenses struct {
 	tally conversation.UsageTally
 	each  []spending // by session and model
 	read  int        // number of transcripts read
 }
 
-// addUp returns what sessions and their subagents used.
 func addUp(env *cli.Env, sessions []*catalog.Session, workers func(session.ID) []*catalog.Session) (all expenses) {
 	ours := owned(env)
 	var lost conversation.ReadErrors
@@ -109,7 +107,6 @@ func addUp(env *cli.Env, sessions []*catalog.Session, workers func(session.ID) [
 	return all
 }
 
-// models returns the sum of all sessions by model.
 func (e *expenses) models() (all []spending) {
 	for _, u := range e.tally.Sum() {
 		all = append(all, spending{"", u})
@@ -117,7 +114,6 @@ func (e *expenses) models() (all []spending) {
 	return all
 }
 
-// table returns the rows of the table.
 func (c *usage) table(lines []spending) [][]string {
 	free := !slices.ContainsFunc(lines, func(l spending) bool { return l.Cost > 0 })
 	return term.Cells([]term.Column[spending]{
@@ -150,7 +146,6 @@ func (c *usage) spenders(env *cli.Env) ([]*catalog.Session, catalog.Catalog, err
 	return found, all, err
 }
 
-// total returns the sum over all models.
 func total(lines []spending) spending {
 	sum := spending{ModelUsage: conversation.ModelUsage{Model: "total"}}
 	for _, l := range lines {
@@ -163,7 +158,6 @@ func total(lines []spending) spending {
 	return sum
 }
 
-// cost formats a cost, "" for none.
 func cost(dollars float64) string {
 	if dollars == 0 {
 		return ""
