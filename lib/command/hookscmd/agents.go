@@ -131,7 +131,6 @@ func expand(env *cli.Env, path string) (string, error) {
 	return path, cli.Fail(cli.IO, err)
 }
 
-// file returns the agent's file for a scope.
 func (t target) file(scope string) (string, error) {
 	var have []string
 	for _, f := range t.files {
@@ -207,7 +206,6 @@ func (t target) remedy(verb, scope string) string {
 	return line
 }
 
-// pick returns the agents with these names.
 func pick(all []target, names []string) ([]target, error) {
 	var picked []target
 	for _, name := range names {
@@ -223,7 +221,6 @@ func pick(all []target, names []string) ([]target, error) {
 	return picked, nil
 }
 
-// present returns the agents that are on this machine.
 func present(env *cli.Env, all []target) []target {
 	return slices.DeleteFunc(slices.Clone(all), func(t target) bool { return !t.here(env) })
 }

@@ -35,7 +35,6 @@ func (s *sighting) see(at time.Time, id session.ID) {
 	}
 }
 
-// complaint is an error that a hook logged.
 type complaint struct {
 	program string
 	what    string

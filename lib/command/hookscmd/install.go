@@ -66,7 +66,6 @@ func (c *install) Run(env *cli.Env) error {
 	return err
 }
 
-// targets returns the agents that the command line names.
 func (c *install) targets(env *cli.Env, all []target) ([]target, error) {
 	here := present(env, all)
 	switch {
@@ -88,7 +87,6 @@ func (c *install) targets(env *cli.Env, all []target) ([]target, error) {
 	return nil, err
 }
 
-// wire writes the wiring of one agent.
 func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if t.unable != "" {
 		if c.All { // the person did not name this one
@@ -212,7 +210,6 @@ func (c *uninstall) Run(env *cli.Env) error {
 	return err
 }
 
-// targets returns the agents that the command line names.
 func (c *uninstall) targets(env *cli.Env, all []target) ([]target, error) {
 	if len(c.Agent) > 0 {
 		if c.All {
@@ -239,7 +236,6 @@ func (c *uninstall) targets(env *cli.Env, all []target) ([]target, error) {
 	return wired, nil
 }
 
-// clear removes our entries from one agent's settings.
 func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	if t.unable != "" {
 		return cli.Failf(cli.No, "%s: %s", t.name, t.unable)
@@ -342,7 +338,6 @@ func (p *printer) files(paths []string, dryRun bool, what string) {
 	}
 }
 
-// typedOf returns the agent's command as a person types it.
 func typedOf(t target) string {
 	if t.client.Command == nil {
 		return ""

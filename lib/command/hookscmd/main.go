@@ -42,7 +42,6 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, Program())
 }
 
-// Program returns the description of gt-hooks.
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-hooks", Summary: summary, Exits: exitCodes, Grammar: &grammar{},
@@ -76,7 +75,6 @@ type grammar struct {
 	Blocked   blocked   `cmd:"" hidden:"" help:"Print what keeps an agent from running the hooks that it has; gt-handoff asks."`
 }
 
-// outcome is what alter did, or would do.
 type outcome struct {
 	changes []wiring.Change
 	backup  string
@@ -173,7 +171,6 @@ func (p *printer) tableOf(width int, rows [][]string) {
 	}
 }
 
-// paint colours the states of hooks.
 func (p *printer) paint() term.Painter {
 	style := term.StyleFor(p.env.Stdout, p.env.Getenv)
 	return func(_, _ int, cell string) string {
@@ -191,7 +188,6 @@ func (p *printer) paint() term.Painter {
 	}
 }
 
-// json prints one line.
 func (p *printer) json(v any) {
 	if p.err == nil {
 		p.err = p.env.JSON(v)

@@ -52,7 +52,6 @@ var duties = []struct{ program, how string }{
 	{ends, "leave %[1]s"},
 }
 
-// proof is what is known about one agent.
 type proof struct {
 	report
 	evidence
@@ -71,7 +70,6 @@ type proofRow struct {
 	Do      string     `json:"do,omitempty"`        // what to do to see it fire
 }
 
-// verdict is the result for an agent.
 type verdict struct {
 	Agent  string   `json:"agent"`
 	Proved bool     `json:"proved"`
@@ -195,7 +193,6 @@ func (v *verdict) do(line string) {
 	}
 }
 
-// hookRows returns a row for each duty of which the agent has a hook.
 func (p *proof) hookRows() (rows []proofRow) {
 	for _, d := range duties {
 		row, ok := p.row(d.program)
@@ -219,7 +216,6 @@ func (p *proof) hookRows() (rows []proofRow) {
 	return rows
 }
 
-// commandRows returns a row for each command that gt adds to the agent.
 func (p *proof) commandRows() (rows []proofRow) {
 	for _, f := range p.all {
 		if f.Event != commandEvent {
@@ -237,7 +233,6 @@ func (p *proof) commandRows() (rows []proofRow) {
 	return rows
 }
 
-// settings adds the problems of the agent's settings.
 func (p *proof) settings(v *verdict) {
 	for _, line := range p.details() {
 		v.why("%s", line)
@@ -324,13 +319,11 @@ func (p *proof) row(program string) (proofRow, bool) {
 	return row, true
 }
 
-// first returns the first event for which a program is wanted.
 func (p *proof) first(program string) string {
 	i := slices.IndexFunc(p.want, func(w wiring.Handler) bool { return w.Duty() == program })
 	return p.want[i].Event
 }
 
-// proof prints the proof of an agent.
 func (p *printer) proof(of proof, v verdict) {
 	switch {
 	case of.unable != "":
@@ -365,7 +358,6 @@ func (p *printer) proof(of proof, v verdict) {
 	}
 }
 
-// stamp formats a time for a person.
 func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 // lastLines returns the last n lines of a text, without empty and repeated ones.

@@ -48,12 +48,10 @@ type finding struct {
 	Fix     string  `json:"fix,omitempty"`
 }
 
-// works reports whether the hook does its job.
 func (f finding) works() bool {
 	return f.State == wired || f.State == twice || f.State == otherPath || f.State == unset
 }
 
-// report has the findings for one agent.
 type report struct {
 	target
 	want   []wiring.Handler
@@ -219,7 +217,6 @@ func (r report) mend(path string) string {
 // is reports whether a finding is about the hook w.
 func (f finding) is(w wiring.Handler) bool { return f.Event == w.Event && f.Hook == w.Duty() }
 
-// judge compares the hooks of a place with those wanted.
 func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
 	ours := p.Ours()
 	if len(ours) == 0 {
@@ -338,7 +335,6 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 	return whole
 }
 
-// warn prints the problems of an agent's settings.
 func (r report) warn(env *cli.Env) {
 	for _, line := range r.details() {
 		env.Warn("%s", line)
@@ -355,13 +351,11 @@ func (r report) warn(env *cli.Env) {
 	}
 }
 
-// advice is what a person has to do.
 type advice struct {
 	install []string // the agents that one command repairs
 	fixes   []string // each once
 }
 
-// add adds what has to be done for an agent.
 func (a *advice) add(r report) {
 	for _, f := range r.all {
 		a.fix(f.Fix)

@@ -40,7 +40,6 @@ func survey(env *cli.Env, t target) []source {
 	return places
 }
 
-// inspect reads a file of a scope.
 func (t target) inspect(scope, file string) source {
 	return source{t.client.Read(scope, file), t}
 }
@@ -95,7 +94,6 @@ func (c *blocked) Run(env *cli.Env) error {
 	return nil
 }
 
-// removal returns the command that removes our wiring from the place.
 func (p source) removal() string {
 	if p.Removal != "" {
 		return p.Removal
@@ -103,7 +101,6 @@ func (p source) removal() string {
 	return p.of.remedy("uninstall", p.Scope)
 }
 
-// repair returns the command that repairs the wiring of the place.
 func (p source) repair() string {
 	if p.Repair != "" {
 		return p.Repair
@@ -125,7 +122,6 @@ func disabled(places []source) *source {
 	return by
 }
 
-// onPath returns the file of a program in PATH.
 func onPath(env *cli.Env, name string) (string, error) {
 	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
 		if file := filepath.Join(dir, name); dir != "" && runnable(file) == nil {

@@ -32,7 +32,6 @@ type trust struct {
 	JSON bool   `name:"json" help:"With --list: one JSON object per line."`
 }
 
-// Validate is called by kong.
 func (c *trust) Validate() error {
 	switch {
 	case c.List && (c.Dir != "" || c.Mail || c.Yes):
