@@ -84,7 +84,6 @@ func (c *goOn) Run(env *cli.Env) error {
 	return out.Flush()
 }
 
-// eventLine returns an event as one line.
 func eventLine(h record.Happened) string {
 	line := h.Type
 	ms := func(label string, n *int64) {

@@ -30,7 +30,6 @@ type convert struct {
 	DryRun bool   `short:"n" help:"Print what would be written where, and write nothing."`
 }
 
-// converted is the output of --json.
 type converted struct {
 	Record  record.ID  `json:"id"`
 	Agent   string     `json:"agent"`
@@ -157,7 +156,6 @@ func (c *convert) write(env *cli.Env, w conversation.Writer, to *conversation.Co
 	return int64(*n), err
 }
 
-// counted counts the bytes written to it.
 type counted int64
 
 func (c *counted) Write(p []byte) (int, error) {
@@ -165,7 +163,6 @@ func (c *counted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// folder returns the folder in which the conversation is resumed.
 func (c *convert) folder(env *cli.Env, i record.Info) (string, error) {
 	dir := cmp.Or(c.CWD, i.CWD)
 	if !filepath.IsAbs(dir) {

@@ -124,7 +124,6 @@ func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err er
 	return ids, nil
 }
 
-// markdown prints a record as a page of Markdown.
 func markdown(env *cli.Env, s record.Store, id record.ID) error {
 	i, err := s.Info(id)
 	if err != nil {

@@ -89,7 +89,6 @@ func (c *prune) Run(env *cli.Env) error {
 	return err
 }
 
-// lastOf returns the time of the last entry.
 func lastOf(i record.Info) time.Time {
 	if i.Started.After(i.Ended) {
 		return i.Started

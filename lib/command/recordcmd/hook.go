@@ -41,7 +41,6 @@ func (c *syncing) hooked(env *cli.Env) error {
 	return stop.Clear(state)
 }
 
-// keep updates the record of a session.
 func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 	r := readerOf(c.Agent)
 	if len(c.ID) != 1 {

@@ -58,7 +58,6 @@ func html(env *cli.Env, s record.Store, ids []record.ID) error {
 	return errors.Join(p.err, p.w.Flush())
 }
 
-// paged writes a page.
 type paged struct {
 	env    *cli.Env
 	w      *bufio.Writer

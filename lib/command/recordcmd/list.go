@@ -86,7 +86,7 @@ func (c *list) Run(env *cli.Env) error {
 	return nil
 }
 
-// most is how many records are listed at most; 0 is no limit.
+// most returns the limit of listed records; 0 is no limit.
 func (c *list) most() int {
 	switch {
 	case c.Limit != nil:
@@ -97,8 +97,8 @@ func (c *list) most() int {
 	return usual
 }
 
-// listColumns are those of a table that is so wide; 0 is no limit. A narrow one has no STARTED and
-// SIZE, because the topic tells most.
+// listColumns returns the columns of a table for a width; 0 is no limit. A narrow table
+// leaves out STARTED and SIZE to make room for the topic.
 func listColumns(env *cli.Env, all []record.Info, shorten func(string) string, width int) []term.Column[record.Info] {
 	now, about, narrow := env.Now(), topics(env, all), width > 0 && width < wide
 	return []term.Column[record.Info]{
@@ -118,8 +118,8 @@ func listColumns(env *cli.Env, all []record.Info, shorten func(string) string, w
 	}
 }
 
-// topics returns what tells what a recorded session was about, as gt-seance does: by what the
-// event logs say of it, and by the conversation.
+// topics returns a function that returns what a session was about. It uses the event logs
+// and the conversation, as gt-seance does.
 func topics(env *cli.Env, all []record.Info) func(record.Info) string {
 	known := logged(env, all)
 	return func(i record.Info) string {
@@ -204,7 +204,6 @@ func infos(env *cli.Env, s record.Store) ([]record.Info, error) {
 	return all, nil
 }
 
-// completers offer records, newest first.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{"id": func(env *cli.Env, begin string) []cli.Candidate {
 		s, err := record.StoreOf(env.Getenv)

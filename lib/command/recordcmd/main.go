@@ -38,7 +38,6 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, Program())
 }
 
-// Program returns the description of gt-record.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-record", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()}
 }
@@ -60,7 +59,6 @@ type grammar struct {
 	Prune    prune     `cmd:"" help:"Remove records of sessions that ended long ago."`
 }
 
-// store returns the store of this user's records.
 func store(env *cli.Env) (record.Store, error) {
 	s, err := record.StoreOf(env.Getenv)
 	return s, cli.Fail(cli.Usage, err)
@@ -157,7 +155,6 @@ func matching(s record.Store, name string) (found []record.ID, err error) {
 	return found, nil
 }
 
-// count returns a number and its noun.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

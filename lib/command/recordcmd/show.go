@@ -91,7 +91,6 @@ func (c *tail) Validate() error {
 	return nil
 }
 
-// Run prints the end of a record.
 func (c *tail) Run(env *cli.Env) error {
 	s, id, err := one(env, c.ID)
 	if err != nil {
@@ -162,7 +161,6 @@ func isShown(line []byte, tools bool) bool {
 	return p.Speaker != ""
 }
 
-// one returns the record that a name means, and its store.
 func one(env *cli.Env, name string) (record.Store, record.ID, error) {
 	s, err := store(env)
 	if err != nil {
@@ -172,7 +170,6 @@ func one(env *cli.Env, name string) (record.Store, record.ID, error) {
 	return s, id, err
 }
 
-// page writes a conversation for a person.
 type page struct {
 	transcript.Page
 	env   *cli.Env

@@ -20,7 +20,6 @@ type stepStart struct {
 	ID   string `placeholder:"ID" help:"The record (default: that of the session that runs this)."`
 }
 
-// Run records the beginning of a step.
 func (c *stepStart) Run(env *cli.Env) error { return note(env, c.ID, record.StepBegun, c.Name) }
 
 type stepDone struct {
@@ -28,7 +27,6 @@ type stepDone struct {
 	ID   string `placeholder:"ID" help:"The record (default: that of the session that runs this)."`
 }
 
-// Run records the end of a step.
 func (c *stepDone) Run(env *cli.Env) error { return note(env, c.ID, record.StepDone, c.Name) }
 
 // note adds a line about a step to the record. It creates a missing record.

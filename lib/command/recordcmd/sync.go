@@ -128,7 +128,6 @@ func latest(found []conversation.Conversation) []conversation.Conversation {
 	return all
 }
 
-// choose returns the conversations with the given ids.
 func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
 	for _, name := range c.ID {
 		of := name
@@ -229,5 +228,4 @@ func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum
 	return sum, nil
 }
 
-// synced counts what a sync did.
 type synced struct{ read, lines, new, failed int }
