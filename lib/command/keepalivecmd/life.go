@@ -255,7 +255,6 @@ func (e *end) Validate() error {
 	return err
 }
 
-// Run closes a session's record and logs its end.
 func (e *end) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, e.Flags)
 	if call.Idle() {
@@ -332,7 +331,6 @@ type show struct {
 	JSON bool `name:"json" help:"Print it as one JSON object."`
 }
 
-// Run prints the last sign of life.
 func (s *show) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
 	sign := keepalive.Read(call.Home)
@@ -358,7 +356,6 @@ func (s *show) Run(env *cli.Env) error {
 	return err
 }
 
-// aged is a keepalive file with its age.
 type aged struct {
 	*keepalive.Heartbeat
 	Age   float64 `json:"age_seconds"`

@@ -12,7 +12,6 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, Program())
 }
 
-// Program returns the description of gt-keepalive.
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-keepalive",

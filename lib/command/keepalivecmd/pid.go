@@ -36,7 +36,6 @@ type track struct {
 	PID     int    `arg:"" optional:"" name:"pid" help:"Its process (default: the agent that runs this)."`
 }
 
-// Run tracks a process.
 func (t *track) Run(env *cli.Env) error {
 	if err := pidfile.CheckName(t.Session); err != nil {
 		return cli.Fail(cli.Usage, err)
