@@ -40,7 +40,6 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, Program())
 }
 
-// Program returns the description of gt-mail.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Idle: town.Unused}
 }

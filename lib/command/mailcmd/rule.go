@@ -47,7 +47,6 @@ func chain(env *cli.Env) (agent, session.ID, error) {
 	return me, r.Chain(), nil
 }
 
-// Run lists the rules of the chain.
 func (c *listRules) Run(env *cli.Env) error {
 	me, id, err := chain(env)
 	if err != nil {

@@ -168,7 +168,6 @@ func (c *hook) Run(env *cli.Env) error {
 	return me.change(env, id, c.JSON, mail.Box.Hook, me.word("given", "hooked"))
 }
 
-// word returns the word for outside a town or in one.
 func (a agent) word(outside, town string) string {
 	if a.home.Town.Personal {
 		return outside
@@ -196,7 +195,6 @@ func (a agent) request(env *cli.Env, item request.Item, failed error) (said stri
 	return said + "\n", nil
 }
 
-// requestSend requests a note to the agent itself.
 func (a agent) requestSend(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
 	said, err := a.request(env, request.Item{Kind: request.Note, Subject: n.Subject, Message: n.Body, Given: given}, failed)
 	if err != nil {

@@ -133,7 +133,6 @@ type workBack struct {
 	ID string `arg:"" help:"The work, by its id or a beginning of it."`
 }
 
-// Run returns work.
 func (c *workBack) Run(env *cli.Env) error {
 	_, w := placed(env)
 	err := w.Back(c.ID)
