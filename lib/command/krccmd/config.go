@@ -96,7 +96,6 @@ type configUnset struct {
 	What string `arg:"" help:"A type of event, or a pattern, as config shows it."`
 }
 
-// Run removes a type from the policy.
 func (c *configUnset) Run(env *cli.Env) error {
 	return change(env, c.What+" are kept for the default time", func(p *retention.Policy) error {
 		if !p.Unset(c.What) {
@@ -108,7 +107,6 @@ func (c *configUnset) Run(env *cli.Env) error {
 
 type configReset struct{}
 
-// Run restores the defaults.
 func (c *configReset) Run(env *cli.Env) error {
 	p := here(env)
 	lock, err := retention.Lock(p.town.Retention())
@@ -165,7 +163,6 @@ func (s *size) UnmarshalText(text []byte) error {
 
 func sorted(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
 
-// count returns a number and its noun.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

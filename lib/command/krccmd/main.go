@@ -54,7 +54,6 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, Program())
 }
 
-// Program returns the description of gt-krc.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-krc", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
 }
@@ -99,7 +98,6 @@ func (p books) logs() []eventlog.Log {
 	return []eventlog.Log{eventlog.Log(p.town.Events()), eventlog.Log(p.town.Feed())}
 }
 
-// tally counts the lines of a log.
 func (p books) tally(l eventlog.Log, to ...*retention.Tally) error {
 	bar := term.NewProgress(p.env.Stderr, p.env.Getenv, "reading "+filepath.Base(string(l)), p.env.Now)
 	defer bar.Done()
@@ -121,7 +119,6 @@ type stats struct {
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
-// Run prints what the logs contain.
 func (c *stats) Run(env *cli.Env) error {
 	p, err := open(env)
 	if err != nil {
@@ -141,7 +138,6 @@ func (c *stats) Run(env *cli.Env) error {
 	return in.print(env, p)
 }
 
-// logFile is the content of one log.
 type logFile struct {
 	Path   string    `json:"path"`
 	Size   int64     `json:"size"`
@@ -151,7 +147,6 @@ type logFile struct {
 	Newest time.Time `json:"newest_event,omitzero"`
 }
 
-// inventory is the content of a town's logs.
 type inventory struct {
 	files        []logFile
 	tally        *retention.Tally // of the logs that are pruned
@@ -393,7 +388,6 @@ func (p books) size() (size int64, err error) {
 	return size, nil
 }
 
-// skip reports with --json that nothing was pruned.
 func (c *prune) skip(env *cli.Env, report map[string]any) error {
 	if !c.JSON {
 		return nil
@@ -447,7 +441,6 @@ func (c *prune) print(env *cli.Env, result retention.Result) error {
 	return err
 }
 
-// describe returns the result of a prune as text.
 func (c *prune) describe(r retention.Result) string {
 	if r.Pruned == 0 {
 		if r.Processed == 0 {
