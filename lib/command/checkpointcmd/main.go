@@ -29,7 +29,6 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, Program())
 }
 
-// Program returns the description of gt-checkpoint.
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-checkpoint",
@@ -218,7 +217,6 @@ func (w *write) requestSave(env *cli.Env, call *hook.Invocation) (asked bool, er
 	return true, err
 }
 
-// report adds what the caller reports.
 func (w *write) report(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 	for to, given := range map[*string]*string{
 		&c.Notes: w.Notes, &c.MoleculeID: w.Molecule, &c.CurrentStep: w.Step, &c.StepTitle: w.StepTitle,
