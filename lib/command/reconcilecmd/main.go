@@ -53,7 +53,6 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, Program())
 }
 
-// Program returns the description of gt-reconcile.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: respawn.Started}
 }
@@ -90,7 +89,6 @@ func (a at) town(env *cli.Env) (town.Town, error) {
 	return t, nil
 }
 
-// world returns the World of the selected sessions.
 func (a at) world(env *cli.Env) (*perform.World, error) {
 	t, err := a.town(env)
 	if err != nil {
@@ -134,7 +132,6 @@ type check struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-// problem is a problem in the output of --json.
 type problem struct {
 	File  string `json:"file"`
 	Line  int    `json:"line,omitempty"`
@@ -142,7 +139,6 @@ type problem struct {
 	Error string `json:"error"`
 }
 
-// Run reports problems in the templates.
 func (c *check) Run(env *cli.Env) error {
 	t, err := c.town(env)
 	if err != nil {
@@ -206,7 +202,6 @@ type plan struct {
 	JSON  bool `name:"json" help:"One JSON object per line."`
 }
 
-// Run prints what a tick would do.
 func (c *plan) Run(env *cli.Env) error {
 	w, err := c.world(env)
 	if err != nil {
@@ -254,7 +249,6 @@ func (c *plan) Run(env *cli.Env) error {
 	return nil
 }
 
-// pieces formats an amount of work.
 func pieces(n int) string {
 	if n == 1 {
 		return "1 piece of work"
@@ -262,7 +256,6 @@ func pieces(n int) string {
 	return fmt.Sprintf("%d pieces of work", n)
 }
 
-// line is a change as it is printed.
 type line struct {
 	Change   string `json:"change"`
 	Session  string `json:"session,omitempty"`

@@ -106,7 +106,6 @@ type status struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-// pool is a template in the output of status.
 type pool struct {
 	Template string         `json:"template"`
 	Wanted   *int           `json:"wanted"` // nil if nothing scales it, or before the first tick
@@ -116,7 +115,6 @@ type pool struct {
 	Why      []string       `json:"why"` // what keeps it from its wanted state
 }
 
-// Run shows the templates.
 func (c *status) Run(env *cli.Env) error {
 	w, err := c.world(env)
 	if err != nil {
@@ -242,7 +240,6 @@ type service struct {
 	Cron    bool `xor:"kind" required:"" help:"A line of crontab: a tick each minute."`
 }
 
-// Run prints a unit or a crontab line.
 func (c *service) Run(env *cli.Env) error {
 	t, err := c.town(env)
 	if err != nil {
