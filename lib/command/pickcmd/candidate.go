@@ -109,7 +109,6 @@ func (c *candidates) line(s candidate) (string, bool) {
 	return s.ID + "\t" + strings.TrimRight(shown, " "), true
 }
 
-// about returns the topic and the branch.
 func (s candidate) about() string {
 	return (&catalog.Session{
 		Branch: s.Branch, Title: s.Title, Subject: s.Subject, Received: s.Received, Prompt: s.Prompt, WorkUnit: s.WorkUnit, Topic: s.Topic,

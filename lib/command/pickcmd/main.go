@@ -42,7 +42,6 @@ func Main(env *cli.Env) int {
 	return cli.Run(env, Program())
 }
 
-// Program returns the description of gt-pick.
 func Program() cli.Program {
 	return cli.Program{Name: "gt-pick", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
 }
@@ -67,7 +66,6 @@ func (a *action) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Run lets a person choose a session.
 func (g *grammar) Run(env *cli.Env) error {
 	// The finder uses /dev/tty, which can exist although nobody sees it, for example
 	// when a program collects our output. So check standard error.
