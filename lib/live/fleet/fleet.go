@@ -30,7 +30,6 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Member is an instance and its current state.
 type Member struct {
 	*instance.Instance
 	Now    session.ID      // its agent's session, "" if unknown
@@ -291,7 +290,6 @@ func (m *Member) see(u *unseen, screen string) {
 	m.is(u.got)
 }
 
-// is sets the status.
 func (m *Member) is(got status.Result) {
 	m.Status, m.Reason, m.Background, m.Since = got.Status, got.Reason, got.Background, got.By.At
 }
@@ -359,7 +357,6 @@ func (m *Member) stopped(stores func(client string) []string, told status.Observ
 	return status.Observation{Source: status.Conversation, At: at, Status: status.Waiting, Reason: why}
 }
 
-// reader returns the reader for the client's conversations.
 func (m *Member) reader() conversation.Reader {
 	return readers.Of(cmp.Or(m.Record.Agent, contract.Default))
 }

@@ -11,7 +11,6 @@ import (
 	"gt/lib/state/session"
 )
 
-// Status is what an agent does.
 type Status string
 
 const (

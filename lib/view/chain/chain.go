@@ -11,7 +11,6 @@ import (
 	"gt/lib/state/session"
 )
 
-// Node is a session in its chain.
 type Node struct {
 	*catalog.Session
 	Link Link    // the link to the session above
@@ -29,7 +28,6 @@ const (
 	Subagent Link = "subagent" // it worked for the other
 )
 
-// Chain is a set of linked sessions.
 type Chain struct {
 	ID    session.ID // id of the first session
 	Roots []*Node    // one, unless sessions in between are unknown
@@ -146,7 +144,6 @@ func Above(s *catalog.Session) (session.ID, Link) {
 	return "", First
 }
 
-// byStart compares sessions by their start.
 func byStart(a, b *catalog.Session) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID))
 }

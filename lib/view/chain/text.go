@@ -167,7 +167,6 @@ func (v View) heading(c Chain) string {
 	return strings.Join(parts, v.lines().dot)
 }
 
-// name returns the short name of a session.
 func (v View) name(id session.ID) string {
 	if v.Short != nil {
 		if short := v.Short(id); short != "" {
@@ -186,7 +185,6 @@ func (v View) cut(text string, used int) string {
 	return v.Style.Plain(text)
 }
 
-// table writes the rows in columns.
 func (v View) table(b *strings.Builder, rows []row) {
 	const gap = "  "
 	cells := make([][]string, len(rows))

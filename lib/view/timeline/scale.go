@@ -92,7 +92,6 @@ func newScale(bars []bar, zone *time.Location) scale {
 	return s
 }
 
-// at returns the place of a time.
 func (s scale) at(t time.Time) float64 {
 	i := sort.Search(len(s.pieces), func(i int) bool { return !s.pieces[i].to.Before(t) })
 	if i == len(s.pieces) {
@@ -106,7 +105,6 @@ func (s scale) at(t time.Time) float64 {
 	return p.at + (p.end-p.at)*seconds(p.from, t)/all
 }
 
-// tick is a mark on the axis.
 type tick struct {
 	at   float64
 	text string

@@ -104,7 +104,6 @@ func (p *Picture) chart(b *strings.Builder, attributes string) {
 	b.WriteString("</svg>\n")
 }
 
-// bar draws a session in its lane.
 func (p *Picture) bar(b *strings.Builder, s bar) {
 	from, to := p.scale.at(s.from), p.scale.at(s.to)
 	y := s.middle()
@@ -196,7 +195,6 @@ func (p *Picture) axis(b *strings.Builder, attributes string) {
 	b.WriteString("</svg>\n")
 }
 
-// names draws the lanes' names.
 func (p *Picture) names(b *strings.Builder, attributes string) {
 	tops := p.tops()
 	fmt.Fprintf(b, `<svg id="names" %s width="%d" height="%d">`, attributes, names, tops[len(p.lanes)])
@@ -217,7 +215,6 @@ func (p *Picture) names(b *strings.Builder, attributes string) {
 	b.WriteString("</svg>\n")
 }
 
-// label returns the name beside a lane.
 func (p *Picture) label(l lane) string {
 	if p.By == Session {
 		return term.Cut(l.name+" "+term.Clean(p.bars[l.bars[0]].about), maxName)
@@ -225,7 +222,6 @@ func (p *Picture) label(l lane) string {
 	return term.CutFront(l.name, maxName)
 }
 
-// heading returns a line that describes the picture.
 func (p *Picture) heading() string {
 	if len(p.bars) == 0 {
 		return "no sessions"

@@ -24,7 +24,6 @@ const (
 	leastBar   = 20 // minimal columns of the chart
 )
 
-// cell is one column of a line.
 type cell struct {
 	text  string
 	style *palette.OutcomeStyle // nil: faint
@@ -32,7 +31,6 @@ type cell struct {
 	words bool                  // to be read, and in no colour
 }
 
-// glyphs are the characters of the lines.
 type glyphs struct{ one, several, fading, gap, turn, thread, loose, early string }
 
 func glyphsOf(s palette.Style) glyphs {
@@ -312,7 +310,6 @@ func paint(row []cell, style palette.Style) string {
 	return b.String()
 }
 
-// legend prints the meaning of the marks in use.
 func (p *Picture) legend(line func(string), style palette.Style, width int) {
 	there := map[string]bool{}
 	for _, b := range p.bars {

@@ -30,7 +30,6 @@ const (
 	Session By = "session"
 )
 
-// Options are the settings of a picture.
 type Options struct {
 	By    By
 	Now   time.Time                     // the end of a session that still runs; its zone is the axis's
@@ -39,7 +38,6 @@ type Options struct {
 	About func(*catalog.Session) string // what a session was about
 }
 
-// bar is a session in the picture.
 type bar struct {
 	*catalog.Session
 	short    string
@@ -166,7 +164,6 @@ func (p *Picture) thread() {
 	}
 }
 
-// name returns the name of a session's lane.
 func (p *Picture) name(b bar) string {
 	var name string
 	switch p.By {
