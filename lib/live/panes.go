@@ -12,6 +12,7 @@ import (
 	"gt/lib/sys/tmux"
 )
 
+// Agent is an agent that runs in a pane of tmux.
 type Agent struct {
 	Pane   tmux.Pane
 	Client agent.Client

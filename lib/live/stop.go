@@ -46,8 +46,8 @@ func Kill(all []process.Proc) {
 	Gone(all, time.Second)
 }
 
-// Gone waits until no process but this one runs, for at most within. It reports whether
-// none does.
+// Gone waits until none of the processes runs, except this one, but not longer than within.
+// It reports whether that is so.
 func Gone(all []process.Proc, within time.Duration) bool {
 	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
 		alive := false

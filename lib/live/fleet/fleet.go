@@ -30,6 +30,7 @@ import (
 	"gt/lib/sys/tmux"
 )
 
+// Member is an instance and its current state.
 type Member struct {
 	*instance.Instance
 	Now    session.ID      // its agent's session, "" if unknown

@@ -11,6 +11,7 @@ import (
 	"gt/lib/state/session"
 )
 
+// Status is what an agent does.
 type Status string
 
 const (

@@ -11,6 +11,7 @@ import (
 	"gt/lib/state/session"
 )
 
+// Node is a session in its chain.
 type Node struct {
 	*catalog.Session
 	Link Link    // the link to the session above
@@ -28,6 +29,7 @@ const (
 	Subagent Link = "subagent" // it worked for the other
 )
 
+// Chain is a set of linked sessions.
 type Chain struct {
 	ID    session.ID // id of the first session
 	Roots []*Node    // one, unless sessions in between are unknown

@@ -11,6 +11,7 @@ import (
 	"gt/lib/text/term"
 )
 
+// OutcomeStyle is the look of one outcome.
 type OutcomeStyle struct {
 	Outcome session.Outcome
 	Means   string // text of the legend
@@ -42,6 +43,7 @@ func Of(o session.Outcome) OutcomeStyle {
 	return OutcomeStyles[len(OutcomeStyles)-1]
 }
 
+// Style is what a terminal can show.
 type Style struct {
 	term.Style
 	ASCII bool // draw ASCII only
@@ -60,6 +62,7 @@ func StyleFor(w io.Writer, getenv func(string) string) Style {
 	return Style{term.StyleFor(w, getenv), locale != "" && !strings.Contains(charset, "utf8")}
 }
 
+// MarkOf returns the mark of an outcome.
 func (s Style) MarkOf(l OutcomeStyle) string {
 	if s.ASCII {
 		return string(l.ASCII)
@@ -67,6 +70,7 @@ func (s Style) MarkOf(l OutcomeStyle) string {
 	return string(l.Mark)
 }
 
+// Paint colours a text if the terminal has colours.
 func (s Style) Paint(l OutcomeStyle, text string) string {
 	if !s.On() || text == "" {
 		return text

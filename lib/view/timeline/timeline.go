@@ -30,6 +30,7 @@ const (
 	Session By = "session"
 )
 
+// Options are the settings of a picture.
 type Options struct {
 	By    By
 	Now   time.Time                     // the end of a session that still runs; its zone is the axis's

@@ -25,6 +25,7 @@ type Page struct {
 	Err     error  // of the last failed write
 }
 
+// Say prints a paragraph.
 func (p *Page) Say(who string, color func(string) string, at time.Time, text string) {
 	p.Head(who, color, at)
 	p.Put(term.Indent(text, p.Width) + "\n")
@@ -47,6 +48,7 @@ const callWidth = 200
 // name.
 func Tool(name string) string { return "> " + name }
 
+// Note prints a remark of gt.
 func (p *Page) Note(text string) {
 	p.Speaker = "-"
 	p.Put("\n")
@@ -81,6 +83,7 @@ func (p *Page) Head(who string, color func(string) string, at time.Time) {
 	p.Put(gap + p.Style.Bold(color(who)) + p.Style.Dim(when) + "\n")
 }
 
+// Put prints a text unchanged.
 func (p *Page) Put(s string) {
 	if _, err := io.WriteString(p.W, s); err != nil {
 		p.Err = err
