@@ -242,7 +242,7 @@ func (f *facts) isBeingTold(by session.ID) bool {
 	return c != nil && c.Liveness == session.Running
 }
 
-// isGivenAway reports whether the owner has ended, or handed its pane to the successor.
+// isGivenAway reports whether the owner does not run, or hands its pane to the successor.
 func (m leftMarker) isGivenAway() bool {
 	return m.owner.Liveness != session.Running || m.owner.Handoff.Respawn
 }
@@ -311,8 +311,8 @@ func (f *facts) mayHaveBroken(h handover) predecessor {
 		return p
 	}
 	// The predecessor handed over, but another session may have broken off, or the same
-	// one after its hand-over. The others exclude sessions with a hand-over, which is
-	// delivered instead, and sessions that have a successor already.
+	// one after its hand-over. A session with a hand-over is not among the others, because
+	// that is delivered; nor is one that has a successor.
 	others := slices.DeleteFunc(slices.Clone(f.home), func(c session.Candidate) bool {
 		followed := c.Liveness == session.Ended && c.ChildID != f.session.ID && f.find(c.ChildID) != nil
 		return followed || c.Handoff != nil && c.Handoff.Kind == session.KindHandoff
