@@ -131,7 +131,7 @@ func TestAnySessionsCanBeDrawn(t *testing.T) {
 	}
 }
 
-// Later is never further to the left, and nothing lies outside.
+// The axis is monotonic and within 0 to 1.
 func TestTheAxisGoesOneWay(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -159,7 +159,7 @@ func TestTheAxisGoesOneWay(t *testing.T) {
 	}
 }
 
-// The marks stand at full hours of the wall's clock, also where it is set.
+// The marks are at full hours of the wall clock, also when it changes.
 func TestTicksWhereTheClockIsSet(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -183,8 +183,8 @@ func TestTicksWhereTheClockIsSet(t *testing.T) {
 	}
 }
 
-// An id that has to be long to be told from others stands whole in its line: it
-// is what a person types next.
+// A line has the whole short id, however long it must be to be unique, because a person
+// types it next.
 func TestIDsStandWhole(t *testing.T) {
 	o := options(Session, time.UTC)
 	o.Short = func(id session.ID) string { return string(id) }
