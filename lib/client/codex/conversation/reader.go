@@ -1,20 +1,20 @@
-// Package codex reads Codex's rollouts, as 0.20, 0.44, 0.94, 0.124 and 0.169 write them:
+// Package codex reads the rollouts of Codex 0.20, 0.44, 0.94, 0.124 and 0.169:
 //
 //	<store>/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl
 //	<store>/sessions/rollout-<time>-<id>.jsonl             of older versions
 //	<store>/archived_sessions/rollout-<time>-<id>.jsonl
 //	<store>/session_index.jsonl                            the names that people gave
 //
-// Every version writes what was said as the items that went to the model and
-// came from it (response_item), and most of it again as events for its screen.
-// Here the items count, for they are in all versions and have the tools' calls;
-// of the events only those of tokens are read.
+// All versions write the items that went to the model and came from it (response_item),
+// and most of them again as events for the screen. This package reads the items, because
+// all versions have them and they include tool calls. Of the events it reads only those
+// about tokens.
 //
-// A fork of an older version begins with a copy of all records, with new times;
-// one of a newer version (history_base) with a word of where the rest lies.
+// A fork of an older version begins with a copy of all records, with new times. In newer
+// versions it begins with a reference to the rest (history_base).
 //
-// What is not read: the .jsonl.zst that Codex makes of old rollouts where a
-// person switched that on, and its databases.
+// The package does not read Codex's databases, nor the .jsonl.zst files into which Codex
+// compresses old rollouts if a person enables that.
 package codex
 
 import (
@@ -44,7 +44,7 @@ type Reader struct {
 	names map[string]*storeNames // by store
 }
 
-// storeNames are the names that people gave to conversations of one store.
+// storeNames are the names that people gave to the conversations of a store.
 type storeNames struct {
 	size    int64
 	changed time.Time
@@ -53,25 +53,24 @@ type storeNames struct {
 
 type nameGiven struct {
 	name string
-	at   time.Time // when it was given
+	at   time.Time // when the person gave it
 }
 
 func (*Reader) Client() string { return "codex" }
 
-// plain: serde_json escapes nothing that it need not. What is JSON in the JSON, as
-// a call's arguments are, has its words in it all the same.
+// PlainText returns true: serde_json escapes only what it must. JSON within the JSON,
+// such as a call's arguments, still has the words.
 func (*Reader) PlainText(conversation.File) bool { return true }
 
-// Stores are the folder of the environment, the usual one, and those that people
-// keep beside it for other accounts.
+// Stores returns the folder that the environment names, the usual one, and those of other
+// accounts beside it.
 func (*Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("codex", getenv)), "sessions", "archived_sessions")
 }
 
-// Find lists the folders of all days.
 func (c *Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
-	names, _ := c.named(store) // Metadata says why there are none
+	names, _ := c.named(store) // Metadata returns the error
 	there, err := false, error(nil)
 	for i, folder := range []string{"sessions", "archived_sessions"} {
 		dir := filepath.Join(store, folder)
@@ -81,16 +80,16 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 		} else {
 			err = atomicfile.Error("read", dir, failed)
 		}
-		depth := 3 * (1 - i) // the archive has no folders
+		depth := 3 * (1 - i) // the archive has no subfolders
 		c.walk(store, dir, entries, depth, names, &lost, each)
 	}
 	if lost := lost.Err(); lost != nil || there {
 		return lost
 	}
-	return err // there is neither folder
+	return err // neither folder exists
 }
 
-// walk goes through what is in a folder, and in those that are depth levels below.
+// walk lists the rollouts in a folder, and in its subfolders down to depth levels.
 func (c *Reader) walk(store, dir string, entries []os.DirEntry, depth int, names map[session.ID]nameGiven, lost *conversation.ReadErrors, each func(conversation.File)) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
@@ -112,7 +111,7 @@ func (c *Reader) walk(store, dir string, entries []os.DirEntry, depth int, names
 				f.ID = id
 			}
 		}
-		// A name that was given later is a change that the rollout does not show.
+		// The rollout does not show that its conversation was renamed.
 		if n, ok := names[f.ID]; ok && !n.at.IsZero() {
 			f.Changed = max(f.Changed, n.at.UnixNano())
 		}
@@ -120,8 +119,8 @@ func (c *Reader) walk(store, dir string, entries []os.DirEntry, depth int, names
 	}
 }
 
-// named returns the names that people gave to the conversations of a store, of
-// several the last.
+// named returns the names that people gave to a store's conversations. The last name
+// counts.
 func (c *Reader) named(store string) (map[session.ID]nameGiven, error) {
 	path := filepath.Join(store, "session_index.jsonl")
 	info, err := os.Stat(path)
@@ -152,16 +151,15 @@ func (c *Reader) named(store string) (map[session.ID]nameGiven, error) {
 	return fresh.names, nil
 }
 
-// record is one line of a rollout.
 type record struct {
 	kind    string // session_meta, response_item, event_msg, turn_context, compacted, …
 	time    string
-	ordinal bool // of a file whose items all have ids of their own, which stay
+	ordinal bool // in a file whose items all have permanent ids of their own
 	payload gjson.Result
 }
 
-// parse reads a line in one pass. The oldest rollouts have the items
-// themselves for lines, and the session's facts for the first.
+// parse parses a line in one pass. In the oldest rollouts the lines are the items
+// themselves, and the first line is the session's metadata.
 func parse(line []byte) (rec record) {
 	if len(line) == 0 || line[0] != '{' {
 		return rec
@@ -191,7 +189,8 @@ func parse(line []byte) (rec record) {
 	return rec
 }
 
-// Metadata takes the facts from the first record, and what can change from the last.
+// Metadata takes the fixed values from the first record and the variable ones from the
+// last.
 func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	facts := conversation.Metadata{ID: f.ID}
 	s := state{file: f}
@@ -201,7 +200,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		if at := conversation.ParseTime(rec.time); facts.Started.IsZero() {
 			facts.Started = at
 		}
-		if rec.kind == "session_meta" && !meta { // the others are a fork's copies
+		if rec.kind == "session_meta" && !meta { // later ones are a fork's copies
 			meta = true
 			c.meta(&facts, rec.payload)
 		}
@@ -215,7 +214,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 			return true
 		})
 	}
-	more := false // of the front has to be read
+	more := false // whether to read more of the front
 	var cwd string
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
 		if !whole {
@@ -268,7 +267,6 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return facts, err
 }
 
-// meta takes what the first record says.
 func (*Reader) meta(facts *conversation.Metadata, p gjson.Result) {
 	id := func(s string) session.ID {
 		id, err := session.ParseID(s)
@@ -295,28 +293,27 @@ func (*Reader) meta(facts *conversation.Metadata, p gjson.Result) {
 	}
 }
 
-// state is what has to be known of the records before one to understand it.
+// state is what a record's meaning depends on in the records before it.
 type state struct {
 	file        conversation.File
-	origin      string // the conversation that the records were first written in
-	started     bool   // more than session_meta has been read
-	items       int    // how many there were
+	origin      string // the conversation in which the records were first written
+	started     bool   // a record after session_meta was read
+	items       int    // the number of items so far
 	turn        string
 	model       string
-	total       tokens               // of the conversation, as it was last told
-	anew        bool                 // the client has said that it knows of no tokens
-	lastRequest tokens               // the last request that a record of its own told of
-	pending     []conversation.Entry // an answer, until it is sure that it is no summary, and what follows it
-	missed      int64                // the first record that had been read, but not given
-	asking      map[string]bool      // the calls that are questions to the person
+	total       tokens               // the conversation's last total
+	anew        bool                 // the client reported that it has no token counts
+	lastRequest tokens               // the last request with a record of its own
+	pending     []conversation.Entry // an answer that may still turn out to be a summary, and what follows it
+	missed      int64                // the offset of the first record that was read but not given
+	asking      map[string]bool      // the calls that ask the person
 
 	summary bool // see conversation.Options
 }
 
-// tokens is a conversation's tokens so far.
+// tokens counts a conversation's tokens so far.
 type tokens struct{ input, cached, output int64 }
 
-// Read gives the items of the file in their order.
 func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	s := state{file: f, summary: o.ForSummary}
 	switch {
@@ -350,7 +347,7 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 	return next, err
 }
 
-// keptState is what is kept of a state between two readings.
+// keptState is the part of a state that is kept between two reads.
 type keptState struct {
 	At          int64    `json:"at"`
 	Origin      string   `json:"origin,omitempty"`
@@ -364,7 +361,7 @@ type keptState struct {
 	Asking      []string `json:"asking,omitempty"`
 }
 
-// kept is the state behind the record that ends at an offset.
+// kept returns the state after the record that ends at an offset, as Options.State.
 func (s *state) kept(at int64) string {
 	k := keptState{
 		At: at, Origin: s.origin, Started: s.started, Items: s.items, Turn: s.turn, Model: s.model, Anew: s.anew,
@@ -381,8 +378,8 @@ func (s *state) kept(at int64) string {
 	return string(data)
 }
 
-// resume makes the state that was kept of an offset. Of one that was not kept it knows
-// nothing but that the conversation has begun.
+// resume restores the state at an offset. If it was not kept, the state only knows that
+// the conversation has begun.
 func (s *state) resume(kept string, from int64) {
 	s.started = true
 	var k keptState
@@ -399,7 +396,7 @@ func (s *state) resume(kept string, from int64) {
 	}
 }
 
-// catchUp makes the state that there was at an offset.
+// catchUp reads the records before an offset to get the state there.
 func (s *state) catchUp(from int64) error {
 	_, err := conversation.Lines(s.file.Path, 0, func(line []byte, at int64) bool {
 		if at < from && s.passable(line) {
@@ -413,8 +410,8 @@ func (s *state) catchUp(from int64) error {
 	return err
 }
 
-// passable reports whether the state needs no more of a record than that it was
-// there. Codex writes what a record is to its beginning.
+// passable reports whether the state needs only to know that a record exists. Codex
+// writes a record's type at its beginning.
 func (s *state) passable(line []byte) bool {
 	if !isItem(line) {
 		front := line[:min(len(line), 200)]
@@ -423,7 +420,6 @@ func (s *state) passable(line []byte) bool {
 	return s.started && !bytes.Contains(line, []byte(`"role":"user"`)) && !bytes.Contains(line, []byte(`request_user_input`))
 }
 
-// pass takes in that a record was there.
 func (s *state) pass(line []byte) {
 	if isItem(line) {
 		s.items++
@@ -434,7 +430,6 @@ func isItem(line []byte) bool {
 	return bytes.Contains(line[:min(len(line), 200)], []byte(`"type":"response_item"`))
 }
 
-// read calls each for what a record says.
 func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(rec.time), Offset: at}
 	p := rec.payload
@@ -476,7 +471,7 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 			return false
 		}
 		if text == "" && !s.summary {
-			return true // what a server made of it can only be read by the server
+			return true // only the server can read it
 		}
 		e.Kind, e.Text, e.ID = conversation.Summary, text, s.id("compacted", text)
 		return each(e)
@@ -487,7 +482,7 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 	return true
 }
 
-// release gives what was held back before the record at an offset.
+// release gives the entries that were held back before the record at an offset.
 func (s *state) release(at int64, each func(conversation.Entry) bool) bool {
 	held := s.pending
 	s.pending = nil
@@ -503,17 +498,16 @@ func (s *state) release(at int64, each func(conversation.Entry) bool) bool {
 	return true
 }
 
-// id makes an id for what has none, or none that a fork's copy keeps.
+// id makes an id for an entry that has none, or none that a fork's copy keeps.
 func (s *state) id(kind, text string) string {
 	h := fnv.New64a()
 	fmt.Fprint(h, kind, "\x00", s.turn, "\x00", text)
 	return fmt.Sprintf("%s.%d.%016x", cmp.Or(s.origin, string(s.file.ID)), s.items, h.Sum64())
 }
 
-// counted reads the event that the screen's counter gets. It comes again when
-// nothing but the limits has changed: then the conversation's total is what it
-// was. Older versions begin to count anew where a conversation goes on; newer ones
-// have told of the request before.
+// counted reads a token_count event. Codex repeats it when only the rate limits have
+// changed: the total is then the same. Older versions count from zero when a conversation
+// is resumed; newer ones report the previous request.
 func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conversation.Entry) bool) bool {
 	total, last := info.Get("total_token_usage"), info.Get("last_token_usage")
 	if !total.IsObject() || !last.IsObject() {
@@ -532,7 +526,7 @@ func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conve
 	return s.spent(e, last, s.id("spent", fmt.Sprint(t)), each)
 }
 
-// sized gives how many tokens the context can have.
+// sized gives the size of the context window.
 func (s *state) sized(e conversation.Entry, info gjson.Result, each func(conversation.Entry) bool) bool {
 	size := conversation.TokenCount(info.Get("model_context_window"))
 	if !s.summary || size == 0 {
@@ -542,7 +536,6 @@ func (s *state) sized(e conversation.Entry, info gjson.Result, each func(convers
 	return each(e)
 }
 
-// spent gives what one request cost.
 func (s *state) spent(e conversation.Entry, usage gjson.Result, id string, each func(conversation.Entry) bool) bool {
 	t, written := tokensOf(usage), conversation.TokenCount(usage.Get("cache_write_input_tokens"))
 	if t == (tokens{}) {
@@ -564,14 +557,13 @@ func tokensOf(v gjson.Result) tokens {
 	return tokens{conversation.TokenCount(v.Get("input_tokens")), conversation.TokenCount(v.Get("cached_input_tokens")), conversation.TokenCount(v.Get("output_tokens"))}
 }
 
-// item gives what one item says that went to the model or came from it.
 func (s *state) item(e conversation.Entry, rec record, each func(conversation.Entry) bool) bool {
 	p := rec.payload
 	kind := p.Get("type").Str
 	set := func(k conversation.Kind, text string) {
 		e.Kind, e.Text = k, text
-		// The items of older versions have no ids, and a newer one that copies
-		// them for a fork gives them ids of its own.
+		// The items of older versions have no ids. A newer version that copies them for a
+		// fork gives them new ids.
 		if e.ID = strings.Clone(p.Get("id").Str); e.ID == "" || !rec.ordinal {
 			e.ID = s.id(string(k), text)
 		}
@@ -618,14 +610,14 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 			delete(s.asking, call)
 			return give(conversation.Reply, reply(text))
 		}
-		e.Failed = conversation.TokenCount(gjson.Get(p.Get("output").Str, "metadata.exit_code")) > 0 // as older versions have it
+		e.Failed = conversation.TokenCount(gjson.Get(p.Get("output").Str, "metadata.exit_code")) > 0 // in older versions
 		return give(conversation.Result, text)
 	}
 	return true
 }
 
-// asked is what the person wrote of a message that went to the model in
-// their name; the client writes much in it too.
+// asked returns the person's text in a user message. The client writes a lot into such
+// messages itself.
 func asked(p gjson.Result) string {
 	kinds := p.Get("internal_chat_message_metadata_passthrough.content_item_kinds").Array()
 	var parts []string
@@ -646,7 +638,7 @@ func asked(p gjson.Result) string {
 	return strings.Join(parts, "\n")
 }
 
-// request is the person's own part of what an editor sends.
+// request returns the person's part of a message that an editor sent.
 func request(text string) string {
 	if _, own, ok := strings.Cut(text, "## My request for Codex:"); ok && strings.HasPrefix(text, "# ") {
 		return strings.TrimSpace(own)
@@ -654,8 +646,8 @@ func request(text string) string {
 	return text
 }
 
-// injected reports whether the client wrote that in the person's name: an
-// element, all of it, whose name no markup has, or the instructions of a project.
+// injected reports whether the client wrote a text in the person's name: one element
+// whose name is not a markup's, or a project's instructions.
 func injected(text string) bool {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "# AGENTS.md instructions") {
@@ -673,7 +665,7 @@ func injected(text string) bool {
 	return len(text) >= len(end) && strings.EqualFold(text[len(text)-len(end):], end)
 }
 
-// textOf is the text of a content that is a text or a list of parts.
+// textOf returns the text of a content, which is a text or a list of parts.
 func textOf(content gjson.Result) string {
 	if content.Type == gjson.String {
 		return content.Str
@@ -687,7 +679,6 @@ func textOf(content gjson.Result) string {
 	return strings.Join(parts, "\n")
 }
 
-// call is the tool's name and arguments.
 func call(kind string, p gjson.Result) (tool, args string) {
 	switch kind {
 	case "local_shell_call":
@@ -718,7 +709,7 @@ func call(kind string, p gjson.Result) (tool, args string) {
 	return tool, conversation.Arguments(input)
 }
 
-// command is a command as a person would type it.
+// command returns a command as a person would type it.
 func command(c gjson.Result) string {
 	words := c.Array()
 	if c.Type == gjson.String || len(words) == 0 {
@@ -734,7 +725,7 @@ func command(c gjson.Result) string {
 	return strings.Join(all, " ")
 }
 
-// output is what a tool answered; older shells' answers are JSON.
+// output returns a tool's result. Older shell results are JSON.
 func output(output gjson.Result) string {
 	if output.IsObject() {
 		output = output.Get("content")
@@ -748,7 +739,7 @@ func output(output gjson.Result) string {
 	return text
 }
 
-// reply is what the person said to questions of the model.
+// reply returns the person's answers to the model's questions.
 func reply(text string) string {
 	answers := gjson.Get(text, "answers")
 	if !answers.IsObject() {

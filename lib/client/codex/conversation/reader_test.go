@@ -25,7 +25,7 @@ func stores(t testing.TB) []string {
 	return all
 }
 
-// Rollouts of every version are told alike, and each request counts once.
+// Rollouts of all versions give the same entries, and each request counts once.
 func TestVersions(t *testing.T) {
 	const (
 		turn  = "prompt thought answer call spent result answer spent"
@@ -35,7 +35,7 @@ func TestVersions(t *testing.T) {
 	type want struct {
 		kinds, prompts string
 		headless       bool
-		requests       int64 // what the conversation adds to those before
+		requests       int64 // what the conversation adds to the earlier ones
 	}
 	for _, test := range []struct {
 		store string
@@ -102,8 +102,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A fork names its origin. Where it copied what was said before, the copies have
-// the ids of what they are copies of, and what it said itself has not.
+// A fork names its origin. Its copies have the ids of the originals, and its own entries
+// have others.
 func TestForks(t *testing.T) {
 	for _, store := range []string{"0.94.0", "0.124.0", "0.124.0-then-0.169.0", "0.169.0-exec"} {
 		all := readertest.ReadStore(t, &Reader{}, filepath.Join("testdata", store))
@@ -134,7 +134,7 @@ func TestForks(t *testing.T) {
 	}
 }
 
-// A subagent hangs under its session.
+// A subagent names its session.
 func TestSubagents(t *testing.T) {
 	all := readertest.ReadStore(t, &Reader{}, filepath.Join("testdata", "0.169.0-exec"))
 	for i, h := range all {
@@ -179,7 +179,7 @@ func FuzzReader(f *testing.F) {
 	readertest.Fuzz(f, &Reader{}, "sessions/rollout-1.jsonl", all...)
 }
 
-// The last name that a person gave counts, and to give one is a change.
+// The last name that a person gave counts. Giving one changes the file's time.
 func TestNames(t *testing.T) {
 	store := t.TempDir()
 	const id = "01a1fd67-713d-78e1-adfb-605b8af2eaed"
@@ -217,7 +217,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Found is what is a rollout, wherever versions put it, and nothing else.
+// Find finds all rollouts, wherever versions put them, and nothing else.
 func TestFind(t *testing.T) {
 	home := t.TempDir()
 	store := filepath.Join(home, ".codex")
@@ -289,7 +289,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A first prompt behind much that the client put before it is found.
+// The first prompt is found after a lot of the client's own text.
 func TestLateFirstPrompt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rollout-1.jsonl")
 	long := strings.Repeat("instructions ", 8000)
@@ -305,8 +305,8 @@ func TestLateFirstPrompt(t *testing.T) {
 	}
 }
 
-// What the client writes in the person's name is no prompt; what looks like it
-// and is the person's is one.
+// Text that the client writes in the person's name is not a prompt. A person's text that
+// looks like it is one.
 func TestPrompts(t *testing.T) {
 	line := func(content, more string) string {
 		return `{"timestamp":"2026-11-21T09:19:38.332Z","type":"response_item","payload":{"type":"message","role":"user","content":[` + content + `]` + more + `}}` + "\n"
@@ -349,7 +349,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// Calls and what came of them read as a person would write them.
+// Calls and results read as a person would write them.
 func TestTools(t *testing.T) {
 	for _, test := range []struct{ payload, want string }{
 		{`{"type":"function_call","name":"shell","arguments":"{\"command\":[\"bash\",\"-lc\",\"ls | wc\"],\"workdir\":\"/w\"}"}`, "call shell: ls | wc"},
@@ -387,8 +387,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// An older version begins to count anew where a conversation goes on, and may
-// come to the same number; the same number told again is no other request.
+// An older version counts from zero when a conversation is resumed, and may reach the
+// same total. The same total repeated is not another request.
 func TestCountsAnew(t *testing.T) {
 	const usage = `{"input_tokens":100,"cached_input_tokens":40,"output_tokens":10,"total_tokens":110}`
 	const told = `{"timestamp":"2026-11-21T09:19:38.332Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":` + usage + `,"last_token_usage":` + usage + `}}}` + "\n"

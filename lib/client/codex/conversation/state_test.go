@@ -9,8 +9,8 @@ import (
 	"gt/lib/conversation"
 )
 
-// Read on from where the last Read stopped, with what that one kept, a rollout gives the
-// same entries as read at once, wherever it was cut; and what came before is not read.
+// Reading on with the state of the last Read gives the same entries as reading at once,
+// wherever it stopped, and does not read what came before.
 func TestReadOn(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*/sessions/*/*/*/*.jsonl")
 	if err != nil || len(paths) < 5 {
@@ -47,12 +47,12 @@ func TestReadOn(t *testing.T) {
 			if err := os.WriteFile(f.Path, whole, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			want, _ := read(next, nil) // which goes over what came before
+			want, _ := read(next, nil) // this reads what came before
 			got, _ := read(next, &state)
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%s from %d:\n%+v\nnot\n%+v", path, next, got, want)
 			}
-			// What was kept of another place, or by nobody, loses ids and no words.
+			// A state of another place, or none, loses ids but no text.
 			for _, kept := range []string{"", `{"at":1}`, "null", "x"} {
 				some, _ := read(next, &kept)
 				if len(some) < len(want)-1 {

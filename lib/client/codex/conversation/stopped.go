@@ -9,12 +9,12 @@ import (
 	"gt/lib/state/activity"
 )
 
-// tooMany is the HTTP status with which a model refuses at a limit.
+// tooMany is the HTTP status of a model's refusal at a limit.
 const tooMany = 429
 
-// Stopped looks for the error with which 0.169 writes that a turn is complete, when the model
-// refused or was not reached and the client has given up. At a limit that is "exceeded retry
-// limit, last status: 429 Too Many Requests", or the limit of the account.
+// Stopped looks for a task_complete with an error, which Codex 0.169 writes when the
+// model refused or was unreachable and the client has given up. At a limit the error is
+// "exceeded retry limit, last status: 429 Too Many Requests", or the account's limit.
 func (*Reader) Stopped(path string, after time.Time) (time.Time, activity.Reason) {
 	why := activity.Failed
 	at := conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {

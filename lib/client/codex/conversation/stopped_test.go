@@ -9,8 +9,8 @@ import (
 	"gt/lib/state/activity"
 )
 
-// A turn whose model refused is over once the client has given up; not one that goes on, was
-// answered, or is followed by another.
+// A turn whose model refused has stopped once the client gives up. A turn that goes on,
+// was answered, or is followed by another has not.
 func TestStopped(t *testing.T) {
 	const (
 		begun    = `{"timestamp":"2026-11-23T18:16:27.223Z","ordinal":12,"type":"event_msg","payload":{"type":"task_started","turn_id":"t","started_at":1795457787}}`

@@ -19,7 +19,6 @@ func (Writer) Client() string { return "codex" }
 
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
-// Place is a rollout of the day.
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
 	root := getenv("CODEX_HOME")
 	if home := getenv("HOME"); root == "" && filepath.IsAbs(home) {
@@ -33,11 +32,11 @@ func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, fol
 		"rollout-"+at.Format("2006-01-02T15-04-05")+"-"+string(c.ID)+".jsonl"), root, nil
 }
 
-// versionWritten is the version whose form is written: those since read it.
+// versionWritten is the version of the format, which all later versions read.
 const versionWritten = "0.94.0"
 
-// Write writes the session's facts, and then the items that are sent to the model, and what
-// the client shows on its screen.
+// Write writes the session's metadata, then each item for the model with its event for
+// the screen.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

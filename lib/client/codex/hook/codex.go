@@ -1,4 +1,4 @@
-// Package hook has what the hooks know of Codex.
+// Package hook describes Codex to the hooks.
 package hook
 
 import (
@@ -27,15 +27,15 @@ var Client = contract.Client{
 
 const threadVar = "CODEX_THREAD_ID"
 
-// killed reads the reason of an end: Codex calls every regular end "other", and at
-// a signal runs no hook.
+// killed ignores "other", the reason of every regular end. At a signal Codex runs no
+// hook.
 func killed(e contract.End) bool { return e.Reason != "other" && contract.Killed(e) }
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	return contract.Accounts(getenv, storeVar, []string{".codex", ".codex-*", ".codex_*"}, "sessions", "archived_sessions")
 }
 
-// server is "codex app-server" (0.144 and later).
+// server is "codex app-server" of Codex 0.144 and later.
 var server = contract.SharedServer{
 	Program: Name,
 	Var:     threadVar,
@@ -45,14 +45,13 @@ var server = contract.SharedServer{
 	Account: account,
 }
 
-// serverWord is the argument that makes a Codex the server.
 const serverWord = "app-server"
 
 func serves(args []string) bool { return len(args) > 1 && slices.Contains(args[1:], serverWord) }
 
-// printsAnswers reports whether a Codex with these arguments can be the window of a
-// conversation that a server runs. One with settings of its own for this run is
-// not: it runs its conversation itself, as one without a person does.
+// printsAnswers reports whether a Codex with these arguments can be a window that shows a
+// server's conversation. A Codex with settings for this run, or without a person, runs
+// its conversation itself.
 func printsAnswers(args []string) bool {
 	for _, a := range args[min(1, len(args)):] {
 		a, _, _ = strings.Cut(a, "=")
@@ -66,7 +65,6 @@ func printsAnswers(args []string) bool {
 	return true
 }
 
-// worksIn returns the folder that a Codex with these arguments works in.
 func worksIn(args []string, dir string) string {
 	at := dir
 	for i, a := range args {
@@ -83,7 +81,6 @@ func worksIn(args []string, dir string) string {
 	return at
 }
 
-// account is the folder in which a Codex keeps what is its own.
 func account(getenv func(string) string) string {
 	return cmp.Or(getenv(storeVar), filepath.Join(getenv("HOME"), ".codex"))
 }

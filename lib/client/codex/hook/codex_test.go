@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A window of Codex is told from what runs its conversation itself, and from the
-// server.
+// printsAnswers tells a window of Codex from the server and from a Codex that runs its
+// own conversation.
 func TestShows(t *testing.T) {
 	for args, want := range map[string]bool{
 		"codex": true, "codex resume ID": true, "codex -m o3 say-hello": true, "codex fork ID": true,

@@ -10,8 +10,8 @@ import (
 	"gt/lib/client/wiring"
 )
 
-// forget takes out of Codex's config.toml what it noted of our hooks in a file: that a
-// person trusts them. It returns the file if that changed it.
+// forget removes the trust that Codex recorded for our hooks of a file from its
+// config.toml. It returns the path of config.toml if that changed it.
 func forget(a wiring.Agent, s wiring.Source) (changed string, err error) {
 	var keys []string
 	for _, h := range s.Ours() {
@@ -32,12 +32,11 @@ func forget(a wiring.Agent, s wiring.Source) (changed string, err error) {
 	return changed, err
 }
 
-// withoutTrust returns the text of a config.toml without the tables in which Codex notes
-// its trust in the hooks of these keys, and without the table that held them, where it
-// holds nothing else.
+// withoutTrust returns the text of a config.toml without the tables that record the trust
+// in these hooks, and without their parent table if nothing else is in it.
 func withoutTrust(text string, keys []string) string {
 	type table struct {
-		head  string // empty of what stands before the first
+		head  string // empty for the lines before the first table
 		lines []string
 	}
 	all := []table{{}}

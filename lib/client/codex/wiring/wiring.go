@@ -1,4 +1,4 @@
-// Package wiring is what gt-hooks knows of Codex.
+// Package wiring describes the wiring of Codex.
 package wiring
 
 import (
@@ -22,14 +22,14 @@ import (
 //go:embed codex.json
 var text []byte
 
-// Client returns what there is to know of Codex.
+// Client returns the wiring of Codex.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "codex", Text: text,
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compact", Blockers: blockers, Forget: forget,
-		// A skill, for it has no prompts of a person's own any more. It stands in no list
-		// that the model reads: only the person asks for it.
+		// A skill, because Codex no longer has custom prompts. The model's list does not
+		// have it: only the person calls it.
 		Command: &wiring.Command{
 			File: "skills/handoff/SKILL.md", Typed: "$handoff", Args: "see the person's message.",
 			Head:  "---\n# gt: written by gt-hooks\nname: handoff\ndescription: Hand this session over to a fresh one, with a note of what it knows\n---\n",
@@ -38,8 +38,8 @@ func Client() wiring.Client {
 	}
 }
 
-// blockers finds hooks that Codex does not run: it runs one whose definition a
-// person has seen and trusted, and keeps a hash of that definition.
+// blockers finds hooks that Codex does not run. It runs only those whose definition the
+// person has trusted, and keeps a hash of that definition.
 func blockers(a wiring.Agent) []wiring.Blocker {
 	file := filepath.Join(a.Folder, "config.toml")
 	var c struct {
@@ -76,7 +76,7 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 			all = append(all, a.Untrusted())
 		}
 		for _, h := range ours {
-			if h.Node == nil { // a script, which Codex would not take
+			if h.Node == nil { // a script, which Codex does not support
 				continue
 			}
 			seen++
@@ -108,9 +108,8 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	return all
 }
 
-// trust returns the key under which Codex notes that a handler of a file is
-// trusted, and the hash that it notes, as 0.169 does it. The key has the handler's
-// place in the file.
+// trust returns the key under which Codex 0.169 records that a handler of a file is
+// trusted, and the recorded hash. The key has the handler's position in the file.
 func trust(h wiring.Handler, file string) (key, hash string) {
 	var event strings.Builder
 	for i, r := range h.Event {
@@ -138,13 +137,12 @@ func trust(h wiring.Handler, file string) (key, hash string) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(identity); err != nil {
-		panic(err) // it was read from JSON
+		panic(err) // it was parsed from JSON
 	}
 	sum := sha256.Sum256(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 	return key, "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// list names each once, in order.
 func list(names []string) string {
 	var once []string
 	for _, name := range names {

@@ -9,8 +9,8 @@ import (
 	"gt/lib/client/wiring"
 )
 
-// What Codex 0.169 wrote to its config.toml when a person trusted these hooks.
-// One with other bytes is another hook to it.
+// The state that Codex 0.169 wrote to its config.toml when a person trusted these hooks.
+// A hook with other bytes is another hook.
 func TestCodexTrust(t *testing.T) {
 	text := `{"hooks": {
 		"SessionStart": [{"hooks": [{"type": "command", "command": "/tmp/hb/gt-prime --hook --agent codex", "timeout": 10}]}],
@@ -58,8 +58,8 @@ func TestCodexTrust(t *testing.T) {
 	}
 }
 
-// What Codex noted of hooks that are no more goes, and nothing else: not other hooks'
-// trust, nor what a person wrote.
+// forget removes only what Codex recorded of removed hooks: it keeps other hooks' trust
+// and the person's own settings.
 func TestWithoutTrust(t *testing.T) {
 	const own = "model = \"x\" # mine\n\n[projects.\"/p\"]\ntrust_level = \"trusted\"\n"
 	trusted := func(key string) string {
