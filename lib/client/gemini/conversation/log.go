@@ -15,55 +15,51 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// MaxMessages is how many messages of one conversation are taken in. Of each
-// only its place is held, some hundred bytes.
+// MaxMessages limits the messages of one conversation. Only their places are held, some
+// hundred bytes each.
 const MaxMessages = 1 << 18
 
-// place is where a state of a message is.
 type place struct {
 	line     int64 // where its record begins
 	at, size int64 // its JSON
 }
 
-// What became of a message.
 const (
-	live      = iota // the model still knows of it
-	past             // it was said, though the model no longer knows of it
+	live      = iota // the model still has it
+	past             // part of the conversation, but the model no longer has it
 	gone             // the person took it back
-	duplicate        // the client's own copy of what stands before
+	duplicate        // a copy that the client made of an earlier message
 )
 
-// message is what the first reading notes of a message.
+// message is what the first pass records of a message.
 type message struct {
-	key       uint64 // of its id
+	key       uint64 // the hash of its id
 	first     int64  // where its first record begins
 	last, old place
 	state     int
-	kind      string // user, gemini, or "" for what is neither's
-	summary   bool   // of what was compacted
-	of        int    // of a copy: 1 + where the original is, 0 where that is not known
+	kind      string // user, gemini, or "" for anything else
+	summary   bool   // a compaction's summary
+	of        int    // of a copy: 1 + the index of the original, or 0 if unknown
 }
 
-// log puts a conversation together as the client does: a message that
-// stands again takes the place of the first, $rewindTo takes back, and a list of
-// messages in a $set is from there on all that the model knows.
+// log rebuilds a conversation as the client does. A repeated message replaces the first
+// one, $rewindTo takes messages back, and a list of messages in a $set is all that the
+// model has from then on.
 type log struct {
 	from     int64
-	next     int64 // where the next Read goes on
+	next     int64 // where the next Read begins
 	messages []message
-	live     []int // of messages, in the model's order
+	live     []int // indexes of messages, in the model's order
 	byKey    map[uint64]int
-	restart  bool // a header stood again: the client went on
+	restart  bool // a header is repeated: the client resumed the session
 }
 
-// keyOf is an id in eight bytes.
 func keyOf(id string) uint64 {
 	h := fnv.New64a()
 	io.WriteString(h, id)
 	return h.Sum64()
 }
 
-// scanFile reads where the messages of a file are.
 func scanFile(path string, from int64) (*log, error) {
 	log := &log{from: from, next: from, byKey: map[uint64]int{}}
 	if strings.HasSuffix(path, ".json") {
@@ -86,7 +82,7 @@ func scanFile(path string, from int64) (*log, error) {
 		if !v.IsObject() {
 			return true
 		}
-		// The first key tells most records apart.
+		// The first key tells most records apart, which is faster.
 		if id := v.Get("id"); bytes.HasPrefix(line, []byte(`{"id":`)) && id.Type == gjson.String {
 			log.message(id.Str, kindOf(v.Get("type").Str), place{at, at, int64(len(line))})
 			return true
@@ -112,7 +108,6 @@ func scanFile(path string, from int64) (*log, error) {
 	return log, err
 }
 
-// message takes in a record of a message.
 func (l *log) message(id string, kind string, at place) {
 	key := keyOf(id)
 	if i, known := l.byKey[key]; known && l.messages[i].state != gone {
@@ -132,8 +127,8 @@ func (l *log) message(id string, kind string, at place) {
 	}
 }
 
-// kindOf is what a message's type says: Qwen Code's first versions called
-// the model's by its own name.
+// kindOf returns the kind of a message's type. Qwen Code's first versions called the
+// model's "qwen".
 func kindOf(kind string) string {
 	switch kind {
 	case "user":
@@ -153,8 +148,7 @@ func (l *log) add(key uint64, kind string, at place) (int, bool) {
 	return len(l.messages) - 1, true
 }
 
-// rewind takes back a message and all after it; all there are, where it is not
-// known.
+// rewind takes back a message and all later ones, or all if it is unknown.
 func (l *log) rewind(id string) {
 	from := 0
 	if i, known := l.byKey[keyOf(id)]; known {
@@ -175,10 +169,10 @@ func (l *log) gone(i int) {
 	}
 }
 
-// set takes in a list of all that the model knows from here on. It is written
-// when the client starts or goes on (then it has what stands before in it), when
-// a turn was broken off (then the end is missing), and after a compaction: then
-// it has a summary in it, and copies of the last messages under new ids.
+// set replaces the list of what the model has. The client writes such a list when it
+// starts or resumes (with the earlier messages), when a turn was interrupted (without the
+// end), and after a compaction (with a summary, and with copies of the last messages
+// under new ids).
 func (l *log) set(line []byte, at int64, list gjson.Result) {
 	members := l.members(line, at, list)
 	fresh := slices.ContainsFunc(members, func(e member) bool { return e.added && !e.own })
@@ -196,17 +190,15 @@ func (l *log) set(line []byte, at int64, list gjson.Result) {
 	}
 }
 
-// A member is a message in a list.
 type member struct {
 	key     uint64
-	place   place // zero where it only says itself where it is in the file
+	place   place // zero if only the message itself says where it is
 	kind    string
-	added   bool // it was in no record before
-	own     bool // added, and the client's words to the model
+	added   bool // no record before has it
+	own     bool // added, and written by the client for the model
 	summary bool // added, and not own
 }
 
-// members are the messages of a list in a line.
 func (l *log) members(line []byte, at int64, list gjson.Result) (members []member) {
 	list.ForEach(func(_, m gjson.Result) bool {
 		id := m.Get("id")
@@ -228,15 +220,15 @@ func (l *log) members(line []byte, at int64, list gjson.Result) (members []membe
 	return members
 }
 
-// leave notes which live messages the model knows no more, because they are not in a list. Where
-// the list has something new (fresh), where the client started anew, and before the last of them
-// that is in it, they are past; else the person took them back.
+// leave marks the live messages that a list no longer has. They are past if the list has
+// something new (fresh), if the client was restarted, or if they precede the last live
+// message that the list has. Otherwise the person took them back.
 func (l *log) leave(members []member, fresh bool) {
 	in := map[uint64]bool{}
 	for _, e := range members {
 		in[e.key] = true
 	}
-	last := -1 // of live, what is in the list
+	last := -1 // the last index in live that the list has
 	for j, i := range l.live {
 		if in[l.messages[i].key] {
 			last = j
@@ -254,8 +246,8 @@ func (l *log) leave(members []member, fresh bool) {
 	l.restart = false
 }
 
-// put returns which message a member of a list is. said reports whether there were messages
-// before the list: one that is added is a copy of one of them then, but for a summary.
+// put returns the index of a list's member. said reports whether there were messages
+// before the list: an added member is then a copy of one of them, unless it is a summary.
 func (l *log) put(e member, said bool) (i int, ok bool) {
 	if !e.added {
 		i, ok = l.byKey[e.key]
@@ -272,8 +264,8 @@ func (l *log) put(e member, said bool) (i int, ok bool) {
 	return i, ok
 }
 
-// pair finds what the copies at the end of a new list are copies of: of what
-// was at the end of the list before.
+// pair finds the originals of the copies at the end of a new list: they are at the end of
+// the list before.
 func (l *log) pair(before []int) {
 	for j := len(l.live) - 1; j >= 0; j-- {
 		m := &l.messages[l.live[j]]
@@ -296,7 +288,7 @@ func (l *log) pair(before []int) {
 	}
 }
 
-// indexOf is where an element of a list stands in a line.
+// indexOf returns the offset of a list's element in a line.
 func indexOf(line []byte, list, element gjson.Result) int {
 	i := element.Index
 	if i <= 0 || i+len(element.Raw) > len(line) || string(line[i:i+len(element.Raw)]) != element.Raw {
@@ -308,10 +300,10 @@ func indexOf(line []byte, list, element gjson.Result) int {
 	return i
 }
 
-// readDocument goes through a file that is one JSON object: it calls meta for
-// what stands in the object itself, but for what is long, and message for each
-// object in its list "messages", with where it begins, until that returns false.
-// It goes no further than limit, where that is not 0, and holds one message.
+// readDocument parses a file that is one JSON object. It calls meta for the object's
+// short members, and message for each object in the list "messages" with its offset,
+// until message returns false. It reads at most limit bytes, if that is not 0, and holds
+// one message at a time.
 func readDocument(path string, limit int64, meta func(key string, v gjson.Result), message func(raw []byte, at int64) bool) error {
 	f, err := atomicfile.Open(path)
 	if err != nil {
@@ -329,7 +321,6 @@ func readDocument(path string, limit int64, meta func(key string, v gjson.Result
 	return nil
 }
 
-// errStop ends a document that has nothing left to say.
 var errStop = errors.New("enough")
 
 type document struct {
@@ -340,7 +331,7 @@ type document struct {
 	buf     []byte
 }
 
-// run reads the object's keys and values; it ends with an error.
+// run parses the object's members. It always returns an error.
 func (d *document) run() error {
 	if c, err := d.token(); err != nil || c != '{' {
 		return cmpErr(err)
@@ -359,7 +350,7 @@ func (d *document) run() error {
 		}
 		key := gjson.ParseBytes(raw)
 		if c != '"' || !gjson.ValidBytes(raw) {
-			return errStop // no object of JSON
+			return errStop // not a JSON object
 		}
 		name := strings.Clone(key.Str)
 		if c, err = d.token(); err != nil || c != ':' {
@@ -383,7 +374,7 @@ func (d *document) run() error {
 	}
 }
 
-// cmpErr is the error, or that there is no more to read.
+// cmpErr returns err, or errStop if it is nil.
 func cmpErr(err error) error {
 	if err == nil {
 		return errStop
@@ -411,7 +402,7 @@ func (d *document) list() error {
 	}
 }
 
-// token is the next byte that is no blank.
+// token returns the next byte that is not a blank.
 func (d *document) token() (byte, error) {
 	for {
 		c, err := d.r.ReadByte()
@@ -425,9 +416,8 @@ func (d *document) token() (byte, error) {
 	}
 }
 
-// value reads the value that begins with a byte that was taken. One that is
-// longer than most is passed over, and nothing is returned of it. The bytes are
-// valid until the next call.
+// value reads the value that begins with the byte c. It skips a value longer than most
+// bytes and returns nil. The bytes are valid until the next call.
 func (d *document) value(c byte, most int) ([]byte, error) {
 	d.buf = append(d.buf[:0], c)
 	if c != '"' && c != '{' && c != '[' {
@@ -465,8 +455,7 @@ func (d *document) value(c byte, most int) ([]byte, error) {
 	return d.buf, nil
 }
 
-// word reads the rest of a number, or of true, false or null: up to what cannot
-// be of it.
+// word reads the rest of a number, true, false or null.
 func (d *document) word() ([]byte, error) {
 	for {
 		next, err := d.r.Peek(1)

@@ -1,12 +1,10 @@
-// Package gemini reads Gemini CLI's conversations, as 0.61.0 writes them and as older
-// versions did:
+// Package gemini reads the conversations of Gemini CLI 0.61.0 and older versions:
 //
 //	<store>/tmp/<name>/chats/session-<minute>-<first of the id>.jsonl
 //	<store>/tmp/<name>/chats/<id of the session>/<id>.jsonl    a subagent's
 //	<store>/tmp/<hash>/chats/session-<minute>-<first of the id>.json
 //
-// name is short, and given out in <store>/projects.json; the hash is
-// Project's.
+// name is short and assigned in <store>/projects.json; the hash is Project's.
 package gemini
 
 import (
@@ -35,23 +33,22 @@ type Reader struct{}
 
 func (Reader) Client() string { return "gemini" }
 
-// Stores are the folder that the environment names, and the usual one.
+// Stores returns the folder that the environment names, and the usual one.
 func (Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("gemini", getenv)), "tmp")
 }
 
-// Find lists the projects' folders.
 func (Reader) Find(store string, each func(conversation.File)) error {
 	return FindIn("gemini", store, each)
 }
 
-// FindIn lists what a client keeps as Gemini CLI does.
+// FindIn is Find for any client that uses Gemini CLI's format.
 func FindIn(client, store string, each func(conversation.File)) error {
 	projects, err := os.ReadDir(filepath.Join(store, "tmp"))
 	if err != nil {
 		return atomicfile.Error("read", filepath.Join(store, "tmp"), err)
 	}
-	// A client that gave a project a name copied what stood under its hash.
+	// When the client gave a project a name, it copied the files under its hash.
 	slices.SortStableFunc(projects, func(a, b os.DirEntry) int {
 		return cmp.Compare(len(a.Name())/hashLength, len(b.Name())/hashLength)
 	})
@@ -71,7 +68,7 @@ func FindIn(client, store string, each func(conversation.File)) error {
 					folders = append(folders, e.Name())
 				case form != ".json" && form != ".jsonl", parent == "" && !strings.HasPrefix(name, "session-"), parent != "" && f.ID == "":
 				case i+1 < len(entries) && entries[i+1].Name() == e.Name()+"l":
-					// What began as .json went on as .jsonl, with all that was in it.
+					// The client converted .json to .jsonl, with all its content.
 				case len(p.Name()) != hashLength || !seen[folder+name]:
 					seen[folder+name] = true
 					GiveFile(f, &lost, each)
@@ -88,7 +85,6 @@ func FindIn(client, store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
-// hashLength is how long a Project's name is.
 const hashLength = 2 * sha256.Size
 
 func GiveFile(f conversation.File, lost *conversation.ReadErrors, each func(conversation.File)) {
@@ -98,9 +94,9 @@ func GiveFile(f conversation.File, lost *conversation.ReadErrors, each func(conv
 	}
 }
 
-// Metadata takes what the last records say where they say more than the first. A
-// file in which nothing was said is one that the client leaves behind, beside
-// the session's own, when it goes on without a person: it gives nothing.
+// Metadata prefers the last records to the first. A file without messages is one that the
+// client leaves beside the session's own when it resumes without a person; Metadata
+// returns nothing for it.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	l := metadataReader{facts: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
 	var err error
@@ -129,8 +125,8 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return facts, lost.Err()
 }
 
-// Typed reports whether a person typed something in a session: the client writes
-// it into a file of its own, for the arrow key to bring it back.
+// Typed reports whether a person typed something in a session. The client records that in
+// a separate file, for its arrow-key history.
 func Typed(dir string, id session.ID, lost *conversation.ReadErrors) bool {
 	logs, err := atomicfile.Read(filepath.Join(dir, "logs.json"), conversation.MaxRecord)
 	if lost.Add(err); err != nil {
@@ -139,17 +135,16 @@ func Typed(dir string, id session.ID, lost *conversation.ReadErrors) bool {
 	return bytes.Contains(logs, []byte(`"`+string(id)+`"`))
 }
 
-// metadataReader is what has been found so far.
 type metadataReader struct {
 	facts       conversation.Metadata
 	hash        string
 	hasMessages bool
 	model       string   // of the first answer
-	paths       []string // that were worked on, a few
+	paths       []string // some paths that the session worked on
 }
 
-// header takes what says something of the whole session. Where it stands again,
-// the client went on.
+// header adds a record about the whole session. The client writes another one when it
+// resumes.
 func (l *metadataReader) header(v gjson.Result) {
 	if id, err := session.ParseID(v.Get("sessionId").Str); err == nil && l.facts.ID == "" {
 		l.facts.ID = session.ID(strings.Clone(string(id)))
@@ -158,13 +153,13 @@ func (l *metadataReader) header(v gjson.Result) {
 	if l.facts.Started.IsZero() {
 		l.facts.Started = conversation.ParseTime(v.Get("startTime").Str)
 	}
-	// A subagent's begin with the folders that it may work in.
+	// A subagent's header has the folders that it may work in.
 	if dir := v.Get("directories.0").Str; l.facts.Parent != "" && filepath.IsAbs(dir) {
 		conversation.Keep(&l.facts.CWD, dir)
 	}
 }
 
-// front takes a message from the beginning of a session.
+// front adds a message from the beginning of a session.
 func (l *metadataReader) front(m gjson.Result) {
 	if l.facts.Started.IsZero() {
 		l.facts.Started = conversation.ParseTime(m.Get("timestamp").Str)
@@ -193,10 +188,10 @@ func (l *metadataReader) front(m gjson.Result) {
 	}
 }
 
-// back takes a record from the end of a session, the last one first.
+// back adds a record from the end of a session, the last one first.
 func (l *metadataReader) back(v gjson.Result) {
 	set := v.Get("$set")
-	if l.facts.Parent == "" { // a subagent's is what it came to
+	if l.facts.Parent == "" { // a subagent's summary is its result
 		conversation.Keep(&l.facts.Title, conversation.Excerpt(cmp.Or(set.Get("summary").Str, v.Get("summary").Str)))
 	}
 	for _, at := range []string{set.Get("lastUpdated").Str, v.Get("timestamp").Str} {
@@ -249,9 +244,8 @@ func (l *metadataReader) lines(f conversation.File) error {
 	return err
 }
 
-// document looks at the form that is one JSON object: at all of it where it is
-// small, else at its beginning, and at its end by its lines, which are as
-// JavaScript indents them.
+// document reads the format that is one JSON object: all of a small file, else its
+// beginning and, at its end, lines as JavaScript indents them.
 func (l *metadataReader) document(f conversation.File) error {
 	last := gjson.Result{}
 	err := readDocument(f.Path, conversation.MaxRecord, func(key string, v gjson.Result) {
@@ -293,7 +287,7 @@ func (l *metadataReader) document(f conversation.File) error {
 	})
 }
 
-// Project returns what Gemini CLI calls a folder in its files: the Hash of its Root.
+// Project returns Gemini CLI's name for a folder in its files: the Hash of its Root.
 func Project(dir string) (string, error) {
 	root, err := Root(dir)
 	if err != nil {
@@ -302,8 +296,7 @@ func Project(dir string) (string, error) {
 	return Hash(root), nil
 }
 
-// Root is the absolute path of a folder, in which links are resolved as far as it still
-// exists.
+// Root returns the absolute path of a folder, without links as far as it exists.
 func Root(dir string) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -324,8 +317,7 @@ func Root(dir string) (string, error) {
 	return path, nil
 }
 
-// Placed compares the folders with the one that the conversation lies in, which is
-// called by the hash of its project's path.
+// Placed compares the folders' hashes with the name of the conversation's folder.
 func (Reader) Placed(dirs []string) func(conversation.File) string {
 	of := map[string]string{}
 	for _, dir := range dirs {
@@ -342,16 +334,15 @@ func (Reader) Placed(dirs []string) func(conversation.File) string {
 	}
 }
 
-// Hash is the SHA-256 of a path.
 func Hash(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:])
 }
 
-// folderOf returns the folder that a session of a project works in: what
-// the project's own file says, what the list of projects says, or else which of
-// the paths that are known has the hash, of those that the session worked on
-// and all above them. "" where nothing does.
+// folderOf returns the working folder of a project's session: from the project's own
+// file, from the list of projects, or else the known path that has the hash. The known
+// paths are those that the session worked on and their parents. It returns "" if there is
+// none.
 func folderOf(store, dir, hash string, paths []string, lost *conversation.ReadErrors) string {
 	root, err := atomicfile.Read(filepath.Join(dir, ".project_root"), 16<<10)
 	lost.Add(err)
@@ -388,12 +379,12 @@ func folderOf(store, dir, hash string, paths []string, lost *conversation.ReadEr
 	return ""
 }
 
-// Read gives the messages that the conversation has at its end: each once, in
-// its last state, and without those that the person took back. What was
-// compacted, or lost by the client when it went on, stays. Tokens were spent on
-// what was taken back, too.
+// Read gives the messages that the conversation has at its end, each once in its last
+// version, without those that the person took back. Messages that were compacted, or that
+// the client lost when it resumed, stay. The tokens of messages that were taken back
+// count.
 //
-// It reads the file twice: first for where the messages are.
+// It reads the file twice, first to find the messages.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	log, err := scanFile(f.Path, o.From)
 	if err != nil {
@@ -406,15 +397,14 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	defer file.Close()
 
 	messages := messageFile{file: file}
-	// What a call came to stands with it, and again in the message that told
-	// the model.
+	// A call's result is in the call, and again in the message that gave it to the model.
 	calls := map[uint64]bool{}
 	for i, m := range log.messages {
 		if m.state == duplicate {
 			continue
 		}
 		if m.last.line < o.From {
-			// The message before what is new tells of its calls.
+			// The message before the first new one has the results of its calls.
 			if i+1 < len(log.messages) && log.messages[i+1].last.line >= o.From {
 				entriesOf(messages.load(m.last), m, calls, func(conversation.Entry) bool { return true })
 			}
@@ -446,8 +436,8 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	return log.next, nil
 }
 
-// unread returns where the next Read goes on when the messages from i on were not read. What is
-// left was written elsewhere, perhaps before message i.
+// unread returns where the next Read begins if the messages from i on were not read. The
+// remaining records may come before message i.
 func (l *log) unread(i int) int64 {
 	next := l.next
 	for _, m := range l.messages[i:] {
@@ -462,10 +452,10 @@ func (l *log) unread(i int) int64 {
 	return next
 }
 
-// messageFile reads messages of which it is known where they are.
+// messageFile reads messages by their place.
 type messageFile struct {
 	file *os.File
-	buf  []byte // of the last one
+	buf  []byte // the last message
 }
 
 // load returns a message, which is valid until the next call.
@@ -475,17 +465,16 @@ func (f *messageFile) load(p place) gjson.Result {
 	}
 	f.buf = slices.Grow(f.buf[:0], int(p.size))[:p.size]
 	if _, err := f.file.ReadAt(f.buf, p.at); err != nil || !gjson.ValidBytes(f.buf) {
-		return gjson.Result{} // it was replaced meanwhile
+		return gjson.Result{} // the file was replaced meanwhile
 	}
 	return gjson.ParseBytes(f.buf)
 }
 
-// sameEntry is what makes two entries of a message the same.
+// sameEntry returns the fields that identify an entry within its message.
 func sameEntry(e conversation.Entry) conversation.Entry {
 	return conversation.Entry{Kind: e.Kind, Text: e.Text, Tool: e.Tool}
 }
 
-// entriesOf calls each for what a message says.
 func entriesOf(m gjson.Result, info message, calls map[uint64]bool, each func(conversation.Entry) bool) {
 	g := giver{
 		entry: conversation.Entry{Time: conversation.ParseTime(m.Get("timestamp").Str), ID: strings.Clone(m.Get("id").Str), Offset: info.last.line},
@@ -503,12 +492,11 @@ func entriesOf(m gjson.Result, info message, calls map[uint64]bool, each func(co
 	}
 }
 
-// A giver gives the entries of one message.
 type giver struct {
-	entry conversation.Entry // what the next one has
-	calls map[uint64]bool    // what they came to was given
+	entry conversation.Entry // the fields of the next entry
+	calls map[uint64]bool    // calls whose result was given
 	each  func(conversation.Entry) bool
-	more  bool // each takes more
+	more  bool // each wants more
 }
 
 func (g *giver) give(kind conversation.Kind, text string) {
@@ -518,7 +506,7 @@ func (g *giver) give(kind conversation.Kind, text string) {
 	}
 }
 
-// parts calls do for the parts of a message that have a key, with what it holds.
+// parts calls do with the values of a key in a message's parts.
 func (g *giver) parts(m gjson.Result, key string, do func(gjson.Result)) {
 	m.Get("content").ForEach(func(_, p gjson.Result) bool {
 		if v := p.Get(key); v.Exists() {
@@ -528,7 +516,6 @@ func (g *giver) parts(m gjson.Result, key string, do func(gjson.Result)) {
 	})
 }
 
-// user gives what the person asked, and what tools answered.
 func (g *giver) user(m gjson.Result, summary bool) {
 	results := 0
 	if m.Get("content").IsArray() {
@@ -551,7 +538,6 @@ func (g *giver) user(m gjson.Result, summary bool) {
 	}
 }
 
-// spent gives what an answer cost.
 func (g *giver) spent(tokens gjson.Result) {
 	if !tokens.IsObject() {
 		return
@@ -567,7 +553,6 @@ func (g *giver) spent(tokens gjson.Result) {
 	g.more = g.each(e)
 }
 
-// answer gives what the model thought, said and called.
 func (g *giver) answer(m gjson.Result) {
 	m.Get("thoughts").ForEach(func(_, t gjson.Result) bool {
 		g.give(conversation.Thought, strings.TrimSpace(t.Get("subject").Str+"\n"+t.Get("description").Str))
@@ -587,7 +572,6 @@ func (g *giver) answer(m gjson.Result) {
 	}
 }
 
-// call gives a call of a tool, and what it came to.
 func (g *giver) call(c gjson.Result) {
 	if at := conversation.ParseTime(c.Get("timestamp").Str); !at.IsZero() {
 		g.entry.Time = at
@@ -608,7 +592,7 @@ func (g *giver) call(c gjson.Result) {
 	g.entry.Failed = false
 }
 
-// Output is what a tool answered.
+// Output returns the text of a tool's response.
 func Output(response gjson.Result) string {
 	text := ""
 	if output := cmp.Or(response.Get("output").String(), response.Get("error").String()); output != "" {
@@ -620,8 +604,8 @@ func Output(response gjson.Result) string {
 	return strings.TrimSuffix(text, "\n</untrusted_context>")
 }
 
-// Text is the words of a message's content, which is a text, a part or a
-// list of either.
+// Text returns the text of a message's content, which is a text, a part or a list of
+// either.
 func Text(content gjson.Result) string {
 	switch {
 	case content.Type == gjson.String:
@@ -647,15 +631,15 @@ func Text(content gjson.Result) string {
 	return ""
 }
 
-// injected is what the client says in the person's name.
+// injected begin the texts that the client writes in the person's name.
 var injected = []string{
 	"<session_context>", "This is the Gemini CLI. We are setting up the context",
 	"Here is the user's editor context", "Here is a summary of changes in the user's editor context",
 	"System: Please continue.", "You have stopped calling tools without finishing.",
 }
 
-// asked is what the person said in a message: as they typed it, where the
-// client put files in its place.
+// asked returns the person's text in a message: what they typed, if the client inserted
+// files into it.
 func asked(m gjson.Result) string {
 	if text := strings.TrimSpace(Text(m.Get("displayContent"))); text != "" {
 		return text
@@ -663,8 +647,8 @@ func asked(m gjson.Result) string {
 	return PersonsText(Text(m.Get("content")))
 }
 
-// PersonsText is a text without what the client and its hooks put before and
-// behind it.
+// PersonsText removes what the client and its hooks put before and after the person's
+// text.
 func PersonsText(text string) string {
 	text = strings.TrimSpace(text)
 	for _, tag := range []string{"hook_context", "system-reminder"} {

@@ -16,13 +16,12 @@ import (
 	"gt/lib/conversation"
 )
 
-// The fixtures are stores that real versions of Gemini CLI wrote, see
-// e2e/gemini_test.go; 0.20.0 was run by hand, and 0.61.0 went on with what it
-// had written.
+// The fixtures are stores that real versions of Gemini CLI wrote (see
+// e2e/gemini_test.go). 0.20.0 was run by hand, and 0.61.0 continued what it had written.
 func storeOf(name string) string { return filepath.Join("testdata", name) }
 
-// S0-17 S2-45: every form is found, and each conversation once, though the
-// client copies its old files and goes on in a file beside them.
+// S0-17 S2-45: every format is found, and each conversation once, although the client
+// copies old files and continues in a file beside them.
 func TestVersions(t *testing.T) {
 	type want struct {
 		form, kinds, prompts, summary, parent string
@@ -81,7 +80,7 @@ func TestVersions(t *testing.T) {
 			if f.Parent != "" && f.Parent != all[i-1].Metadata.ID {
 				t.Errorf("%s: the subagent is %s's", test.store, f.Parent)
 			}
-			// Where a project has but a hash nothing says what its folder is.
+			// Nothing names the folder of a project that has only a hash.
 			if test.store != "0.20.0" && f.CWD != "/home/max/project" {
 				t.Errorf("%s, %d: the folder is %q", test.store, i, f.CWD)
 			}
@@ -92,8 +91,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// S2-44: a project's hash is that of its path, in which links are resolved, also
-// of one that is gone.
+// S2-44: a project's hash is that of its path without links, also of a missing folder.
 func TestProject(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -122,9 +120,8 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// The folder of a project that has but a hash is told by the paths that are
-// known: of the list of projects, of the folders that are trusted, and of the
-// files that were worked on.
+// The folder of a project that has only a hash is found among known paths: the list of
+// projects, the trusted folders, and the files that were worked on.
 func TestFolder(t *testing.T) {
 	hash := Hash("/home/max/project")
 	for name, files := range map[string]map[string]string{
@@ -148,7 +145,7 @@ func TestFolder(t *testing.T) {
 				t.Errorf("%s: the folder is %q", name, h.Metadata.CWD)
 			}
 		}
-		// What is no path of this machine's kind is none.
+		// Not a path on this system.
 		for _, file := range []string{"projects.json", "trustedFolders.json", "tmp/" + hash + "/.project_root"} {
 			readertest.Put(t, filepath.Join(store, file), `["../../etc",{"a":[1]}`)
 		}
@@ -170,9 +167,9 @@ func list(messages ...string) string {
 	return `{"$set":{"messages":[` + strings.Join(messages, ",") + `]}}`
 }
 
-// What the client's records do to a conversation: each message is there once, in
-// its last state; what the person took back is not, though it cost what it cost;
-// what the client lost or compacted is.
+// Each message is given once, in its last version. Messages that the person took back are
+// not given, but their tokens count. Messages that the client lost or compacted are
+// given.
 func TestRecords(t *testing.T) {
 	context := user("ctx", "<session_context>\nno words of the person's\n</session_context>")
 	call := `,"toolCalls":[{"id":"c1","name":"ls","args":{"dir":"x"},"result":[{"functionResponse":{"id":"c1","name":"ls","response":{"output":"files"}}}]}]`
@@ -246,8 +243,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Who follows a conversation gets each thing once, also of a message that is
-// written again.
+// Following a conversation gives everything once, also a message that is rewritten.
 func TestFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session-x.jsonl")
 	call := `,"toolCalls":[{"id":"c1","name":"ls","args":{"dir":"x"},"result":"files"}]`
@@ -273,8 +269,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// The form that is one JSON object is read a message at a time, whatever else is
-// in it and however long it is.
+// The format that is one JSON object is read one message at a time, however long it is.
 func TestDocument(t *testing.T) {
 	store := t.TempDir()
 	path := filepath.Join(store, "tmp", "p", "chats", "session-x.json")
@@ -302,7 +297,7 @@ func TestDocument(t *testing.T) {
 	}
 	readertest.CheckGoesOn(t, Reader{}, all[0])
 
-	// A message more: who follows gets that.
+	// Following gives one more message.
 	_, next := readertest.ReadFrom(t, Reader{}, all[0].File, 0, -1)
 	readertest.Put(t, path, strings.Replace(b.String(), "\n  ],\n  \"summary\"", ",\n    {\"id\": \"u9\", \"type\": \"user\", \"content\": \"more\"}\n  ],\n  \"summary\"", 1))
 	if more, _ := readertest.ReadFrom(t, Reader{}, all[0].File, next, -1); len(more) != 1 || more[0].Text != "more" {
@@ -310,7 +305,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// A document in any state gives what is whole in it.
+// A damaged document gives its complete parts.
 func TestDocumentHostile(t *testing.T) {
 	source := readertest.ReadAll(t, Reader{}, storeOf("0.20.0"))[0]
 	data, err := os.ReadFile(source.File.Path)
@@ -354,7 +349,7 @@ func TestDocumentHostile(t *testing.T) {
 func TestHostile(t *testing.T) {
 	for _, store := range []string{"0.61.0-headless", "0.61.0-pane"} {
 		for _, h := range readertest.ReadAll(t, Reader{}, storeOf(store)) {
-			h.File.Store = t.TempDir() // what lies beside it tells of these
+			h.File.Store = t.TempDir() // the files beside it name these
 			if h.Metadata.Parent == "" {
 				h.Metadata.CWD, h.Metadata.Headless = "", true
 			}

@@ -10,8 +10,8 @@ import (
 	"gt/lib/state/activity"
 )
 
-// Stopped looks for what 0.61 writes: "Request cancelled." when the person presses Esc or
-// denies permission, and the call that was cut off, once its hook is over.
+// Stopped looks for what Gemini CLI 0.61 writes when the person presses Esc or denies
+// permission: "Request cancelled.", or a cancelled call once its hook has ended.
 func (Reader) Stopped(path string, after time.Time) (time.Time, activity.Reason) {
 	return conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
 		stopped = v.Get("type").Str == "info" && v.Get("content").Str == "Request cancelled." ||

@@ -25,9 +25,9 @@ func (Writer) Client() string { return "gemini" }
 
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
-// Place is a file of the project's. A project that the client has no name for yet gets the
-// one that older versions gave it: the client takes over what lies there when it starts in
-// the project for the first time.
+// Place returns a file in the project's folder. A project that has no name yet gets the
+// hash of older versions: at its first start in the project, the client adopts the files
+// there.
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
 	for p := range account.Places("gemini", getenv) {
 		folder = p.Dir
@@ -44,7 +44,7 @@ func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, fol
 		"session-"+c.Now.UTC().Format("2006-01-02T15-04")+"-"+string(c.ID)[:8]+".jsonl"), folder, nil
 }
 
-// projectName is the name that the client has given a project, its Hash where it has none.
+// projectName returns the client's name for a project, or its Hash.
 func projectName(folder, root string) string {
 	owns := func(name string) bool {
 		owner, err := atomicfile.Read(filepath.Join(folder, "tmp", name, ".project_root"), 16<<10)
@@ -64,7 +64,6 @@ func projectName(folder, root string) string {
 	return Hash(root)
 }
 
-// words are a message of the person's or the model's.
 type words struct {
 	ID      session.ID `json:"id"`
 	Time    string     `json:"timestamp"`
@@ -79,7 +78,7 @@ type part struct {
 	Response *Response `json:"functionResponse,omitempty"`
 }
 
-// Response is what came of a call, as the client's API has it.
+// Response is a call's result, in the format of Gemini's API.
 type Response struct {
 	ID       string            `json:"id"`
 	Name     string            `json:"name"`
@@ -95,10 +94,10 @@ type toolCall struct {
 	Time   string            `json:"timestamp"`
 }
 
-// timeForm is how the client writes a time.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// Write writes a record for each step: a call and its result stand in the model's own.
+// Write writes a record for each step. The model's record includes the call and its
+// result.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -111,7 +110,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		ID      session.ID `json:"sessionId"`
 		Project string     `json:"projectHash"`
 		Start   string     `json:"startTime"`
-		Updated string     `json:"lastUpdated"` // it deletes what was not for thirty days
+		Updated string     `json:"lastUpdated"` // it deletes sessions after thirty days without an update
 		Kind    string     `json:"kind"`
 	}{c.ID, Hash(root), now, now, "main"}); err != nil {
 		return err
@@ -147,7 +146,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	return nil
 }
 
-// ResponseOf is the result of a step's call. Its ID is the call's.
+// ResponseOf returns the result of a step's call. Its ID is the call's.
 func ResponseOf(c *conversation.Copy, step *conversation.Step) Response {
 	key := "output"
 	if step.Result.Failed {
@@ -159,8 +158,8 @@ func ResponseOf(c *conversation.Copy, step *conversation.Step) Response {
 	}
 }
 
-// Plain is what a person asked, so that the client takes it for that: it leaves out what
-// looks like a command of its own, or like its own words.
+// Plain marks a prompt that begins like a command or text of the client, so that the
+// client takes it for the person's.
 func Plain(text string) string {
 	trimmed := strings.TrimSpace(text)
 	for _, own := range [...]string{"/", "?", "<session_context>", "<hook_context>"} {

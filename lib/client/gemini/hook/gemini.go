@@ -1,4 +1,4 @@
-// Package hook has what the hooks know of Gemini CLI.
+// Package hook describes Gemini CLI to the hooks.
 package hook
 
 import (
@@ -39,11 +39,11 @@ var Client = contract.Client{
 	},
 }
 
-// homeVar names another folder than HOME.
+// homeVar names a folder in place of HOME.
 const homeVar = "GEMINI_CLI_HOME"
 
-// killed reads the reason of an end: without a person Gemini CLI says "exit", also
-// when it is stopped in the middle of a turn.
+// killed decides "exit" by whether a turn was going on: without a person, Gemini CLI
+// gives that reason at its regular end and when it is stopped.
 func killed(e contract.End) bool {
 	if e.Reason == "exit" {
 		return e.Busy()
@@ -51,18 +51,17 @@ func killed(e contract.End) bool {
 	return contract.Killed(e)
 }
 
-// maxSettings bounds the settings.
 const maxSettings = 4 << 20
 
-// full reports whether the model was last given as many tokens as Gemini CLI compacts
-// a conversation at.
+// full reports whether the last request had as many tokens as make Gemini CLI compact the
+// conversation.
 func full(transcript, dir string, getenv func(string) string) (bool, error) {
 	n, model, err := tokens(transcript)
 	return n > 0 && n >= compactsAt(model, dir, getenv), err
 }
 
-// compactsAt is half of what the model takes, or the share that the settings of
-// the project or the person say.
+// compactsAt returns half of the model's context window, or the share that the project's
+// or person's settings have.
 func compactsAt(model, dir string, getenv func(string) string) int64 {
 	tokens, share := 1<<20, 0.5
 	if strings.HasPrefix(model, "gemma-4-") {

@@ -10,16 +10,15 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// tokensReach is how much of the end of a file is searched for the last
-// answer. Only results of tools stand behind it.
+// tokensReach limits how far from the end of a file the last answer is searched. Only
+// tools' results follow it.
 const tokensReach = 8 << 20
 
-// count begins a count in a transcript of Gemini CLI. Inside a text its quotes
-// would be escaped.
+// count begins a token count in a transcript. Inside a text its quotes would be escaped.
 var count = []byte(`"tokens":{"input":`)
 
-// tokens returns how many tokens the model was last given, and which model that
-// was, of a transcript of Gemini CLI; 0 where it does not say.
+// tokens returns the number of tokens of the last request in a Gemini CLI transcript, and
+// its model; 0 if the transcript does not tell.
 func tokens(path string) (n int64, model string, err error) {
 	f, err := atomicfile.OpenFollowing(path)
 	if err != nil {
@@ -42,7 +41,7 @@ func tokens(path string) (n int64, model string, err error) {
 			}
 			begin := bytes.LastIndexByte(buf[:i], '\n') + 1
 			line, _, _ := bytes.Cut(buf[begin:], []byte("\n"))
-			// The first line may be cut off in front, the last be torn.
+			// The first line may be cut off, the last one incomplete.
 			if v := gjson.GetBytes(line, "tokens.input"); v.Type == gjson.Number && json.Valid(line) {
 				return v.Int(), gjson.GetBytes(line, "model").Str, nil
 			}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The last answer's count is found behind results of tools of any length, and
-// in nothing that only looks like one.
+// The last answer's count is found before tools' results of any length, and nothing that
+// only looks like a count is taken.
 func TestTokens(t *testing.T) {
 	answer := func(n, more string) string {
 		return `{"id":"a","type":"gemini","content":"x","tokens":{"input":` + n + `,"output":1},"model":"m-` + n + `"` + more + "}\n"

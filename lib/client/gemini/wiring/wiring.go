@@ -1,5 +1,4 @@
-// Package wiring is what gt-hooks knows of Gemini CLI, and of what its forks have
-// from it.
+// Package wiring describes the wiring of Gemini CLI, and what its forks share with it.
 package wiring
 
 import (
@@ -18,7 +17,7 @@ import (
 //go:embed gemini.json
 var text []byte
 
-// Client returns what there is to know of Gemini CLI.
+// Client returns the wiring of Gemini CLI.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "gemini", Text: text, Unit: wiring.Milliseconds,
@@ -39,9 +38,8 @@ func Client() wiring.Client {
 	}
 }
 
-// Blockers finds hooks that are switched off one by one, and a project that the
-// person has not trusted. trust is whether the client asks for trust where its
-// settings do not say.
+// Blockers finds hooks that are switched off one by one, and a project that the person
+// has not trusted. trust reports whether the client asks for trust by default.
 func Blockers(a wiring.Agent, trust bool) []wiring.Blocker {
 	var s struct {
 		Hooks struct{ Disabled []string } `json:"hooksConfig"`
@@ -63,8 +61,8 @@ func Blockers(a wiring.Agent, trust bool) []wiring.Blocker {
 	return all
 }
 
-// asks reports whether the client, whose own folder is given, asks its person to trust a
-// folder, or was told not to trust it. trust is as in Blockers.
+// asks reports whether the client asks to trust a folder, or was told not to. folder is
+// the client's own; trust is as in Blockers.
 func asks(folder, dir string, trust bool) bool {
 	var s struct {
 		Security struct{ FolderTrust struct{ Enabled *bool } }
@@ -78,7 +76,6 @@ func asks(folder, dir string, trust bool) bool {
 	return trust && !trusts(folders, dir)
 }
 
-// trusts reports whether the client's list of folders has this one.
 func trusts(folders map[string]string, dir string) bool {
 	for trusted, how := range folders {
 		trusted = filepath.Clean(trusted)
@@ -96,8 +93,7 @@ func trusts(folders map[string]string, dir string) bool {
 	return false
 }
 
-// read fills v from a JSON file of the client's. A file that cannot be read says
-// nothing.
+// read decodes a JSON file of the client into v. It ignores errors.
 func read(file string, v any) {
 	if text, err := settings.Read(file); err == nil {
 		json.Unmarshal(jsonedit.Strip(text), v)

@@ -2,8 +2,8 @@ package wiring
 
 import "testing"
 
-// A folder is trusted where it is, where what holds it is, and where the parent
-// of another was trusted on its account.
+// A folder is trusted if it, a folder above it, or the parent of a "trust parent" entry
+// is listed.
 func TestTrusts(t *testing.T) {
 	folders := map[string]string{"/a/b": "TRUST_FOLDER", "/c/d": "TRUST_PARENT", "/e": "DO_NOT_TRUST"}
 	for dir, want := range map[string]bool{
