@@ -1,5 +1,5 @@
-// Package qwen reads Qwen Code's conversations, as 0.15.10 and 0.24.4 write them, and
-// those of its first versions, which were Gemini CLI's:
+// Package qwen reads the conversations of Qwen Code 0.15.10 and 0.24.4, and of its first
+// versions, which have Gemini CLI's format:
 //
 //	<store>/projects/<folder>/chats/<id>.jsonl
 //	<store>/projects/<folder>/subagents/<id of the session>/agent-<name>.jsonl
@@ -29,13 +29,12 @@ type Reader struct{}
 
 func (Reader) Client() string { return "qwen" }
 
-// Stores are the folders that the environment names, and the usual one. What
-// the client's settings name is not looked for.
+// Stores returns the folders that the environment names, and the usual one. It ignores
+// the client's settings.
 func (Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("qwen", getenv)), qwenhook.Folders...)
 }
 
-// Find lists the projects' folders.
 func (q Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
 	old := gemini.FindIn("qwen", store, each)
@@ -48,7 +47,7 @@ func (q Reader) Find(store string, each func(conversation.File)) error {
 	lost.Add(atomicfile.Error("read", dir, err))
 	for _, p := range projects {
 		dir := filepath.Join(store, "projects", p.Name())
-		// Those that the person put away are still theirs.
+		// Archived conversations are still the person's.
 		for _, chats := range []string{filepath.Join(dir, "chats"), filepath.Join(dir, "chats", "archive")} {
 			q.folder(store, chats, "", &lost, each)
 		}
@@ -70,13 +69,13 @@ func (Reader) folder(store, dir string, parent session.ID, lost *conversation.Re
 	}
 }
 
-// old reports whether a file is in the form of Gemini CLI.
+// old reports whether a file has Gemini CLI's format.
 func (Reader) old(f conversation.File) bool {
 	return strings.HasPrefix(f.Path, filepath.Join(f.Store, "tmp")+string(filepath.Separator))
 }
 
-// Metadata takes the title that stands last: the client writes it again and again,
-// so that it stands near the end.
+// Metadata takes the last title. The client writes the title repeatedly, so that one is
+// near the end.
 func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if q.old(f) {
 		return gemini.Reader{}.Metadata(f)
@@ -113,17 +112,17 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return facts, lost.Err()
 }
 
-// A header is what the records at the ends of a file tell of its conversation.
+// header collects the metadata from the records at both ends of a file.
 type header struct {
 	conversation.Metadata
-	root, branch, model string // as the front has them
-	hasMessages         bool   // something was said
+	root, branch, model string // from the front
+	hasMessages         bool   // the conversation has text
 }
 
-// begun reports whether the front told what it has to.
+// begun reports whether the front needs no more records.
 func (h *header) begun() bool { return h.Prompt != "" && h.Version != "" && !h.Started.IsZero() }
 
-// front takes what a record tells that follows those before it.
+// front adds a record from the front, in order.
 func (h *header) front(line []byte) {
 	if !gjson.ValidBytes(line) {
 		return
@@ -157,7 +156,7 @@ func (h *header) front(line []byte) {
 	}
 }
 
-// back takes what a record tells that stands before those that it took.
+// back adds a record from the end, the last one first.
 func (h *header) back(line []byte) bool {
 	if !gjson.ValidBytes(line) {
 		return true
@@ -178,11 +177,11 @@ func (h *header) back(line []byte) bool {
 	return true
 }
 
-// whole returns the metadata when all was taken. model is the one of which no record tells.
+// whole returns the collected metadata. model is used if no record names one.
 func (h *header) whole(model string) conversation.Metadata {
 	m := h.Metadata
 	if m.Started.IsZero() {
-		m.Started = m.Last // a fork in which nothing was said yet
+		m.Started = m.Last // a fork without a record of its own
 	}
 	m.CWD = cmp.Or(m.CWD, h.root)
 	m.Model = cmp.Or(m.Model, h.model, model)
@@ -192,7 +191,8 @@ func (h *header) whole(model string) conversation.Metadata {
 	return m
 }
 
-// model is what a subagent's own file says of its model, for its records do not.
+// model returns the model of a subagent, which is in a file beside the transcript and not
+// in the records.
 func (Reader) model(f conversation.File, lost *conversation.ReadErrors) string {
 	path, ok := strings.CutSuffix(f.Path, ".jsonl")
 	if f.Parent == "" || !ok {
@@ -205,8 +205,8 @@ func (Reader) model(f conversation.File, lost *conversation.ReadErrors) string {
 	return strings.Clone(gjson.GetBytes(meta, "model").Str)
 }
 
-// Read gives the records of the file in their order, without what the person
-// took back; tokens were spent on that, too.
+// Read gives the records in order, without those that the person took back. It still
+// counts the tokens of those.
 func (q Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	if q.old(f) {
 		return gemini.Reader{}.Read(f, o, each)
@@ -230,11 +230,10 @@ func (q Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	})
 }
 
-// rewound returns the stretches of a file that the person took back: from
-// behind the record that the conversation goes on from to the record that says
-// so.
+// rewound returns the ranges of a file that the person took back: from after the record
+// at which the conversation goes on to the rewind record.
 func rewound(path string) (gone [][2]int64, err error) {
-	wanted := map[string][]int{} // by the record's id: where in gone
+	wanted := map[string][]int{} // the indexes in gone by the id of that record
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
 		if !bytes.Contains(line, []byte(`"subtype":"rewind"`)) || len(gone) == gemini.MaxMessages || !gjson.ValidBytes(line) {
 			return true
@@ -252,7 +251,7 @@ func rewound(path string) (gone [][2]int64, err error) {
 		return gone, err
 	}
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
-		// Of a record that stands twice the last before the rewind counts.
+		// If a record is repeated, the last one before the rewind counts.
 		for _, i := range wanted[gjson.GetBytes(line, "uuid").Str] {
 			if at < gone[i][1] {
 				gone[i][0] = at
@@ -260,7 +259,7 @@ func rewound(path string) (gone [][2]int64, err error) {
 		}
 		return true
 	})
-	// One whose record is not there took back nothing that could be told.
+	// A rewind to a record that does not exist takes back nothing.
 	for _, all := range wanted {
 		for _, i := range all {
 			if gone[i][0] < 0 {
@@ -271,7 +270,6 @@ func rewound(path string) (gone [][2]int64, err error) {
 	return gone, err
 }
 
-// entriesOf calls each for what a record says.
 func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(v.Get("timestamp").Str), ID: strings.Clone(v.Get("uuid").Str), Offset: at}
 	give := func(kind conversation.Kind, text string) bool {
@@ -290,8 +288,8 @@ func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) boo
 			e.Kind = conversation.TokenUsage
 			e.Usage = conversation.Usage{
 				Input: max(0, in-cached), CacheRead: cached,
-				// Thoughts are part of what was written with some providers, and
-				// beside it with others; the sum says it.
+				// Some providers count thoughts as part of the output, others separately.
+				// The total tells which.
 				Output: max(conversation.TokenCount(u.Get("candidatesTokenCount")), conversation.TokenCount(u.Get("totalTokenCount"))-in),
 			}
 			if !each(e) {
@@ -343,8 +341,8 @@ func entriesOf(v gjson.Result, at int64, each func(conversation.Entry) bool) boo
 	return true
 }
 
-// asked is what the person said in a record, and as what; "" where it was
-// the client that spoke in their name: of an agent that is done, by its clock.
+// asked returns the person's text in a record and its kind, or "" if the client wrote it:
+// about a finished agent, or at a timer.
 func asked(v gjson.Result) (conversation.Kind, string) {
 	kind := conversation.Prompt
 	switch v.Get("subtype").Str {

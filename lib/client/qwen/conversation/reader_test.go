@@ -89,8 +89,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A fork names its origin, and its copies have the ids of what they are copies
-// of; it started with what is its own. A subagent names its session.
+// A fork names its origin, and its copies keep the ids. It starts with its own first
+// record. A subagent names its session.
 func TestFamily(t *testing.T) {
 	all := readertest.ReadStore(t, Reader{}, storeOf("0.24.4-headless"))
 	origin, fork, parent, child := all[0], all[1], all[2], all[3]
@@ -125,7 +125,6 @@ func says(id, parent, text string) string {
 		`"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"thoughtsTokenCount":1,"totalTokenCount":6}`, text))
 }
 
-// What the client's records do to a conversation.
 func TestRecords(t *testing.T) {
 	rewind := func(id, parent string) string { return record(id, parent, "system", `,"subtype":"rewind"`) }
 	one := []string{user("u1", "null", "one", ""), says("a1", "u1", "1"), user("u2", "a1", "two", ""), says("a2", "u2", "2")}
@@ -176,8 +175,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// What the first versions wrote is Gemini CLI's form, and what was put away is
-// found, too; files whose names are no ids are not.
+// The first versions wrote Gemini CLI's format. Archived conversations are found, too.
+// Files whose names are not ids are not.
 func TestPlaces(t *testing.T) {
 	store := t.TempDir()
 	readertest.Put(t, filepath.Join(store, "tmp", gemini.Hash("/x"), "chats", "session-2025-a.json"),
@@ -208,7 +207,7 @@ func TestHostile(t *testing.T) {
 	for _, store := range []string{"0.15.10-headless", "0.24.4-headless", "0.24.4-pane"} {
 		for _, h := range readertest.ReadStore(t, Reader{}, storeOf(store)) {
 			if h.Metadata.Parent != "" {
-				continue // its model lies beside it
+				continue // its model is in a file beside it
 			}
 			h.File.Store, h.Metadata.Headless = t.TempDir(), true
 			if h.Metadata.Title == "" && h.Metadata.ForkOf == "" {

@@ -20,7 +20,7 @@ func (Writer) Client() string { return "qwen" }
 
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
-// Place is the file by Qwen Code's own rule.
+// Place returns the file by Qwen Code's own rule.
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
 	for p := range account.Places("qwen", getenv) {
 		folder = p.Dir
@@ -36,8 +36,8 @@ func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, fol
 	return filepath.Join(folder, "projects", folderName(root), "chats", string(c.ID)+".jsonl"), folder, nil
 }
 
-// folderName is the client's name for a project's folder: what is neither a letter nor a
-// digit of ASCII becomes '-', and what takes two units of UTF-16 becomes two.
+// folderName returns the client's name for a project's folder: every UTF-16 code unit
+// that is not an ASCII letter or digit becomes '-'.
 func folderName(root string) string {
 	var name []byte
 	for _, r := range root {
@@ -53,10 +53,10 @@ func folderName(root string) string {
 	return string(name)
 }
 
-// versionWritten is the version whose form is written.
+// versionWritten is the version of the format.
 const versionWritten = "0.24.4"
 
-// written is a record as the client writes it, of what a resumption needs.
+// written is a record with the fields that Qwen Code needs to resume.
 type written struct {
 	ID      session.ID  `json:"uuid"`
 	Parent  *session.ID `json:"parentUuid"`
@@ -95,8 +95,8 @@ type outcome struct {
 	Display string `json:"resultDisplay"`
 }
 
-// Write writes a record for each prompt, each step of the model, and each result, of which
-// each names the one before.
+// Write writes a record for each prompt, each step of the model and each result. Each
+// record names the one before.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -113,7 +113,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			ID: session.NewID(), Parent: before, Session: c.ID, Time: at.UTC().Format("2006-01-02T15:04:05.000Z"), Kind: kind, By: by,
 			CWD: root, Version: versionWritten, Branch: c.Branch, Model: model, Message: m, Result: result,
 		}
-		id := rec.ID // by itself: a record that names the one before must not hold it
+		id := rec.ID // a copy: a pointer into rec would keep all of it in memory
 		before = &id
 		return enc.Encode(rec)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A run without a person is told from one with a person by its words.
+// headless tells runs without a person from those with one by their arguments.
 func TestHeadless(t *testing.T) {
 	for words, want := range map[string]bool{
 		"node --expose-gc /x/cli.js -y -p,what is this": true,

@@ -1,4 +1,4 @@
-// Package hook has what the hooks know of Qwen Code.
+// Package hook describes Qwen Code to the hooks.
 package hook
 
 import (
@@ -24,10 +24,10 @@ var Client = contract.Client{
 	},
 }
 
-// runtimeVar names the folder of its conversations alone.
+// runtimeVar names the folder of the conversations only.
 const runtimeVar = "QWEN_RUNTIME_DIR"
 
-// Folders are those in which conversations are.
+// Folders are the folders that have conversations.
 var Folders = []string{"projects", "tmp"}
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
@@ -43,10 +43,10 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	return slices.Values(places)
 }
 
-// headless reports whether a Qwen Code with these arguments runs without a person.
-// A prompt is among them, as the value of a flag or by itself.
+// headless reports whether a Qwen Code with these arguments runs without a person: they
+// have a prompt, as a flag's value or as a word.
 func headless(args []string) bool {
-	var words []string // behind the program, or the script that an interpreter runs
+	var words []string // after the program, or after the script of an interpreter
 	for i, arg := range args {
 		if i > 0 && strings.HasSuffix(arg, ".js") {
 			words = args[i+1:]
@@ -60,7 +60,7 @@ func headless(args []string) bool {
 	for i, word := range words {
 		switch name, _, _ := strings.Cut(word, "="); name {
 		case "-i", "--prompt-interactive", "--acp":
-			return false // it begins with a prompt, and has a person
+			return false // a first prompt, but with a person
 		case "-p", "--prompt":
 			alone = true
 			continue
@@ -74,8 +74,7 @@ func headless(args []string) bool {
 	return alone
 }
 
-// isSwitch knows some flags that take no value, so that a word behind them is the
-// prompt.
+// isSwitch reports whether a flag takes no value, so that the next word is the prompt.
 func isSwitch(word string) bool {
 	switch word {
 	case "-y", "--yolo", "-c", "--continue", "-d", "--debug", "-s", "--sandbox":

@@ -1,4 +1,4 @@
-// Package wiring is what gt-hooks knows of Qwen Code, a fork of Gemini CLI.
+// Package wiring describes the wiring of Qwen Code, a fork of Gemini CLI.
 package wiring
 
 import (
@@ -11,7 +11,7 @@ import (
 //go:embed qwen.json
 var text []byte
 
-// Client returns what there is to know of Qwen Code.
+// Client returns the wiring of Qwen Code.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "qwen", Text: text, Unit: wiring.Either,
