@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Of a line that is too long to be held only both ends are looked at, and a text
-// that is cut there is not told: half a secret is not known for one.
+// A line that is too long is known only by its ends, and a text that is cut there is
+// dropped: half a secret is not recognised.
 func TestHalfSecret(t *testing.T) {
 	const secret = "correct-horse-battery-staple"
 	clean := func(s string) string { return strings.ReplaceAll(s, secret, "***") }

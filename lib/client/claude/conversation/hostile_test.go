@@ -15,7 +15,7 @@ import (
 	"gt/lib/conversation/summary"
 )
 
-// A client on a system with other line ends is understood as well.
+// A transcript with CRLF line ends is understood.
 func TestLineEndsOfOtherSystems(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "summary", "pane.jsonl"))
 	if err != nil {
@@ -43,8 +43,8 @@ func TestLineEndsOfOtherSystems(t *testing.T) {
 	}
 }
 
-// A file with a hole of a terabyte costs no more than its end, and what stands
-// behind the hole is found.
+// A file with a hole of a terabyte costs no more than its end, and the text after the
+// hole is found.
 func TestSparseFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	end := lines("", prompt("behind the hole"))
@@ -70,8 +70,8 @@ func TestSparseFile(t *testing.T) {
 	}
 }
 
-// While a client writes on, and another puts whole new files into the place of
-// the old, every look finds a last request that was there.
+// While a client appends and another process replaces the file, every read finds a last
+// request that was there.
 func TestTailOfALiveFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.jsonl")
@@ -97,7 +97,7 @@ func TestTailOfALiveFile(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					text := ask(n) // in pieces, as a full pipe of a client's may be
+					text := ask(n) // in pieces, as a client writes to a full pipe
 					f.WriteString(text[:len(text)/2])
 					f.WriteString(text[len(text)/2:])
 					f.Close()
@@ -128,8 +128,7 @@ func TestTailOfALiveFile(t *testing.T) {
 	writers.Wait()
 }
 
-// Links that lead in circles, a folder that cannot be read and a FIFO under the
-// name of a transcript are passed over.
+// Link cycles, an unreadable folder, and a FIFO with a transcript's name are skipped.
 func TestHostileProjects(t *testing.T) {
 	root := t.TempDir()
 	projects := filepath.Join(root, "projects")

@@ -9,8 +9,8 @@ import (
 	"gt/lib/conversation"
 )
 
-// Resets returns when the limit ends of which the client has told last, as it writes it
-// below the turn that it ended: "You've hit your session limit · resets 3pm (Europe/Berlin)".
+// Resets returns when the last limit ends. The client writes it after the turn that the
+// limit ended: "You've hit your session limit · resets 3pm (Europe/Berlin)".
 func (Reader) Resets(path string, after time.Time) (until time.Time) {
 	conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
 		if !v.Get("isApiErrorMessage").Bool() {
@@ -26,8 +26,7 @@ func (Reader) Resets(path string, after time.Time) (until time.Time) {
 	return until
 }
 
-// forms are those in which the client writes a time: of the next day, of this year, and of
-// another.
+// forms are the client's formats of a time: within a day, in this year, in another year.
 var forms = [...]struct {
 	layout      string
 	dated, full bool
@@ -37,8 +36,8 @@ var forms = [...]struct {
 	{"Jan 2, 2006, 3pm", true, true}, {"Jan 2, 2006, 3:04pm", true, true},
 }
 
-// resets reads the time at which a limit ends from what the client said of it at a time; the
-// zero time where it does not say that.
+// resets parses the end of a limit from a text that the client wrote at said, or returns
+// the zero time.
 func resets(text string, said time.Time) time.Time {
 	_, rest, _ := strings.Cut(text, "resets ")
 	when, zone, ok := strings.Cut(rest, " (")

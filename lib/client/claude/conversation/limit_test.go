@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The time is read as the client writes it (2.1.197), in the zone that it names; anything
-// else is no time.
+// resets parses the time in the format of 2.1.197 and in the zone that it names, and
+// nothing else.
 func TestResets(t *testing.T) {
 	said := time.Date(2026, 11, 23, 13, 5, 0, 0, time.UTC)
 	for _, c := range []struct{ text, want string }{
@@ -33,7 +33,7 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// Only the last that stands in a conversation counts, and nothing once the turn went on.
+// Only the last limit in a conversation counts, and none once the turn went on.
 func TestResetsOfAConversation(t *testing.T) {
 	line := func(minute int, failed bool, text string) string {
 		return fmt.Sprintf(`{"type":"assistant","timestamp":"2026-11-23T13:%02d:00Z","isApiErrorMessage":%t,"message":{"role":"assistant","content":[{"type":"text","text":%q}]}}`+"\n", minute, failed, text)

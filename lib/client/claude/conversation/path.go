@@ -8,16 +8,15 @@ import (
 	"unicode/utf16"
 )
 
-// maxSlug is the length from which on the client cuts a folder's name.
+// maxSlug is the length at which the client cuts a folder's name.
 const maxSlug = 200
 
-// Path returns where Claude Code keeps the transcript of the session id that
-// began in cwd: <root>/projects/<folder>/<id>.jsonl, where root is
-// CLAUDE_CONFIG_DIR or ~/.claude. Where that file does not exist, a session of
-// this id that began in another folder is looked for; without one, the path is
-// still the one by the rule. It is empty where the home folder is not known.
+// Path returns where Claude Code keeps the transcript of a session that began in cwd:
+// <root>/projects/<folder>/<id>.jsonl, with CLAUDE_CONFIG_DIR or ~/.claude as root. If
+// that file does not exist, Path looks for a session with this id in other folders, and
+// else returns the path by the rule. It is empty if HOME is unknown.
 //
-// The id is a file name to us: it was checked before (session.ParseID).
+// The id becomes a file name: check it before (session.ParseID).
 func Path(getenv func(string) string, cwd, id string) string {
 	root := getenv("CLAUDE_CONFIG_DIR")
 	if root == "" {
@@ -52,9 +51,8 @@ func Path(getenv func(string) string, cwd, id string) string {
 	return path
 }
 
-// slug is the client's name for a folder: what is neither a letter nor a digit
-// of ASCII becomes '-', counted in UTF-16 code units, and a long name is cut
-// and told from others by a hash.
+// slug returns the client's name for a folder: every UTF-16 code unit that is not an
+// ASCII letter or digit becomes '-'. A long name is cut and gets a hash.
 func slug(dir string) string {
 	units := utf16.Encode([]rune(dir))
 	name := make([]byte, len(units))

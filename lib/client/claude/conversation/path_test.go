@@ -44,7 +44,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// As the client's own JavaScript has it.
+// As the client's own JavaScript does it.
 func TestSlug(t *testing.T) {
 	for dir, want := range map[string]string{
 		"/home/me/project":                 "-home-me-project",

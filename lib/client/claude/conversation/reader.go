@@ -1,12 +1,12 @@
-// Package claude reads Claude Code's transcripts, as 2.1.197 and 2.1.329 write them:
+// Package claude reads the transcripts of Claude Code 2.1.197 and 2.1.329:
 //
 //	<store>/projects/<folder>/<id>.jsonl
 //	<store>/projects/<folder>/<id>/subagents/agent-<id>.jsonl
 //	<store>/projects/<folder>/agent-<id>.jsonl   a subagent's, of older versions
 //
-// The folder's name is made from the path that the session began in, and cannot
-// be turned back; a folder that was renamed keeps its sessions under its old
-// name. So the path is read from the records.
+// The folder's name encodes the path in which the session began, and cannot be decoded. A
+// renamed folder keeps its sessions under the old name. So the path is taken from the
+// records.
 package claude
 
 import (
@@ -32,14 +32,14 @@ type Reader struct{}
 
 func (Reader) Client() string { return "claude" }
 
-// Stores are the config folder of the environment, the usual one, and those of
-// other accounts, which people keep beside it.
+// Stores returns the config folder that the environment names, the usual one, and those
+// of other accounts beside it.
 func (Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("claude", getenv)), "projects")
 }
 
-// Find lists the projects' folders, on every processor: a year of sessions are
-// thousands of files, and the kernel's word on each is most of what a list costs.
+// Find lists the projects' folders in parallel: a year has thousands of files, and their
+// stats are most of the cost of a list.
 func (c Reader) Find(store string, each func(conversation.File)) error {
 	entries, err := os.ReadDir(filepath.Join(store, "projects"))
 	if err != nil {
@@ -74,7 +74,6 @@ func (c Reader) Find(store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
-// subagents lists the folder of one session's.
 func (c Reader) subagents(store, dir, parent string, lost *conversation.ReadErrors, each func(conversation.File)) {
 	id, err := session.ParseID(parent)
 	if err != nil {
@@ -102,8 +101,8 @@ func (Reader) file(store, path, name string, parent session.ID, lost *conversati
 	})
 }
 
-// Metadata follows the client's own rule for titles: the person's, then the
-// client's, then its older summary.
+// Metadata follows the client's own rule for titles: the person's, then the client's,
+// then its older summary.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
 	h.unnamed = f.Parent == "" && strings.HasPrefix(string(f.ID), "agent-")
@@ -125,23 +124,23 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return h.whole(), nil
 }
 
-// A header is what the records at the ends of a file tell of its conversation.
+// header collects the metadata from the records at both ends of a file.
 type header struct {
-	conversation.Metadata           // as the front has it
-	unnamed               bool      // it is a subagent's of a version that names its parent in the records only
-	own                   time.Time // of a record that is never copied
+	conversation.Metadata           // from the front
+	unnamed               bool      // a subagent's of a version that names its parent only in the records
+	own                   time.Time // the time of a record that is never copied
 	custom, generated     string    // the titles
 	summary               string
-	last                  struct{ branch, cwd, model string } // as the end has them
+	last                  struct{ branch, cwd, model string } // from the end
 }
 
-// begun reports whether the front told what it has to.
+// begun reports whether the front needs no more records.
 func (h *header) begun() bool { return h.Prompt != "" && h.CWD != "" && h.First != "" }
 
-// complete is begun for a conversation whose model is known as well.
+// complete reports whether the front needs no more records and the model is known.
 func (h *header) complete() bool { return h.begun() && (h.last.model != "" || h.Model != "") }
 
-// front takes what a record tells that follows those before it.
+// front adds a record from the front, in order.
 func (h *header) front(rec record) {
 	if at := conversation.ParseTime(rec.Timestamp); !at.IsZero() {
 		if rec.Kind == "queue-operation" && h.own.IsZero() {
@@ -179,7 +178,7 @@ func (h *header) front(rec record) {
 	}
 }
 
-// back takes what a record tells that stands before those that it took.
+// back adds a record from the end, the last one first.
 func (h *header) back(line []byte) bool {
 	rec := parse(line)
 	switch rec.Kind {
@@ -199,11 +198,10 @@ func (h *header) back(line []byte) bool {
 	return true
 }
 
-// whole returns the metadata when all was taken. What was said last holds, where the end of
-// the file says anything.
+// whole returns the collected metadata. The values from the end of the file win.
 func (h *header) whole() conversation.Metadata {
 	m := h.Metadata
-	// A fork begins with a copy, times and all, behind what is its own.
+	// A fork's file begins with its own records, then has a copy with the old times.
 	if h.own.After(m.Started) {
 		m.Started = h.own
 	}
@@ -211,14 +209,13 @@ func (h *header) whole() conversation.Metadata {
 	if h.last.cwd != m.CWD {
 		m.Moved = h.last.cwd
 	}
-	if m.Branch == "HEAD" { // in no repository
+	if m.Branch == "HEAD" { // not in a repository
 		m.Branch = ""
 	}
 	m.Title = conversation.Excerpt(cmp.Or(h.custom, h.generated, h.summary))
 	return m
 }
 
-// model is the model that wrote an answer.
 func model(rec record) string {
 	if rec.Kind != "assistant" {
 		return ""
@@ -229,8 +226,7 @@ func model(rec record) string {
 	return ""
 }
 
-// Read gives the records of the file in their order. What a person took back
-// (/rewind) stands in it all the same.
+// Read gives the records in order. It includes what a person took back (/rewind).
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	side := f.Parent != "" || strings.HasPrefix(string(f.ID), "agent-")
 	r := records{summary: o.ForSummary, each: each}
@@ -262,14 +258,12 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	return next, err
 }
 
-// records gives the entries of records.
 type records struct {
 	summary bool // see conversation.Options
-	folder  bool // it was given
+	folder  bool // the Folder entry was given
 	each    func(conversation.Entry) bool
 }
 
-// take gives what a record says.
 func (r *records) take(rec record, at int64) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: rec.id.String(), Offset: at}
 	if r.summary && !r.aside(e, rec) {
@@ -297,7 +291,6 @@ func (r *records) text(e conversation.Entry, kind conversation.Kind, text string
 	return r.each(e)
 }
 
-// user gives what the person asked, and what tools answered.
 func (r *records) user(e conversation.Entry, rec record) bool {
 	if q := rec.request(); q.Text != "" {
 		kind := conversation.Prompt
@@ -316,7 +309,6 @@ func (r *records) user(e conversation.Entry, rec record) bool {
 	return true
 }
 
-// assistant gives what the model said and called, and what that cost.
 func (r *records) assistant(e conversation.Entry, rec record) bool {
 	m := rec.Message
 	e.Model = m.model.String()
@@ -325,9 +317,9 @@ func (r *records) assistant(e conversation.Entry, rec record) bool {
 		if !spent(e, m, r.each) {
 			return false
 		}
-	case rec.APIError: // which the person was told
+	case rec.APIError: // the person saw it
 		e.Model, e.Failed = "", true
-	default: // the client's own words, to fill a gap
+	default: // text of the client that fills a gap
 		return true
 	}
 	e.ID = cmp.Or(m.id.String(), e.ID)
@@ -342,7 +334,6 @@ func (r *records) assistant(e conversation.Entry, rec record) bool {
 	return true
 }
 
-// block gives a part of an answer.
 func (r *records) block(e conversation.Entry, b block) bool {
 	switch b.Kind {
 	case "text":
@@ -357,7 +348,7 @@ func (r *records) block(e conversation.Entry, b block) bool {
 	return true
 }
 
-// result gives what a tool answered. Of one that worked a summary needs no text.
+// result gives a tool's result. A summary needs the text only of a failed one.
 func (r *records) result(e conversation.Entry, b block) bool {
 	e.Kind, e.Text, e.CallID, e.Failed = conversation.Result, "", b.callID.String(), b.Failed
 	if !r.summary || e.Failed || e.CallID == "" {
@@ -370,8 +361,8 @@ func (r *records) result(e conversation.Entry, b block) bool {
 // rejected is in the result of every tool that the person refused or stopped.
 const rejected = "The tool use was rejected"
 
-// call gives a call of a tool. A summary that knows which file it changes needs none
-// of its other arguments, the file's content among them.
+// call gives a tool call. A summary that has the changed file needs no other arguments,
+// such as the file's content.
 func (r *records) call(e conversation.Entry, b block) bool {
 	e.Kind, e.Text, e.Tool, e.CallID = conversation.Call, "", b.name.String(), b.id.String()
 	changes := false
@@ -393,9 +384,8 @@ func (r *records) call(e conversation.Entry, b block) bool {
 	return true
 }
 
-// spent gives what a message cost. The client writes a record for each block of
-// a message and the whole message's usage into every one, so it is counted by
-// the message's id.
+// spent gives a message's tokens. The client writes a record for each block of a message,
+// each with the usage of the whole message, so the entry has the message's id.
 func spent(e conversation.Entry, m message, each func(conversation.Entry) bool) bool {
 	u := m.usage.whole()
 	if !u.IsObject() {
@@ -409,11 +399,11 @@ func spent(e conversation.Entry, m message, each func(conversation.Entry) bool) 
 	return each(e)
 }
 
-// plain: JSON.stringify escapes nothing that it need not.
+// PlainText returns true: JSON.stringify escapes only what it must.
 func (Reader) PlainText(conversation.File) bool { return true }
 
-// quiet knows what the client writes for itself, and what it attaches to tell the
-// model: most of a short transcript.
+// Quiet recognises the client's own records and its attachments for the model, which are
+// most of a short transcript.
 func (Reader) Quiet(record []byte, tools bool) bool {
 	front := record[:min(len(record), 512)]
 	if kind, ok := bytes.CutPrefix(front, []byte(`{"type":"`)); ok {
@@ -426,7 +416,7 @@ func (Reader) Quiet(record []byte, tools bool) bool {
 	return !tools && isBringing(record)
 }
 
-// noted are the kinds of records that the client writes for itself.
+// noted are the types of the client's own records.
 var noted = []string{
 	"api-request", "api-request-shape", "api-request-blob", "last-prompt", "queue-operation", "ai-title", "custom-title",
 	"file-history-snapshot", "file-history-delta", "cost-state", "tools-used", "mode", "permission-mode",

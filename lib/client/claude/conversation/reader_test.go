@@ -21,8 +21,8 @@ func stores(t testing.TB) []string {
 	return all
 }
 
-// What real versions wrote is told alike: see e2e/claude_test.go for what was
-// said. A fork's copy has the ids of the original, and each answer counts once.
+// All real versions give the same entries (see e2e/claude_test.go). A fork's copies keep
+// the ids, and each answer counts once.
 func TestVersions(t *testing.T) {
 	const turns = "prompt spent answer spent call result spent answer prompt spent answer spent call result spent answer "
 	for _, store := range stores(t) {
@@ -84,14 +84,14 @@ func FuzzReader(f *testing.F) {
 	readertest.Fuzz(f, Reader{}, filepath.Join("projects", "p", "id.jsonl"), paths...)
 }
 
-// asked is a record of what a person asked.
+// asked returns a record of a person's prompt.
 func asked(id string, n int, text string) string {
 	return fmt.Sprintf(`{"type":"user","uuid":"u-%s-%d","sessionId":%q,"cwd":"/work/%s","gitBranch":"main","version":"2.1.197","entrypoint":"cli","timestamp":"2026-01-0%dT01:00:00.123Z","message":{"role":"user","content":%q}}`,
 		id, n, id, id, n%9+1, text)
 }
 
-// Titles go by the client's rule, wherever in the end of the file they stand; the
-// first prompt is found behind what the client puts before it.
+// Titles follow the client's rule, wherever they are at the end of the file. The first
+// prompt is found after the client's own text.
 func TestTitles(t *testing.T) {
 	store := t.TempDir()
 	write := func(name string, lines ...string) {
@@ -126,7 +126,7 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// Every account is found, whatever leads to it, and once.
+// Every account is found once, whatever leads to it.
 func TestStores(t *testing.T) {
 	home := t.TempDir()
 	for _, dir := range []string{".claude", ".claude-work", ".claude-accounts/b", "elsewhere", ".config/claude", ".claude-empty"} {

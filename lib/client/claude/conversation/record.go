@@ -9,49 +9,48 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// record is what is read of one line. What not everybody asks for is left as it stands
-// in the file, and is valid as long as the line's bytes are.
+// record is a parsed line. A value is left as it is in the file, and is valid as long as
+// the line's bytes are.
 type record struct {
-	raw        []byte // nil where only a part of the line is at hand
+	raw        []byte // nil if only a part of the line was read
 	Kind       string // user, assistant, attachment, system, custom-title, …
-	id         value  // uuid: the same in the copy that a fork begins with
-	session    value  // the id that the record says it belongs to
-	forkedFrom value  // the session that it was copied from, where the client says
-	Hidden     bool   // a subagent's, or put in by the client itself
+	id         value  // uuid: the same in a fork's copy
+	session    value  // the session id in the record
+	forkedFrom value  // the session from which it was copied, if recorded
+	Hidden     bool   // a subagent's, or inserted by the client
 	Sidechain  bool   // a subagent's
 	meta       bool
-	Compacted  bool // the client's summary of what was compacted
+	Compacted  bool // a compaction's summary
 	APIError   bool
 	cwd        value
-	branch     value  // "HEAD" where there is none
-	version    value  // of the client
-	entrypoint value  // cli, or how it was run without a person: sdk-cli, sdk-ts, …
+	branch     value  // "HEAD" if there is none
+	version    value  // the client's
+	entrypoint value  // cli, or the way it ran without a person: sdk-cli, sdk-ts, …
 	title      value  // of a custom-title or an ai-title
 	Timestamp  string // RFC 3339
-	origin     value  // its kind is empty or human for what a person wrote
+	origin     value  // its kind is empty or human if a person wrote it
 	Message    message
 	attachment value
 	result     value // toolUseResult
 	snapshot   value
 	params     value // of an api-request
-	query      value // what an api-request is for: repl_main_thread, sdk, a subagent, a title
+	query      value // the purpose of an api-request: repl_main_thread, sdk, a subagent, a title
 }
 
-// message is what the API was told, or answered.
+// message is a message to or from the API.
 type message struct {
-	id     value // one for all records of an answer
+	id     value // the same in all records of an answer
 	model  value
 	usage  value
-	text   value   // the content, where that is a text
-	blocks []block // the content, where that is a list
+	text   value   // the content, if it is a text
+	blocks []block // the content, if it is a list
 }
 
-// block is an element of a message's content.
 type block struct {
 	Kind    string // text, thinking, tool_use, tool_result
-	id      value  // of the call that a tool_use is
-	name    value  // of the tool
-	callID  value  // of the call that a tool_result belongs to
+	id      value  // a tool_use's own id
+	name    value  // the tool's
+	callID  value  // the tool_use of a tool_result
 	Failed  bool
 	text    value
 	thought value
@@ -59,31 +58,30 @@ type block struct {
 	input   value
 }
 
-// value is a value as it stands in the file. Most of a conversation are the results
-// of tools, of which a summary needs nothing.
+// value is raw JSON. Most of a conversation is tool results, which a summary need not
+// parse.
 type value string
 
-// String returns a text, "" of any other value.
+// String returns a JSON string's text, or "" for any other value.
 func (v value) String() string {
 	return gjson.Parse(string(v)).Str
 }
 
-// whole returns the value with all that is in it.
 func (v value) whole() gjson.Result { return gjson.Parse(string(v)) }
 
-// get returns what is at a path in the value, and reads no further than that.
+// get returns the value at a path, and parses no further.
 func (v value) get(path string) gjson.Result { return gjson.Get(string(v), path) }
 
 func (v value) isTrue() bool { return string(v) == "true" }
 
-// members calls each for the members of an object, also of one that is no more than
-// nearly JSON, or cut off.
+// members calls each for the members of an object, even if it is cut off or not quite
+// JSON.
 func members(object string, each func(key string, v value)) {
 	gjson.Parse(object).ForEach(func(key, v gjson.Result) bool { each(key.Str, value(v.Raw)); return true })
 }
 
-// parse reads a line in one pass. Of a line that is no record it makes an
-// empty one, or one with what could be understood.
+// parse parses a line in one pass. If the line is not a record, the result is empty or
+// has what could be parsed.
 func parse(line []byte) record {
 	rec := record{raw: line}
 	if len(line) == 0 || line[0] != '{' {
@@ -93,7 +91,6 @@ func parse(line []byte) record {
 	return rec
 }
 
-// take takes in a member of a record.
 func (rec *record) take(key string, v value) {
 	switch key {
 	case "type":
@@ -143,7 +140,6 @@ func (rec *record) take(key string, v value) {
 	}
 }
 
-// parseMessage reads a message in one pass.
 func parseMessage(object value) message {
 	var m message
 	members(string(object), func(key string, v value) {
@@ -161,7 +157,6 @@ func parseMessage(object value) message {
 	return m
 }
 
-// parseBlocks reads the elements of a list.
 func parseBlocks(list value) []block {
 	if len(list) == 0 || list[0] != '[' {
 		return nil
@@ -174,7 +169,6 @@ func parseBlocks(list value) []block {
 	return all
 }
 
-// parseBlock reads a block in one pass.
 func parseBlock(object value) block {
 	var b block
 	members(string(object), func(key string, v value) {
@@ -202,22 +196,22 @@ func parseBlock(object value) block {
 	return b
 }
 
-// request is what a person wrote, with an empty text where they wrote nothing.
+// request is what a person wrote; Text is empty if they wrote nothing.
 type request struct {
 	Text string
-	Time time.Time // zero where it is not known
-	// Reply reports that it was not said of their own accord: it answers the
-	// agent's question, or says why a tool was refused.
+	Time time.Time // zero if unknown
+	// Reply reports that it answers a question of the agent, or says why the person
+	// refused a tool.
 	Reply bool
 }
 
-// lineKind is what a line is by the look of its front.
+// lineKind is the kind of a line, judged by its beginning.
 type lineKind int
 
 const (
 	other    lineKind = iota
-	asking            // it may hold what a person wrote, or a title
-	bringing          // it brings a tool's result
+	asking            // it may have a person's text or a title
+	bringing          // it has a tool's result
 )
 
 var (
@@ -228,8 +222,8 @@ var (
 	toolResult2 = []byte(`[{"type":"tool_result"`)
 )
 
-// replies are how the results of tools begin that bring what a person said: to
-// a refusal, and to a question of the agent's.
+// replies begin the results of tools that have a person's text: a refusal, or answers to
+// the agent's questions.
 var replies = [][]byte{
 	[]byte(`"The user doesn't want to proceed`),
 	[]byte(`"Your questions have been answered`),
@@ -237,10 +231,9 @@ var replies = [][]byte{
 	[]byte(`"User has answered your questions`),
 }
 
-// lookAt tells lines apart without reading them. It is right as long as the
-// client writes a message's role before its content, and a tool's result under
-// the first two keys that it has had so far; where that is no more so, a line
-// is asking and read.
+// lookAt tells lines apart without parsing them. It relies on the client writing a
+// message's role before its content, and a tool's result with either of two first keys.
+// If the client changes that, lines count as asking and are parsed.
 func lookAt(line []byte) lineKind {
 	front := line[:min(len(line), 1024)]
 	if i := bytes.Index(front, userMessage); i >= 0 {
@@ -261,15 +254,15 @@ func lookAt(line []byte) lineKind {
 	return other
 }
 
-// parseEnds is the record in a line of which only both ends are at hand. It can be a
-// prompt with a picture behind it; of any other it is empty.
+// parseEnds returns the record of a line of which only both ends are known. It is empty
+// unless it may be a prompt that a picture follows.
 func parseEnds(front, back []byte) record {
 	i := bytes.Index(front, userMessage)
 	if i < 0 || lookAt(front) != asking || bytes.Contains(back, []byte(`"isMeta":true`)) || bytes.Contains(front[:i], []byte(`"isSidechain":true`)) {
 		return record{}
 	}
-	// What is cut off ends the message, and a text that is cut is none: half a
-	// secret would not be known for one.
+	// The cut is within the message, and a cut text is ignored: half a secret would not
+	// be recognised.
 	rec := record{Kind: "user", Message: parseMessage(value(front[i:]))}
 	if j := bytes.LastIndex(back, []byte(`,"timestamp":"`)); j >= 0 {
 		rec.Timestamp = gjson.GetBytes(append([]byte("{"), back[j+1:]...), "timestamp").Str
@@ -277,8 +270,8 @@ func parseEnds(front, back []byte) record {
 	return rec
 }
 
-// ownText returns the record as one of the conversation itself: in a subagent's
-// transcript every record is marked as a subagent's.
+// ownText returns the record without a subagent's mark, which every record of a
+// subagent's transcript has.
 func (rec record) ownText() record {
 	if rec.Sidechain {
 		rec.Sidechain, rec.Hidden = false, rec.meta
@@ -286,20 +279,16 @@ func (rec record) ownText() record {
 	return rec
 }
 
-// summary is what the client kept of what it compacted, where the record is such
-// a summary, without what the client puts around it.
+// summary returns a compaction's summary without what the client wraps around it.
 func (rec record) summary() string { return kept(rec.Message.asked()) }
 
-// isAsking says, by the look of its front, that a line may hold what a person
-// wrote, or a title. Of every other line request is empty.
+// isAsking reports whether a line may have a person's text or a title. For other lines,
+// request is empty.
 func isAsking(line []byte) bool { return lookAt(line) == asking }
 
-// isBringing says, by the look of its front, that a line brings a tool's result, and
-// nothing that a person said by it.
+// isBringing reports whether a line has a tool's result without a person's text.
 func isBringing(line []byte) bool { return lookAt(line) == bringing }
 
-// request is what the person wrote in this record, with an empty text where
-// it holds nothing of the kind.
 func (rec record) request() request {
 	var q request
 	switch {
@@ -309,7 +298,7 @@ func (rec record) request() request {
 			q.Text, q.Reply = answered(rec), true
 		}
 	case rec.Kind == "attachment":
-		// A prompt that was typed while the agent was at work.
+		// A prompt that was typed during a turn.
 		a := rec.attachment.whole()
 		if a.Get("type").Str == "queued_command" && a.Get("commandMode").Str == "prompt" &&
 			!a.Get("isMeta").Bool() && byPerson(a.Get("origin.kind")) {
@@ -320,19 +309,18 @@ func (rec record) request() request {
 	if q.Text == "" || rec.raw != nil && len(rec.raw) <= maxChecked && !gjson.ValidBytes(rec.raw) {
 		return request{}
 	}
-	q.Time, _ = time.Parse(time.RFC3339, rec.Timestamp) // zero where it is none
+	q.Time, _ = time.Parse(time.RFC3339, rec.Timestamp) // zero if it is not a time
 	return q
 }
 
-// byPerson reports whether a record of that origin holds a person's words.
+// byPerson reports whether the origin means that a person wrote the text.
 func byPerson(origin gjson.Result) bool { return origin.Str == "" || origin.Str == "human" }
 
-// maxChecked is the longest line that is checked to be JSON as a whole before
-// it is taken for a person's words.
+// maxChecked is the longest line that is checked to be valid JSON before its text counts
+// as a person's.
 const maxChecked = 64 << 10
 
-// asked returns what a person wrote in a message: a text, or blocks of which the
-// client puts in some itself.
+// asked returns the person's text in a message, which may also have blocks of the client.
 func (m message) asked() string {
 	if len(m.blocks) == 0 {
 		return messageText(m.text.String())
@@ -348,8 +336,7 @@ func (m message) asked() string {
 	return strings.Join(all, "\n")
 }
 
-// wrappers are the tags in which the client hides its own words in a person's
-// message.
+// wrappers are the tags around the client's own text in a person's message.
 var wrappers = []string{
 	"local-command-stdout", "local-command-stderr", "local-command-caveat",
 	"bash-input", "bash-stdout", "bash-stderr", "system-reminder", "user-prompt-submit-hook",
@@ -357,9 +344,9 @@ var wrappers = []string{
 	"ide_opened_file", "ide_selection", "ide_diagnostics", "session-start-hook", "new-diagnostics",
 }
 
-// messageText returns the person's words in a text: as they are, a slash command with
-// its arguments on one line, and nothing for what asks the agent for nothing:
-// what the client says in the person's name, and their own shell commands.
+// messageText returns the person's part of a text. A slash command is one line with its
+// arguments. Text that the client wrote in the person's name, and the person's own shell
+// commands, give "".
 func messageText(s string) string {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, "[Request interrupted by user") || strings.HasPrefix(s, "[Image: source:") {
@@ -383,7 +370,7 @@ func messageText(s string) string {
 		}
 		return strings.TrimSpace(command + " " + strings.TrimSpace(inTag(s, "command-args")))
 	case slices.Contains(wrappers, name):
-		// What the person wrote may stand behind it.
+		// The person's text may follow.
 		if _, after, ok := strings.Cut(s, "</"+name+">"); ok {
 			return messageText(after)
 		}
@@ -392,8 +379,8 @@ func messageText(s string) string {
 	return s
 }
 
-// ownCommands are the slash commands that steer the client and ask the agent
-// for nothing.
+// ownCommands are the slash commands that control the client and ask nothing of the
+// agent.
 var ownCommands = []string{
 	"", "add-dir", "agents", "bashes", "bug", "clear", "compact", "config", "context", "continue", "copy",
 	"cost", "doctor", "effort", "exit", "export", "fast", "feedback", "help", "hooks", "ide", "keybindings",
@@ -411,11 +398,11 @@ func inTag(s, name string) string {
 	return s
 }
 
-// refused stands before what a person said when they refused a tool.
+// refused precedes the person's text when they refused a tool.
 const refused = "To tell you how to proceed, the user said:\n"
 
-// answered returns what a person said by way of a tool's result: why they
-// refused it, or what they chose when the agent asked.
+// answered returns the person's text in a tool's result: why they refused the tool, or
+// their answers to the agent's questions.
 func answered(rec record) string {
 	if strings.HasPrefix(string(rec.result), `{"questions"`) || strings.HasPrefix(string(rec.result), `{"answers"`) {
 		result := rec.result.whole()
@@ -436,7 +423,6 @@ func answered(rec record) string {
 	return ""
 }
 
-// result is the text of a tool's result.
 func (b block) result() string {
 	content := b.content.whole()
 	if content.Type == gjson.String {
@@ -450,7 +436,7 @@ func (b block) result() string {
 	return strings.Join(all, "\n")
 }
 
-// kept takes out of a compaction's summary what the client puts around it.
+// kept removes what the client wraps around a compaction's summary.
 func kept(s string) string {
 	const preface = "The summary below covers the earlier portion of the conversation."
 	if _, after, ok := strings.Cut(s, "\nSummary:\n"); ok {

@@ -15,17 +15,16 @@ import (
 	"gt/lib/sys/process"
 )
 
-// maxNote is far more than the client notes of a process.
+// maxNote is far larger than the client's file about a process.
 const maxNote = 64 << 10
 
-// running reads <store>/sessions/<pid>.json. One that is left behind by a process
-// that was killed stays there.
+// Running reads <store>/sessions/<pid>.json. A killed process leaves its file.
 func (Reader) Running(store string, each func(id session.ID, pid int, start, status string)) error {
 	var lost conversation.ReadErrors
 	dir := filepath.Join(store, "sessions")
 	for _, e := range lost.List(dir) {
 		if !strings.HasSuffix(e.Name(), ".json") {
-			continue // beside it lie keys
+			continue // keys are beside it
 		}
 		data, err := atomicfile.Read(filepath.Join(dir, e.Name()), maxNote)
 		if lost.Add(err); err != nil {
@@ -39,10 +38,10 @@ func (Reader) Running(store string, each func(id session.ID, pid int, start, sta
 	return lost.Err()
 }
 
-// Doing reads what the client notes of a process, as 2.1.197 and 2.1.330 do: what it does,
-// since when, and where it waits, for what. It changes at every answer of the person's, a
-// moment after the hooks. While a subagent runs in the background it goes on noting that it
-// is busy, as it was before its turn was over.
+// Doing reads the client's file about a process, in the format of 2.1.197 and 2.1.330:
+// what it does and since when, and what it waits for. The file changes at every answer of
+// the person, shortly after the hooks. While a subagent runs in the background, it stays
+// busy after the turn has ended.
 func (Reader) Doing(store string, id session.ID, p process.Proc) (s activity.State) {
 	data, err := atomicfile.Read(filepath.Join(store, "sessions", strconv.Itoa(p.PID)+".json"), maxNote)
 	if err != nil {
@@ -55,7 +54,7 @@ func (Reader) Doing(store string, id session.ID, p process.Proc) (s activity.Sta
 	switch v[2].Str {
 	case "busy":
 		s.Status = activity.Busy
-	case "idle", "shell": // the second while commands run in the background
+	case "idle", "shell": // shell means that commands run in the background
 		s.Status, s.Reason, s.Background = activity.Idle, activity.Done, v[2].Str == "shell"
 	case "waiting":
 		s.Status, s.Reason = activity.NeedsInput, activity.Question

@@ -45,7 +45,7 @@ func told(t testing.TB, content string) summary.Summary {
 
 func lines(all ...string) string { return strings.Join(all, "\n") + "\n" }
 
-// The records of the client, as short as they can be.
+// The client's records, as short as possible.
 
 func user(content string) string {
 	return `{"parentUuid":"p","isSidechain":false,"type":"user","message":{"role":"user","content":` + content + `},"uuid":"u","timestamp":"2026-03-01T10:00:00.000Z","cwd":"/home/me/project"}`
@@ -102,8 +102,8 @@ func texts(rs []summary.Request) []string {
 	return all
 }
 
-// What Claude Code 2.1.197 wrote: headless with tasks and a compaction, in a
-// pane with all that a person does there, and with replies to the agent.
+// What Claude Code 2.1.197 wrote: headless with tasks and a compaction, in a pane with
+// everything that a person does there, and with replies to the agent.
 func TestRealClient(t *testing.T) {
 	at := func(s string) time.Time {
 		when, err := time.Parse(time.RFC3339, s)
@@ -178,7 +178,7 @@ func TestRealClient(t *testing.T) {
 					got.Requests[i].Answer = ""
 				}
 			}
-			want.Answered = true // each stops behind an answer
+			want.Answered = true // each stops after an answer
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got\n%+v\nwant\n%+v", got, want)
 			}
@@ -217,7 +217,7 @@ func TestPrompts(t *testing.T) {
 			t.Errorf("%s reads as %q, want %q", content, got, want)
 		}
 	}
-	// What is not a person's, whatever it says.
+	// Text that is not a person's.
 	for _, field := range []string{
 		`"isMeta":true`, `"isCompactSummary":true`, `"isSidechain":true`, `"origin":{"kind":"task-notification"}`, `"origin":{"kind":"peer"}`,
 	} {
@@ -240,8 +240,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// The last requests are those of the end, each with what was said to it, and
-// what is said again is one.
+// The requests are the last ones, each with its answer. A repeated request is one.
 func TestTurns(t *testing.T) {
 	var all []string
 	for i := range 20 {
@@ -301,7 +300,7 @@ func TestTodos(t *testing.T) {
 	}
 }
 
-// The client's own files of tasks are the truth.
+// The client's own task files take precedence.
 func TestTaskFiles(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "projects", "-p", "the-id.jsonl")
@@ -384,7 +383,7 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// What is no record, or only half of one, takes nothing else with it.
+// A line that is not a record, or is incomplete, does not affect others.
 func TestDamage(t *testing.T) {
 	good := prompt("good")
 	for name, content := range map[string]string{
@@ -441,8 +440,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// However long a line is, it is not held in memory, and what stands before it
-// is found.
+// A line of any length is not held in memory, and the text before it is found.
 func TestLongLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	f, err := os.Create(path)
@@ -479,7 +477,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// A secret is taken out before its text is cut in two.
+// A secret is removed before its text is cut.
 func TestCleanComesFirst(t *testing.T) {
 	secret := strings.Repeat("s", 600)
 	long := strings.Repeat("a", 900) + secret + strings.Repeat("b", 6000)
@@ -499,8 +497,8 @@ func TestCleanComesFirst(t *testing.T) {
 	}
 }
 
-// Whatever the file holds, Tail comes to an end with texts of bounded length,
-// and what stands before it is not lost by a few bytes behind it.
+// For any bytes, Tail ends and returns texts of bounded length. A few bytes appended do
+// not lose the text before them.
 func FuzzTail(f *testing.F) {
 	for _, name := range []string{"headless", "pane", "replies"} {
 		data, err := os.ReadFile(filepath.Join("testdata", "summary", name+".jsonl"))
@@ -547,8 +545,8 @@ func FuzzTail(f *testing.F) {
 	})
 }
 
-// A summary is the same whether it is made of all that a conversation says or of what
-// is read for a summary, which leaves out the texts that most of it consists of.
+// A summary is the same from all entries and from those with ForSummary, which leave out
+// most of the text.
 func TestSummaryNeedsNoMore(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made.jsonl")
 	if err := os.WriteFile(made, []byte(lines(
@@ -587,7 +585,7 @@ func TestSummaryNeedsNoMore(t *testing.T) {
 			short.Take(e)
 			switch e.Kind {
 			case conversation.Title, conversation.Folder, conversation.TodoList, conversation.Tracked, conversation.Window:
-				return long.Take(e) // nobody else is given those
+				return long.Take(e) // only a full read gives those
 			}
 			if len(all) == 0 {
 				t.Fatalf("%s: %+v is given for a summary only", path, e)
@@ -619,8 +617,8 @@ func TestSummaryNeedsNoMore(t *testing.T) {
 	}
 }
 
-// A transcript of 30 MB, as they are: tool results of some kilobytes between a
-// request now and then.
+// A realistic transcript of 30 MB: tool results of some kilobytes, and a request now and
+// then.
 func BenchmarkTail(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "x.jsonl")
 	f, err := os.Create(path)
@@ -631,7 +629,7 @@ func BenchmarkTail(b *testing.B) {
 	for size, n := 0, 0; size < 30<<20; n++ {
 		id := fmt.Sprint("t", n)
 		text := strings.Repeat("\tif err := settle.Flush(ctx); err != nil {\n", 1+r.IntN(300))
-		answer := strings.TrimSuffix(result(id, text), "}") + `,"toolUseResult":{"stdout":` + quote(text) + `}}` // noted twice
+		answer := strings.TrimSuffix(result(id, text), "}") + `,"toolUseResult":{"stdout":` + quote(text) + `}}` // the client records it twice
 		part := lines(use(id, "Bash", `{"command":"go test `+id+`"}`), answer)
 		if n%40 == 0 {
 			part = lines(prompt("request "+id)) + part + lines(says("answer to "+id))
@@ -650,7 +648,7 @@ func BenchmarkTail(b *testing.B) {
 	}
 }
 
-// Tail is what is told of a conversation that was never read before.
+// Tail returns the summary of a conversation that was never read before.
 func Tail(path string, clean func(string) string) (summary.Summary, error) {
 	fold, err := tail.File{Path: filepath.Join(filepath.Dir(path), "none.tail")}.Fold(conversation.File{Client: "claude", Path: path}, "", Reader{}.Read, clean)
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxTeams bounds how many teams are looked at, maxTeam the size of a team's file, and
-// maxAgents how many agents of it are read.
+// maxTeams limits the teams, maxTeam the size of a team's file in bytes, and maxAgents
+// the agents of a team.
 const (
 	maxTeams  = 64
 	maxTeam   = 1 << 20
 	maxAgents = 20
 )
 
-// Team reads the file in which the client keeps the team that a session leads: of
-// <root>/projects/<folder>/<id>.jsonl the one in <root>/teams/<name>/config.json that
-// names the session. The leader itself is not among the agents.
+// Team reads the team that a session leads. For <root>/projects/<folder>/<id>.jsonl it is
+// the <root>/teams/<name>/config.json that names the session. The leader is not among the
+// agents.
 func (Reader) Team(f conversation.File) []string {
 	id, ok := strings.CutSuffix(filepath.Base(f.Path), ".jsonl")
 	projects := filepath.Dir(filepath.Dir(f.Path))

@@ -13,7 +13,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// aside gives what only a summary needs of a record.
+// aside gives the entries of a record that only a summary needs.
 func (r *records) aside(e conversation.Entry, rec record) bool {
 	give := func(kind conversation.Kind, text string) bool {
 		e.Kind, e.Text = kind, text
@@ -55,12 +55,12 @@ func (r *records) aside(e conversation.Entry, rec record) bool {
 	return true
 }
 
-// tellsTokens reports whether the client tells the agent by an attachment of that type how
-// full its context is, which people can switch on.
+// tellsTokens reports whether an attachment of that type tells the agent how full its
+// context is. People can switch that on.
 func tellsTokens(kind string) bool { return kind == "token_usage" || kind == "total_tokens_reminder" }
 
-// tracked are the files that the client has seen changed since the session began,
-// which it says in a snapshot. The last snapshot has them all.
+// tracked returns the files that the client saw change since the session began, from a
+// snapshot. The last snapshot has all of them.
 func tracked(snapshot gjson.Result) string {
 	var all string
 	snapshot.Get("trackedFileBackups").ForEach(func(path, _ gjson.Result) bool {
@@ -70,18 +70,17 @@ func tracked(snapshot gjson.Result) string {
 	return all
 }
 
-// maxTracked bounds the names of those files, of which far fewer are told.
+// maxTracked limits the length of those names, in bytes.
 const maxTracked = 64 << 10
 
-// task gives what the structured result of a task tool says; of another tool it has
-// none of these keys.
+// task gives the to-do items in the structured result of a task tool. Results of other
+// tools have none of these keys.
 //
-// The client has had two forms of the agent's list of things to do. TodoWrite takes
-// the whole list each time. TaskCreate, TaskUpdate and TaskList change and show
-// single tasks, which the client also keeps in files of its own; those are the truth
-// where they are there.
+// The client has two kinds of to-do lists. TodoWrite takes the whole list each time.
+// TaskCreate, TaskUpdate and TaskList change and show single tasks. The client also keeps
+// those in files of its own, which take precedence.
 func (r *records) task(e conversation.Entry, rec record) bool {
-	// The key stands at the front, and other results are long.
+	// The key comes first, and other results are long.
 	if !strings.Contains(string(rec.result[:min(len(rec.result), 64)]), `"task`) {
 		return true
 	}
@@ -100,14 +99,12 @@ func (r *records) task(e conversation.Entry, rec record) bool {
 	return r.todos(e, conversation.AllTasks, result.Get("tasks")) // TaskList
 }
 
-// maxTasks bounds how many items of a list are looked at, and maxTask the size
-// of a task's file.
+// maxTasks limits the items of a list, maxTask the size of a task's file in bytes.
 const (
 	maxTasks = 200
 	maxTask  = 64 << 10
 )
 
-// todos gives the items of a list.
 func (r *records) todos(e conversation.Entry, scope conversation.TodoScope, all gjson.Result) bool {
 	if !all.IsArray() {
 		return true
@@ -125,7 +122,6 @@ func (r *records) give(e conversation.Entry, scope conversation.TodoScope, items
 	return r.each(e)
 }
 
-// todo is an item of a list in either form.
 func todo(t gjson.Result) conversation.Todo {
 	return conversation.Todo{
 		ID: t.Get("id").Str, Status: t.Get("status").Str,
@@ -133,9 +129,8 @@ func todo(t gjson.Result) conversation.Todo {
 	}
 }
 
-// readTasks reads the files in which the client keeps a session's tasks: of
-// <root>/projects/<folder>/<id>.jsonl those in <root>/tasks/<id>/. It finds
-// none where the transcript lies elsewhere.
+// readTasks reads a session's task files. For <root>/projects/<folder>/<id>.jsonl they
+// are in <root>/tasks/<id>/. It returns nothing for a transcript elsewhere.
 func readTasks(path string) []conversation.Todo {
 	id, ok := strings.CutSuffix(filepath.Base(path), ".jsonl")
 	projects := filepath.Dir(filepath.Dir(path))
@@ -158,7 +153,7 @@ func readTasks(path string) []conversation.Todo {
 		}
 		t := gjson.ParseBytes(data)
 		if t.Get("subject").Str == "" || t.Get("metadata._internal").Exists() {
-			continue // the client's own
+			continue // the client's own task
 		}
 		all = append(all, todo(t))
 	}

@@ -19,7 +19,7 @@ func (Writer) Client() string { return "claude" }
 
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
-// Place is the file by Claude Code's own rule.
+// Place returns the file by Claude Code's own rule.
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
 	if path = Path(getenv, c.CWD, string(c.ID)); path == "" {
 		return "", "", errors.New("HOME is not set")
@@ -27,7 +27,7 @@ func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, fol
 	return path, filepath.Dir(filepath.Dir(filepath.Dir(path))), nil
 }
 
-// written is a record as the client writes it, of what a resumption needs.
+// written is a record with the fields that Claude Code needs to resume.
 type written struct {
 	Parent    *session.ID `json:"parentUuid"`
 	Sidechain bool        `json:"isSidechain"`
@@ -57,10 +57,10 @@ type agentWords struct {
 	Usage      map[string]int `json:"usage"`
 }
 
-// versionWritten is the version whose form is written.
+// versionWritten is the version of the format.
 const versionWritten = "2.1.197"
 
-// Write writes a record for each entry, each naming the one before.
+// Write writes a record for each entry. Each names the one before.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -106,13 +106,12 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		if err := enc.Encode(rec); err != nil {
 			return err
 		}
-		id := rec.ID // by itself: a record that names the one before must not hold it
+		id := rec.ID // a copy: a pointer into rec would keep all of it in memory
 		before = &id
 	}
 	return nil
 }
 
-// modelOf is the model that an entry is of, or else the client.
 func modelOf(e conversation.Entry, c *conversation.Copy) string {
 	if e.Model != "" {
 		return e.Model

@@ -26,15 +26,14 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	}
 }
 
-// conversations is the folder of an account that has its conversations.
 const conversations = "projects"
 
-// accountsFile lists the accounts of a town of Gas Town's.
+// accountsFile is Gas Town's list of a town's accounts.
 const accountsFile = "mayor/accounts.json"
 
 // inTowns returns the accounts that the person's towns list, as the person trusted them.
 func inTowns(getenv func(string) string) (dirs []string) {
-	towns, _ := place.StateOf(getenv).Towns() // without what cannot be read
+	towns, _ := place.StateOf(getenv).Towns() // ignores unreadable towns
 	for _, t := range towns {
 		data, err := t.Read(accountsFile)
 		if err != nil {

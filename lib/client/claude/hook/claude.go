@@ -1,4 +1,4 @@
-// Package hook has what the hooks know of Claude Code.
+// Package hook describes Claude Code to the hooks.
 package hook
 
 import (
@@ -7,7 +7,7 @@ import (
 	"gt/lib/client/contract"
 )
 
-// Client is Claude Code. Others took over its words, so it lists the most.
+// Client is Claude Code. It lists the most names, because other clients use its names.
 var Client = contract.Client{
 	Name:        Name,
 	Processes:   processes,
@@ -53,12 +53,12 @@ var Client = contract.Client{
 	},
 }
 
-// sharedVar is how Gas Town and agent-deck call the id. The client's own variable would
-// reach another Claude Code that is started there.
+// sharedVar is Gas Town's and agent-deck's variable for the id. The client's own would
+// reach another Claude Code that starts in that tmux session.
 const sharedVar = "CLAUDE_SESSION_ID"
 
-// killed reads the reason of an end: Claude Code gives "other" when it is sent
-// SIGTERM or SIGHUP, and at the regular end of a run without a person.
+// killed ignores "other" without a person: Claude Code gives it at SIGTERM and SIGHUP,
+// but also at the regular end of such a run.
 func killed(e contract.End) bool {
 	if e.Reason == "other" && strings.HasPrefix(e.Getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk") {
 		return false

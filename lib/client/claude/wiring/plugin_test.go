@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "write the plugin's command")
 
-// The plugin has the command that gt-hooks installs, with the program as PATH has it.
+// The plugin has the command that gt-hooks installs, with the program on PATH.
 func TestPluginCommand(t *testing.T) {
 	const file = "../../../../hooks/commands/handoff.md"
 	command := Client().Command

@@ -1,4 +1,4 @@
-// Package wiring is what gt-hooks knows of Claude Code.
+// Package wiring describes the wiring of Claude Code.
 package wiring
 
 import (
@@ -14,8 +14,8 @@ import (
 	"gt/lib/client/wiring"
 )
 
-// Client returns what there is to know of Claude Code. Its wiring lies in the folder hooks, which is a plugin for
-// it as well.
+// Client returns the wiring of Claude Code. The wiring's file is in the folder hooks,
+// which is also a plugin for it.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "claude", Text: hooks.Claude,
@@ -41,7 +41,8 @@ const (
 	plugin  = "plugin"
 )
 
-// sources are an administrator's settings, which outrank all others, and plugins.
+// sources returns an administrator's settings, which override all others, and the
+// plugins.
 func sources(a wiring.Agent) []wiring.Source {
 	all := a.Sources
 	s := Client().Read(managed, managedSettings())
@@ -51,16 +52,15 @@ func sources(a wiring.Agent) []wiring.Source {
 	return append(all[len(a.Sources):], plugins(a, all)...)
 }
 
-// deletes returns cleanupPeriodDays, which is 30 where nobody has set it.
+// deletes returns cleanupPeriodDays, by default 30.
 func deletes(a wiring.Agent) int {
 	days := 30
-	for _, s := range a.Sources { // the later one holds
+	for _, s := range a.Sources { // later ones override
 		value(s, "cleanupPeriodDays", &days)
 	}
 	return days
 }
 
-// managedSettings is an administrator's file.
 func managedSettings() string {
 	if runtime.GOOS == "darwin" {
 		return "/Library/Application Support/ClaudeCode/managed-settings.json"
@@ -68,11 +68,10 @@ func managedSettings() string {
 	return "/etc/claude-code/managed-settings.json"
 }
 
-// plugins lists the plugins that are installed, switched on, and wire a binary of
-// ours.
+// plugins returns the installed and enabled plugins that wire a binary of ours.
 func plugins(a wiring.Agent, settings []wiring.Source) []wiring.Source {
 	on := map[string]bool{}
-	for _, s := range settings { // the later one holds
+	for _, s := range settings { // later ones override
 		var said map[string]bool
 		value(s, "enabledPlugins", &said)
 		maps.Copy(on, said)
@@ -102,7 +101,6 @@ func plugins(a wiring.Agent, settings []wiring.Source) []wiring.Source {
 	return found
 }
 
-// pluginHooks is the file that a plugin keeps its hooks in.
 func pluginHooks(dir string) string {
 	var manifest struct{ Hooks string }
 	read(filepath.Join(dir, ".claude-plugin", "plugin.json"), &manifest)
@@ -112,7 +110,7 @@ func pluginHooks(dir string) string {
 	return filepath.Join(dir, manifest.Hooks)
 }
 
-// blockers finds an administrator who allows no hooks but their own.
+// blockers finds an administrator's setting that allows only their own hooks.
 func blockers(a wiring.Agent) []wiring.Blocker {
 	var all []wiring.Blocker
 	for _, s := range a.Sources {
@@ -127,7 +125,6 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	return all
 }
 
-// value fills v from a key of a settings file, where it has one.
 func value(s wiring.Source, key string, v any) {
 	if s.Doc == nil {
 		return
@@ -137,8 +134,7 @@ func value(s wiring.Source, key string, v any) {
 	}
 }
 
-// read fills v from a JSON file of the client's own making. A file that cannot be
-// read says nothing.
+// read decodes a JSON file of the client into v. It ignores errors.
 func read(file string, v any) {
 	if text, err := settings.Read(file); err == nil {
 		json.Unmarshal(text, v)
