@@ -1,15 +1,14 @@
-// Package copilot reads the sessions of GitHub's Copilot CLI, as 1.0.45, 1.0.66 and
-// 1.0.102 write them:
+// Package copilot reads the sessions of GitHub's Copilot CLI 1.0.45, 1.0.66 and 1.0.102:
 //
 //	<store>/session-state/<id>/events.jsonl
 //	<store>/session-state/<id>/workspace.yaml   its name, folder and branch
 //
-// A fork begins with a copy of all events, ids and times and all. Subagents
-// write into the events of their session, each under an agentId: what they cost
-// is told here, what they said is not.
+// A fork begins with a copy of all events, with the same ids and times. Subagents write
+// to their session's events, each with an agentId: Read gives their tokens but not their
+// text.
 //
-// What is not read: the database of all sessions, and the sessions of versions
-// before 0.0.342 (history-session-state), which no version of today knows.
+// The package does not read the database of all sessions, nor the sessions of versions
+// before 0.0.342 (history-session-state), which current versions do not read either.
 package copilot
 
 import (
@@ -35,14 +34,14 @@ func (Reader) Client() string { return "copilot" }
 
 func (Reader) PlainText(conversation.File) bool { return true }
 
-// Stores are the folder of the environment, the usual one, and those that people
-// keep beside it for other accounts.
+// Stores returns the folder that the environment names, the usual one, and those of other
+// accounts beside it.
 func (Reader) Stores(getenv func(string) string) []string {
 	return account.Stores(account.Dirs(account.Places("copilot", getenv)), "session-state")
 }
 
-// Path returns where Copilot keeps the events of a session, which its hooks do not tell
-// before the end of a turn. The environment is its own.
+// Path returns where Copilot keeps a session's events, which its hooks do not tell before
+// the end of a turn. getenv is Copilot's environment.
 func Path(getenv func(string) string, id string) string {
 	root := getenv("COPILOT_HOME")
 	if root == "" {
@@ -54,8 +53,8 @@ func Path(getenv func(string) string, id string) string {
 	return filepath.Join(root, "session-state", id, "events.jsonl")
 }
 
-// Find lists the sessions' folders. A name that was given later changes only the
-// workspace's file, so that one's time counts too.
+// Find lists the sessions' folders. Renaming a session changes only the workspace's file,
+// so its time counts, too.
 func (Reader) Find(store string, each func(conversation.File)) error {
 	dir := filepath.Join(store, "session-state")
 	entries, err := os.ReadDir(dir)
@@ -82,19 +81,16 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
-// workspace is the file beside the events that says what a list shows of them.
 func workspace(f conversation.File) string {
 	return filepath.Join(filepath.Dir(f.Path), "workspace.yaml")
 }
 
-// event is one line of a session's events.
 type event struct {
 	kind, id, time string
 	agent          bool // a subagent's
 	data           gjson.Result
 }
 
-// parse reads a line in one pass.
 func parse(line []byte) (e event) {
 	if len(line) == 0 || line[0] != '{' {
 		return e
@@ -120,7 +116,7 @@ func parse(line []byte) (e event) {
 	return e
 }
 
-// Metadata takes the facts from the events, and the name from the workspace.
+// Metadata takes the name from the workspace and the rest from the events.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID}}
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
@@ -138,19 +134,19 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return h.whole(ws), err
 }
 
-// A header is what the events at the ends of a file tell of their session.
+// header collects the metadata from the events at both ends of a file.
 type header struct {
-	conversation.Metadata                       // as the front has it, but for the folder and the branch
-	folder, branch        string                // as the front has them
-	opening               string                // the first prompt, where it is nothing that the person asked
-	instructed            bool                  // the instructions of the model were there
-	begun                 bool                  // the first answer was there, and the first prompt
-	last                  conversation.Metadata // as the end has it
+	conversation.Metadata                       // from the front, without folder and branch
+	folder, branch        string                // from the front
+	opening               string                // the first prompt, if the person did not write it
+	instructed            bool                  // the model's instructions were read
+	begun                 bool                  // the first prompt and answer were read
+	last                  conversation.Metadata // from the end
 }
 
-// front takes what an event tells that follows those before it, and reports whether there is
-// more to find. The first prompt stands before the instructions in newer versions, and behind
-// them in older ones; the answer begins behind both.
+// front adds an event from the front, in order, and reports whether it needs more. The
+// first prompt comes before the instructions in newer versions and after them in older
+// ones. The answer follows both.
 func (h *header) front(line []byte) (more bool) {
 	e := parse(line)
 	if at := conversation.ParseTime(e.time); h.Started.IsZero() {
@@ -164,7 +160,7 @@ func (h *header) front(line []byte) (more bool) {
 	case "session.info":
 		conversation.Keep((*string)(&h.ForkOf), string(origin(e.data, h.ID)))
 	case "system.message":
-		// Nothing else says that nobody sat in front of it.
+		// Only this tells that no person was present.
 		if s := e.data.Get("content").Str; !h.instructed && !e.agent {
 			h.instructed = true
 			h.Headless = strings.Contains(s[:min(len(s), 400)], "running in non-interactive mode")
@@ -181,7 +177,6 @@ func (h *header) front(line []byte) (more bool) {
 	return !h.begun
 }
 
-// start takes what the first event tells.
 func (h *header) start(data gjson.Result) {
 	if id, err := session.ParseID(data.Get("sessionId").Str); err == nil {
 		h.ID = session.ID(strings.Clone(string(id)))
@@ -189,7 +184,7 @@ func (h *header) start(data gjson.Result) {
 	if id, err := session.ParseID(data.Get("detachedFromSpawningParentSessionId").Str); err == nil {
 		h.Parent = session.ID(strings.Clone(string(id)))
 	}
-	if at := conversation.ParseTime(data.Get("startTime").Str); !at.IsZero() { // a fork's own: the rest is a copy
+	if at := conversation.ParseTime(data.Get("startTime").Str); !at.IsZero() { // a fork's own; the other times are copies
 		h.Started = at
 	}
 	conversation.Keep(&h.Version, data.Get("copilotVersion").Str)
@@ -198,7 +193,7 @@ func (h *header) start(data gjson.Result) {
 	conversation.Keep(&h.Model, data.Get("selectedModel").Str)
 }
 
-// back takes what an event tells that stands before those that it took.
+// back adds an event from the end, the last one first.
 func (h *header) back(line []byte) bool {
 	e := parse(line)
 	if h.last.Last.IsZero() {
@@ -224,7 +219,7 @@ func (h *header) back(line []byte) bool {
 	return true
 }
 
-// whole returns the metadata when all was taken, with what the workspace tells.
+// whole returns the collected metadata, with the workspace's.
 func (h *header) whole(ws map[string]string) conversation.Metadata {
 	m := h.Metadata
 	m.Last, m.Model = h.last.Last, cmp.Or(h.last.Model, m.Model)
@@ -238,7 +233,7 @@ func (h *header) whole(ws map[string]string) conversation.Metadata {
 	return m
 }
 
-// origin is the session that a fork says it is of.
+// origin returns the session that a fork names as its origin.
 func origin(data gjson.Result, own session.ID) session.ID {
 	message := data.Get("message").Str
 	if data.Get("infoType").Str != "fork" || !strings.HasPrefix(message, "Forked from ") {
@@ -258,7 +253,6 @@ func origin(data gjson.Result, own session.ID) session.ID {
 	}
 }
 
-// readWorkspace reads the file beside the events.
 func readWorkspace(f conversation.File) (map[string]string, error) {
 	data, err := atomicfile.Read(workspace(f), 1<<20)
 	if err != nil {
@@ -267,8 +261,8 @@ func readWorkspace(f conversation.File) (map[string]string, error) {
 	return flatYAML(string(data)), nil
 }
 
-// flatYAML reads the keys at the left edge of a YAML text, and their values
-// where these are one text: plain, in quotes, or a block.
+// flatYAML returns the keys at the left edge of a YAML text whose values are one text:
+// plain, quoted, or a block.
 func flatYAML(text string) map[string]string {
 	all := map[string]string{}
 	lines := strings.Split(text, "\n")
@@ -304,7 +298,7 @@ func flatYAML(text string) map[string]string {
 	return all
 }
 
-// asked is what the person wrote of a user.message; others write such, too.
+// asked returns the person's text in a user.message, which others write as well.
 func asked(e event) string {
 	source := e.data.Get("source").Str
 	if e.agent || source == "system" || strings.HasPrefix(source, "agent-") || strings.HasPrefix(source, "skill-") ||
@@ -314,14 +308,13 @@ func asked(e event) string {
 	return e.data.Get("content").Str
 }
 
-// usedTokens are a model's tokens, as they were told so far.
+// usedTokens are the tokens of each model so far.
 type usedTokens map[string]conversation.Usage
 
-// Read gives the events of the file in their order. What a person took back
-// (/rewind) stands in it all the same.
+// Read gives the events in order. It includes what a person took back (/rewind).
 func (c Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	used := usedTokens{}
-	if o.From > 0 && o.State == nil { // a summary needs none of it
+	if o.From > 0 && o.State == nil { // a summary needs no totals
 		_, err := conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
 			if at < o.From && counts(line) {
 				used.read(parse(line), at, func(conversation.Entry) bool { return true })
@@ -340,14 +333,13 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	})
 }
 
-// counts reports whether later events cannot be understood without this one. The
-// client writes an event's type to its beginning.
+// counts reports whether later events depend on this one. The client writes an event's
+// type at its beginning.
 func counts(line []byte) bool {
 	front := line[:min(len(line), 60)]
 	return bytes.Contains(front, []byte(`"session.usage_record"`)) || bytes.Contains(front, []byte(`"session.shutdown"`))
 }
 
-// read calls each for what an event says.
 func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bool) bool {
 	e := conversation.Entry{Time: conversation.ParseTime(ev.time), ID: ev.id, Offset: at}
 	give := func(kind conversation.Kind, text string) bool {
@@ -358,7 +350,7 @@ func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bo
 		return each(e)
 	}
 	d := ev.data
-	switch ev.kind { // what everybody in the session cost
+	switch ev.kind { // tokens of everyone in the session
 	case "session.usage_record":
 		u := d.Get("usage")
 		e.Kind, e.Model, e.Usage = conversation.TokenUsage, strings.Clone(u.Get("model").Str), usageOf(u)
@@ -415,9 +407,9 @@ func (used usedTokens) read(ev event, at int64, each func(conversation.Entry) bo
 	return true
 }
 
-// shutdown gives what versions tell of a run at its end that do not tell of each
-// request: the older ones of that run alone, the newer ones (they count AI
-// credits, too) of the whole session.
+// shutdown gives the totals at the end of a run, for versions that do not report each
+// request. Older versions report the totals of that run, newer ones (with AI credits)
+// those of the whole session.
 func (used usedTokens) shutdown(e conversation.Entry, d gjson.Result, each func(conversation.Entry) bool) bool {
 	whole, more := d.Get("totalNanoAiu").Exists(), true
 	d.Get("modelMetrics").ForEach(func(model, m gjson.Result) bool {
@@ -447,8 +439,8 @@ func (used usedTokens) add(model string, u conversation.Usage) {
 	used[model] = sum
 }
 
-// usageOf reads tokens. The client counts what came from the cache, or was
-// Put there, among the input.
+// usageOf parses token counts. The client's input includes what came from the cache or
+// went into it.
 func usageOf(u gjson.Result) conversation.Usage {
 	read, written := conversation.TokenCount(u.Get("cacheReadTokens")), conversation.TokenCount(u.Get("cacheWriteTokens"))
 	return conversation.Usage{

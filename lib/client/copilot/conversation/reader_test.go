@@ -15,8 +15,8 @@ import (
 	"gt/lib/conversation"
 )
 
-// stores are stores that real versions of Copilot wrote: the newest as
-// e2e/copilot_test.go says, the others a command and a resume.
+// stores are stores that real versions of Copilot wrote. The newest is described in
+// e2e/copilot_test.go; the others are a command and a resume.
 func stores(t testing.TB) []string {
 	all, err := filepath.Glob(filepath.Join("testdata", "*"))
 	if err != nil || len(all) < 4 {
@@ -25,14 +25,14 @@ func stores(t testing.TB) []string {
 	return all
 }
 
-// Sessions of every version are told alike, and each request counts once, though
-// versions tell of it with the request, at the end of a run, or again at that of
-// each later run.
+// Sessions of all versions give the same entries, and each request counts once, although
+// versions report it with the request, at the end of a run, or again at the end of each
+// later run.
 func TestVersions(t *testing.T) {
 	type want struct {
 		kinds, prompts, title string
 		headless              bool
-		requests              int64 // what the session adds to those before
+		requests              int64 // what the session adds to the earlier ones
 	}
 	const turn = "prompt spent thought answer call result spent answer"
 	for _, test := range []struct {
@@ -86,7 +86,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A fork names its origin, and its copies have the ids of what they are copies of.
+// A fork names its origin, and its copies keep the ids.
 func TestForks(t *testing.T) {
 	all := readertest.ReadStore(t, Reader{}, filepath.Join("testdata", "1.0.102-pane"))
 	origin, fork := all[0], all[1]
@@ -123,8 +123,7 @@ func FuzzReader(f *testing.F) {
 	readertest.Fuzz(f, Reader{}, "session-state/id/events.jsonl", all...)
 }
 
-// Found is what has events, by its folder's name; and that it was renamed is a
-// change.
+// Find finds every folder with events whose name is an id. A new name is a change.
 func TestFind(t *testing.T) {
 	home := t.TempDir()
 	store := filepath.Join(home, ".copilot")
@@ -187,7 +186,7 @@ func TestFind(t *testing.T) {
 	if h := find(); h.Metadata.Title != "Two lines" {
 		t.Errorf("it is called %q", h.Metadata.Title)
 	}
-	// What gt typed is neither what it was asked nor what it is called.
+	// Gt's prompt is neither the request nor the title.
 	const typed = "Handoff: the bug. Go on from the note."
 	write(id+"/events.jsonl", `{"type":"user.message","id":"1","timestamp":"2026-11-21T09:43:04.714Z","data":{"content":"`+typed+`"}}`+"\n")
 	for _, name := range []string{typed, typed[:20]} {
@@ -201,7 +200,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The forms in which Copilot writes a name, as seen, and what is broken.
+// The forms in which Copilot writes a name, as seen, and broken ones.
 func TestFlatYAML(t *testing.T) {
 	for _, test := range []struct {
 		text string
@@ -241,7 +240,7 @@ func FuzzFlatYAML(f *testing.F) {
 	})
 }
 
-// What an event says, of those that the fixtures do not have.
+// Events that the fixtures do not have.
 func TestEvents(t *testing.T) {
 	for _, test := range []struct{ kind, data, want string }{
 		{"user.message", `{"content":"hello","transformedContent":"<x>hello"}`, "prompt : hello"},

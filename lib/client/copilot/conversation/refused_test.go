@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A prompt that was dropped is told by the error of its submission, whatever the turn that
-// runs beside it says afterwards; another error says nothing of a prompt.
+// Refused finds a failed submission, whatever the concurrent turn writes afterwards.
+// Another error does not concern a prompt.
 func TestRefused(t *testing.T) {
 	const (
 		dropped = `{"type":"session.error","data":{"message":"Submission failed: Error: data did not match any variant of untagged enum Attachment","errorType":"execution"},"id":"2","timestamp":"2026-11-23T12:41:56.898Z"}`

@@ -1,4 +1,4 @@
-// Package hook has what the hooks know of GitHub Copilot CLI.
+// Package hook describes GitHub Copilot CLI to the hooks.
 package hook
 
 import (
@@ -7,8 +7,8 @@ import (
 	"gt/lib/client/contract"
 )
 
-// Client is GitHub Copilot CLI. Where a hook is wired under Claude Code's name of
-// an event it speaks Claude Code's words, else its own.
+// Client is GitHub Copilot CLI. It uses Claude Code's names if the hook is wired under
+// Claude Code's name of the event, else its own.
 var Client = contract.Client{
 	Name:             Name,
 	Processes:        processes,
@@ -25,7 +25,7 @@ var Client = contract.Client{
 		{Name: "tool_result", Field: contract.ToolOutput},
 		{Name: "toolResult", Field: contract.ToolOutput},
 		{Name: "agentId", Field: contract.AgentID},
-		{Name: "parent_agent_id", Field: contract.ParentAgentID}, // it gives a subagent's id for the session's
+		{Name: "parent_agent_id", Field: contract.ParentAgentID}, // it gives a subagent's id as the session's
 		{Name: "parentAgentId", Field: contract.ParentAgentID},
 	},
 	Events: []contract.EventName{
@@ -38,7 +38,7 @@ var Client = contract.Client{
 		{Name: "ErrorOccurred", Kind: "StopFailure"},
 		{Name: "sessionEnd", Kind: "SessionEnd"},
 	},
-	Implied: []contract.ImpliedEvent{ // it names no event where its hook is wired under its own name for it
+	Implied: []contract.ImpliedEvent{ // the input has no event if the hook is wired under Copilot's own name
 		{Key: "source", Kind: "SessionStart"},
 		{Key: "prompt", Kind: "UserPromptSubmit"},
 		{Key: "toolResult", Kind: "PostToolUse"},
@@ -46,19 +46,19 @@ var Client = contract.Client{
 		{Key: "stopReason", Kind: "Stop"},
 		{Key: "reason", Kind: "SessionEnd"},
 	},
-	Limits: []string{`"code":429`}, // in the message of the API
+	Limits: []string{`"code":429`}, // in the API's message
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.TopLevel, DropsStartContext: true, Overlaps: true,
 		Killed: killed, ClearReason: leftReason,
 	},
 }
 
-// leftReason is given when a person leaves, when the terminal was closed, and when a
-// session is cleared: the next one starts when that is asked something.
+// leftReason is the reason when a person exits, when the terminal was closed, and when a
+// session is cleared: its successor starts with the next prompt.
 const leftReason = "user_exit"
 
-// killed reads the reason of an end: without a person Copilot says "complete", also
-// when it is stopped in the middle of a turn.
+// killed decides "complete" by whether a turn was going on: without a person, Copilot
+// gives that reason also when it is stopped.
 func killed(e contract.End) bool {
 	switch e.Reason {
 	case leftReason:
@@ -69,10 +69,10 @@ func killed(e contract.End) bool {
 	return contract.Killed(e)
 }
 
-// runsForeignHooks reports whether Copilot called us as its hook; it runs Claude
-// Code's as well. It gives COPILOT_CLI to whatever it starts, a Claude Code that its
-// agent runs among them, but the project's folder to its hooks alone. (Before it
-// did, Claude Code could be told from it by what that says of itself.)
+// runsForeignHooks reports whether Copilot runs this program as a hook; it runs Claude
+// Code's hooks, too. It sets COPILOT_CLI for all its children, which may include a Claude
+// Code, but the project's folder only for its hooks. Older versions do not set the
+// folder: there, Claude Code's own variables tell.
 func runsForeignHooks(getenv func(string) string, named bool) bool {
 	return getenv("COPILOT_PROJECT_DIR") != "" ||
 		getenv("COPILOT_CLI") != "" && getenv("CLAUDECODE") == "" && (!named || getenv(sessionVar) == "")

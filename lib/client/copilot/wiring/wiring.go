@@ -1,4 +1,4 @@
-// Package wiring is what gt-hooks knows of Copilot CLI.
+// Package wiring describes the wiring of Copilot CLI.
 package wiring
 
 import (
@@ -15,7 +15,7 @@ import (
 //go:embed copilot.json
 var text []byte
 
-// Client returns what there is to know of Copilot CLI.
+// Client returns the wiring of Copilot CLI.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "copilot", Text: text, Shape: wiring.Flat,
@@ -23,7 +23,7 @@ func Client() wiring.Client {
 		TurnEnds:    []string{"Stop", "agentStop"},
 		Compact:     "/compact",
 		RunsHooksOf: []string{"claude"},
-		Command: &wiring.Command{ // a skill, which a person asks for by its name
+		Command: &wiring.Command{ // a skill, which a person calls by name
 			File: "skills/handoff/SKILL.md", Typed: "/handoff", Args: "see the person's message.",
 			Head: "---\nname: handoff\n# gt: written by gt-hooks\ndescription: Use this only when the user types /handoff. Hand this session over to a fresh one, with a note of what it knows.\n" +
 				"allowed-tools: shell(PROGRAM:*), shell(gt-handoff:*)\ndisable-model-invocation: true\n---\n",
