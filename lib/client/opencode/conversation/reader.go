@@ -1,23 +1,22 @@
-// Package opencode reads OpenCode's conversations, as 1.18 writes them,
+// Package opencode reads the conversations of OpenCode 1.18,
 //
 //	<store>/opencode.db, opencode-<channel>.db    tables session, message, part
 //
-// and as versions before 1.2 did, whose files lie beside the database into which
-// they were taken over, or where none is:
+// and of versions before 1.2, whose files are beside the database that imported them, or
+// alone:
 //
 //	<store>/storage/session/<project>/<session>.json
 //	<store>/storage/message/<session>/<message>.json
 //	<store>/storage/part/<message>/<part>.json
 //
-// A session has messages, and a message has parts; the JSON of both is the same
-// in files and tables. A fork copies the messages under new ids and says not of
-// what; their times stay what they were, and are what Entry.ID is made of.
+// A session has messages, and a message has parts. Files and tables have the same JSON. A
+// fork copies the messages under new ids and does not name its origin. The times stay the
+// same, and Entry.ID is made of them.
 //
-// Of the database no other tables are read: there are keys in them.
+// The package reads no other tables, because they hold keys.
 //
-// Where a Read goes on is told by the time at which a message was made, and how
-// many of its entries had been taken in: milliseconds << positionShift | entries.
-// So is Entry.At.
+// Entry.Offset, and where a Read goes on, is the time of a message in milliseconds <<
+// positionShift, plus the number of its entries that were read.
 package opencode
 
 import (
@@ -45,15 +44,15 @@ import (
 // Reader is the conversation.Reader of OpenCode.
 type Reader struct {
 	mu  sync.Mutex
-	dbs map[string]*sqlite.DB // those that are open, by their path
+	dbs map[string]*sqlite.DB // open databases, by path
 }
 
 const positionShift = 20
 
 func (*Reader) Client() string { return "opencode" }
 
-// Stores are OpenCode's folder for data, by the environment and where it usually
-// is, and the folder of the database that OPENCODE_DB names.
+// Stores returns OpenCode's data folder from the environment, the usual one, and the
+// folder of the database that OPENCODE_DB names.
 func (*Reader) Stores(getenv func(string) string) []string {
 	return slices.DeleteFunc(account.Stores(account.Dirs(account.Places("opencode", getenv)), "."), func(dir string) bool {
 		if _, err := os.Stat(filepath.Join(dir, "storage", "session")); err == nil || !atomicfile.Absent(err) {
@@ -64,7 +63,6 @@ func (*Reader) Stores(getenv func(string) string) []string {
 	})
 }
 
-// databases are the databases of a folder.
 func databases(dir string, lost *conversation.ReadErrors) (paths []string) {
 	for _, e := range lost.List(dir) {
 		if strings.HasSuffix(e.Name(), ".db") {
@@ -74,8 +72,7 @@ func databases(dir string, lost *conversation.ReadErrors) (paths []string) {
 	return paths
 }
 
-// Find reads the sessions of all databases, and lists the files of those that are
-// in none.
+// Find reads the sessions of all databases, and lists the files of sessions in none.
 func (c *Reader) Find(store string, each func(conversation.File)) error {
 	seen := map[session.ID]bool{}
 	var lost conversation.ReadErrors
@@ -96,7 +93,7 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 			})
 		})
 		if errors.Is(err, atomicfile.ErrNotRegular) {
-			err = fmt.Errorf("%v", err) // it has the name of a database
+			err = fmt.Errorf("%v", err) // a folder with a database's name
 		}
 		if lost.Add(err); err != nil {
 			continue
@@ -126,13 +123,12 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
-// hasTables reports whether a database is OpenCode's.
 func hasTables(db *sqlite.DB) bool {
 	return db.Columns("session") != nil && db.Columns("message") != nil && db.Columns("part") != nil
 }
 
-// with calls read with the database, see sqlite's Do. It stays open, for there
-// will be many questions to it.
+// with calls read with the database (see sqlite's Do). The database stays open, because
+// many reads follow.
 func (c *Reader) with(path string, read func(*sqlite.DB) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +151,6 @@ func (c *Reader) with(path string, read func(*sqlite.DB) error) error {
 	return err
 }
 
-// sessionRow is what is kept of a session beside its messages.
 type sessionRow struct {
 	parent, title, directory, version, model, permission string
 
@@ -163,7 +158,6 @@ type sessionRow struct {
 	created, updated int64  // in milliseconds
 }
 
-// message is a message, without what it says.
 type message struct {
 	id      string
 	created int64
@@ -172,7 +166,7 @@ type message struct {
 // part is a part of a message, or the message itself, as JSON.
 type part struct{ id, data string }
 
-// session reads what is kept of a session; nil where it is gone.
+// session reads a session; it returns nil if the session is gone.
 func (c *Reader) session(f conversation.File) (*sessionRow, error) {
 	if !strings.HasSuffix(f.Path, ".db") {
 		data, err := readFile(f.Path)
@@ -200,8 +194,8 @@ func (c *Reader) session(f conversation.File) (*sessionRow, error) {
 	return s, err
 }
 
-// messages lists the messages of a session from a time on, in their order. Those
-// that the person took back are not among them.
+// messages returns the messages of a session from a time on, in order, without those that
+// the person took back.
 func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all []message, err error) {
 	if strings.HasSuffix(f.Path, ".db") {
 		err = c.with(f.Path, func(db *sqlite.DB) error {
@@ -216,8 +210,6 @@ func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all [
 			all = append(all, message{id, conversation.TokenCount(gjson.GetBytes(data, "time.created"))})
 		})
 	}
-	// By sort and not by slices, of which every type has a copy of its own, in the
-	// hooks as well.
 	slices.SortFunc(all, func(a, b message) int {
 		return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.id, b.id))
 	})
@@ -227,7 +219,7 @@ func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all [
 	return slices.DeleteFunc(all, func(m message) bool { return m.created < from }), err
 }
 
-// parts reads a message and its parts, in their order.
+// parts reads a message and its parts, in order.
 func (c *Reader) parts(f conversation.File, m message) (message string, all []part, err error) {
 	if strings.HasSuffix(f.Path, ".db") {
 		err = c.with(f.Path, func(db *sqlite.DB) error {
@@ -259,8 +251,7 @@ func (c *Reader) parts(f conversation.File, m message) (message string, all []pa
 
 func readFile(path string) ([]byte, error) { return atomicfile.Read(path, conversation.MaxRecord) }
 
-// readFiles calls each for the files of a folder that can be read. A folder
-// that is not there has none.
+// readFiles calls each for the readable files of a folder, which need not exist.
 func readFiles(dir string, each func(id string, data []byte)) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -280,8 +271,7 @@ func readFiles(dir string, each func(id string, data []byte)) error {
 	return nil
 }
 
-// Metadata takes the facts from the session, and from the messages up to the first
-// that the person wrote.
+// Metadata reads the session, and the messages up to the person's first prompt.
 func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	s, err := c.session(f)
 	if err != nil || s == nil {
@@ -292,7 +282,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if !strings.HasPrefix(s.title, "New session - ") && !strings.HasPrefix(s.title, "Child session - ") {
 		facts.Title = conversation.Excerpt(s.title)
 	}
-	// Who sits in front of it can be asked. A subagent's rules forbid that, too.
+	// Questions are allowed only if a person is present, and never for a subagent.
 	for _, rule := range gjson.Parse(s.permission).Array() {
 		if facts.Parent == "" && rule.Get("permission").Str == "question" && rule.Get("action").Str == "deny" {
 			facts.Headless = true
@@ -309,8 +299,8 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return facts, err
 }
 
-// milliseconds is a time in milliseconds since 1970; none where it is in no year
-// in which there were agents.
+// milliseconds returns a time in milliseconds since 1970, or the zero time if it is not
+// between 1980 and 2200.
 func milliseconds(n int64) time.Time {
 	if n < 315532800000 || n > 7258118400000 { // 1980, 2200
 		return time.Time{}
@@ -318,9 +308,8 @@ func milliseconds(n int64) time.Time {
 	return time.UnixMilli(n).UTC()
 }
 
-// Read gives the messages' parts. Of the last message it gives what is done with:
-// a text that is still written, or a tool that still runs, is left to the Read
-// that goes on.
+// Read gives the messages' parts. Of the last message it gives only what is complete: the
+// next Read gives a text that is being written or a tool that is running.
 func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	s, err := c.session(f)
 	if err != nil || s == nil {
@@ -331,7 +320,7 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 		return o.From, err
 	}
 	next := o.From
-	n := int64(0) // the entries of messages that were made at the same time
+	n := int64(0) // entries of messages with the same time
 	for i, m := range all {
 		if i == 0 || m.created != all[i-1].created {
 			n = 0
@@ -355,8 +344,7 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 	return next, nil
 }
 
-// entriesOf is what a message says; of one that may still be written, what
-// will not change.
+// entriesOf returns the entries of a message; of an open one, those that will not change.
 func entriesOf(message string, parts []part, open bool) (all []conversation.Entry) {
 	m := gjson.Parse(message)
 	role, created, completed := m.Get("role").Str, conversation.TokenCount(m.Get("time.created")), conversation.TokenCount(m.Get("time.completed"))
@@ -383,7 +371,7 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 				if strings.HasPrefix(p.Get("mime").Str, "image/") {
 					asked = append(asked, "[image]")
 				}
-			case "subtask": // a command of the person's that a subagent does
+			case "subtask": // a person's command that a subagent runs
 				asked = append(asked, p.Get("prompt").Str)
 			}
 		}
@@ -433,7 +421,7 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 			state := p.Get("state")
 			status := state.Get("status").Str
 			if open && status == "pending" {
-				return all // its arguments still come in
+				return all // its arguments are incomplete
 			}
 			tool := strings.Clone(p.Get("tool").Str)
 			all = append(all, conversation.Entry{Kind: conversation.Call, Tool: tool, Text: strings.Clone(conversation.CallText(state.Get("input"))), ID: id, Time: milliseconds(cmp.Or(conversation.TokenCount(state.Get("time.start")), created))})
@@ -451,7 +439,7 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 			case open:
 				return all
 			default:
-				continue // the client ended before the tool did
+				continue // the client ended before the tool
 			}
 			all = append(all, result)
 		case "step-finish":
@@ -459,15 +447,14 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 			steps++
 		}
 	}
-	if steps == 0 && !open { // as early versions left it
+	if steps == 0 && !open { // early versions
 		spend(m.Get("tokens"), m.Get("cost"), 0)
 	}
 	return all
 }
 
-// sumOf tells messages apart that were made in the same millisecond, as those
-// of several subagents are, by what a fork does not change in the first of their
-// parts that says something.
+// sumOf tells messages of the same millisecond apart, such as those of several subagents.
+// It hashes the first part with a text, which a fork does not change.
 func sumOf(parts []part) uint32 {
 	h := fnv.New32a()
 	for _, data := range parts {

@@ -16,15 +16,15 @@ import (
 	"gt/lib/sys/sqlite"
 )
 
-// The databases in testdata/opencode hold the rows that e2e/opencode_test.go makes
-// OpenCode write, copied by SQLite into small ones without the other tables; the
-// parts of "run" lie in the write-ahead log.
+// The databases in testdata/opencode have the rows that OpenCode writes in
+// e2e/opencode_test.go, copied by SQLite without the other tables. The parts of "run" are
+// in the write-ahead log.
 
 func storeOf(name string) string {
 	return filepath.Join("testdata", "1.18.33-"+name)
 }
 
-// readHeld reads all conversations of a store, the oldest first.
+// readHeld reads all conversations of a store, oldest first.
 func readHeld(t *testing.T, store string) []readertest.Held {
 	t.Helper()
 	r := &Reader{}
@@ -91,8 +91,8 @@ func TestReader(t *testing.T) {
 	if all[1].Metadata.Parent != all[0].Metadata.ID || all[2].Metadata.First != all[0].Metadata.First || all[3].Metadata.First == all[0].Metadata.First {
 		t.Errorf("the subagent is %+v, the fork %+v", all[1].Metadata, all[2].Metadata)
 	}
-	// What a fork copied has the ids of what it is a copy of, and no two messages
-	// of a conversation have the same.
+	// Copies in a fork keep the ids of the originals, and no two messages of a
+	// conversation have the same id.
 	for i, e := range all[0].Entries {
 		if copied := all[2].Entries[i]; copied.ID != e.ID || copied.Text != e.Text || copied.Kind != e.Kind {
 			t.Errorf("%+v was copied to %+v", e, copied)
@@ -103,7 +103,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// fixture is a database as the files that there were before databases.
+// fixture converts a database to the files of versions before databases.
 func fixture(t testing.TB, store string) string {
 	dir := t.TempDir()
 	db, err := sqlite.Open(filepath.Join(store, "opencode.db"))
@@ -137,8 +137,8 @@ func fixture(t testing.TB, store string) string {
 	return dir
 }
 
-// Files say the same as the database that they were taken over into, and count
-// only as long as they were not.
+// Files give the same as the database that imported them, and count only if no database
+// has them.
 func TestFiles(t *testing.T) {
 	for _, name := range []string{"run", "pane"} {
 		dir := fixture(t, storeOf(name))
@@ -147,7 +147,7 @@ func TestFiles(t *testing.T) {
 			t.Fatalf("%s: %d conversations, want %d", name, len(got), len(want))
 		}
 		for i := range want {
-			want[i].Metadata.Headless = false // the files said nothing of it
+			want[i].Metadata.Headless = false // the files did not record it
 			if got[i].Metadata != want[i].Metadata || !slices.Equal(got[i].Entries, want[i].Entries) {
 				t.Errorf("%s, %d:\n%+v\n%+v, want\n%+v\n%+v", name, i, got[i].Metadata, got[i].Entries, want[i].Metadata, want[i].Entries)
 			}
@@ -164,8 +164,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Who follows gets what is done with, once: no text that is still written, no
-// answer of a tool that still runs; and of a client that died, all that there is.
+// Following gives each complete entry once: no text that is being written and no result
+// of a running tool. Of a client that died, it gives everything.
 func TestGrows(t *testing.T) {
 	dir := fixture(t, storeOf("run"))
 	r := &Reader{}
@@ -216,7 +216,7 @@ func TestGrows(t *testing.T) {
 	more("prompt after a crash")
 }
 
-// What the person took back is not there, until it is there again.
+// What the person took back is missing until it is restored.
 func TestUndone(t *testing.T) {
 	dir := fixture(t, storeOf("pane"))
 	path, _ := filepath.Glob(filepath.Join(dir, "storage", "session", "*", "*.json"))
@@ -238,8 +238,7 @@ func TestUndone(t *testing.T) {
 	}
 }
 
-// What is no OpenCode's is passed over, and names that lead elsewhere are not
-// followed.
+// Files of other programs are skipped, and links are not followed out of the store.
 func TestHostile(t *testing.T) {
 	dir := t.TempDir()
 	r := &Reader{}
@@ -277,7 +276,7 @@ func TestHostile(t *testing.T) {
 	if got := r.Stores(getenv); !slices.Equal(got, []string{store}) {
 		t.Errorf("stores %q", got)
 	}
-	// A database that is none is told of, and what lies beside it is found.
+	// A broken database is an error, and the files beside it are found.
 	found := 0
 	if err := r.Find(store, func(conversation.File) { found++ }); found != 2 || err == nil || !strings.Contains(err.Error(), "it is not an SQLite database") {
 		t.Errorf("%d conversations, %v", found, err)
@@ -295,7 +294,7 @@ func TestHostile(t *testing.T) {
 			t.Errorf("it is %s", h.Kinds())
 		}
 	}
-	// A session that is gone has nothing to say.
+	// A session that is gone has no entries.
 	f := conversation.File{Client: "opencode", Store: storeOf("run"), Path: filepath.Join(storeOf("run"), "opencode.db"), ID: "ses_gone"}
 	if facts, err := r.Metadata(f); facts != (conversation.Metadata{}) || err != nil {
 		t.Errorf("%+v, %v", facts, err)
@@ -315,8 +314,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// Thoughts are part of what the model wrote; a message of an early version, which
-// noted no steps, tells by itself what it cost.
+// Thoughts are part of the output. A message of an early version, which has no steps, has
+// its own token counts.
 func TestSpent(t *testing.T) {
 	const tokens = `"cost":0.25,"tokens":{"input":1,"output":2,"reasoning":3,"cache":{"read":4,"write":5}}`
 	want := conversation.Usage{Input: 1, Output: 5, CacheRead: 4, CacheWrite: 5, Cost: 0.25}

@@ -21,13 +21,12 @@ import (
 	"gt/lib/sys/sqlite"
 )
 
-// Writer is the conversation.Writer of OpenCode: it writes what the client's own export
-// writes, and the client takes it into its database itself.
+// Writer is the conversation.Writer of OpenCode. It writes the format of the client's
+// export, which the client imports into its database.
 type Writer struct{}
 
 func (Writer) Client() string { return "opencode" }
 
-// Place is the client's folder for data.
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
 	for p := range account.Places("opencode", getenv) {
 		return "", p.Dir, nil
@@ -35,19 +34,19 @@ func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, fol
 	return "", "", errors.New("HOME is not set")
 }
 
-// Import runs without plugins: nothing happens but that the conversation is taken in.
+// Import runs without plugins, so that nothing but the import happens.
 func (Writer) Import(file string) []string { return []string{"import", "--pure", file} }
 
 func (Writer) Models() []string { return []string{"models", "--pure"} }
 
-// Model is that of the session that was at work last, else the one of the settings.
+// Model returns the model of the session that was active last, or else of the settings.
 func (Writer) Model(getenv func(string) string) (model string) {
 	r := new(Reader)
 	last := int64(0)
 	for _, store := range r.Stores(getenv) {
 		var lost conversation.ReadErrors
 		for _, path := range databases(store, &lost) {
-			_ = r.with(path, func(db *sqlite.DB) error { // one that cannot be read says nothing
+			_ = r.with(path, func(db *sqlite.DB) error { // ignore unreadable databases
 				if !hasTables(db) {
 					return nil
 				}
@@ -65,7 +64,7 @@ func (Writer) Model(getenv func(string) string) (model string) {
 	return cmp.Or(model, configured(getenv))
 }
 
-// configured is the model that the person's settings name, "" where they name none.
+// configured returns the model in the person's settings, or "".
 func configured(getenv func(string) string) string {
 	root := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(root) {
@@ -80,16 +79,16 @@ func configured(getenv func(string) string) string {
 	return ""
 }
 
-// NewID returns an id of which a later one sorts before an earlier one.
+// NewID returns an id. As in the client, later ids sort before earlier ones.
 func (Writer) NewID(now time.Time) session.ID {
 	return session.ID(newID("ses_", ^(uint64(now.UnixMilli()) << countShift)))
 }
 
-// countShift is where in an id the milliseconds begin: below stand how many ids were given
-// in one.
+// countShift is the position of the milliseconds in an id. The bits below count the ids
+// of a millisecond.
 const countShift = 12
 
-// newID is an id as the client makes them: when it was given, and fourteen letters.
+// newID returns an id in the client's form: the time and fourteen letters.
 func newID(prefix string, at uint64) string {
 	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	var random [14]byte
@@ -100,13 +99,13 @@ func newID(prefix string, at uint64) string {
 	return fmt.Sprintf("%s%012x%s", prefix, at&(1<<48-1), random[:])
 }
 
-// versionWritten is the version whose form is written.
+// versionWritten is the version of the format.
 const versionWritten = "1.18.33"
 
 type object = map[string]any
 
-// Write writes one JSON object, its messages one after the other. Each message is later
-// than the one before, and all are before now: the client goes by their order.
+// Write writes one JSON object, message by message. The client sorts messages by time, so
+// each is later than the one before, and all are before now.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	out := bufio.NewWriter(w)
 	first := true

@@ -1,4 +1,4 @@
-// Package hook has what the hooks know of OpenCode.
+// Package hook describes OpenCode to the hooks.
 package hook
 
 import (
@@ -10,8 +10,8 @@ import (
 	"gt/lib/client/contract"
 )
 
-// Client is OpenCode. Ours is the plugin that runs the hooks, so it speaks as
-// Claude Code does, and takes the text in full.
+// Client is OpenCode. Our plugin runs the hooks, so the input is Claude Code's and the
+// answer has no limit.
 var Client = contract.Client{
 	Name:      Name,
 	Processes: processes,

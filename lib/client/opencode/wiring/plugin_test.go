@@ -11,8 +11,8 @@ import (
 	"gt/lib/client/agent"
 )
 
-// loads loads the plugin as OpenCode does, twice, and prints what it has the session said
-// and what is left of the variable.
+// loads loads the plugin as OpenCode does, twice, and prints the prompts that it submits
+// and the variable's remaining value.
 const loads = `import { Gt } from "./gt.mjs"
 const said = []
 const before = [{ info: { role: "user", agent: "plan" } }, { info: { role: "assistant", agent: "build" } }]
@@ -25,9 +25,9 @@ await Gt({ client: { session }, directory: "/work" })
 setTimeout(() => console.log(JSON.stringify({ said, left: process.env.GT_RESUME_PROMPT })), 1)
 `
 
-// The prompt of a hand-over with a conversation comes to OpenCode by a variable: the plugin
-// says it in that session, word for word and once, to the agent that was asked last, and
-// what the client starts does not inherit it. Without the variable it says nothing.
+// A hand-over gives OpenCode its prompt in a variable: the plugin submits it in that
+// session, unchanged and once, to the agent that was used last, and the client's children
+// do not inherit the variable. Without the variable, the plugin submits nothing.
 func TestResumePrompt(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package wiring is what gt-hooks knows of OpenCode.
+// Package wiring describes the wiring of OpenCode.
 package wiring
 
 import (
@@ -10,7 +10,7 @@ import (
 //go:embed opencode.js
 var text []byte
 
-// Client returns what there is to know of OpenCode.
+// Client returns the wiring of OpenCode.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "opencode", Text: text, Shape: wiring.Script, ScriptKind: "plugin",
