@@ -1,16 +1,16 @@
-// Package pi reads pi's sessions, as 0.74 and 1.5 write them, and their older versions 1
+// Package pi reads the sessions of pi 0.74 and 1.5, and of the older format versions 1
 // and 2:
 //
 //	<store>/sessions/--<folder>--/<time>_<id>.jsonl
-//	<store>/<time>_<id>.jsonl                        where a person chose the folder
+//	<store>/<time>_<id>.jsonl                        in a folder that a person chose
 //
-// Who goes back to an earlier point of a session goes on in the same file: each
-// record names the one that it follows, and the conversation is what leads to the
-// last. What was said on the way that was left is not part of it, but was paid
-// for. A fork has a file of its own, that begins with copies of the records, and
-// names its origin's file.
+// A person who returns to an earlier point of a session continues in the same file. Each
+// record names the one that it follows, and the conversation is the path to the last
+// record. Records on other branches are not part of it, but their tokens count. A fork
+// has a file of its own, which begins with copies of the records and names the original
+// file.
 //
-// The files say nothing of pi's version, nor whether a person sat in front of it.
+// The files have neither pi's version nor whether a person was present.
 package pi
 
 import (
@@ -38,8 +38,8 @@ func (Reader) Client() string { return "pi" }
 
 func (Reader) PlainText(conversation.File) bool { return true }
 
-// Stores are pi's folders by the environment, where they usually are, and what
-// the person's settings there name.
+// Stores returns pi's folders from the environment, the usual one, and those that the
+// person's settings name.
 func (Reader) Stores(getenv func(string) string) []string {
 	var places, chosen []string
 	for p := range account.Places("pi", getenv) {
@@ -51,7 +51,7 @@ func (Reader) Stores(getenv func(string) string) []string {
 	}
 	found := account.Stores(places, "sessions")
 	for _, dir := range account.Stores(chosen, ".") {
-		// Who chooses the folder in which they lie anyway has it once.
+		// A chosen folder can be the usual one.
 		if !slices.ContainsFunc(found, func(of string) bool { return dir == filepath.Join(of, "sessions") }) {
 			found = append(found, dir)
 		}
@@ -59,7 +59,6 @@ func (Reader) Stores(getenv func(string) string) []string {
 	return found
 }
 
-// Find lists the folders' folders.
 func (c Reader) Find(store string, each func(conversation.File)) error {
 	dir := filepath.Join(store, "sessions")
 	var lost conversation.ReadErrors
@@ -93,7 +92,7 @@ func (Reader) list(store, dir string, entries []os.DirEntry, lost *conversation.
 	}
 }
 
-// idOf is the id in a file's name; empty where it is no session's.
+// idOf returns the id in a file's name, or "" if it is not a session's.
 func idOf(name string) session.ID {
 	name, ok := strings.CutSuffix(name, ".jsonl")
 	stamp, id, named := strings.Cut(name, "_")
@@ -107,12 +106,11 @@ func idOf(name string) session.ID {
 	return checked
 }
 
-// wholeSize is up to which size all of a file is looked at: a name can have been
-// given anywhere in it.
+// wholeSize is the largest file that Metadata reads completely, because a name can be
+// anywhere in it.
 const wholeSize = 1 << 20
 
-// Metadata takes the facts from the header and the records, of a large file from
-// those at its ends.
+// Metadata reads the header and the records, of a large file those at both ends.
 func (c Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID}}
 	read := h.ends
@@ -123,19 +121,18 @@ func (c Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		return conversation.Metadata{}, err
 	}
 	if !h.copied {
-		h.ForkOf = "" // it names where it came from, and began anew
+		h.ForkOf = "" // it names its origin but has no copies
 	}
 	return h.Metadata, nil
 }
 
-// A header is what the records of a file tell of its conversation.
 type header struct {
 	conversation.Metadata
-	copied bool // it has records that are older than it is
-	named  bool // the person named it last, which can be with nothing
+	copied bool // it has records older than itself
+	named  bool // the last name was found, which can be empty
 }
 
-// front takes what a record tells that follows those before it.
+// front adds a record, in order.
 func (h *header) front(r gjson.Result) {
 	at := conversation.ParseTime(r.Get("timestamp").Str)
 	switch r.Get("type").Str {
@@ -159,7 +156,7 @@ func (h *header) front(r gjson.Result) {
 	h.copied = h.copied || at.Before(h.Started) && !at.IsZero()
 }
 
-// back takes what a record tells that stands before those that it took.
+// back adds a record, the last one first.
 func (h *header) back(r gjson.Result) {
 	if h.Last.IsZero() {
 		h.Last = conversation.ParseTime(r.Get("timestamp").Str)
@@ -176,9 +173,8 @@ func (h *header) back(r gjson.Result) {
 	}
 }
 
-// all takes all records of a file.
 func (h *header) all(path string) error {
-	var late []string // the records that back is about; they are short, but for one
+	var late []string // the records that back reads, which are short but for one
 	_, err := conversation.Lines(path, 0, func(line []byte, _ int64) bool {
 		r := gjson.ParseBytes(line)
 		h.front(r)
@@ -197,8 +193,8 @@ func (h *header) all(path string) error {
 	return err
 }
 
-// ends takes the records at the ends of a file. A name and a model at its front hold where the
-// end has none.
+// ends adds the records at both ends of a file. A name and a model at the front count if
+// the end has none.
 func (h *header) ends(path string) error {
 	var name, model string
 	err := conversation.Ends(path, func(line []byte, whole bool) bool {
@@ -231,13 +227,13 @@ func (h *header) ends(path string) error {
 	return err
 }
 
-// entryID is a record's id in a form that is no other session's: its own is of
-// eight digits. A fork's copy has it too.
+// entryID returns an id that is unique across sessions, unlike the record's own eight
+// digits. A fork's copy has the same one.
 func entryID(r gjson.Result) string {
 	return fmt.Sprintf("%s.%s", r.Get("id").Str, r.Get("timestamp").Str)
 }
 
-// textOf is what a content says: a text, or parts of which some are.
+// textOf returns the text of a content, which is a text or a list of parts.
 func textOf(content gjson.Result) string {
 	if content.Type == gjson.String {
 		return content.Str
@@ -254,10 +250,10 @@ func textOf(content gjson.Result) string {
 	return strings.Join(parts, "\n")
 }
 
-// Read gives the records that lead to the last one, in the order of the file, and
-// of the others what they cost.
+// Read gives the records on the path to the last one, in the file's order, and the tokens
+// of the others.
 func (c Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	if o.From > 0 { // who follows asks often, and mostly there is nothing
+	if o.From > 0 { // a follower asks often, and mostly nothing is new
 		more := false
 		if next, err := conversation.Lines(f.Path, o.From, func([]byte, int64) bool { more = true; return false }); err != nil || !more {
 			return next, err
@@ -284,8 +280,8 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	})
 }
 
-// tree finds the records that do not lead to the last one, and the model that
-// was chosen before an offset.
+// tree returns the records that are not on the path to the last one, and the model chosen
+// before an offset.
 func tree(path string, from int64) (left map[string]bool, model string, err error) {
 	parents := map[string]string{}
 	last := ""
@@ -301,7 +297,7 @@ func tree(path string, from int64) (left map[string]bool, model string, err erro
 		}
 		return true
 	})
-	for id, ok := last, true; ok; { // each is taken once, so that a circle ends
+	for id, ok := last, true; ok; { // each record is removed, so that a cycle ends
 		parent, known := parents[id]
 		delete(parents, id)
 		id, ok = parent, known
@@ -313,7 +309,8 @@ func tree(path string, from int64) (left map[string]bool, model string, err erro
 	return left, model, err
 }
 
-// entriesOf is what a record says. model is the one that is chosen, which it can change.
+// entriesOf returns the entries of a record. model is the chosen model, which the record
+// can change.
 func entriesOf(r gjson.Result, model *string) []conversation.Entry {
 	e := entries{id: entryID(r), at: conversation.ParseTime(r.Get("timestamp").Str)}
 	switch r.Get("type").Str {
@@ -330,7 +327,6 @@ func entriesOf(r gjson.Result, model *string) []conversation.Entry {
 	return e.all
 }
 
-// entries are what one record says.
 type entries struct {
 	id  string
 	at  time.Time
@@ -343,7 +339,6 @@ func (e *entries) give(kind conversation.Kind, tool, text string) {
 	}
 }
 
-// result gives what a tool answered.
 func (e *entries) result(tool, text string, failed bool) {
 	e.give(conversation.Result, tool, text)
 	e.all[len(e.all)-1].Failed = failed
@@ -362,7 +357,7 @@ func (e *entries) spend(usage gjson.Result, model string) {
 	}
 }
 
-// message gives a message. An answer that names no model is of the one that is chosen.
+// message adds the entries of a message. An answer without a model has the chosen one.
 func (e *entries) message(m gjson.Result, chosen string) {
 	switch m.Get("role").Str {
 	case "user":

@@ -13,8 +13,8 @@ import (
 	"gt/lib/conversation"
 )
 
-// storeOf are sessions that a real pi wrote, see e2e/pi_test.go; in 1.5.2's there
-// is one in which a person went back, compacted, and gave a command by hand.
+// storeOf has sessions that a real pi wrote (see e2e/pi_test.go). In one of 1.5.2's, a
+// person went back, compacted, and ran a command by hand.
 func storeOf(version string) string { return filepath.Join("testdata", version) }
 
 func TestReader(t *testing.T) {
@@ -78,8 +78,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Records of sessions of the first version have no ids; and one record can hide
-// no other.
+// Records of the first format version have no ids. One record cannot hide another.
 func TestVersions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "2025-01-01T00-00-00-000Z_old.jsonl")
 	write := func(lines ...string) readertest.Held {
@@ -105,11 +104,11 @@ func TestVersions(t *testing.T) {
 	if want := "prompt thought answer spent summary spent"; h.Kinds() != want || h.File.ID != "old" {
 		t.Errorf("%s is %s", h.File.ID, h.Kinds())
 	}
-	// It names a session that it holds nothing of: it is no fork.
+	// It names a session but has no copies, so it is not a fork.
 	if f := h.Metadata; f.ID != "old" || f.Prompt != "asked" || f.Model != "m1" || f.ForkOf != "" || f.Started.IsZero() {
 		t.Errorf("the facts are %+v", f)
 	}
-	// Parents in a circle, of their own, or of nobody.
+	// Parents that are cycles, themselves, or missing.
 	h = write(`{"type":"session","id":"../../x","timestamp":"now"}`,
 		`{"type":"message","id":"a","parentId":"b","message":{"role":"user","content":"one"}}`,
 		`{"type":"message","id":"b","parentId":"a","message":{"role":"user","content":[{"type":"image"},{"type":"text","text":"two"}]}}`,
@@ -121,7 +120,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A name is found wherever it was given, in a large file at its ends.
+// A name is found wherever it is, in a large file at its ends.
 func TestLarge(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "2025-01-01T00-00-00-000Z_big.jsonl")
 	var b bytes.Buffer
@@ -141,7 +140,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// The places where sessions can lie are each found once, by whatever names them.
+// Each place with sessions is found once, whatever names it.
 func TestStores(t *testing.T) {
 	home := t.TempDir()
 	mkdir := func(elem ...string) string {
@@ -201,7 +200,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// What e2e/pi_test.go recorded of several versions is read alike.
+// Sessions that e2e/pi_test.go recorded with several versions read the same.
 func TestRecorded(t *testing.T) {
 	all, err := filepath.Glob(filepath.Join("testdata", "*-print"))
 	if err != nil || len(all) < 2 {

@@ -23,8 +23,8 @@ func (Writer) Client() string { return "pi" }
 
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
-// Place is a file in the folder that the person chose for sessions, or else in that of the
-// project.
+// Place returns a file in the folder that the person chose for sessions, or else in the
+// project's.
 func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, folder string, err error) {
 	var own, chosen account.Place
 	for p := range account.Places("pi", getenv) {
@@ -45,7 +45,6 @@ func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, fol
 	return filepath.Join(own.Dir, "sessions", folderName(realPath(c.CWD)), name), own.Dir, nil
 }
 
-// folderName is the client's name for a project's folder.
 func folderName(cwd string) string {
 	return "--" + strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(cwd, "/")) + "--"
 }
@@ -57,10 +56,8 @@ func realPath(dir string) string {
 	return dir
 }
 
-// timeForm is how the client writes a time.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// written is a record of the client's.
 type written struct {
 	Kind    string  `json:"type"`
 	ID      string  `json:"id"`
@@ -124,8 +121,8 @@ type call struct {
 	Args map[string]string `json:"arguments"`
 }
 
-// Write writes the header, and a record for each message, of which each names the one
-// before. The model is none of the client's: it goes on with the one that it is set to.
+// Write writes the header and a record for each message, which names the one before. It
+// writes no model, so that pi uses its current one.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

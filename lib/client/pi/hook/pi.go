@@ -1,4 +1,4 @@
-// Package hook has what the hooks know of pi.
+// Package hook describes pi to the hooks.
 package hook
 
 import (
@@ -13,8 +13,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Client is pi. Ours is the extension that runs the hooks, so it speaks as Claude
-// Code does, and takes the text in full.
+// Client is pi. Our extension runs the hooks, so the input is Claude Code's and the
+// answer has no limit.
 var Client = contract.Client{
 	Name:      Name,
 	Processes: processes,
@@ -23,7 +23,7 @@ var Client = contract.Client{
 	Dialect:   contract.Dialect{MaxContext: maxContext, Shape: contract.Plain, Compaction: true},
 }
 
-// sessionsVar names the folder of its sessions alone.
+// sessionsVar names the folder of the sessions only.
 const sessionsVar = "PI_CODING_AGENT_SESSION_DIR"
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {

@@ -1,4 +1,4 @@
-// Package wiring is what gt-hooks knows of pi.
+// Package wiring describes the wiring of pi.
 package wiring
 
 import (
@@ -10,7 +10,7 @@ import (
 //go:embed pi.ts
 var text []byte
 
-// Client returns what there is to know of pi.
+// Client returns the wiring of pi.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "pi", Text: text, Shape: wiring.Script, ScriptKind: "extension",
