@@ -9,18 +9,17 @@ import (
 	"gt/lib/text/jsonedit"
 )
 
-// An Allow is the client's list of what it runs without asking its person, in its user
-// settings.
+// An Allow is the list in the client's user settings of what it runs without asking.
 type Allow struct {
-	Keys []string                    // of nested objects, down to an array of texts
-	Rule func(program string) string // what allows a program, with any arguments
+	Keys []string                    // of nested objects, down to an array of strings
+	Rule func(program string) string // returns the rule that allows a program with any arguments
 }
 
-// Allowed are the programs that an agent has reason to run by itself.
+// Allowed are the programs that an agent may run without asking.
 var Allowed = []string{"gt-handoff", "gt-mail"}
 
-// rules are ours in the order in which they stand: each program by its path, then by the
-// name that an agent types. The first of a pair is what marks the second as ours.
+// rules returns our rules in order: each program by its path, then by its name, which
+// agents type. The path marks the next rule as ours.
 func (a Allow) rules(dir string) (all []string) {
 	for _, program := range Allowed {
 		all = append(all, a.Rule(quote(filepath.Join(dir, program))), a.Rule(program))
@@ -40,8 +39,8 @@ func (a Allow) program(rule string) (path string, ok bool) {
 	return path, rest == "" && filepath.IsAbs(path) && slices.Contains(Allowed, filepath.Base(path))
 }
 
-// ours returns which elements of the list are ours. A rule by name that does not stand
-// behind one of ours is the person's own.
+// ours returns the indexes of our rules. A rule by name that does not follow the one by
+// path is the person's.
 func (a Allow) ours(list []string) (at []int) {
 	for i, rule := range list {
 		if _, ok := a.program(rule); ok {
@@ -62,7 +61,7 @@ func (c Client) Allows(text []byte) (rules []string) {
 	}
 	doc, err := jsonedit.Parse(text, c.Comments)
 	if err != nil {
-		return nil // who changes the file says so
+		return nil // EditAllow returns the error
 	}
 	list := texts(doc, c.Allow.list(doc))
 	for _, i := range c.Allow.ours(list) {
@@ -71,14 +70,14 @@ func (c Client) Allows(text []byte) (rules []string) {
 	return rules
 }
 
-// AllowedIn reports whether the rules allow the programs of a folder, and no others.
+// AllowedIn reports whether the rules allow the programs of a folder and no others.
 func (c Client) AllowedIn(dir string, rules []string) bool {
 	want := c.Allow.rules(dir)
 	return len(rules) > 0 && !slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(want, r) })
 }
 
-// EditAllow makes the client run our programs of the folder dir without asking, or takes our
-// rules out where dir is "". The person's own rules stay.
+// EditAllow lets the client run gt's programs in the folder dir without asking. If dir is
+// "", it removes our rules. The person's rules stay.
 func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, error) {
 	same := settings.Edit{Text: old}
 	text := old
@@ -131,14 +130,13 @@ func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, e
 	if dir == "" && !had {
 		return same, nil
 	}
-	var stays []Handler // nothing is wanted: a file that gt made may go
+	var stays []Handler // nil: a file that gt created may be removed
 	if want != nil {
 		stays = []Handler{}
 	}
 	return settings.Edit{Text: c.leftover(path, text, stays), Backup: !had && len(c.ours(doc)) == 0}, nil
 }
 
-// list returns the array of rules, nil where there is none.
 func (a Allow) list(doc *jsonedit.Doc) *jsonedit.Node {
 	n := doc.Root
 	for _, key := range a.Keys {
@@ -153,7 +151,7 @@ func (a Allow) list(doc *jsonedit.Doc) *jsonedit.Node {
 	return n
 }
 
-// texts returns the elements of an array, "" for one that is no text.
+// texts returns the elements of an array, "" for one that is not a string.
 func texts(doc *jsonedit.Doc, n *jsonedit.Node) []string {
 	if n == nil {
 		return nil
@@ -165,7 +163,7 @@ func texts(doc *jsonedit.Doc, n *jsonedit.Node) []string {
 	return all
 }
 
-// add appends a rule, with the objects around the list where they are missing.
+// add appends a rule, and creates missing objects around the list.
 func (a Allow) add(doc *jsonedit.Doc, rule string) ([]byte, error) {
 	n := doc.Root
 	for i, key := range a.Keys {

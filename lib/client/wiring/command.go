@@ -11,23 +11,22 @@ import (
 	"gt/lib/client/settings"
 )
 
-// A Command is what a person types in a client to have its agent write a hand-over note
-// and hand over. It is a file of ours in the client's folder.
+// A Command is what a person types to have the agent write a hand-over note and hand
+// over. It is a file of ours in the client's folder.
 type Command struct {
 	File  string // below the client's folder
 	Typed string // what the person types
-	// Head and Foot stand around the text that all clients share; PROGRAM in Head becomes
-	// the program's path. Args is what the client puts the rest of the typed line in the
-	// place of.
+	// Head and Foot surround the text that all clients share. PROGRAM in Head becomes the
+	// program's path. Args is the client's placeholder for the rest of the typed line.
 	Head, Args, Foot string
-	// Extra are other files that the client wants beside it, by their names.
+	// Extra are other files that the client needs beside it, by name.
 	Extra map[string]string
 }
 
-// commandMark is the line by which a file of a command is ours.
+// commandMark is the line that marks a command's file as ours.
 const commandMark = "# gt: written by gt-hooks"
 
-// request is what the agent is asked to do. ARGS and PROGRAM are replaced.
+// request is the prompt. ARGS and PROGRAM are replaced.
 const request = `The person asks you to hand this session's work over to a fresh session, now.
 
 Run one command with your shell tool, and nothing else:
@@ -48,11 +47,10 @@ and knows nothing else of this session.
 What the person adds, if anything: ARGS
 `
 
-// Path returns the file of the command in a client's folder.
 func (c Command) Path(folder string) string { return filepath.Join(folder, c.File) }
 
-// Files returns what the command consists of in a client's folder, by path, with the
-// binaries in dir.
+// Files returns the command's files in a client's folder, by path. dir is the binaries'
+// folder.
 func (c Command) Files(folder, dir string) map[string][]byte {
 	program := quote(filepath.Join(dir, "gt-handoff"))
 	fill := strings.NewReplacer("PROGRAM", program, "ARGS", c.Args)
@@ -63,15 +61,15 @@ func (c Command) Files(folder, dir string) map[string][]byte {
 	return files
 }
 
-// IsCommand reports whether gt wrote the text of a command's file.
+// IsCommand reports whether gt wrote a command's file.
 func IsCommand(text []byte) bool {
 	head := text[:min(len(text), 1024)]
 	return bytes.HasPrefix(head, []byte(commandMark+"\n")) || bytes.Contains(head, []byte("\n"+commandMark+"\n"))
 }
 
-// WriteCommand makes a file of a command what it should be, or removes it where text is
-// nil. A file that gt did not write stays: own is false then. changed reports whether
-// anything was changed, or would be where dryRun is set.
+// WriteCommand writes a command's file, or removes it if text is nil. It leaves a file
+// that gt did not write; own is then false. changed reports whether the file changed, or
+// would with dryRun.
 func WriteCommand(path string, text []byte, dryRun bool) (own, changed bool, err error) {
 	own = true
 	edit := func(old []byte) (settings.Edit, error) {
@@ -90,7 +88,7 @@ func WriteCommand(path string, text []byte, dryRun bool) (own, changed bool, err
 		return own, changed, err
 	}
 	for range 5 {
-		// Another gt-hooks may remove the folder as an empty one meanwhile.
+		// Another gt-hooks may remove the empty folder meanwhile.
 		if _, err = settings.Update(path, edit); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -98,8 +96,8 @@ func WriteCommand(path string, text []byte, dryRun bool) (own, changed bool, err
 	return own, changed, err
 }
 
-// PruneFolders removes the folders between a command's files and the client's folder that
-// are empty.
+// PruneFolders removes the empty folders between a command's files and the client's
+// folder.
 func (c Command) PruneFolders(folder string) {
 	for name := range c.Extra {
 		prune(filepath.Dir(filepath.Join(folder, filepath.Dir(c.File), name)), folder)
@@ -107,10 +105,10 @@ func (c Command) PruneFolders(folder string) {
 	prune(filepath.Dir(c.Path(folder)), folder)
 }
 
-// prune removes a folder and those above it, below top, as far as they are empty.
+// prune removes a folder and its parents below top while they are empty.
 func prune(dir, top string) {
 	for ; len(dir) > len(top); dir = filepath.Dir(dir) {
-		if os.Remove(dir) != nil { // it is not empty, or not there
+		if os.Remove(dir) != nil { // not empty, or missing
 			return
 		}
 	}

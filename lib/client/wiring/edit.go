@@ -10,15 +10,14 @@ import (
 	"gt/lib/text/jsonedit"
 )
 
-// A Change is one handler that goes into a file or comes out of it.
+// A Change is a handler that was added to a file or removed from it.
 type Change struct {
 	Added bool
 	Handler
 }
 
-// Edit makes want the only wiring of ours in the text of the client's file at
-// path, and returns what becomes of the file with what was changed. old is nil
-// where there is no file.
+// Edit makes want gt's only wiring in the client's file at path. It returns the new
+// content and the changes. old is nil if the file does not exist.
 func (c Client) Edit(path string, old []byte, want []Handler) (settings.Edit, []Change, error) {
 	if c.Shape == Script {
 		return c.rewrite(old, want)
@@ -32,12 +31,12 @@ func (c Client) Edit(path string, old []byte, want []Handler) (settings.Edit, []
 		return settings.Edit{Text: old}, changes, err
 	}
 	removes := slices.ContainsFunc(changes, func(ch Change) bool { return !ch.Added })
-	// A file without any of ours is as its owner made it.
+	// A file without our hooks is as its owner made it.
 	return settings.Edit{Text: c.leftover(path, text, want), Backup: !removes}, changes, nil
 }
 
-// leftover is what stays in a settings file: no file at all where an
-// uninstallation leaves nothing in one that an installation made.
+// leftover returns what remains of a settings file: nothing if an uninstallation empties
+// a file that gt created.
 func (c Client) leftover(path string, text []byte, want []Handler) []byte {
 	doc, err := jsonedit.Parse(text, c.Comments)
 	if err != nil || want != nil || !doc.Root.IsObject() || doc.HasComments() || settings.HasBackup(path) {
@@ -51,10 +50,9 @@ func (c Client) leftover(path string, text []byte, want []Handler) []byte {
 	return nil
 }
 
-// rewire makes want the only wiring of ours in text, and returns the new text with
-// what was changed. Somebody else's handlers, and all else in the
-// text, stay as they are. Each edit is a small one on a text that is read anew:
-// settings are short, and nothing can go stale.
+// rewire makes want gt's only wiring in text, and returns the new text and the changes.
+// Other handlers and the rest of the text stay. It parses the text anew for each small
+// edit: settings are short, and no position goes stale.
 func (c Client) rewire(text []byte, want []Handler) ([]byte, []Change, error) {
 	var changes []Change
 	for {
@@ -70,8 +68,7 @@ func (c Client) rewire(text []byte, want []Handler) ([]byte, []Change, error) {
 	}
 }
 
-// step takes the first handler that is not as wanted to where it should be. It
-// makes no change when there is none.
+// step corrects the first handler that is not as wanted. It returns nil if all are.
 func (c Client) step(doc *jsonedit.Doc, want []Handler) ([]byte, []Change, error) {
 	missing := slices.Clone(want)
 	for _, h := range c.ours(doc) {
@@ -98,8 +95,8 @@ func (c Client) step(doc *jsonedit.Doc, want []Handler) ([]byte, []Change, error
 	return nil, nil, nil
 }
 
-// head adds what else the client asks for at the top of its file, such as the
-// version of its format, where it is not there.
+// head adds the other keys that the client requires at the top of its file, such as the
+// format's version.
 func (c Client) head(doc *jsonedit.Doc) ([]byte, error) {
 	if c.Shape != Flat || !doc.Root.IsObject() {
 		return nil, nil
@@ -116,14 +113,14 @@ func (c Client) head(doc *jsonedit.Doc) ([]byte, error) {
 	return nil, nil
 }
 
-// remove takes out a handler, and with it each array and object that would be
-// left empty by that, up to "hooks" itself. One with a comment stays.
+// remove removes a handler with all arrays and objects that it would leave empty, below
+// "hooks". Those with a comment stay.
 func (c Client) remove(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
 	if len(n.Parent.Items) > 1 {
 		return doc.Remove(n)
 	}
 	if c.Shape == Grouped {
-		n = n.Parent.Parent // the group, with its matcher
+		n = n.Parent.Parent // the group with its matcher
 	}
 	for n.Parent != doc.Root && doc.Alone(n) {
 		n = n.Parent
@@ -131,8 +128,8 @@ func (c Client) remove(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
 	return doc.Remove(n)
 }
 
-// add appends what is missing to the event of the first that is: a group with
-// all that miss there, or, where there are no groups, that one.
+// add adds the first missing handler to its event. With groups, it adds a group with all
+// missing handlers of that event and matcher.
 func (c Client) add(doc *jsonedit.Doc, missing []Handler) ([]byte, []Change, error) {
 	type group struct {
 		Matcher string            `json:"matcher,omitempty"`

@@ -2,7 +2,8 @@ package wiring
 
 import "gt/lib/text/jsonedit"
 
-// What the tests look at, which stand outside to have the clients themselves.
+// Exports for the tests, which are in an external package because they import the
+// clients.
 
 func (c Client) Rewire(text []byte, want []Handler) ([]byte, []Change, error) {
 	return c.rewire(text, want)

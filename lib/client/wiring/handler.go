@@ -11,35 +11,33 @@ import (
 	"gt/lib/text/jsonedit"
 )
 
-// A Handler is one command that an agent runs at one event; of a script of ours,
-// all that it does.
+// A Handler is a command that an agent runs at an event. For our script, it is the whole
+// file.
 type Handler struct {
 	Event   string
-	Matcher string // of its group
-	Binary  string // which of ours it runs; empty for somebody else's
+	Matcher string // its group's
+	Binary  string // which of ours it runs; empty for others
 	Command string
 	Args    []string // nil in shell form
-	Timeout float64  // in the client's unit; 0 where none is set
-	Raw     []byte   // as it is written
+	Timeout float64  // in the client's unit; 0 if not set
+	Raw     []byte   // as it is in the file
 	Line    int
 
 	Node *jsonedit.Node // nil for a script
 }
 
-// lines are the keys under which a handler may have a command line, the one that
-// is run here before the others.
+// lines are the keys that can have a handler's command line. The first that is set is the
+// one that runs on this system.
 var lines = []string{"bash", "command", "powershell"}
 
-// limits are the keys under which a handler may have its time limit.
 var limits = []string{"timeout", "timeoutSec"}
 
-// String returns the command line as it is written.
+// String returns the command line as it is in the file.
 func (h Handler) String() string {
 	return strings.Join(append([]string{h.Command}, h.Args...), " ")
 }
 
-// Brief returns the command line with the binary's name first, which tells more
-// than the folder that it lies in.
+// Brief returns the command line with the binary's name in place of its path.
 func (h Handler) Brief() string {
 	switch {
 	case h.Node == nil:
@@ -50,8 +48,8 @@ func (h Handler) Brief() string {
 	return strings.Join(append([]string{h.Binary}, h.Args...), " ")
 }
 
-// Program returns the file that the command runs: all of the command in exec form,
-// the first word of it in shell form.
+// Program returns the file that the handler runs: the command in exec form, its first
+// word in shell form.
 func (h Handler) Program() string {
 	if h.Args != nil {
 		return h.Command
@@ -60,7 +58,7 @@ func (h Handler) Program() string {
 	return program
 }
 
-// Duty names what the handler does at its event: the binary, and its subcommand.
+// Duty returns what the handler does: the binary and its subcommand.
 func (h Handler) Duty() string {
 	words := h.Args
 	if words == nil {
@@ -73,28 +71,27 @@ func (h Handler) Duty() string {
 	return h.Binary
 }
 
-// same reports whether h does what w does: everything is equal but its place in
-// the text and the folder of the program.
+// same reports whether two handlers differ only in position and the program's folder.
 func (h Handler) same(w Handler) bool {
 	return h.sameGroup(w) && reflect.DeepEqual(h.settings(bare), w.settings(bare))
 }
 
-// equal reports whether h is w, folder and all.
+// equal reports whether two handlers differ only in position.
 func (h Handler) equal(w Handler) bool {
 	as := func(line string) string { return line }
 	return h.sameGroup(w) && reflect.DeepEqual(h.settings(as), w.settings(as))
 }
 
-// sameGroup reports whether the agent runs both on the same occasions.
+// sameGroup reports whether both have the same event and matcher.
 func (h Handler) sameGroup(w Handler) bool {
-	all := func(matcher string) string { return strings.Replace(matcher, "*", "", 1) } // "*" and "" are one
+	all := func(matcher string) string { return strings.Replace(matcher, "*", "", 1) } // "*" and "" mean the same
 	return h.Event == w.Event && all(h.Matcher) == all(w.Matcher)
 }
 
-// settings are what is set of a handler, its command lines as take returns them.
+// settings returns a handler's settings, with take applied to the command lines.
 func (h Handler) settings(take func(line string) string) map[string]any {
 	var m map[string]any
-	json.Unmarshal(h.Raw, &m) // valid: it stood in a document that was read
+	json.Unmarshal(h.Raw, &m) // valid: it is part of a parsed document
 	for _, key := range lines {
 		if line, ok := m[key].(string); ok && h.Args == nil {
 			m[key] = take(line)
@@ -105,8 +102,8 @@ func (h Handler) settings(take func(line string) string) map[string]any {
 	return m
 }
 
-// handlers lists every command that a file of the client wires, in the order of
-// the file. What does not have the shape that the client asks for is passed over.
+// handlers returns all handlers in a file, in order. It skips what does not have the
+// client's format.
 func (c Client) handlers(doc *jsonedit.Doc) []Handler {
 	var all []Handler
 	events := doc.Root.Get("hooks")
@@ -144,8 +141,7 @@ func (c Client) handlers(doc *jsonedit.Doc) []Handler {
 	return all
 }
 
-// handlerOf reads one handler, without its event and matcher, and the type that it
-// says it has.
+// handlerOf parses a handler without its event and matcher. typ is its "type".
 func handlerOf(doc *jsonedit.Doc, n *jsonedit.Node) (h Handler, typ string, ok bool) {
 	var f struct {
 		Type                      string
@@ -167,7 +163,6 @@ func handlerOf(doc *jsonedit.Doc, n *jsonedit.Node) (h Handler, typ string, ok b
 	return h, f.Type, true
 }
 
-// ours are the handlers that run a binary of gt.
 func (c Client) ours(doc *jsonedit.Doc) []Handler { return ours(c.handlers(doc)) }
 
 func ours(all []Handler) []Handler {

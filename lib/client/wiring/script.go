@@ -12,13 +12,13 @@ import (
 	"gt/lib/client/settings"
 )
 
-// scriptMark begins a script of ours, and nobody else's.
+// scriptMark begins a script of ours.
 const scriptMark = "// gt: written by gt-hooks"
 
-// programs finds the binaries in a script: words of their own in double quotes.
+// programs matches the binaries in a script, which are words in double quotes.
 var programs = regexp.MustCompile(`"((?:[^"\\\n]|\\.)*/)?(` + strings.Join(Binaries, "|") + `)"`)
 
-// script is the client's text with the binaries in dir and with the agent's flags.
+// script returns the client's text with the binaries' folder and the agent's flags.
 func (c Client) script(dir string, flags []string) []byte {
 	text := programs.ReplaceAllFunc(c.Text, func(word []byte) []byte {
 		name := programs.FindSubmatch(word)[2]
@@ -32,7 +32,6 @@ func (c Client) script(dir string, flags []string) []byte {
 	return bytes.ReplaceAll(text, named, bytes.Join(words, []byte(", ")))
 }
 
-// literal writes a string as JavaScript has it.
 func literal(s string) []byte {
 	text, err := json.Marshal(s)
 	if err != nil { // a string always marshals
@@ -41,12 +40,11 @@ func literal(s string) []byte {
 	return text
 }
 
-// scripted is a script as the one handler that it is.
 func (c Client) scripted(text []byte) Handler {
 	return Handler{Event: c.ScriptKind, Binary: "gt", Command: "the whole file", Args: []string{}, Raw: text, Line: 1}
 }
 
-// scriptPrograms are the binaries that a script runs, each once.
+// scriptPrograms returns the binaries that a script runs, each once.
 func scriptPrograms(text []byte) []string {
 	var all []string
 	for _, word := range programs.FindAll(text, -1) {
@@ -58,8 +56,7 @@ func scriptPrograms(text []byte) []string {
 	return all
 }
 
-// sameScript reports whether two scripts differ in nothing but where the binaries
-// lie.
+// sameScript reports whether two scripts differ only in the binaries' folder.
 func sameScript(a, b []byte) bool {
 	bare := func(text []byte) []byte { return programs.ReplaceAll(text, []byte(`"$2"`)) }
 	return bytes.Equal(bare(a), bare(b))
@@ -67,10 +64,10 @@ func sameScript(a, b []byte) bool {
 
 func isScript(text []byte) bool { return bytes.HasPrefix(text, []byte(scriptMark)) }
 
-// errForeign is what keeps gt from writing where somebody else's file is.
+// errForeign keeps gt from overwriting another program's file.
 var errForeign = errors.New("the file exists, and gt did not write it")
 
-// rewrite makes the file the script that is wanted, or removes it where none is.
+// rewrite replaces the script by want, or removes it if want is nil.
 func (c Client) rewrite(old []byte, want []Handler) (settings.Edit, []Change, error) {
 	switch {
 	case old != nil && !isScript(old) && want != nil:

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// quote writes a word for a shell.
 func quote(word string) string {
 	if word != "" && strings.Trim(word, plain) == "" {
 		return word
@@ -13,8 +12,8 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// quotePowerShell writes a program for PowerShell, which takes a quoted word for a
-// text and not for a program.
+// quotePowerShell quotes a program for PowerShell, for which a quoted word is a string
+// unless & precedes it.
 func quotePowerShell(program string) string {
 	if strings.Trim(program, plain) == "" {
 		return program
@@ -22,11 +21,10 @@ func quotePowerShell(program string) string {
 	return "& '" + strings.ReplaceAll(program, "'", "''") + "'"
 }
 
-// plain are the characters that stand for themselves in every shell.
+// plain are the characters that no shell interprets.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,"
 
-// Split takes a command line apart: the file that it runs, and the rest of the
-// line as it is written.
+// Split returns the program of a command line, and the rest unchanged.
 func Split(line string) (program, rest string) {
 	var word strings.Builder
 	var quoted byte
@@ -49,8 +47,7 @@ func Split(line string) (program, rest string) {
 	return word.String(), ""
 }
 
-// bare returns the command line with the program's name in the place of its path:
-// what it does, wherever the program lies.
+// bare returns a command line with the program's name in place of its path.
 func bare(line string) string {
 	program, rest := Split(line)
 	return filepath.Base(program) + rest

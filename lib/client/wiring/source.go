@@ -6,24 +6,23 @@ import (
 	"gt/lib/text/jsonedit"
 )
 
-// A Source is a file that an agent takes hooks from.
+// A Source is a file that has hooks for an agent.
 type Source struct {
-	Scope   string // User, Project, Local, or what the client calls the place
+	Scope   string // User, Project, Local, or the client's name for the place
 	File    string
-	Err     error // why it could not be read
-	Missing bool  // there is no such file
+	Err     error // why it cannot be read
+	Missing bool  // the file does not exist
 
 	Handlers []Handler
-	Off      *bool         // whether it switches all hooks off; nil where it says nothing of it
-	Doc      *jsonedit.Doc // all that it says; nil of a script and of what could not be read
+	Off      *bool         // whether it switches all hooks off; nil if it does not say
+	Doc      *jsonedit.Doc // the parsed file; nil for a script and if it cannot be read
 
-	// Of a place that gt-hooks does not write: how a person takes our wiring out of
-	// it and puts it right, and what of its hooks a person has to know.
+	// For a place that gt-hooks does not write: how a person removes or repairs our
+	// wiring, and what to know about its hooks.
 	Removal, Repair string
 	Caveat          string
 }
 
-// Read reads a file of the client's with hooks.
 func (c Client) Read(scope, file string) Source {
 	s := Source{Scope: scope, File: file}
 	text, err := settings.Read(file)
@@ -51,5 +50,4 @@ func (c Client) Read(scope, file string) Source {
 	return s
 }
 
-// Ours returns the handlers that run a binary of gt.
 func (s Source) Ours() []Handler { return ours(s.Handlers) }

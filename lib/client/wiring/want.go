@@ -11,9 +11,9 @@ import (
 	"gt/lib/text/jsonedit"
 )
 
-// Wanted returns our wiring for an agent that takes the client's hooks, with the
-// binaries in dir, in the order of the client's text. flags are what every hook is
-// called with, of which the first two are --agent and the agent's name.
+// Wanted returns gt's wiring for an agent with this client's kind of hooks, with the
+// binaries in dir, in the order of c.Text. flags are the arguments of every hook; the
+// first two are --agent and the agent's name.
 func (c Client) Wanted(dir string, flags []string) ([]Handler, error) {
 	if c.Shape == Script {
 		return []Handler{c.scripted(c.script(dir, flags))}, nil
@@ -31,7 +31,7 @@ func (c Client) Wanted(dir string, flags []string) ([]Handler, error) {
 	return want, nil
 }
 
-// place puts the binary's path and the agent's flags into a handler of the text.
+// place sets the binary's path and the agent's flags in a handler of the text.
 func (c Client) place(w *Handler, dir string, flags []string) error {
 	set := func(key string, value any) error {
 		entry, err := jsonedit.Parse(w.Raw, false)
@@ -84,7 +84,6 @@ func (c Client) place(w *Handler, dir string, flags []string) error {
 	return nil
 }
 
-// Programs returns the files that a handler of the client's runs.
 func (c Client) Programs(h Handler) []string {
 	if c.Shape == Script {
 		return scriptPrograms(h.Raw)
@@ -92,8 +91,8 @@ func (c Client) Programs(h Handler) []string {
 	return []string{h.Program()}
 }
 
-// Same reports whether two handlers of the client's differ in nothing but their
-// place in a file and the folder of the binaries.
+// Same reports whether two handlers differ only in their position in a file and in the
+// binaries' folder.
 func (c Client) Same(a, b Handler) bool {
 	if c.Shape == Script {
 		return sameScript(a.Raw, b.Raw)
@@ -101,18 +100,18 @@ func (c Client) Same(a, b Handler) bool {
 	return a.same(b)
 }
 
-// settingFlags are the flags of a hook that come from the person's settings, as a list and as
-// a line for a shell have them.
+// settingFlags matches the flags that come from the person's settings, in a list and in a
+// command line.
 var settingFlags = regexp.MustCompile(`,\s*"--(?:cap|fill|notify|record)",\s*"[^"]*"| --(?:cap|fill|notify|record) (?:'[^']*'|[^\s"]+)`)
 
-// SameButSettings reports whether two handlers are the same but for what the person's settings
-// add to each hook.
+// SameButSettings reports whether two handlers differ only in the flags that come from
+// the person's settings.
 func (c Client) SameButSettings(a, b Handler) bool {
 	a.Raw, b.Raw = settingFlags.ReplaceAll(a.Raw, nil), settingFlags.ReplaceAll(b.Raw, nil)
 	return c.Same(a, b)
 }
 
-// Records reports whether the handler has gt-record keep the conversation.
+// Records reports whether the handler makes gt-record keep the conversation.
 func (h Handler) Records() bool {
 	return slices.ContainsFunc(settingFlags.FindAll(h.Raw, -1), func(flag []byte) bool { return bytes.Contains(flag, []byte("--record")) })
 }

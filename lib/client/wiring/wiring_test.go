@@ -17,7 +17,6 @@ import (
 	"gt/lib/text/jsonedit"
 )
 
-// clientOf returns a client.
 func clientOf(t *testing.T, name string) wiring.Client {
 	t.Helper()
 	c, ok := wirings.Of(name)
@@ -37,8 +36,8 @@ func wantOf(t *testing.T, c wiring.Client, dir string, flags ...string) []wiring
 	return w
 }
 
-// The one wiring file is what both plugins name, its limits are seconds, it
-// runs nothing but our binaries, and it asks for no shell.
+// Both plugins use the one wiring file. Its limits are in seconds, it runs only gt's
+// binaries, and it needs no shell.
 func TestWiringFile(t *testing.T) {
 	claude := clientOf(t, "claude")
 	doc, err := jsonedit.Parse(hooks.Claude, false)
@@ -74,7 +73,7 @@ func TestWiringFile(t *testing.T) {
 			t.Errorf("the plugin in %s wires another file: %v", dir, err)
 		}
 		delete(m, "hooks")
-		delete(m, "commands") // of the one in hooks they lie where the client looks
+		delete(m, "commands") // those in the folder hooks are where the client looks
 		manifests[dir] = m
 	}
 	if !reflect.DeepEqual(manifests["."], manifests["hooks"]) {
@@ -109,8 +108,8 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// What is no wiring, or has another shape than the agent asks for, is nobody's
-// to change; where our own entries would have to go, it is refused.
+// A value that is not a wiring, or has another shape, stays unchanged. If gt's own
+// entries would have to go there, Edit returns an error.
 func TestShapes(t *testing.T) {
 	claude := clientOf(t, "claude")
 	w := wantOf(t, claude, "/bin")
@@ -134,16 +133,15 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// inSettings are those whose hooks are entries of a settings file.
+// inSettings returns the clients whose hooks are entries of a settings file.
 func inSettings() []wiring.Client {
 	return slices.DeleteFunc(wirings.All(), func(c wiring.Client) bool { return c.Shape == wiring.Script })
 }
 
-// Random settings with other people's hooks and entries of ours from every
-// age, in every layout and every client's shape: afterwards our entries are
-// exactly those wanted, all else is what it was and in the order that it was in,
-// a second time changes nothing, and taking ours out again leaves nothing of
-// them.
+// Edits random settings that have other people's hooks and entries of any gt version, in
+// every layout and every client's shape. Afterwards gt's entries are exactly the wanted
+// ones, everything else is unchanged and in order, a second edit changes nothing, and an
+// uninstallation leaves nothing of gt.
 func TestRewireRandom(t *testing.T) {
 	for i, c := range inSettings() {
 		w := wantOf(t, c, "/opt/gt <&> 'bin'")
@@ -156,8 +154,7 @@ func TestRewireRandom(t *testing.T) {
 	}
 }
 
-// The same of whatever a file may hold: what is no settings file is refused and
-// left alone.
+// The same for any bytes: a file that is not a settings file is refused and unchanged.
 func FuzzRewire(f *testing.F) {
 	for seed := range uint64(20) {
 		for _, shape := range []wiring.Client{{}, {Shape: wiring.Flat}} {
@@ -181,8 +178,7 @@ func FuzzRewire(f *testing.F) {
 	})
 }
 
-// rewires checks what holds of every settings file that is rewired; one that
-// cannot be is none.
+// rewires checks these properties for any file that can be rewired.
 func rewires(t *testing.T, c wiring.Client, text []byte, w []wiring.Handler) error {
 	t.Helper()
 	doc, err := jsonedit.Parse(text, c.Comments)
@@ -229,8 +225,8 @@ func rewires(t *testing.T, c wiring.Client, text []byte, w []wiring.Handler) err
 	return nil
 }
 
-// foreign is every value of the text but what is ours, in order, as it is
-// written.
+// foreign returns every value of the text that is not gt's, in order, as it is in the
+// file.
 func foreign(c wiring.Client, doc *jsonedit.Doc, text []byte) string {
 	mine := map[*jsonedit.Node]bool{}
 	for _, h := range c.OursOf(doc) {
@@ -253,7 +249,7 @@ func foreign(c wiring.Client, doc *jsonedit.Doc, text []byte) string {
 	}
 	for _, m := range doc.Root.Items {
 		if m.Key == "version" && c.Shape == wiring.Flat {
-			continue // asked for by the client, and added where it is not there
+			continue // the client requires it, and Edit adds it if it is missing
 		}
 		if m.Key != "hooks" {
 			walk(m.Key, m)
@@ -262,7 +258,7 @@ func foreign(c wiring.Client, doc *jsonedit.Doc, text []byte) string {
 		for _, event := range m.Items {
 			for _, group := range event.Items {
 				if h := group.Get("hooks"); h != nil && len(h.Items) > 0 && !slices.ContainsFunc(h.Items, func(n *jsonedit.Node) bool { return !mine[n] }) {
-					continue // a group of ours alone goes with its matcher
+					continue // a group with only our hooks goes with its matcher
 				}
 				walk(event.Key, group)
 			}
@@ -276,7 +272,7 @@ func randomSettings(r *rand.Rand, c wiring.Client) []byte {
 	handler := func() any {
 		h := map[string]any{"type": "command"}
 		switch r.IntN(5) {
-		case 0: // another's
+		case 0: // another program's
 			h["command"] = pick("echo gt-prime", "jq . >/dev/null", "/x/gt-primed", "FOO=1 gt-prime --hook")
 		case 1:
 			h["type"], h["prompt"] = "prompt", "gt-prime?"
@@ -286,7 +282,7 @@ func randomSettings(r *rand.Rand, c wiring.Client) []byte {
 			h["command"] = pick("/opt/gt <&> bin/", "/other/", "") + pick(wiring.Binaries...)
 			h["args"] = []string{pick("--hook", "touch", "end", "write")}
 		}
-		if c.Shape == wiring.Flat && r.IntN(2) == 0 { // a line for each kind of shell
+		if c.Shape == wiring.Flat && r.IntN(2) == 0 { // one line for each kind of shell
 			h["bash"], h["powershell"] = h["command"], h["command"]
 			delete(h, "command")
 			delete(h, "args")
@@ -338,7 +334,7 @@ func randomSettings(r *rand.Rand, c wiring.Client) []byte {
 	return append(pretty, '\n')
 }
 
-// A limit that can only have been meant in the other unit.
+// UnlikelyLimit finds limits that were meant in the other unit.
 func TestUnlikely(t *testing.T) {
 	for _, c := range []struct {
 		format string
@@ -356,7 +352,7 @@ func TestUnlikely(t *testing.T) {
 	}
 }
 
-// A binary's path reaches the program that a shell starts, whatever is in it.
+// A shell starts the program at any quoted path.
 func TestQuote(t *testing.T) {
 	for _, path := range []string{"/usr/bin/gt-prime", "/a b/gt-prime", `/it's "$HOME"/gt-prime`, "/ä/gt-prime", `/back\slash/gt-prime`} {
 		if program, rest := wiring.Split(wiring.Quote(path) + " --hook"); program != path || rest != " --hook" {
@@ -368,8 +364,8 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// Every wiring runs nothing but our binaries, each as a hook of that agent, with a
-// limit in its unit; and a custom agent's has its own name in the place of that.
+// Every wiring runs only gt's binaries, each as a hook of that agent, with a limit in its
+// unit. A custom agent's wiring has that agent's name.
 func TestWirings(t *testing.T) {
 	for _, c := range wirings.All() {
 		want, err := c.Wanted("/opt/a b", []string{"--agent", "robo", "--dialect", "claude", "--cap", "4000"})
