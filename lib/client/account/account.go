@@ -11,11 +11,11 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Place is a folder in which a client keeps what is its own: an account.
+// Place is a client's own folder: an account.
 type Place = contract.Place
 
-// Places are the accounts that a client can have, none of one that gt cannot
-// read.
+// Places returns the accounts that a client can have. It returns none if gt cannot read
+// the client's files.
 func Places(client string, getenv func(string) string) iter.Seq[Place] {
 	if c := registry.Of(client); c != nil && c.Accounts != nil {
 		return c.Accounts(getenv)
@@ -23,7 +23,6 @@ func Places(client string, getenv func(string) string) iter.Seq[Place] {
 	return func(func(Place) bool) {}
 }
 
-// Dirs are the folders of places.
 func Dirs(places iter.Seq[Place]) []string {
 	var all []string
 	for p := range places {
@@ -32,8 +31,8 @@ func Dirs(places iter.Seq[Place]) []string {
 	return all
 }
 
-// Stores returns those of the places that have a folder of one of these names in
-// them, each once, whatever links lead to it.
+// Stores returns the places that have one of these folders, each once even if several
+// links lead to it.
 func Stores(places []string, folders ...string) []string {
 	var all []string
 	for _, folder := range folders {
@@ -46,13 +45,12 @@ func Stores(places []string, folders ...string) []string {
 	return all
 }
 
-// holding returns the places that have that folder.
 func holding(places []string, folder string) []string {
 	var found, real []string
 	for _, place := range places {
 		target, err := filepath.EvalSymlinks(filepath.Join(place, folder))
 		if err != nil && !atomicfile.Absent(err) {
-			target = filepath.Join(place, folder) // Find says why it cannot be read
+			target = filepath.Join(place, folder) // Find returns the error
 		} else if err != nil {
 			continue
 		}

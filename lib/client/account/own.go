@@ -14,41 +14,39 @@ import (
 	"gt/lib/client/registry"
 )
 
-// Own judges what an event log, a record or a project says of accounts and
-// conversations: only what lies in one of the person's own stores is read, and a
-// client is started only with an account of the person's. Else whoever wrote the
-// log would choose the settings, and thus the programs, that a client runs with.
+// Own checks accounts and conversations that an event log, a record or a project names.
+// gt reads only conversations in the person's own stores, and starts a client only with
+// the person's own account. Otherwise the author of the log could choose a client's
+// settings, and with them the programs that it runs.
 //
-// The person's own are the folder below HOME that a client takes by itself, what
-// the person has listed, the folder that the client's variable names, and the
-// folders beside the usual one, by their names. The last two others could bring
-// about, so they are looked at: they are the person's or root's, nobody else can
-// write in them, and they are in no project. The person's links are followed to
-// get to a store; a conversation really lies in it, whatever leads there.
+// The person's own folders are: the client's default below HOME, folders that the person
+// listed, the folder in the client's variable, and folders beside the default with a
+// matching name. Because others could cause the last two, Own checks that they belong to
+// the person or root, that nobody else can write to them, and that they are not in a
+// project. It follows the person's links on the way to a store. A conversation must
+// really be in the store, whatever links lead to it.
 type Own struct {
-	// Getenv is the environment that says where a client's folder is: the
-	// person's; for a hook that with which its client was started, since a
-	// project's settings can set what a hook sees.
+	// Getenv is the environment that names a client's folder. For a hook it is the one
+	// with which the client was started, because a project's settings can set variables
+	// of hooks.
 	Getenv func(string) string
 
-	// Projects are the folders of the projects that are worked in.
 	Projects []string
 
-	// Known returns what the person's table of agents says of a client; nil is
+	// Known returns what the person's table of agents says of a client; nil means
 	// nothing.
 	Known func(client string) Known
 }
 
 // Known is what a person's table of agents says of a client's accounts.
 type Known struct {
-	Accounts []string // further ones, which the person has listed
+	Accounts []string // additional ones that the person listed
 
-	// Of a client that gt cannot read: the variable that names its folder, and
-	// its folder below HOME.
+	// For a client that gt cannot read: the variable that names its folder, and the
+	// default below HOME.
 	Variable, Store string
 }
 
-// What is wrong with a folder that may be somebody else's word.
 var (
 	errElsewhere  = errors.New("it is not in a folder in which one of your agents keeps its conversations")
 	errProject    = errors.New("it is in the project")
@@ -58,7 +56,7 @@ var (
 	errRepository = errors.New("it is a repository, and nothing but its name suggests that it is your account")
 )
 
-// ForeignError says why a path is not used.
+// ForeignError is the reason why a path is not used.
 type ForeignError struct {
 	Path string
 	Err  error
@@ -68,12 +66,11 @@ func (e *ForeignError) Error() string { return fmt.Sprintf("'%s' is not used: %v
 
 func (e *ForeignError) Unwrap() error { return e.Err }
 
-// Kernel reports whether the path is none that stands for one folder, whoever's
-// that is.
+// Kernel reports whether the path means a different folder for each process.
 func (e *ForeignError) Kernel() bool { return e.Err == errSystem }
 
-// Account returns nil where a folder is one of a client's accounts, and the
-// person's; else a ForeignError.
+// Account returns nil if a folder is one of a client's accounts and the person's; else a
+// ForeignError.
 func (o Own) Account(client, dir string) error {
 	why := errElsewhere
 	real, err := filepath.EvalSymlinks(dir)
@@ -92,9 +89,9 @@ func (o Own) Account(client, dir string) error {
 	return &ForeignError{dir, why}
 }
 
-// File returns the account that a client's conversation lies in, and the path of
-// it that has no links; a ForeignError where that is none of the person's. A
-// conversation that is not there any more is judged by where it would be.
+// File returns the account that has a client's conversation, and the conversation's path
+// without links. It returns a ForeignError if the account is not the person's. A
+// conversation need not exist any more.
 func (o Own) File(client, path string) (store, real string, err error) {
 	why := errElsewhere
 	if filepath.IsAbs(path) {
@@ -121,8 +118,7 @@ func (o Own) File(client, path string) (store, real string, err error) {
 	return "", "", &ForeignError{path, why}
 }
 
-// Holds returns the path of a conversation that has no links, whichever client's it
-// is; a ForeignError where it is none of the person's.
+// Holds is File for a conversation of any client.
 func (o Own) Holds(path string) (real string, err error) {
 	for _, c := range registry.Clients() {
 		if c.Accounts == nil {
@@ -135,7 +131,6 @@ func (o Own) Holds(path string) (real string, err error) {
 	return "", err
 }
 
-// places are the accounts that a client can have.
 func (o Own) places(client string) iter.Seq[Place] {
 	return func(yield func(Place) bool) {
 		var folders []string
@@ -164,8 +159,8 @@ func (o Own) places(client string) iter.Seq[Place] {
 	}
 }
 
-// judge returns where a folder of a place really is, "" where it is not there,
-// and why it may not be the person's.
+// judge returns a folder's real path, or "" if it does not exist, and an error if it may
+// not be the person's.
 func (o Own) judge(p Place, dir string) (real string, err error) {
 	real, err = filepath.EvalSymlinks(dir)
 	switch {
@@ -175,7 +170,7 @@ func (o Own) judge(p Place, dir string) (real string, err error) {
 		return "", errElsewhere
 	}
 	if p.By == contract.Usual || p.By == contract.Listed {
-		return real, nil // a client takes the one by itself, and the person said the other
+		return real, nil // the client's default, or listed by the person
 	}
 	home, _ := filepath.EvalSymlinks(o.Getenv("HOME"))
 	for _, project := range o.Projects {
@@ -191,16 +186,15 @@ func (o Own) judge(p Place, dir string) (real string, err error) {
 	return real, private(real, home)
 }
 
-// Unreadable reports whether an error says that something is there or not there that
-// could not be looked at, and not that it belongs to somebody else or elsewhere.
+// Unreadable reports whether the error means that gt could not look, and not that the
+// path is missing or foreign.
 func Unreadable(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) && errno != syscall.ENOENT && errno != syscall.ENOTDIR
 }
 
-// private returns nil where only the person and root can bring something into a
-// folder, or put another one in its place. What is above the home folder is not
-// looked at from within it.
+// private returns nil if only the person and root can write to a folder or replace it.
+// From within the home folder, it does not check the home folder and those above it.
 func private(dir, home string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(at)
@@ -228,8 +222,8 @@ func private(dir, home string) error {
 	}
 }
 
-// Persons reports whether a file is the person's: who runs us or, where root does
-// so for somebody, that one's, whose home folder it is.
+// Persons reports whether a file is the person's: the current user's or, if root runs gt
+// for somebody, the owner's of the home folder.
 func Persons(info fs.FileInfo, home string) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -249,10 +243,10 @@ func Persons(info fs.FileInfo, home string) bool {
 	return ok && owner.Uid == st.Uid
 }
 
-// Folder returns where a folder really is that a log names as one in which an
-// agent worked: one of the person's, and no name that means another folder for
-// everybody, such as /proc/self/cwd. Where there is none, the error is that of
-// os.Stat; else it is a ForeignError.
+// Folder returns the real path of a folder that a log names as an agent's working folder.
+// It returns a ForeignError if the folder is not the person's, or if its name means
+// another folder for each process, such as /proc/self/cwd. If it does not exist, the
+// error is os.Stat's.
 func (o Own) Folder(dir string) (string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -272,8 +266,8 @@ func (o Own) Folder(dir string) (string, error) {
 	return real, nil
 }
 
-// system reports whether a path is in what the kernel shows of itself, which is
-// something else for each process.
+// system reports whether a path is in a virtual file system of the kernel, which differs
+// for each process.
 func system(path string) bool {
 	for _, top := range []string{"/proc", "/sys", "/dev/fd"} {
 		if within(top, path) {
@@ -283,12 +277,12 @@ func system(path string) bool {
 	return false
 }
 
-// within reports whether a path is a folder or below it; both have no links.
+// within reports whether a path is a folder or below it. Neither may have links.
 func within(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// resolve returns a path without links, as far as it is there.
+// resolve returns a path without links, as far as it exists.
 func resolve(path string) string {
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {

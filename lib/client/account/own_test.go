@@ -49,8 +49,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A conversation counts where it lies in a store of the person's, by whatever path
-// it is named, and nowhere else.
+// A conversation counts only in a store of the person's, whatever path leads to it.
 func TestOwnFile(t *testing.T) {
 	home, beside := world(t,
 		"home/.claude/projects/p/a.jsonl", "home/.claude/other/a.jsonl", "home/.claude-work/projects/p/a.jsonl",
@@ -82,10 +81,10 @@ func TestOwnFile(t *testing.T) {
 		{"copilot", home + "/.copilot/session-state/a/events.jsonl", ".copilot"},
 		{"vibe", home + "/.vibe/a.jsonl", ".vibe"},
 
-		{"claude", home + "/.claude/other/a.jsonl", ""},        // no conversation of the client's
+		{"claude", home + "/.claude/other/a.jsonl", ""},        // not a conversation of the client
 		{"claude", home + "/.codex/sessions/2026/a.jsonl", ""}, // another client's
 		{"claude", beside + "/projects/p/a.jsonl", ""},         // anywhere
-		{"claude", home + "/.claude/projects/p/out.jsonl", ""}, // it lies elsewhere
+		{"claude", home + "/.claude/projects/p/out.jsonl", ""}, // the link leads elsewhere
 		{"claude", home + "/.claude/projects/../../../beside/elsewhere/a.jsonl", ""},
 		{"claude", home + "/.claude/projectsx/p/a.jsonl", ""},
 		{"claude", "projects/p/a.jsonl", ""},
@@ -110,12 +109,12 @@ func TestOwnFile(t *testing.T) {
 	}
 }
 
-// An account that a variable or a name gives is the person's where nobody else
-// could have made or changed it.
+// An account that a variable or a name gives is the person's only if nobody else could
+// have created or changed it.
 func TestOwnAccount(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		account string // by CLAUDE_CONFIG_DIR where it is beside HOME
+		account string // from CLAUDE_CONFIG_DIR if it is beside HOME
 		change  func(t *testing.T, account, beside string)
 		project string
 		want    error
@@ -181,7 +180,7 @@ func TestOwnAccount(t *testing.T) {
 	}
 }
 
-// errNotRoots stands for errWritable where we are not root.
+// errNotRoots is errWritable unless the test runs as root.
 var errNotRoots = errors.New("")
 
 func mode(m os.FileMode) func(*testing.T, string, string) {
@@ -202,7 +201,7 @@ func owned(uid, gid int) func(*testing.T, string, string) {
 	}
 }
 
-// A folder to work in is one of the person's, and one folder for everybody.
+// A working folder must be one of the person's, and the same for every process.
 func TestOwnFolder(t *testing.T) {
 	home, beside := world(t, "beside/mine/x", "beside/others/x")
 	check(t, os.Symlink(filepath.Join(beside, "mine"), filepath.Join(beside, "link")))
@@ -231,7 +230,7 @@ func TestOwnFolder(t *testing.T) {
 		if _, err := own.Folder(filepath.Join(beside, "others")); !errors.Is(err, errOwner) {
 			t.Errorf("another's: %v", err)
 		}
-		// Root works for the one whose home folder it is.
+		// Root runs gt for the owner of the home folder.
 		check(t, os.Chown(home, 4711, -1))
 		if _, err := own.Folder(filepath.Join(beside, "others")); err != nil {
 			t.Errorf("that one's: %v", err)
