@@ -1,8 +1,6 @@
-// Package settings changes a settings file that belongs to somebody else: a
-// person, who may keep it in another place behind a symbolic link, and the
-// program that reads it. The file keeps its mode, owner and place; what it was
-// before the first change is kept beside it; and several who change it at once
-// each find what the others wrote.
+// Package settings edits a settings file that belongs to a person and to the program that
+// reads it. The file keeps its mode, owner and place, even behind a symbolic link. The
+// original content is kept beside it. Concurrent edits do not lose each other's changes.
 package settings
 
 import (
@@ -20,16 +18,15 @@ import (
 )
 
 const (
-	// BackupSuffix ends the name of a backup.
 	BackupSuffix = ".gt-backup"
 	lockSuffix   = ".gt-lock"
 
-	maxSize  = 4 << 20 // far over any settings file
+	maxSize  = 4 << 20 // far larger than any settings file
 	lockWait = 5 * time.Second
 )
 
-// Read returns the content of a settings file, following symbolic links; nil
-// where there is no file, which an empty one is not.
+// Read returns the content of a settings file, and follows symbolic links. It returns nil
+// if the file does not exist, but not if it is empty.
 func Read(path string) ([]byte, error) {
 	target, err := follow(path)
 	if err != nil {
@@ -42,24 +39,22 @@ func Read(path string) ([]byte, error) {
 	return data, err
 }
 
-// An Edit is what becomes of a settings file.
 type Edit struct {
-	Text   []byte // the new content; nil leaves no file behind
-	Backup bool   // the old content is worth keeping
+	Text   []byte // the new content; nil removes the file
+	Backup bool   // keep the old content
 }
 
-// Update replaces the content of a settings file by what edit makes of the old
-// one, which is nil where there is no file. It returns the path of the backup,
-// empty where none was asked for or needed.
+// Update replaces the content of a settings file with what edit returns. edit gets the
+// old content, or nil if there is no file, and may be called twice. Update returns the
+// path of the backup, or "".
 //
-// Nothing is touched, not even a lock, when edit changes nothing or fails. It
-// may be called twice.
+// If edit fails or changes nothing, Update touches nothing, not even a lock.
 func Update(path string, edit func(old []byte) (Edit, error)) (backup string, err error) {
 	old, next, err := plan(path, edit)
 	if err != nil || bytes.Equal(old, next.Text) {
 		return "", err
 	}
-	// The program itself makes its folder with this mode.
+	// The program itself creates its folder with this mode.
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", atomicfile.Error("create", filepath.Dir(path), err)
 	}
@@ -70,7 +65,7 @@ func Update(path string, edit func(old []byte) (Edit, error)) (backup string, er
 	defer lock.Remove()
 	atomicfile.Sweep(filepath.Dir(path), time.Now())
 
-	// Somebody else may have been here before the lock was ours.
+	// The file may have changed before the lock was taken.
 	old, next, err = plan(path, edit)
 	if err != nil || bytes.Equal(old, next.Text) {
 		return "", err
@@ -90,7 +85,6 @@ func plan(path string, edit func([]byte) (Edit, error)) (old []byte, next Edit, 
 	return old, next, err
 }
 
-// replace writes the file that path leads to.
 func replace(path string, text []byte) error {
 	target, err := follow(path)
 	if err != nil {
@@ -108,7 +102,7 @@ func replace(path string, text []byte) error {
 	if err := atomicfile.WriteMode(target, text, perm, atomicfile.Synced); err != nil {
 		return err
 	}
-	// Root at work in somebody's home must not take the file from them.
+	// Root must not take a file in somebody's home from its owner.
 	if info != nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
 			return atomicfile.Error("give back", target, os.Chown(target, int(st.Uid), int(st.Gid)))
@@ -117,8 +111,8 @@ func replace(path string, text []byte) error {
 	return nil
 }
 
-// keep writes a backup that nobody has to miss later: it overwrites none that
-// is there, and makes none where one has this content already.
+// keep writes a backup. It overwrites none, and writes none if an existing one has the
+// same content.
 func keep(path string, content []byte) (string, error) {
 	for n := 0; ; n++ {
 		backup := path + BackupSuffix
@@ -135,24 +129,23 @@ func keep(path string, content []byte) (string, error) {
 	}
 }
 
-// HasBackup reports whether there was a settings file before the first change.
+// HasBackup reports whether the file existed before gt's first change.
 func HasBackup(path string) bool {
 	_, err := os.Lstat(path + BackupSuffix)
 	return err == nil
 }
 
-// follow returns where the symbolic links at path lead to, be there a file or
-// not: a dotfile manager's link stays a link, also one whose file is yet to be
-// made.
+// follow returns where the symbolic links at path lead, even if no file exists there.
+// Update must not replace a dotfile manager's link.
 func follow(path string) (string, error) {
 	at := path
-	for range 40 { // as many as the kernel follows
+	for range 40 { // the kernel's limit
 		to, err := os.Readlink(at)
-		if err != nil { // no link, or nothing there at all
+		if err != nil { // not a link, or missing
 			return at, nil
 		}
 		if !filepath.IsAbs(to) {
-			// "..", in a link, is seen from where its folder really is.
+			// ".." in a link is relative to the real path of its folder.
 			dir, err := filepath.EvalSymlinks(filepath.Dir(at))
 			if err != nil {
 				return "", atomicfile.Error("follow", path, err)

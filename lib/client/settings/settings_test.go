@@ -63,7 +63,7 @@ func TestModeIsKept(t *testing.T) {
 	}
 }
 
-// No backup is overwritten, and none made twice.
+// keep overwrites no backup and writes none twice.
 func TestBackups(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	for i, step := range []struct{ old, backup string }{
@@ -81,7 +81,7 @@ func TestBackups(t *testing.T) {
 	}
 }
 
-// What changes nothing, or fails, leaves not even a lock behind.
+// An edit that changes nothing, or fails, leaves not even a lock.
 func TestNothingToDo(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sub", "s")
@@ -108,11 +108,11 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// A link stays a link, whichever way it leads, and the file behind it changes.
+// A link stays a link, wherever it leads, and the file behind it changes.
 func TestLinks(t *testing.T) {
 	for name, c := range map[string]struct {
-		link   string // what settings.json says
-		folder string // what the folder of settings.json is a link to
+		link   string // the target of settings.json
+		folder string // the target of the folder of settings.json
 		target string
 	}{
 		"absolute":             {"$/dot/s.json", "", "dot/s.json"},
@@ -165,7 +165,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Many at once: each finds what the others wrote, and none is lost.
+// Concurrent edits lose no change.
 func TestContention(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	const n = 32
