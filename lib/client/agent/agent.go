@@ -62,9 +62,8 @@ type Client struct {
 	OutputFormatFlag  Argv   `toml:"output_format_flag"`
 	SessionIDJSONPath string `toml:"session_id_json_path"`
 	// SessionIDTimeout limits that run, in seconds; 0 is the caller's default.
-	SessionIDTimeout int `toml:"session_id_timeout"`
-	// SessionIDEnv is the variable that holds the session's id.
-	SessionIDEnv string `toml:"session_id_env"`
+	SessionIDTimeout int    `toml:"session_id_timeout"`
+	SessionIDEnv     string `toml:"session_id_env"`
 
 	// DangerousFlag makes it ask for no permission. gt uses it only if a person sets
 	// DangerousMode.
@@ -78,7 +77,6 @@ type Client struct {
 	ContextCap int    `toml:"context_cap"`
 	Hooks      Hooks  `toml:"hooks"`
 
-	// What its screen shows; see ScreenState, Detect and Input.
 	ReadyPrompt    Patterns `toml:"ready_prompt"`
 	BusyPatterns   Patterns `toml:"busy_patterns"`
 	PromptPatterns Patterns `toml:"prompt_patterns"`
@@ -318,7 +316,6 @@ func (c Client) Kept(args []string) (kept []string) {
 	return kept
 }
 
-// program splits a command line into the program and its arguments.
 func (c Client) program(args []string) (program, rest []string) {
 	if len(args) == 0 || args[0] == "" {
 		return slices.Clone(c.Command), nil
@@ -353,7 +350,6 @@ type flag struct {
 	kind  kind
 }
 
-// value is the kind of a flag's value.
 type value int
 
 const (

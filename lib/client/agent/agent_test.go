@@ -79,7 +79,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A restart of a restart changes nothing but the prompt.
+// Restarting a restart changes only the prompt.
 func TestRestartAgain(t *testing.T) {
 	c := Builtin().Of("claude")
 	once := c.Restart([]string{"claude", "-c", "--add-dir", "a", "b", "--model", "m"}, Next{Resume: "x", Prompt: "p q"})
@@ -134,8 +134,8 @@ func TestInherit(t *testing.T) {
 	}
 }
 
-// Whatever the arguments, there is something to execute, nothing is invented,
-// and a prompt comes last.
+// For any arguments, Restart returns a program, invents nothing, and puts the prompt
+// last.
 func FuzzRestart(f *testing.F) {
 	f.Add("claude\x00-p\x00--model\x00x\x00--\x00y")
 	f.Add("node\x00-r")
@@ -156,7 +156,7 @@ func FuzzRestart(f *testing.F) {
 	})
 }
 
-// A shell that is given code runs no script: tmux starts what it is given as one word so.
+// A shell that gets code runs no script; tmux starts a single word that way.
 func TestProgramNameOfCode(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -174,8 +174,8 @@ func TestProgramNameOfCode(t *testing.T) {
 	}
 }
 
-// An agent that takes no prompt together with a session is told it by a variable, with the
-// session that it is for; a copy's id is not known, and another agent takes both.
+// For an agent that takes no prompt together with a session, a variable has both. A
+// copy's id is unknown, so a copy gets none. Other agents take both as arguments.
 func TestPromptVar(t *testing.T) {
 	c := Client{
 		Command: Argv{"oc"}, ResumeFlag: Argv{"--session"}, ForkFlag: Argv{"--fork"},

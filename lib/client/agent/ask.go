@@ -68,7 +68,6 @@ func (a *Ask) Argv(transcript, id, scratch string, stream bool) []string {
 	return fill(words, "{transcript}", transcript, "{id}", id, "{scratch}", scratch)
 }
 
-// Scratch reports whether the agent needs a scratch folder.
 func (a *Ask) Scratch() bool {
 	has := func(word string) bool { return strings.Contains(word, "{scratch}") }
 	return slices.ContainsFunc(a.Args, has) || slices.ContainsFunc(a.Set, has)
@@ -140,7 +139,6 @@ func (c Client) Account(getenv func(string) string, store string) string {
 	return c.StoreEnv + "=" + store
 }
 
-// same reports whether two paths lead to the same folder.
 func same(a, b string) bool {
 	if real, err := filepath.EvalSymlinks(a); err == nil {
 		a = real

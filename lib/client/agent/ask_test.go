@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What keeps a question from leaving a trace is asked for.
+// Every Ask has what keeps a question from leaving a trace.
 func TestAskLeavesNoTrace(t *testing.T) {
 	for name, want := range map[string][]string{
 		"claude": {"--no-session-persistence", "--fork-session", "--strict-mcp-config", "/t/x.jsonl"},
@@ -47,7 +47,7 @@ func TestAskEnviron(t *testing.T) {
 	}
 }
 
-// An account is named by its folder, the usual one by no variable.
+// An account is named by its folder, and the usual one by no variable.
 func TestAccount(t *testing.T) {
 	home := t.TempDir()
 	usual, other := filepath.Join(home, ".claude"), filepath.Join(home, "other")

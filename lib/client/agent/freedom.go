@@ -15,7 +15,6 @@ const (
 	anybody        // it asks for nothing
 )
 
-// Freedom returns how much an agent in a mode does without asking.
 func Freedom(mode string) int {
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(mode)) {
 	case "plan":

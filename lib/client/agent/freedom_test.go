@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A mode is stricter than flags, or it is not.
+// Freedom compares a hook's mode with an agent's flags.
 func TestFreedom(t *testing.T) {
 	for _, c := range []struct {
 		mode, args string
@@ -41,7 +41,7 @@ func TestFreedom(t *testing.T) {
 	}
 }
 
-// What an agent is set up by is told from what it works in.
+// Files tells an agent's settings from its working folders.
 func TestFiles(t *testing.T) {
 	for args, want := range map[string]string{
 		"claude --model opus --add-dir a/b /c -- [GAS": "",

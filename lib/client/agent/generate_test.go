@@ -15,8 +15,8 @@ import (
 
 var update = goflag.Bool("update", false, "write what the hooks know of the table anew")
 
-// The hooks know of the table what was generated from it, for none of them has the
-// time to read it. After a change of an agent.toml: go generate ./lib/client/agent
+// The generated tables match agent.toml. Hooks have no time to read it. After a change of
+// an agent.toml: go generate ./lib/client/agent
 func TestGenerated(t *testing.T) {
 	for _, c := range Builtin().All() {
 		want, err := format.Source(generated(c))

@@ -10,11 +10,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// choice is how a client's question looks.
+// choice matches a client's question.
 var choice = regexp.MustCompile(`(?m)^ *❯ (1\. |Yes|No)`)
 
-// On the screens of the real clients that show an input box, it is known whether somebody
-// has typed something, and what asks the person something is no box.
+// On screens of the real clients, Input tells whether somebody has typed something, and
+// takes no question for an input box.
 func TestInputOfScreens(t *testing.T) {
 	table, seen := Builtin(), map[Input]int{}
 	paths, _ := filepath.Glob("../*/testdata/screens/*.txtar")
@@ -48,8 +48,8 @@ func TestInputOfScreens(t *testing.T) {
 	}
 }
 
-// What is faint is a suggestion, and what is reversed the cursor; colours are neither, and
-// what the agent wrote above does not count.
+// Faint text is a suggestion and reversed text the cursor. Colours are neither. The
+// agent's text above the box does not count.
 func TestInputOfStyles(t *testing.T) {
 	const rule = "\x1b[38;5;244m────────\x1b[39m\n"
 	claude := Builtin().Of("claude")
@@ -95,8 +95,8 @@ func TestInputOfStyles(t *testing.T) {
 	}
 }
 
-// pi drops a prompt while it waits to ask its model again, and not because somebody wrote
-// of that.
+// pi drops a prompt while it waits to ask its model again, but not because text on the
+// screen mentions that.
 func TestDeaf(t *testing.T) {
 	for screen, want := range map[string]bool{
 		"\x1b[33m ⠹\x1b[39m \x1b[90mRetrying (1/3) in 2s... (escape to cancel)\x1b[39m\n──────\n\x1b[7m \x1b[0m\n──────\n": true,
@@ -109,8 +109,8 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// Codex and Gemini CLI show their input box some seconds before they ask whether the folder
-// is trusted.
+// Codex and Gemini CLI show their input box some seconds before they ask whether to trust
+// the folder.
 func TestOpens(t *testing.T) {
 	const gemini = "  ? for shortcuts\n──────\n Shift+Tab to accept edits\n\n >   Type your message or @path/to/file\n\n workspace (/directory)\n /home/max/strange\n"
 	for _, c := range []struct {
@@ -131,8 +131,7 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-// The input boxes of the other clients, with and without something typed, as they were
-// seen.
+// The other clients' input boxes with and without text, as seen on their screens.
 func TestInputOfClients(t *testing.T) {
 	table := Builtin()
 	const rule = "──────────\n"
@@ -170,8 +169,8 @@ func TestInputOfClients(t *testing.T) {
 	}
 }
 
-// OpenCode's options stand beside each other, or are numbered, and a background tells which
-// one Enter takes, as 1.18.33 draws them.
+// OpenCode 1.18.33's options are beside each other or numbered, and the selected one has
+// a background of its own.
 func TestQuestionOfColours(t *testing.T) {
 	const (
 		line     = "\x1b[48;5;232m  \x1b[38;5;215m\x1b[48;5;233m┃\x1b[38;5;15m\x1b[48;5;234m  "
@@ -196,8 +195,8 @@ func TestQuestionOfColours(t *testing.T) {
 	}
 }
 
-// The options of a question are the numbered lines at its end, one of which is marked;
-// what the agent wrote above is none.
+// The options are the numbered lines at the end of which one is marked. The agent's text
+// above has none.
 func TestQuestion(t *testing.T) {
 	const list = "● Which of these?\n  1. first\n  2. second\n"
 	claude, gemini := Builtin().Of("claude"), Builtin().Of("gemini")
@@ -214,7 +213,7 @@ func TestQuestion(t *testing.T) {
 		"   No\n ❯ Yes, and stay\n\n   Esc to cancel\n":    {{"No", false}, {"Yes, and stay", true}},
 		"   1. a list\n   No\n\n   Yes\n ❯ No\n   Later\n": {{"Yes", false}, {"No", true}, {"Later", false}},
 		"│   No  │\n│ ● Yes │\n":                           {{"No", false}, {"Yes", true}},
-		"❯ run it\n  and more\n Do you want to proceed?\n": nil, // which the person said
+		"❯ run it\n  and more\n Do you want to proceed?\n": nil, // the person's own text
 		" ❯ No\n     that is all\n":                        nil,
 	} {
 		q, ok := claude.Question(list + "─────\n Do you want to proceed?\n" + screen)

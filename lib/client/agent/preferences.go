@@ -50,7 +50,6 @@ func (n Notify) Reasons() string {
 	return strings.Join(words, ",")
 }
 
-// check returns an error if a reason does not exist.
 func (n Notify) check() error {
 	for _, r := range n.On {
 		if !slices.Contains(activity.Reasons(), r) {

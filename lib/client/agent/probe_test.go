@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An agent that takes no id from outside is asked for one, if it prints it.
+// An agent that takes no id is asked for one, if it prints it.
 //
 // S2-33 S2-34 S2-49
 func TestCapture(t *testing.T) {

@@ -17,7 +17,6 @@ type Question struct {
 	Screen string
 }
 
-// Option is an answer that the client offers.
 type Option struct {
 	Text     string
 	Selected bool // Enter takes it
@@ -58,7 +57,6 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 	return q, true
 }
 
-// Selected returns the index of the selected option, or -1.
 func (q Question) Selected() int {
 	return slices.IndexFunc(q.Options, func(o Option) bool { return o.Selected })
 }

@@ -49,7 +49,6 @@ func (r Record) Excludes(home, dir string) bool {
 	return false
 }
 
-// check returns an error for an invalid pattern.
 func (r Record) check() error {
 	for _, pattern := range r.Exclude {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
@@ -76,7 +75,6 @@ func (t *RecordTime) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// RecordSize is a number of bytes.
 type RecordSize int64
 
 // UnmarshalText parses 500M, 2G, 2GiB; the units are powers of 1024.

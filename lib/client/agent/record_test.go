@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What is recorded is what the person's own config.toml says; nothing by default, and
-// nothing by a file that cannot be used.
+// LoadRecord returns what config.toml says: nothing by default, and nothing if the file
+// cannot be used.
 func TestRecordPreferences(t *testing.T) {
 	load := func(text string) (Record, string) {
 		t.Helper()

@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// The screens of the real clients, as they looked in each version that was run, are
-// known for what they show. TestScreens in e2e keeps them with GT_E2E_RECORD.
+// ScreenState is right for screens of the real clients in each version that was run.
+// TestScreens in e2e saves them with GT_E2E_RECORD.
 //
 // S2-50
 func TestScreens(t *testing.T) {
@@ -36,7 +36,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// A regular expression that is none is an error where the table is read.
+// An invalid regular expression is an error when the table is read.
 func TestPatternsInFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		`ready_prompt = "> "`:            "",

@@ -89,7 +89,6 @@ type file struct {
 	ours bool // the file holds nothing but agents
 }
 
-// builtin returns the built-in blocks, one for each agent.
 func builtin() []file {
 	var files []file
 	for _, name := range client.Names() {
@@ -179,7 +178,6 @@ func checkName(name string) error {
 	return nil
 }
 
-// complete derives the processes and flags from the block.
 func (c *Client) complete() {
 	if len(c.Processes) == 0 {
 		c.Processes = []string{filepath.Base(c.Command[0])}
@@ -218,7 +216,6 @@ func parseUsage(usage string) (names []string, v value) {
 	return names, v
 }
 
-// All returns the agents in the table's order.
 func (t *Table) All() []Client { return slices.Clone(t.clients) }
 
 func (t *Table) Known(name string) bool {
