@@ -5,13 +5,11 @@ import (
 	"gt/lib/client/registry"
 )
 
-// HasDialect reports whether there is a dialect of that name.
 func HasDialect(name string) bool {
 	c := registry.Of(name)
 	return c != nil && c.Dialect.MaxContext > 0
 }
 
-// unknown is the dialect of an unknown client.
 var unknown = contract.Dialect{MaxContext: 10_000, Shape: contract.Plain}
 
 // DialectOf returns the dialect of a client, which for an unknown one is plain text.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Each client takes these bytes and no others.
+// Each client accepts exactly these bytes.
 func TestReply(t *testing.T) {
 	const text = "# You are \"max\" <x>\n\tto do: é 𝄞"
 	const quoted = `"# You are \"max\" \u003cx\u003e\n\tto do: é 𝄞"`
@@ -37,8 +37,8 @@ func TestReply(t *testing.T) {
 	}
 }
 
-// A repository's Claude hooks are Copilot's where that runs them, and nobody's
-// but Claude Code's where that was started by Copilot's agent.
+// A repository's Claude hooks are Copilot's if Copilot runs them, but Claude Code's if
+// Copilot's agent started that.
 func TestAgent(t *testing.T) {
 	for _, c := range []struct {
 		named   string
@@ -47,12 +47,12 @@ func TestAgent(t *testing.T) {
 	}{
 		{"", "", "claude"}, {"codex", "", "codex"}, {"claude", "CLAUDECODE", "claude"},
 		{"claude", "COPILOT_CLI COPILOT_PROJECT_DIR", "copilot"}, {"", "COPILOT_CLI COPILOT_PROJECT_DIR", "copilot"},
-		{"claude", "COPILOT_CLI COPILOT_PROJECT_DIR CLAUDECODE", "copilot"}, // which Claude Code's agent has started
-		{"claude", "COPILOT_CLI CLAUDECODE", "claude"},                      // which Copilot's agent has started
+		{"claude", "COPILOT_CLI COPILOT_PROJECT_DIR CLAUDECODE", "copilot"}, // started by Claude Code's agent
+		{"claude", "COPILOT_CLI CLAUDECODE", "claude"},                      // started by Copilot's agent
 		{"codex", "COPILOT_CLI", "codex"}, {"gemini", "COPILOT_CLI COPILOT_PROJECT_DIR", "gemini"},
-		{"claude", "COPILOT_CLI", "copilot"}, // before it said where the project is
+		{"claude", "COPILOT_CLI", "copilot"}, // an older version, which does not set the project's folder
 		{"claude", "CURSOR_VERSION CURSOR_PROJECT_DIR", "cursor"}, {"cursor", "", "cursor"},
-		{"claude", "CURSOR_VERSION CURSOR_PROJECT_DIR CLAUDECODE", "claude"}, // in a terminal of Cursor's
+		{"claude", "CURSOR_VERSION CURSOR_PROJECT_DIR CLAUDECODE", "claude"}, // in Cursor's terminal
 	} {
 		getenv := func(key string) string {
 			if slices.Contains(strings.Fields(c.environ), key) {
@@ -66,7 +66,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// Codex counts what it gets in bytes, all others in UTF-16 code units.
+// Codex counts bytes, all others UTF-16 code units.
 func TestSize(t *testing.T) {
 	for s, want := range map[string][2]int{"": {0, 0}, "plain": {5, 5}, "äöü": {3, 6}, "日本語": {3, 9}, "𝄞": {2, 4}, "\xff": {1, 3}} {
 		if units, bytes := DialectOf("claude").Size(s), DialectOf("codex").Size(s); units != want[0] || bytes != want[1] {

@@ -33,7 +33,6 @@ const Deadline = 500 * time.Millisecond
 // inputWaitSeconds is how many deadlines Read waits for a client that goes on writing.
 const inputWaitSeconds = 10
 
-// bom is the byte order mark with which some programs begin UTF-8.
 var bom = []byte("\xef\xbb\xbf")
 
 // Input holds the fields of a hook's input that gt uses, for all events and whatever the

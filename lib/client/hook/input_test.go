@@ -45,9 +45,8 @@ func TestReadUnderstands(t *testing.T) {
 	}
 }
 
-// What clients said, with ids and folders of nobody in particular; README.md in
-// testdata says of each where it is from. An event is the same to gt whoever
-// tells it.
+// Inputs of real clients, with anonymous ids and folders. README.md in testdata has their
+// origins. The same event reads the same from every client.
 func TestReadEveryClient(t *testing.T) {
 	const folder, id, child = "/home/max/project", "00000001-0000-4000-8000-000000000000", "00000002-0000-4000-8000-000000000000"
 	for name, want := range map[string]Input{
@@ -68,7 +67,7 @@ func TestReadEveryClient(t *testing.T) {
 		"copilot/subagent-Stop":             {Event: "Stop", AgentID: child, Transcript: "T"},
 		"copilot/subagent-UserPromptSubmit": {Event: "UserPromptSubmit", AgentID: child, Prompt: "You are the child."},
 		"codex/SessionStart":                {Event: "SessionStart", Source: "startup", Transcript: "T"},
-		"codex/ephemeral":                   {Event: "SessionStart", Source: "startup"}, // of which nothing is kept
+		"codex/ephemeral":                   {Event: "SessionStart", Source: "startup"}, // nothing is kept of it
 		"codex/compact":                     {Event: "SessionStart", Source: "compact", Transcript: "T"},
 		"codex/UserPromptSubmit":            {Event: "UserPromptSubmit", Transcript: "T", Prompt: "please delegate"},
 		"codex/PostToolUse":                 {Event: "PostToolUse", ToolName: "Bash", Transcript: "T"},
@@ -124,8 +123,8 @@ func TestReadEveryClient(t *testing.T) {
 	}
 }
 
-// Copilot says one event in two ways, to hooks that are wired in two ways: that
-// is one event all the same, and two of one kind are two.
+// Copilot has two forms of an event, for two ways of wiring a hook. Both are the same
+// event, and two events of a kind are two.
 func TestKeyOfCopilot(t *testing.T) {
 	key := func(text string) string { return Read(strings.NewReader(text), time.Minute).Key }
 	snake := key(`{"hook_event_name":"SessionStart","session_id":"s","timestamp":"2026-11-21T12:23:37.524Z","source":"new"}`)
@@ -228,8 +227,7 @@ func TestReadGivesUpAtTheDeadline(t *testing.T) {
 	}
 }
 
-// A client that sends a little, again and again, does not hold a hook up for
-// ever either.
+// A client that keeps sending a little does not hold up a hook for ever.
 func TestReadGivesUpOnADribble(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
@@ -250,7 +248,7 @@ func TestReadGivesUpOnADribble(t *testing.T) {
 	}
 }
 
-// A panic while the input is read is the caller's, who recovers from it.
+// A panic while reading reaches the caller, which recovers.
 func TestReadPanicsInItsCaller(t *testing.T) {
 	defer func() {
 		if r := recover(); r == nil {
@@ -273,13 +271,13 @@ func TestReadOfADeviceIsNothing(t *testing.T) {
 	if got := Read(null, time.Minute); got != (Input{}) {
 		t.Errorf("%+v", got)
 	}
-	null.Close() // as where standard input is closed
+	null.Close() // as if standard input were closed
 	if got := Read(null, time.Minute); got != (Input{}) {
 		t.Errorf("closed: %+v", got)
 	}
 }
 
-// The key is one for each input, whoever reads it.
+// The key is the same for every reader of an input.
 func TestKey(t *testing.T) {
 	key := func(s string) string { return Read(strings.NewReader(s), time.Minute).Key }
 	a, b := `{"session_id":"s1","source":"clear"}`, `{"session_id":"s1","source":"startup"}`
@@ -288,8 +286,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// Of a key that stands there twice the first counts, and the other fields stay
-// what they are.
+// If a key is repeated, the first one counts, and the other fields are unaffected.
 func TestDuplicateKeys(t *testing.T) {
 	got := Read(strings.NewReader(`{"session_id":"first","cwd":"/x","session_id":"second"}`), time.Minute)
 	if got.SessionID != "first" || got.CWD != "/x" {
@@ -297,7 +294,7 @@ func TestDuplicateKeys(t *testing.T) {
 	}
 }
 
-// What Read understands is what encoding/json does.
+// Read understands what encoding/json does.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		`{"session_id":"s1","hook_event_name":"SessionStart","source":"startup","cwd":"/x"}`,
@@ -315,21 +312,21 @@ func FuzzRead(f *testing.F) {
 		got := Read(strings.NewReader(string(data)), time.Minute)
 		var want map[string]json.RawMessage
 		if json.Unmarshal([]byte(strings.TrimPrefix(string(data), "\xef\xbb\xbf")), &want) != nil || !utf8.Valid(data) {
-			return // gjson takes some bytes more; that it does not panic is enough
+			return // gjson accepts some more bytes; it is enough that it does not panic
 		}
 		if strings.Contains(strings.ToLower(string(data)), `\ud`) {
-			return // of half a surrogate pair each makes something else
+			return // they decode half a surrogate pair differently
 		}
 		if want == nil { // null
 			return
 		}
 		for _, key := range []string{"sessionId", "conversation_id", "transcriptPath", "toolName", "agentId", "parent_agent_id", "parentAgentId", "workspace_roots"} {
 			if _, other := want[key]; other {
-				return // the same by another name
+				return // the same field by another name
 			}
 		}
 		if want["hook_event_name"] == nil {
-			return // which is read from the rest
+			return // it comes from the other fields
 		}
 		if got.Problem != "" {
 			t.Fatalf("%q: %s", data, got.Problem)
@@ -411,7 +408,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// parts is a reader that gives at most so many bytes at a time.
+// parts is a reader that returns at most so many bytes at a time.
 type parts struct {
 	io.Reader
 	most int
@@ -419,8 +416,7 @@ type parts struct {
 
 func (p parts) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), p.most)]) }
 
-// However the input is cut, all of it is read in its order; of more than the limit the
-// front.
+// However the input is split, Read reads it in order; over the limit it keeps the front.
 func TestCollect(t *testing.T) {
 	text := make([]byte, 5<<20)
 	for i := range text {

@@ -224,7 +224,6 @@ func (c *Invocation) instance() (variable string, pid, parent int) {
 	return variable, p.PID, parent
 }
 
-// tmuxWait limits a question to tmux.
 const tmuxWait = 250 * time.Millisecond
 
 // NameTmux adds the name of the tmux session to the session's record if it is missing. A

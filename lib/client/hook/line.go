@@ -95,7 +95,6 @@ func inspect(part syntax.Node) (l runs) {
 	return l
 }
 
-// add appends what runs next.
 func (l *runs) add(next runs) {
 	l.behind = l.behind || next.behind || l.requests > 0 && next.others
 	l.requests += next.requests
@@ -105,7 +104,6 @@ func (l *runs) add(next runs) {
 // before are programs that run their arguments as a command.
 var before = []string{"env", "exec", "command", "builtin", "time", "nohup", "nice"}
 
-// shells run the line after -c.
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh"}
 
 // ofCall describes a command of gt's that leaves requests, or a shell that runs a line.

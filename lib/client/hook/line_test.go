@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// A digest counts where nothing of the command line can print behind the commands of
-// gt's in it.
+// A request line counts only if no other command of the line can print after gt's.
 func TestLine(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -45,7 +44,7 @@ func TestLine(t *testing.T) {
 		"gt-mail work":                               0,
 		"gt-mail work list --json":                   0,
 		"gt-mail work give w -s x":                   0,
-		"/b/gt-handoff":                              0, // a project's, by the name of gt's
+		"/b/gt-handoff":                              0, // a project's program with gt's name
 		"./gt-handoff":                               0,
 		"~/w/gt-handoff":                             0,
 		"gt-handoff; export":                         0,

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What still runs is told in a line each, as Claude Code and Qwen Code say it; what has
-// another form is passed over, and too much of it is cut.
+// Running returns one line for each running task, in the form of Claude Code and Qwen
+// Code. It skips other forms, and cuts a long list.
 func TestRunning(t *testing.T) {
 	many := "[" + strings.Repeat(`{"type":"shell","description":"x"},`, 100) + `{"type":"shell","description":"x"}]`
 	for in, want := range map[string][]string{

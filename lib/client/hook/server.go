@@ -76,7 +76,6 @@ func serves(server *contract.SharedServer, p process.Proc) bool {
 	return err == nil && server.Serves(args)
 }
 
-// without removes variables from the environment.
 func without(env *cli.Env, names []string) {
 	env.Environ = slices.DeleteFunc(slices.Clone(env.Environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -142,7 +141,6 @@ func accountOf(server *contract.SharedServer, p process.Proc) string {
 	return server.Account(env.Getenv)
 }
 
-// worksIn reports whether a window with these arguments works in a folder.
 func worksIn(server *contract.SharedServer, p process.Proc, args []string, dir string) bool {
 	at, err := p.Dir()
 	if err != nil {

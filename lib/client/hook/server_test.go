@@ -36,8 +36,7 @@ func TestWorksIn(t *testing.T) {
 	}
 }
 
-// Variables are taken out of a program's environment, and not out of its
-// caller's.
+// without changes a program's environment, not its caller's.
 func TestWithout(t *testing.T) {
 	env := &cli.Env{Environ: []string{"TMUX=/x,1,0", "HOME=/h", "TMUX_PANE=%1", "TMUXX=y", "CODEX_THREAD_ID=t"}}
 	given := env.Environ

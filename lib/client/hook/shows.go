@@ -145,13 +145,11 @@ func Conversation(path, kind string) (shown []string, err error) {
 	return shown, nil
 }
 
-// result is a call's id and its result, as JSON.
 type result struct{ call, answer string }
 
 // maxNested limits the depth of the search in a value.
 const maxNested = 32
 
-// results returns the results that have such a line.
 func results(v gjson.Result, kind string, depth int) (all []result) {
 	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, kind) {
 		return nil

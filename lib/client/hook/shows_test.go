@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What a tool's answer shows counts where a command of gt's was called, in every
-// client's words.
+// A line in a tool's result counts if the tool called a command of gt, in every client's
+// format.
 func TestShows(t *testing.T) {
 	const line = "gt-request sha256:00"
 	for input, want := range map[string]bool{
@@ -19,8 +19,8 @@ func TestShows(t *testing.T) {
 		`{"conversation_id":"s","hook_event_name":"postToolUse","tool_input":{"command":"gt-handoff"},"tool_output":"{\"output\":\"gt-request sha256:00\\n\"}"}`:         true,
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_result":{"text_result_for_llm":"gt-request sha256:00"}}`:          true,
 		`{"sessionId":"s","toolName":"bash","toolArgs":"{\"command\":\"gt-handoff\"}","toolResult":{"textResultForLlm":"gt-request sha256:00"}}`:                         true,
-		// What only names a command of ours may print anything, and so may one of ours that
-		// prints what somebody wrote; a line is a line.
+		// A command that only mentions gt's may print anything, and so may a command of
+		// gt that prints other people's text.
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"file_path":"/w/docs/gt-handoff.md"},"tool_response":"gt-request sha256:00\n"}`:                                         false,
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"grep -rh gt-handoff docs"},"tool_response":"gt-request sha256:00\n"}`:                                        false,
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"cat /w/gt-handoff"},"tool_response":"gt-request sha256:00\n"}`:                                               false,
@@ -42,11 +42,11 @@ func TestShows(t *testing.T) {
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"gt-request sha256:01"}`:                                                        false,
 		`{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"gt-request sha256:00","tool_input":"gt-handoff","tool_response":"gt-request sha256:00"}`:                               false,
 		`{"session_id":"s","hook_event_name":"PostToolUse","prompt":"gt-request sha256:00","tool_input":"gt-handoff"}`:                                                                           false,
-		// A quote, or what reads like a line break, begins no line.
+		// A quote or another line separator begins no line.
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":{"stdout":"gt-request sha256:01\n","stderr":"in 'a\"gt-request sha256:00'"}}`: false,
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"gt-request sha256:01\na\\ngt-request sha256:00"}`:                            false,
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"gt-handoff"},"tool_response":"{\"output\":\"a \\\"gt-request sha256:00\"}"}`:                               false,
-		// What a shell has before a command is none.
+		// Words before a command in a shell line do not count.
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"if make; then time gt-handoff -s x; fi"},"tool_response":"gt-request sha256:00"}`: true,
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"if make; then cat gt-handoff; fi"},"tool_response":"gt-request sha256:00"}`:       false,
 	} {
@@ -57,7 +57,7 @@ func TestShows(t *testing.T) {
 	}
 }
 
-// In a conversation, the answer names the call that it is of.
+// In a conversation, a result names its call.
 func TestConversation(t *testing.T) {
 	const line = "gt-request sha256:00"
 	claude := `{"message":{"content":[{"type":"tool_use","id":"t1","input":{"command":"COMMAND"}}]}}

@@ -8,8 +8,7 @@ import (
 	"gt/lib/client/hook"
 )
 
-// Every touch and write that is wired into a client is read without the
-// grammar, and nothing else is.
+// Wired parses every touch and write that a client's wiring has, and nothing else.
 func TestWired(t *testing.T) {
 	var wiring struct {
 		Hooks map[string][]struct {
