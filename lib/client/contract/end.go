@@ -1,6 +1,5 @@
 package contract
 
-// End holds the facts about the end of a session.
 type End struct {
 	Reason string // the client's word
 	Getenv func(string) string

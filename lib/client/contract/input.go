@@ -1,6 +1,5 @@
 package contract
 
-// Field is a field of a hook's input.
 type Field int
 
 const (
@@ -31,7 +30,6 @@ const (
 	fieldsEnd
 )
 
-// NumFields is the number of fields.
 const NumFields = int(fieldsEnd)
 
 // FieldName is a client's name for a field.

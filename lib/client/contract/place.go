@@ -53,7 +53,6 @@ func Accounts(getenv func(string) string, variable string, patterns []string, fo
 	}
 }
 
-// escape quotes a path for filepath.Glob.
 func escape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
