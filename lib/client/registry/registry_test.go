@@ -10,7 +10,7 @@ import (
 	"gt/lib/sys/process"
 )
 
-// The hooks know the agents of the table, and of each what the table says.
+// The hooks know the agents of the table, with what the table says of each.
 func TestTable(t *testing.T) {
 	all := agent.Builtin().All()
 	for _, a := range all {
@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// One word means one thing, whichever client says it.
+// A name has one meaning, whichever client uses it.
 func TestWords(t *testing.T) {
 	fields := map[string]contract.Field{}
 	kinds := map[string]string{}
@@ -71,7 +71,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Whose variables are set tells which client runs a command, where that is one.
+// The variables that are set tell which client runs a command, if there is only one.
 func TestTeller(t *testing.T) {
 	for vars, want := range map[[2]string]string{
 		{}: "", {"CODEX_THREAD_ID"}: "codex", {"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID"}: "claude",
