@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every folder with a block is in the table, and every block is of the agent that
-// its folder is named after and of no other.
+// Every folder with a block is in the table, and every block describes only the agent
+// that its folder is named after.
 func TestNames(t *testing.T) {
 	files, err := fs.Glob(blocks, "*/agent.toml")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package readers lists the clients whose conversations gt reads, those that lie in a
-// database among them (readers/files has the others). It is all that a program links that
-// reads them; finding and searching them is lib/catalog/scan and lib/catalog/search.
+// Package readers lists the readers of all clients. A program that reads conversations
+// links all of them; readers/files has only those without a database. lib/catalog/scan
+// and lib/catalog/search find and search conversations.
 package readers
 
 import (
@@ -11,10 +11,10 @@ import (
 	"gt/lib/conversation"
 )
 
-// All are the readers, one a client.
+// All has one reader for each client.
 var All = append(slices.Clip(files.All), &opencode.Reader{})
 
-// Of returns the reader of a client's conversations, nil where gt has none.
+// Of returns a client's reader, or nil.
 func Of(client string) conversation.Reader {
 	for _, r := range All {
 		if r.Client() == client {

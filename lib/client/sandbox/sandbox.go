@@ -1,6 +1,5 @@
-// Package sandbox runs an agent once in a world that is made for it and gone
-// afterwards: a folder to work in, a home and a town of gt's, and a network in
-// which nobody can be reached, so that a run costs nothing and is told nowhere.
+// Package sandbox runs an agent once in temporary folders: a project, a home and a town,
+// without a network, so that a run costs nothing and leaves no trace.
 package sandbox
 
 import (
@@ -16,23 +15,23 @@ import (
 	"gt/lib/sys/process"
 )
 
-// nobody is an address at which nobody listens: the port is the kernel's to give
-// to root alone, and for a service that is long gone.
+// nobody is an address without a server: only root may listen on port 1, whose service is
+// long obsolete.
 const nobody = "http://127.0.0.1:1"
 
 const (
 	poll  = 20 * time.Millisecond
-	grace = 3 * time.Second // for an agent to end by itself, or when it is told to
+	grace = 3 * time.Second // for an agent to exit by itself, or after a signal
 )
 
-// World is where an agent is run.
+// World is the folders of one run.
 type World struct {
-	Dir     string // what there is of it
-	Project string // the folder that the agent works in
-	State   string // XDG_STATE_HOME: what gt keeps of it is not the person's
+	Dir     string // holds the others
+	Project string // the agent's working folder
+	State   string // XDG_STATE_HOME, so that gt's state is not the person's
 }
 
-// New makes a world.
+// New creates the folders.
 func New() (w World, err error) {
 	if w.Dir, err = os.MkdirTemp("", "gt-prove-"); err != nil {
 		return w, err
@@ -50,11 +49,11 @@ func New() (w World, err error) {
 	return w, nil
 }
 
-// End removes the world.
+// End removes the folders.
 func (w World) End() { os.RemoveAll(w.Dir) }
 
-// Environ is the environment of a run: what of a person's is no run's own, the
-// network of the world, and what more is asked for, in which {scratch} is a folder
+// Environ returns the environment of a run: the person's without the variables of gt,
+// tmux and proxies, the address nobody as proxy, and more, in which {scratch} is a folder
 // of the world.
 func (w World) Environ(environ, more []string) []string {
 	var env []string
@@ -75,9 +74,10 @@ func (w World) Environ(environ, more []string) []string {
 	return env
 }
 
-// Run runs a command until it ends, or ctx does; once enough has said so it has
-// three seconds more. What it started is ended with it. It returns the end of what
-// the command printed. The command's failure is none of ours: nobody answers it.
+// Run runs a command until it exits or ctx ends. After enough returns true, the command
+// has three more seconds. Run kills the command's process group and returns the end of
+// its output. It is not an error if the command fails, because it gets no answer from a
+// model.
 func Run(ctx context.Context, dir string, environ, command []string, enough func() bool) (said string, err error) {
 	path, err := process.LookPath(command[0], dir, environ)
 	if err != nil {
@@ -96,13 +96,13 @@ func Run(ctx context.Context, dir string, environ, command []string, enough func
 	group := -cmd.Process.Pid
 	ended := cli.Go(func() { _ = cmd.Wait() })
 	defer func() {
-		syscall.Kill(group, syscall.SIGKILL) // what it left behind
+		syscall.Kill(group, syscall.SIGKILL) // processes that it left
 		ended.Wait()
 		said = out.String()
 	}()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	var last time.Time // until when it may end by itself, once it was enough
+	var last time.Time // the deadline, once enough returned true
 	for ctx.Err() == nil && (last.IsZero() || time.Now().Before(last)) {
 		select {
 		case <-ended.Done():
@@ -122,7 +122,7 @@ func Run(ctx context.Context, dir string, environ, command []string, enough func
 	return "", nil
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last tailSize bytes.
 type tail struct{ text []byte }
 
 const tailSize = 4 << 10

@@ -1,4 +1,4 @@
-// Package wirings lists what the clients' folders say of their wiring.
+// Package wirings lists the clients' wirings.
 package wirings
 
 import (
@@ -13,7 +13,7 @@ import (
 	"gt/lib/client/wiring"
 )
 
-// All returns the clients that gt can be wired into, in the order of the table.
+// All returns the clients that gt can be wired into, in the table's order.
 func All() []wiring.Client {
 	return []wiring.Client{
 		claude.Client(), codex.Client(), gemini.Client(), qwen.Client(),
@@ -21,7 +21,6 @@ func All() []wiring.Client {
 	}
 }
 
-// Of returns a client by its name.
 func Of(name string) (c wiring.Client, known bool) {
 	for _, c := range All() {
 		if c.Name == name {

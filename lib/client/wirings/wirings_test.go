@@ -8,9 +8,8 @@ import (
 	"gt/lib/client"
 )
 
-// Every folder of a client with a package for its wiring is in the list, in the
-// order of the table, and each ends its turns at an event that its wiring writes a
-// checkpoint at.
+// The list has every client with a wiring package, in the table's order, and each has an
+// end of a turn at which its wiring writes a checkpoint.
 func TestAll(t *testing.T) {
 	var have, want []string
 	for _, c := range All() {

@@ -15,7 +15,7 @@ import (
 	"gt/lib/record"
 )
 
-// talk is a conversation in which each text stands for itself.
+// talk is a conversation in which each text is unique.
 var talk = []conversation.Entry{
 	{Kind: conversation.Prompt, Text: "first asked", Time: at},
 	{Kind: conversation.Answer, Text: "first answered", Time: at.Add(time.Second)},
@@ -27,12 +27,12 @@ var talk = []conversation.Entry{
 	{Kind: conversation.Answer, Text: "last answered", Time: at.Add(63 * time.Second)},
 }
 
-// A conversation whose file ends anywhere, or lacks any line, is recorded as far as it can be
-// read and goes on in each client: what was read stands there once, in order, and each call
-// has a result; a result whose call is lost is told as text.
+// A conversation whose file is truncated anywhere, or lacks any line, is recorded as far
+// as it can be read and goes on in each client: each text once, in order, and a result
+// for each call. A result whose call is lost becomes text.
 func TestDamaged(t *testing.T) {
 	for i, w := range writers.All {
-		if w.Client() == "opencode" { // which keeps no lines
+		if w.Client() == "opencode" { // it keeps no lines
 			continue
 		}
 		whole := written(t, w, talk)
@@ -45,7 +45,7 @@ func TestDamaged(t *testing.T) {
 		for k, text := range damaged {
 			home := t.TempDir()
 			kept := recordOf(t, w, home, text)
-			if len(kept) == 0 { // nothing of it can be read
+			if len(kept) == 0 { // nothing can be read
 				continue
 			}
 			to := writers.All[(i+k)%len(writers.All)]
@@ -60,8 +60,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// A conversation that its client has compacted since, whatever it kept of its beginning, goes
-// on with all that was ever recorded, once.
+// A conversation that its client has compacted goes on with everything that was ever
+// recorded, once, whatever the client kept of its beginning.
 func TestRewritten(t *testing.T) {
 	for i, w := range writers.All {
 		if w.Client() == "opencode" {
@@ -89,10 +89,10 @@ func TestRewritten(t *testing.T) {
 	}
 }
 
-// id is that of the conversation in every client's file.
+// id is the id of the conversation in every client's file.
 const id = "01234567-0000-4000-8000-000000000000"
 
-// written is a conversation in a client's own form.
+// written returns a conversation in a client's own format.
 func written(t *testing.T, w conversation.Writer, entries []conversation.Entry) string {
 	t.Helper()
 	settled, err := conversation.PairResults(readertest.SourceOf(entries))
@@ -106,8 +106,8 @@ func written(t *testing.T, w conversation.Writer, entries []conversation.Entry) 
 	return text.String()
 }
 
-// recordOf brings the record in a home up to date from a client's file with that text, and
-// returns what it has.
+// recordOf syncs the record in a home with a client's file that has that text, and
+// returns its content.
 func recordOf(t *testing.T, w conversation.Writer, home, text string) (all []conversation.Entry) {
 	t.Helper()
 	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
@@ -116,7 +116,7 @@ func recordOf(t *testing.T, w conversation.Writer, home, text string) (all []con
 		t.Fatal(err)
 	}
 	readertest.Put(t, path, text)
-	now := time.Now().Add(time.Duration(len(text)) * time.Millisecond) // another time for another text
+	now := time.Now().Add(time.Duration(len(text)) * time.Millisecond) // each text has a time of its own
 	if err := os.Chtimes(path, now, now); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func recordOf(t *testing.T, w conversation.Writer, home, text string) (all []con
 	return all
 }
 
-// goesOn is what a client reads of a conversation that was written for it.
+// goesOn returns what a client reads of a conversation that was written for it.
 func goesOn(t *testing.T, w conversation.Writer, entries []conversation.Entry) []string {
 	t.Helper()
 	home := t.TempDir()
@@ -167,7 +167,6 @@ func goesOn(t *testing.T, w conversation.Writer, entries []conversation.Entry) [
 	return textsOf(readBack(t, w, getenv, c).Entries)
 }
 
-// textsOf are the texts of a conversation.
 func textsOf(all []conversation.Entry) (texts []string) {
 	for _, e := range all {
 		if e.Kind != conversation.TokenUsage && e.Text != "" {
@@ -177,7 +176,7 @@ func textsOf(all []conversation.Entry) (texts []string) {
 	return texts
 }
 
-// inOrder reports whether the texts stand in others, in their order.
+// inOrder reports whether others contains the texts in their order.
 func inOrder(in, texts []string) bool {
 	for _, text := range texts {
 		i := slices.IndexFunc(in, func(t string) bool { return strings.Contains(t, text) })

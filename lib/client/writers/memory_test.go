@@ -17,16 +17,16 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// What is held of a conversation while it is written does not grow with it.
+// Writing a conversation takes bounded memory, however long it is.
 func TestMemory(t *testing.T) {
 	const (
 		rounds = 8 << 10
 		text   = 2 << 10
-		most   = 8 << 20 // of what is held
+		most   = 8 << 20 // of memory
 	)
 	words := strings.Repeat("word ", text/5)
-	// A round is a prompt, two calls that overlap, their results, the second of which comes
-	// a thousand entries later in one of many, and an answer.
+	// A round is a prompt, two overlapping calls, their results and an answer. In one of
+	// many rounds the second result comes a thousand entries later.
 	source := func(from int64, each func(conversation.Entry) bool) error {
 		for at := from; at < 6*rounds; at++ {
 			id := string(rune('a' + at/6%26))
@@ -42,7 +42,7 @@ func TestMemory(t *testing.T) {
 			case 5:
 				e.Kind = conversation.Answer
 			}
-			if at == 1 || at == 6*rounds-3 { // a result that comes at the very end
+			if at == 1 || at == 6*rounds-3 { // a result at the very end
 				e.CallID = "far"
 			}
 			if !each(e) {
@@ -75,8 +75,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// What is held of a conversation while it is recorded, and while its record is written for
-// another client, does not grow with it, whichever client keeps it.
+// Recording a conversation, and writing its record for another client, takes bounded
+// memory, whichever client kept it.
 func TestSyncMemory(t *testing.T) {
 	const (
 		rounds = 256
@@ -162,7 +162,7 @@ func TestSyncMemory(t *testing.T) {
 	}
 }
 
-// stream writes a file that is larger than what may be held of it.
+// stream writes a file larger than the memory limit.
 func stream(t *testing.T, path string, write func(io.Writer) error) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -181,7 +181,7 @@ func heapOf(t *testing.T) uint64 {
 	return m.HeapAlloc
 }
 
-// sink looks now and then while it is written to.
+// sink measures the memory while it is written to.
 type sink struct {
 	n, looked int
 	look      func()

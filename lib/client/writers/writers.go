@@ -1,5 +1,4 @@
-// Package writers lists the clients as whose conversations gt can write one, so that they
-// go on with it.
+// Package writers lists the clients whose conversations gt can write.
 package writers
 
 import (
@@ -12,12 +11,12 @@ import (
 	"gt/lib/conversation"
 )
 
-// All are the writers, one a client.
+// All has one writer for each client.
 var All = []conversation.Writer{
 	claude.Writer{}, codex.Writer{}, gemini.Writer{}, qwen.Writer{}, opencode.Writer{}, pi.Writer{},
 }
 
-// Of returns the writer of a client's conversations, nil where there is none.
+// Of returns a client's writer, or nil.
 func Of(client string) conversation.Writer {
 	for _, w := range All {
 		if w.Client() == client {

@@ -19,7 +19,7 @@ import (
 	"gt/lib/conversation"
 )
 
-// said is what a round trip keeps of an entry.
+// said is the part of an entry that a round trip keeps.
 type said struct {
 	kind   conversation.Kind
 	text   string
@@ -37,14 +37,14 @@ var held = []conversation.Entry{
 	{Kind: conversation.Result, CallID: "a", Text: "one", Failed: true, Time: at.Add(3 * time.Second)},
 	{Kind: conversation.Answer, Text: "Done.", Time: at.Add(4 * time.Second)},
 	{Kind: conversation.Prompt, Text: "thanks", Time: at.Add(time.Minute)},
-	{Kind: conversation.Prompt, Text: "more"}, // when is not known
+	{Kind: conversation.Prompt, Text: "more"}, // without a time
 	{Kind: conversation.Call, Tool: "9-lives", Text: "x", Time: at.Add(2 * time.Minute)},
 	{Kind: conversation.Answer, Text: "Bye.", Time: at.Add(2 * time.Minute)},
 }
 
-// What is written as a client's conversation, that client's reader reads again: every
-// message, call and result, in order. What is read goes on to the next client, so that each
-// is written from what another holds.
+// Each client's reader reads what its writer wrote: every message, call and result, in
+// order. Each result is written for the next client, so that each one gets what another
+// kept.
 func TestRoundTrip(t *testing.T) {
 	source := readertest.SourceOf(held)
 	for _, w := range append(slices.Clone(writers.All), writers.All[0]) {
@@ -57,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want = append(want, said{e.Kind, e.Text, e.Failed && w.Client() != "codex"}) // whose rollouts have no place for it
+			want = append(want, said{e.Kind, e.Text, e.Failed && w.Client() != "codex"}) // its rollouts have no field for it
 		}
 		home := t.TempDir()
 		getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
@@ -83,8 +83,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// readBack puts a copy where its client keeps conversations, inside the person's home, and
-// returns what is read there.
+// readBack writes a copy where its client keeps conversations, inside HOME, and returns
+// what the reader reads there.
 func readBack(t *testing.T, w conversation.Writer, getenv func(string) string, c *conversation.Copy) readertest.Held {
 	t.Helper()
 	path, folder, err := w.Place(getenv, c)
@@ -116,7 +116,7 @@ func storeOf(t *testing.T, client string, getenv func(string) string) string {
 	return stores[0]
 }
 
-// takeIn puts what OpenCode exports where its versions before 1.2 kept it: the JSON of each
+// takeIn converts OpenCode's export to the files of versions before 1.2. The JSON of each
 // part is the same.
 func takeIn(t *testing.T, folder string, data []byte) {
 	t.Helper()
@@ -148,8 +148,8 @@ func takeIn(t *testing.T, folder string, data []byte) {
 	}
 }
 
-// A conversation that began after now, or of which nothing says when, is in order all the
-// same, and before what is said next: OpenCode goes by that.
+// A conversation that began after now, or has no times, stays in order and before what
+// follows: OpenCode sorts by time.
 func TestOpenCodeOrder(t *testing.T) {
 	entries := slices.Clone(held)
 	for i := range entries {
@@ -186,7 +186,7 @@ func TestOpenCodeOrder(t *testing.T) {
 	}
 }
 
-// OpenCode goes on with the model of the person's settings where no session tells of one.
+// OpenCode uses the model of the person's settings if no session has one.
 func TestOpenCodeModel(t *testing.T) {
 	home := t.TempDir()
 	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
@@ -200,8 +200,7 @@ func TestOpenCodeModel(t *testing.T) {
 	}
 }
 
-// Where a client looks: what it calls a folder, and which of its own folders the person
-// chose.
+// Place follows each client's name for a folder, and the folder that the person chose.
 func TestPlaces(t *testing.T) {
 	home := t.TempDir()
 	if real, err := filepath.EvalSymlinks(home); err == nil {
@@ -248,8 +247,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What Gemini CLI would take for a command, or for its own words, stands behind words that
-// it takes for the person's.
+// Plain marks text that Gemini CLI would take for a command or for its own.
 func TestPlain(t *testing.T) {
 	for text, changed := range map[string]bool{
 		"/compact": true, " ?": true, "<session_context>x": true, "<hook_context>x": true, "please": false, "a /path": false,
@@ -260,7 +258,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// Each client's own id stands with a call and with its result, once each.
+// A call and its result have the same id, once each.
 func TestPairs(t *testing.T) {
 	settled, err := conversation.PairResults(readertest.SourceOf(held))
 	if err != nil {
@@ -276,7 +274,7 @@ func TestPairs(t *testing.T) {
 		for _, id := range regexp.MustCompile(`"((?:call|toolu)_[0-9A-Za-z]+_[0-9]+x?)"`).FindAllStringSubmatch(text.String(), -1) {
 			ids[id[1]]++
 		}
-		// Gemini CLI's have it in the result as well, Qwen Code's in what is shown of it.
+		// Gemini CLI repeats it in the result, Qwen Code in the displayed result.
 		times := map[string]int{"gemini": 2, "qwen": 3, "opencode": 1}[w.Client()]
 		if times == 0 {
 			times = 2

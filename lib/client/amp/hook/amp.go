@@ -1,11 +1,10 @@
-// Package hook has what the hooks know of Amp, which runs none of ours.
+// Package hook describes Amp, which runs no hooks of gt.
 package hook
 
 import "gt/lib/client/contract"
 
-// Client is Amp.
 var Client = contract.Client{
 	Name:        Name,
 	Processes:   processes,
-	SessionVars: []string{"AMP_CURRENT_THREAD_ID"}, // as others saw it
+	SessionVars: []string{"AMP_CURRENT_THREAD_ID"}, // as others report
 }

@@ -1,19 +1,18 @@
-// Package hook has what the hooks know of Cursor's agent.
+// Package hook describes Cursor's agent to the hooks.
 package hook
 
 import "gt/lib/client/contract"
 
-// Client is Cursor's agent.
 var Client = contract.Client{
 	Name:             Name,
 	Processes:        processes,
 	RunsForeignHooks: runsForeignHooks,
 	Fields: []contract.FieldName{
 		{Name: "conversation_id", Field: contract.SessionID},
-		{Name: "text", Field: contract.LastAnswer}, // of afterAgentResponse
+		{Name: "text", Field: contract.LastAnswer}, // in afterAgentResponse
 		{Name: "tool_output", Field: contract.ToolOutput},
 		{Name: "workspace_roots", Field: contract.Roots},
-		{Name: "status", Field: contract.Failure}, // of its stop: completed, aborted, error
+		{Name: "status", Field: contract.Failure}, // in stop: completed, aborted, error
 	},
 	Events: []contract.EventName{
 		{Name: "beforeSubmitPrompt", Kind: "UserPromptSubmit"},
@@ -22,9 +21,9 @@ var Client = contract.Client{
 	Dialect: contract.Dialect{MaxContext: maxContext, Shape: contract.Snake, Overlaps: true, DropsPromptContext: true},
 }
 
-// runsForeignHooks reports whether Cursor called us as its hook; it runs Claude
-// Code's as well. A Claude Code in a terminal of it says that it is one, and so
-// does Cursor's agent to its commands.
+// runsForeignHooks reports whether Cursor runs this program as a hook; it runs Claude
+// Code's hooks, too. A Claude Code in its terminal has CLAUDECODE, and commands of its
+// agent have CURSOR_AGENT.
 func runsForeignHooks(getenv func(string) string, _ bool) bool {
 	return getenv("CURSOR_VERSION") != "" && getenv("CURSOR_PROJECT_DIR") != "" && getenv("CLAUDECODE") == "" && getenv("CURSOR_AGENT") == ""
 }

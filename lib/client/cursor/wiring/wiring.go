@@ -1,4 +1,4 @@
-// Package wiring is what gt-hooks knows of Cursor's command line.
+// Package wiring describes the wiring of Cursor's command line.
 package wiring
 
 import (
@@ -10,13 +10,13 @@ import (
 //go:embed cursor.json
 var text []byte
 
-// Client returns what there is to know of Cursor.
+// Client returns the wiring of Cursor.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "cursor", Text: text, Shape: wiring.Flat,
 		TurnEnds: []string{"stop"},
 		Compact:  "/compress",
-		// What a person types behind the command stands in their message.
+		// The client leaves the arguments of the command in the person's message.
 		Command: &wiring.Command{
 			File: "commands/handoff.md", Typed: "/handoff", Args: "see the person's message.",
 			Head: "# gt: written by gt-hooks\n\n",

@@ -1,5 +1,6 @@
-// Package files lists the clients whose conversations are files, for the programs that a
-// hook runs: they link no database. What lies in one they are told by lib/launch/entries.
+// Package files lists the readers of clients that keep conversations as files, for the
+// programs that a hook runs: they link no database. lib/launch/entries gives them the
+// conversations in one.
 package files
 
 import (
@@ -12,7 +13,7 @@ import (
 	"gt/lib/conversation"
 )
 
-// All are the readers of files, one a client.
+// All has one reader for each client that uses files.
 var All = []conversation.Reader{
 	claude.Reader{},
 	&codex.Reader{},
@@ -22,7 +23,7 @@ var All = []conversation.Reader{
 	pi.Reader{},
 }
 
-// Of returns the reader of a client's files, nil where gt has none.
+// Of returns a client's reader, or nil.
 func Of(client string) conversation.Reader {
 	for _, r := range All {
 		if r.Client() == client {
@@ -32,9 +33,9 @@ func Of(client string) conversation.Reader {
 	return nil
 }
 
-// Path returns where a client keeps the conversation of a session that began in cwd,
-// "" of a client whose place for one does not follow from that. The environment is the
-// client's. The id is a file's name to it: check it before (session.ParseID).
+// Path returns where a client keeps the conversation of a session that began in cwd, or
+// "" if that cannot be derived for the client. getenv is the client's environment. The id
+// becomes a file name: check it before (session.ParseID).
 func Path(client string, getenv func(string) string, cwd, id string) string {
 	switch client {
 	case (claude.Reader{}).Client():
