@@ -7,7 +7,6 @@ import (
 )
 
 const (
-	// block is the size of one read in bytes.
 	block = 256 << 10
 	// MaxHeld is the longest line, in bytes, that a summary takes in.
 	MaxHeld = 1 << 20

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A file that grows or shrinks while it is read gives what was there.
+// A file that grows or shrinks meanwhile gives the lines that are there.
 func TestChangingFile(t *testing.T) {
 	content := []byte(strings.Repeat("a line of a conversation\n", 50_000))
 	shrunk := readerAt(func(p []byte, off int64) (int, error) {
@@ -35,7 +35,7 @@ type readerAt func([]byte, int64) (int, error)
 
 func (r readerAt) ReadAt(p []byte, off int64) (int, error) { return r(p, off) }
 
-// backward gives where the lines of a file begin, from the last to the first.
+// backward gives the offsets of a file's lines, from the last to the first.
 func TestBackward(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -65,7 +65,7 @@ func TestBackward(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if size > maxScan { // it stops somewhere
+		if size > maxScan { // it stops at maxScan
 			want = want[len(want)-len(got):]
 		}
 		slices.Reverse(want)

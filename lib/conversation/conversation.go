@@ -137,7 +137,6 @@ type File struct {
 	Size, Changed int64
 }
 
-// Conversation is a conversation on this machine and what a list shows of it.
 type Conversation struct {
 	File     File
 	Metadata Metadata
@@ -197,10 +196,8 @@ type Options struct {
 	State *string
 }
 
-// Kind is the kind of an entry.
 type Kind string
 
-// The kinds of entries.
 const (
 	Prompt     Kind = "prompt"  // the person's request: a turn begins
 	Reply      Kind = "reply"   // what the person wrote within a turn: the answer to a question, or why they refused a tool

@@ -87,7 +87,6 @@ func PairResults(source Source) (Settled, error) {
 	}}, nil
 }
 
-// pairs records which result belongs to which call.
 type pairs struct {
 	entries int     // the number of entries; later ones are ignored
 	texts   int     // how many of them have text or are calls
@@ -172,7 +171,6 @@ func (s *settling) take(e Entry) bool {
 	return !s.over
 }
 
-// drain emits the remaining entries.
 func (s *settling) drain() {
 	for len(s.ahead) > 0 && !s.over {
 		s.emit()
@@ -228,7 +226,6 @@ func (s *settling) text(kind Kind, e Entry, label string) {
 	s.give(e, nil)
 }
 
-// call gives a call and its result.
 func (s *settling) call(e Entry) {
 	r := Entry{Kind: Result, Text: "[no result was recorded]", Failed: true, Time: e.Time}
 	if at := s.calls[s.nextCall]; at >= 0 {
@@ -261,7 +258,6 @@ type Step struct {
 	Call, Result *Entry
 }
 
-// Time returns when the step began.
 func (s *Step) Time() time.Time {
 	switch {
 	case s.Asked != nil:

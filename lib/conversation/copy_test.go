@@ -11,8 +11,8 @@ import (
 	. "gt/lib/conversation"
 )
 
-// Whatever a conversation holds, what is made of it can be sent to any model: it begins
-// with the person, each call is followed by its own result, and no text is empty.
+// Any model accepts the result for any conversation: the person begins, each call is
+// followed by its own result, and no text is empty.
 func TestSettle(t *testing.T) {
 	say := func(all []Entry) (lines []string) {
 		settled, err := PairResults(readertest.SourceOf(all))
@@ -58,8 +58,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// What is added to a conversation while it is written is not in it, and what cannot be read
-// is no end of it.
+// Entries that are added meanwhile are not in the copy. A read error is an error, not the
+// end.
 func TestSettleWhileItGrows(t *testing.T) {
 	all := []Entry{{Kind: Prompt, Text: "p"}, {Kind: Call, Tool: "T", CallID: "a"}}
 	settled, err := PairResults(func(from int64, each func(Entry) bool) error { return readertest.SourceOf(all)(from, each) })
@@ -104,7 +104,7 @@ func TestSettleWhileItGrows(t *testing.T) {
 	}
 }
 
-// Steps have together what was said and done at once.
+// A Step has the texts and the call of one moment.
 func TestSteps(t *testing.T) {
 	settled, err := PairResults(readertest.SourceOf([]Entry{
 		{Kind: Prompt, Text: "p"}, {Kind: Answer, Text: "a"}, {Kind: Thought, Text: "b"}, {Kind: Call, Tool: "T", CallID: "x"}, {Kind: Result, CallID: "x", Text: "r"},

@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A turn counts as stopped where the newest of its lines that tells anything tells so.
+// StoppedAt finds a turn that stopped if its newest line that tells anything says so.
 func TestStoppedAt(t *testing.T) {
 	stop := func(s string) string { return `{"timestamp":"2026-01-17T01:00:0` + s + `Z","type":"stop"}` + "\n" }
 	goes := func(s string) string { return `{"timestamp":"2026-01-17T01:00:0` + s + `Z","type":"over"}` + "\n" }
@@ -18,7 +18,7 @@ func TestStoppedAt(t *testing.T) {
 	after := time.Date(2026, 1, 17, 1, 0, 3, 0, time.UTC)
 	for name, c := range map[string]struct {
 		text string
-		at   int // the second, 0 for none
+		at   int // the second; 0 for none
 	}{
 		"nothing":                     {"", 0},
 		"it was":                      {goes("2") + stop("4"), 4},

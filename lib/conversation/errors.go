@@ -40,7 +40,6 @@ func (u *ReadErrors) Err() error {
 	return u.first
 }
 
-// severalErrors is an error that stands for more of them.
 type severalErrors struct {
 	error
 	more int

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Of what could not be read the first is told and the rest counted, also where
-// some of it was counted before; what is not there is not counted.
+// ReadErrors reports the first error and counts the others, including those that another
+// ReadErrors counted. Missing files do not count.
 func TestUnread(t *testing.T) {
 	var some, all ReadErrors
 	some.Add(errors.New("one"))

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What gt and Gas Town type is told from what a person says, also about it.
+// Prompts of gt and Gas Town are told from a person's, even from a person's text about
+// them.
 func TestIsOpening(t *testing.T) {
 	for prompt, want := range map[string]bool{
 		"[GAS TOWN] crew max (rig: gastown) <- self • 2026-01-17T01:00 • handoff\n\nCheck your hook": true,

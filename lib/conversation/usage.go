@@ -77,7 +77,6 @@ func add(to map[string]*Usage, model string, u Usage) {
 	sum.Cost += u.Cost
 }
 
-// ModelUsage is the usage of one model.
 type ModelUsage struct {
 	Model string `json:"model"`
 	Usage

@@ -427,7 +427,6 @@ func (b Brief) notes() []string {
 	return lines
 }
 
-// issues returns the agent's work in bd, one line each.
 func (b Brief) issues() []string {
 	var lines []string
 	for _, w := range firstN(b.Work, maxNotes) {

@@ -21,7 +21,7 @@ func ask(texts ...string) (rs []summary.Request) {
 	return rs
 }
 
-// full is a brief with something of everything.
+// full returns a brief with all parts.
 func full() Brief {
 	return Brief{
 		Message: "the parser is half done",
@@ -41,8 +41,7 @@ func full() Brief {
 	}
 }
 
-// What is needed most comes first, for a client may show no more than the
-// first 2 KB.
+// The most important parts come first, because a client may show only the first 2 KB.
 func TestOrderIsThatOfNeed(t *testing.T) {
 	text := full().Text()
 	last := -1
@@ -81,7 +80,7 @@ func TestNothingIsSaidOfNothing(t *testing.T) {
 	}
 }
 
-// However much there is, the brief stays short.
+// The brief is short for any amount of input.
 func TestIsBounded(t *testing.T) {
 	b := full()
 	b.Session.Todos = nil
@@ -123,7 +122,7 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-// The lines for a summary are those that it must keep, and no others.
+// Essentials has exactly the lines that a summary must keep.
 func TestEssentials(t *testing.T) {
 	b := full()
 	b.Session.Requests = append(b.Session.Requests, summary.Request{Text: "yes, do", Reply: true})
@@ -140,8 +139,7 @@ func TestEssentials(t *testing.T) {
 	}
 }
 
-// Whatever is in what others wrote, the brief fits a note and leaves a terminal
-// in peace.
+// For any text from others, the brief fits a note and has no control characters.
 func TestHostileBrief(t *testing.T) {
 	for name, text := range map[string]string{
 		"long":    strings.Repeat("x", 1<<20),
@@ -151,11 +149,11 @@ func TestHostileBrief(t *testing.T) {
 	} {
 		b := full()
 		clean := term.CleanText(text)
-		b.Noted = clean // as the checkpoint and the transcript give it
+		b.Noted = clean // as the checkpoint and the transcript return it
 		b.State.Branch = text[:4096]
 		for i := range 100 {
 			part := text[:64<<10]
-			if i%99 == 0 || i == 50 { // all of a megabyte first, last and between
+			if i%99 == 0 || i == 50 { // a megabyte in the first, the last and one in between
 				part = text
 			}
 			b.State.Changes = append(b.State.Changes, git.Change{Path: text[:4096], XY: "??"})
@@ -163,7 +161,7 @@ func TestHostileBrief(t *testing.T) {
 			b.Hooked = append(b.Hooked, mail.Note{ID: fmt.Sprint(i), Subject: part, From: part})
 			b.Unread = b.Hooked
 		}
-		b = b.Clean(term.CleanText) // which else whoever reads the note does
+		b = b.Clean(term.CleanText) // else the note's reader does it
 		for _, got := range []string{b.Text(), b.Essentials(), b.Subject()} {
 			if len(got) > mail.MaxBody/2 || term.CleanText(got) != got {
 				t.Errorf("%s: %d bytes, %.300q", name, len(got), got)
@@ -172,8 +170,7 @@ func TestHostileBrief(t *testing.T) {
 	}
 }
 
-// The last two messages are told, whether the last is the session's own or it died and
-// left none.
+// The last two hand-overs are long, whether or not the session left one of its own.
 func TestLastTwoMessages(t *testing.T) {
 	th := &thread.Thread{ChainID: "c"}
 	for i := range 4 {
@@ -190,7 +187,7 @@ func TestLastTwoMessages(t *testing.T) {
 	}
 }
 
-// What is the chain's is told once: a brief that was saved is told without it.
+// The parts of the chain are given once: Own leaves them out of a saved brief.
 func TestOwn(t *testing.T) {
 	b := full()
 	b.Thread = &thread.Thread{

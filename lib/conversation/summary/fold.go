@@ -61,8 +61,7 @@ type Context struct {
 	Peak        int64 `json:"peak,omitempty"` // the largest Used
 	Size        int64 `json:"size,omitempty"` // the window, if the client records it
 	ClientWarns bool  `json:"told,omitempty"` // the client itself tells the agent how full it is
-	// Compactions is the number of compactions read.
-	Compactions int `json:"compactions,omitempty"`
+	Compactions int   `json:"compactions,omitempty"`
 }
 
 // Window returns the size of the context window in tokens, or 0 if it is unknown. It does
@@ -104,13 +103,11 @@ const (
 	maxOpen = 64
 	// keptFailures is more than a Summary has, because a failure can be put right later.
 	keptFailures = 4 * maxFailures
-	// maxTasks limits the items of a list.
-	maxTasks = 200
+	maxTasks     = 200
 	// maxOutput limits how much of each end of a failure's text is cleaned. Far less is
 	// kept.
 	maxOutput = 4 << 10
-	// maxID limits the name of a tool or model.
-	maxID = 200
+	maxID     = 200
 )
 
 // With sets the function that cleans texts. It is called before the first Take.
@@ -272,7 +269,6 @@ func lastPrompt(all []Request, so func(Request) bool) int {
 	return -1
 }
 
-// call adds a tool call.
 func (f *Fold) call(e conversation.Entry) {
 	f.Tools++
 	d := ToolCall{ID: key(e.CallID), Tool: f.line(e.Tool, maxID)}
@@ -320,7 +316,6 @@ func (f *Fold) result(e conversation.Entry) {
 	}
 }
 
-// failure returns the cleaned, cut text of an error.
 func (f *Fold) failure(bad string) string {
 	if len(bad) > 2*maxOutput {
 		bad = bad[:maxOutput] + "\n" + bad[len(bad)-maxOutput:]
@@ -358,7 +353,6 @@ func (f *Fold) commit(d ToolCall) {
 	}
 }
 
-// seal cleans and cuts a deed's command.
 func (f *Fold) seal(d *ToolCall) {
 	if d.command == "" {
 		return

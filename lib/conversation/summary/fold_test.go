@@ -13,7 +13,7 @@ import (
 
 func same(s string) string { return s }
 
-// The list, the files and the failures are read in every form that clients have.
+// The to-do list, the files and the failures are read in every client's form.
 func TestGathering(t *testing.T) {
 	for name, test := range map[string]struct {
 		entries []conversation.Entry
@@ -112,7 +112,7 @@ func TestGathering(t *testing.T) {
 	}
 }
 
-// What tells a command apart stays what it was in files that are kept.
+// key must not change, because saved files have it.
 func TestKey(t *testing.T) {
 	for _, text := range []string{"a", "go test ./...", "Grüße\x00\xff", strings.Repeat("x", 1000)} {
 		sum := fnv.New64a()
@@ -126,7 +126,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// The sections of a summary are found in one pass.
+// sections finds the sections in one pass.
 func TestSections(t *testing.T) {
 	long := strings.Repeat("word ", 1000)
 	for in, want := range map[string]string{
@@ -137,7 +137,7 @@ func TestSections(t *testing.T) {
 		"": "",
 	} {
 		got := sections(in)
-		if strings.HasPrefix(in, "\n\n##") { // where it is cut is Cut's
+		if strings.HasPrefix(in, "\n\n##") { // Cut's own tests check where it cuts
 			got, want = got[:20]+got[strings.Index(got, "\n**"):], want[:20]+want[strings.Index(want, "\n**"):]
 		}
 		if got != want {

@@ -21,8 +21,7 @@ type Summary struct {
 	// Title is the name that the person, or else the client, gave the session.
 	Title string `json:"title,omitempty"`
 	// CWD is the folder in which the session began.
-	CWD string `json:"cwd,omitempty"`
-	// First is the person's first request.
+	CWD   string  `json:"cwd,omitempty"`
 	First Request `json:"first,omitzero"`
 	// Requests are the person's last requests, oldest first: at most maxRequests and
 	// maxReplies replies. If there are few, First is among them.
@@ -30,8 +29,7 @@ type Summary struct {
 	// Standing are the instructions that hold for the whole task, oldest first: what must
 	// always, never or only be done.
 	Standing []standing.Instruction `json:"standing,omitempty"`
-	// Answer is the agent's last text.
-	Answer string `json:"answer,omitempty"`
+	Answer   string                 `json:"answer,omitempty"`
 	// Answered reports that Answer is the last entry: no request and no tool call
 	// followed, as at the end of a turn.
 	Answered bool `json:"answered,omitempty"`
@@ -64,7 +62,6 @@ type Request struct {
 	Answer string `json:"answer,omitempty"`
 }
 
-// Todo is an item of the agent's list.
 type Todo struct {
 	Text   string `json:"text"`
 	Status string `json:"status"` // pending or in_progress
@@ -143,7 +140,6 @@ func cleaned(clean func(string) string) func(string) string {
 	return func(s string) string { return term.CleanText(clean(s)) }
 }
 
-// cutMark replaces what Cut removes.
 const cutMark = " … [cut] … "
 
 // Cut shortens a text to at most length characters, which must be over 20. It removes the
@@ -166,7 +162,6 @@ func cutEnd(s string, length int) string {
 	return strings.TrimRightFunc(s[:runes(s, length-7)], unicode.IsSpace) + "… [cut]"
 }
 
-// longer reports whether s has more than n characters.
 func longer(s string, n int) bool { return len(s) > n && runes(s, n) < len(s) }
 
 // runes returns the length in bytes of the first n characters of s.

@@ -28,7 +28,6 @@ func (f *Fold) todos(t *conversation.Todos) {
 	}
 }
 
-// items returns the items of a list, cleaned and cut.
 func (f *Fold) items(all []conversation.Todo) []conversation.Todo {
 	kept := make([]conversation.Todo, 0, min(len(all), maxTasks))
 	for _, t := range all[:min(len(all), maxTasks)] {
@@ -54,7 +53,6 @@ func (f *Fold) task(t conversation.Todo) {
 	f.Tasks = append(f.Tasks, t)
 }
 
-// todoList returns the current list.
 func (f *Fold) todoList() []conversation.Todo {
 	switch {
 	case len(f.TaskFiles) > 0:

@@ -66,10 +66,8 @@ func patched(text string) []string {
 	return files
 }
 
-// commandOf returns the command line of a call.
 func commandOf(e conversation.Entry) string { return cmp.Or(e.Target, e.Text) }
 
-// changes returns the files that a call changes, in its order.
 func changes(e conversation.Entry) []string {
 	switch kindOf(e.Tool) {
 	case command, patch:

@@ -15,7 +15,7 @@ import (
 	"gt/lib/state/session"
 )
 
-// Tail is what is told of a conversation that was never read before.
+// Tail returns the summary of a conversation that was never read before.
 func Tail(client, path string, id session.ID, cwd string, clean func(string) string) (summary.Summary, error) {
 	var read Read
 	if r := readers.Of(client); r != nil {
@@ -30,9 +30,8 @@ func Tail(client, path string, id session.ID, cwd string, clean func(string) str
 
 func same(s string) string { return s }
 
-// What a successor is told of a session does not depend on which client kept it:
-// of what each real client wrote, the requests, the last answer and the commands
-// are found.
+// The summary does not depend on the client: the requests, the last answer and the
+// commands are found in each real client's conversation.
 //
 // S0-17
 func TestTailOfClients(t *testing.T) {
@@ -80,8 +79,7 @@ func TestTailOfClients(t *testing.T) {
 	}
 }
 
-// Of a long conversation what it began with and what it did last is known, and no
-// more of it is held than that.
+// Of a long conversation the beginning and the end are known, and no more is held.
 func TestTailOfLong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rollout-2026-01-01T00-00-00-01a1fd75-85c4-76e1-a003-c19c0b51656b.jsonl")
 	f, err := os.Create(path)
@@ -109,7 +107,7 @@ func TestTailOfLong(t *testing.T) {
 	}
 }
 
-// What is not there is told of as such; what gt cannot read is passed over.
+// A missing conversation is an error; one without a reader is skipped.
 func TestTailOfNothing(t *testing.T) {
 	if _, err := Tail("codex", filepath.Join(t.TempDir(), "none"), "id", "/", same); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)

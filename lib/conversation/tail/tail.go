@@ -37,10 +37,8 @@ type File struct {
 	Named string
 }
 
-// Suffix ends the name of the file.
 const Suffix = ".tail"
 
-// Of returns the File of a session.
 func Of(h home.Home, r *session.Record) File {
 	return File{h.Path("sessions", string(r.ID)+Suffix), r.Transcript}
 }
@@ -65,7 +63,6 @@ const (
 	maxFile = 4 << 20
 )
 
-// cursor is the content of the file.
 type cursor struct {
 	Version int        `json:"version"`
 	Client  string     `json:"client"`

@@ -17,8 +17,8 @@ import (
 	"gt/lib/conversation/summary"
 )
 
-// fixtures are conversations that real clients wrote, the smallest of each that keeps
-// a file a conversation.
+// fixtures are the smallest conversations of each real client that keeps one file for
+// each conversation.
 func fixtures(t testing.TB) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -45,7 +45,7 @@ func fixtures(t testing.TB) map[string]string {
 	return found
 }
 
-// world is a conversation that a test writes, and the file of its tail.
+// world is a conversation that a test writes, and its tail file.
 type world struct {
 	testing.TB
 	at   File
@@ -60,8 +60,7 @@ func worldOf(t testing.TB, client, name string) world {
 		conversation.File{Client: client, Path: filepath.Join(dir, filepath.Base(name)), ID: "id"}, readers.Of(client).Read}
 }
 
-// write puts a content into the conversation's own file, as a client does that goes
-// on writing.
+// write writes the conversation's own file, as a client that goes on writing.
 func (w world) write(data []byte) {
 	w.Helper()
 	f, err := os.OpenFile(w.file.Path, os.O_CREATE|os.O_WRONLY, 0o600)
@@ -88,7 +87,7 @@ func (w world) advance() summary.Summary {
 	return summary.Of(f)
 }
 
-// anew is what somebody knows who reads for the first time.
+// anew returns the summary of a first read.
 func (w world) anew() summary.Summary {
 	w.Helper()
 	f, err := File{Path: w.at.Path + "-none"}.Fold(w.file, "/work", w.read, same)
@@ -105,8 +104,8 @@ func (w world) equal(got, want summary.Summary, when string, args ...any) {
 	}
 }
 
-// However a conversation is written and read in turn, it says what it says when it is
-// read at once: half a record is not taken in until it is whole, and nothing twice.
+// However writes and reads alternate, the summary is that of a single read: an incomplete
+// record counts once it is complete, and nothing counts twice.
 func TestAdvanceInAnySplit(t *testing.T) {
 	for client, path := range fixtures(t) {
 		t.Run(client, func(t *testing.T) {
@@ -128,7 +127,7 @@ func TestAdvanceInAnySplit(t *testing.T) {
 				w.write(data)
 				w.equal(w.advance(), want, "%s, cut at %d of %d", path, cut, len(data))
 			}
-			// And a line at a time.
+			// And line by line.
 			os.Remove(w.at.Path)
 			end := 0
 			for line := range bytes.Lines(data) {
@@ -141,8 +140,8 @@ func TestAdvanceInAnySplit(t *testing.T) {
 	}
 }
 
-// A conversation that was cut short, or written anew, or replaced, is read anew; what
-// it began with is still known where it does not say so any more.
+// A conversation that was truncated, rewritten or replaced is read again. Its first
+// request stays known even if the file no longer has it.
 func TestAdvanceOfAnotherContent(t *testing.T) {
 	for client, path := range fixtures(t) {
 		t.Run(client, func(t *testing.T) {
@@ -173,7 +172,7 @@ func TestAdvanceOfAnotherContent(t *testing.T) {
 			for cut := 0; cut < len(data); cut += step {
 				check(data[:cut], "cut short at %d of %d", cut, len(data))
 			}
-			// A byte that is another, near either end of what was read.
+			// Another byte near either end of what was read.
 			for i := 0; i < len(data); i += step {
 				if i >= sample && i < len(data)-sample {
 					continue
@@ -197,8 +196,8 @@ const (
 	claudeAnswer = `{"type":"assistant","isSidechain":false,"message":{"id":"m","role":"assistant","model":"claude","content":[{"type":"text","text":"%s"}],"usage":{"input_tokens":7,"output_tokens":3}},"uuid":"u"}` + "\n"
 )
 
-// What is kept is told without a look at the conversation, with whether that has grown.
-// Where nothing came, nothing is written.
+// Stored returns the summary without reading the conversation, and reports whether the
+// conversation has grown. If nothing is new, nothing is written.
 func TestStored(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
 	stored := func() (summary.Summary, bool) {
@@ -233,7 +232,7 @@ func TestStored(t *testing.T) {
 	if sum := w.advance(); len(sum.Requests) != 2 {
 		t.Errorf("%+v", sum)
 	}
-	// The same length, written again later.
+	// The same length, written later.
 	if err := os.Chtimes(w.file.Path, time.Time{}, time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -246,21 +245,22 @@ func TestStored(t *testing.T) {
 	if sum, current := stored(); current || len(sum.Requests) != 2 {
 		t.Errorf("it is gone: %+v, %v", sum, current)
 	}
-	// Another conversation under the same name.
+	// Another conversation with the same name.
 	w.file.ID = "other"
 	if sum, current := stored(); current || len(sum.Requests) != 0 {
 		t.Errorf("another one's: %+v, %v", sum, current)
 	}
 }
 
-// What is not there, and what cannot be kept, is said; what was read is told.
+// A missing conversation, and a summary that cannot be saved, are errors; the summary is
+// returned.
 func TestAdvanceErrors(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
 	if _, err := w.at.Advance(w.file, "", w.read, same); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 	w.write(fmt.Appendf(nil, claudePrompt, "one"))
-	if err := os.WriteFile(filepath.Dir(w.at.Path), nil, 0o600); err != nil { // where the folder would be
+	if err := os.WriteFile(filepath.Dir(w.at.Path), nil, 0o600); err != nil { // in place of the folder
 		t.Fatal(err)
 	}
 	f, err := w.at.Advance(w.file, "", w.read, same)
@@ -269,14 +269,14 @@ func TestAdvanceErrors(t *testing.T) {
 	}
 }
 
-// No secret that is known stands in the file, not even half of one.
+// The file has no known secret, not even half of one.
 func TestNoSecretIsKept(t *testing.T) {
 	const secret = "correct-horse-battery-staple"
 	clean := func(s string) string { return strings.ReplaceAll(s, secret, "***") }
 	call := `{"type":"assistant","isSidechain":false,"message":{"id":"m","role":"assistant","model":"claude","content":[{"type":"tool_use","id":"%s","name":"%s","input":%s}]},"uuid":"u"}` + "\n"
 	result := `{"type":"user","isSidechain":false,"message":{"role":"user","content":[{"tool_use_id":"%s","type":"tool_result","is_error":true,"content":"%s"}]},"uuid":"u"}` + "\n"
 	for before := 0; before < 24; before += 3 {
-		for _, long := range []int{0, 130, 220, 380, 1480, 2480} { // near where texts are cut
+		for _, long := range []int{0, 130, 220, 380, 1480, 2480} { // near the lengths of cut texts
 			text := strings.Repeat("x", long+before) + secret + strings.Repeat(" y", 3000)
 			w := worldOf(t, "claude", "c.jsonl")
 			var data []byte
@@ -308,8 +308,8 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 }
 
-// A conversation of a hundred megabytes that was never read costs no more than its two
-// ends, and what comes to it no more than that.
+// The first read of a conversation of a hundred megabytes costs no more than its two
+// ends, and the next no more than what is new.
 func TestAdvanceOfHuge(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
 	f, err := os.Create(w.file.Path)
@@ -352,7 +352,7 @@ func TestAdvanceOfHuge(t *testing.T) {
 	}
 }
 
-// Two that read at once leave one whole file, of no more than was written by then.
+// Two concurrent reads leave one complete file, with no more than was written by then.
 func TestAdvanceTogether(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
 	data := []byte{}
@@ -378,8 +378,8 @@ func TestAdvanceTogether(t *testing.T) {
 	w.equal(w.advance(), w.anew(), "at last")
 }
 
-// Whatever the file holds, what the conversation says is found, and a file of another
-// form counts as none.
+// With any content of the file, the summary is right. A file of another version is
+// ignored.
 func FuzzCursor(f *testing.F) {
 	w := worldOf(f, "claude", "c.jsonl")
 	w.write(fmt.Appendf(fmt.Appendf(nil, claudePrompt, "one"), claudeAnswer, "answer"))
@@ -409,7 +409,7 @@ func FuzzCursor(f *testing.F) {
 		if c, _ := w.at.load(w.file); c == nil {
 			t.Error("nothing is kept")
 		}
-		// One that names another conversation, or a place that is not in this one.
+		// A cursor of another conversation, or with an offset outside this one.
 		if !bytes.Contains(data, []byte(`"digest"`)) && !bytes.Contains(data, []byte(`\u`)) && !bytes.Contains(data, []byte(`"version":1`)) {
 			if sum := summary.Of(fold); !reflect.DeepEqual(sum, want) {
 				t.Errorf("%+v\nwant\n%+v", sum, want)
@@ -418,7 +418,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// Who has a reader is known where none is linked.
+// HasReader agrees with the readers, which it does not link.
 func TestHasReader(t *testing.T) {
 	for _, r := range readers.All {
 		if !conversation.HasReader(r.Client()) || readers.Of(r.Client()) == nil {
