@@ -1,8 +1,7 @@
-// Package catalog is the catalog of a town's sessions: all that the event log says
-// of each, put together from its events.
+// Package catalog lists a town's sessions, with all that the event log says of each.
 //
-// What the log said before is in an index, which only saves time. What is held in
-// memory grows with what tells of sessions, not with the rest of the log.
+// An index, which only saves time, has the older part of the log. Memory grows with the
+// events about sessions, not with the rest of the log.
 package catalog
 
 import (
@@ -16,13 +15,12 @@ import (
 	"gt/lib/state/session"
 )
 
-// The outcomes of a session that has not ended, besides those of one that has.
+// The outcomes of a session that has not ended. session has those of one that has.
 const (
 	Active session.Outcome = "active" // its process runs
-	Gone   session.Outcome = "gone"   // nothing is known of its process
+	Gone   session.Outcome = "gone"   // its process is unknown
 )
 
-// Session is what is known of one session.
 type Session struct {
 	ID       session.ID `json:"id"`
 	Actor    string     `json:"actor,omitempty"`
@@ -32,72 +30,70 @@ type Session struct {
 	Source   string     `json:"source,omitempty"`
 	ChainID  session.ID `json:"chain_id,omitempty"`
 	ParentID session.ID `json:"parent_id,omitempty"`
-	ChildID  session.ID `json:"child_id,omitempty"` // the last that followed
+	ChildID  session.ID `json:"child_id,omitempty"` // the last successor
 
 	StartedAt time.Time       `json:"started_at,omitzero"`
 	EndedAt   time.Time       `json:"ended_at,omitzero"`
 	Outcome   session.Outcome `json:"outcome,omitempty"`
-	Reason    string          `json:"reason,omitempty"` // of the end
+	Reason    string          `json:"reason,omitempty"` // why it ended
 
 	CWD         string `json:"cwd,omitempty"`
-	Moved       string `json:"moved,omitempty"` // the folder that it was in last, where that is another
+	Moved       string `json:"moved,omitempty"` // the folder in which it ended, if that is another one
 	Branch      string `json:"branch,omitempty"`
 	WorkUnit    string `json:"work_unit,omitempty"`
 	MoleculeID  string `json:"molecule_id,omitempty"`
 	StepRef     string `json:"step_ref,omitempty"`
-	Topic       string `json:"topic,omitempty"`    // why it was started, or what its person said that it is about
-	Received    string `json:"received,omitempty"` // the subject of the hand-over that it took up
-	Subject     string `json:"subject,omitempty"`  // of its own hand-over
+	Topic       string `json:"topic,omitempty"`    // why it was started, or what its person says it is about
+	Received    string `json:"received,omitempty"` // the subject of the hand-over that it received
+	Subject     string `json:"subject,omitempty"`  // the subject of its own hand-over
 	Note        string `json:"note,omitempty"`     // the hand-over note's ID
 	Transcript  string `json:"transcript_path,omitempty"`
 	TmuxSession string `json:"tmux_session,omitempty"`
-	TmuxPane    string `json:"tmux_pane,omitempty"` // while it runs
-	PID         int    `json:"pid,omitempty"`       // of its process, while it runs
+	TmuxPane    string `json:"tmux_pane,omitempty"` // only while it runs
+	PID         int    `json:"pid,omitempty"`       // only while it runs
 	Host        string `json:"host,omitempty"`
-	State       string `json:"state,omitempty"` // what its screen in tmux shows, where that was looked at: running, waiting
+	State       string `json:"state,omitempty"` // what its tmux screen shows, if that was looked at: running, waiting
 
-	// What its conversation says of it, where there is one on this machine.
-	LastAt     time.Time  `json:"last_at,omitzero"` // the last sign of life: an event, or a word in the conversation
+	// From its conversation, if that is on this machine.
+	LastAt     time.Time  `json:"last_at,omitzero"` // the last event or entry of the conversation
 	Title      string     `json:"title,omitempty"`  // the conversation's name
-	Prompt     string     `json:"prompt,omitempty"` // the beginning of what was asked first
+	Prompt     string     `json:"prompt,omitempty"` // the beginning of the first request
 	Model      string     `json:"model,omitempty"`
-	Version    string     `json:"version,omitempty"`  // of the client
-	Headless   bool       `json:"headless,omitempty"` // nobody sat in front of it
+	Version    string     `json:"version,omitempty"`  // the client's
+	Headless   bool       `json:"headless,omitempty"` // no person was present
 	ForkOf     session.ID `json:"fork_of,omitempty"`
 	SubagentOf session.ID `json:"subagent_of,omitempty"`
 	Store      string     `json:"store,omitempty"` // the client's folder, ~/.claude
-	// Recorded reports that its client does not keep the conversation any more, and
-	// gt-record does.
+	// Recorded reports that only gt-record still has the conversation.
 	Recorded bool `json:"recorded,omitempty"`
 
-	File conversation.File `json:"-"` // the conversation; its zero value where there is none
+	File conversation.File `json:"-"` // the conversation; zero if there is none
 
-	handedOver  time.Time // to a successor, by its last event
-	native      bool      // only its client knows of it
-	first       string    // the conversation's first entry
-	unread      error     // what of it could not be read
-	hasMessages bool      // something was said in it
+	handedOver  time.Time // the time of its last hand-over to a successor
+	native      bool      // only its client knows it
+	first       string    // the id of the conversation's first entry
+	unread      error     // why a part of it could not be read
+	hasMessages bool      // its conversation has text
 }
 
-// ResolveOutcome looks up what the log does not say: whether a session that has not
-// ended still runs. Its own record knows, in the folder that it worked from;
-// the record also says how it ended where the log missed that. A session whose
-// record is gone or not on this machine cannot be seen to run, and is Gone; if
-// it handed over last, it ended by that.
+// ResolveOutcome finds out whether a session that has not ended, according to the log,
+// still runs. The session's record tells that, and how the session ended if the log
+// missed it. A session without a record on this machine is Gone, or ended by its
+// hand-over if that was its last event.
 func (s *Session) ResolveOutcome(state place.State) {
 	if s.Outcome == Active && s.TmuxPane == "" && s.PID > 0 && !s.native {
-		// Its client notes that it runs, and only its record where.
+		// The client says that it runs; the record says where.
 		if r, err := session.Lookup(state, s.ID); err == nil && r != nil && r.PID == s.PID {
 			s.TmuxPane = r.TmuxPane
 		}
 	}
 	if s.Outcome == session.Crash && !s.EndedAt.IsZero() && s.EndedAt.Before(s.LastAt) {
-		s.LastAt = s.EndedAt // what came later is only that somebody noted it
+		s.LastAt = s.EndedAt // the later event only reports the crash
 	}
 	if s.Outcome != "" {
 		return
 	}
-	if s.native { // no hook of ours ran in it, so there is no record
+	if s.native { // no hook of gt ran in it, so there is no record
 		s.Outcome = Gone
 		return
 	}
@@ -115,7 +111,7 @@ func (s *Session) ResolveOutcome(state place.State) {
 			return
 		case r.Live():
 			if r.Elsewhere() {
-				s.Run(0) // its number means another process here
+				s.Run(0) // a process of another machine or container has this number
 			} else {
 				s.Run(r.PID)
 			}
@@ -133,13 +129,12 @@ func (s *Session) ResolveOutcome(state place.State) {
 	}
 }
 
-// Run notes that the session runs, whatever is said of its end.
+// Run marks the session as running, whatever the log says of its end.
 func (s *Session) Run(pid int) {
 	s.Outcome, s.EndedAt, s.Reason, s.PID = Active, time.Time{}, "", pid
 }
 
-// Clean has every text that an event can bring go through clean. Ids and times are
-// no texts, and folders have to stay what they are.
+// Clean applies clean to every text from an event. It leaves ids, times and folders.
 func (s *Session) Clean(clean func(string) string) {
 	for _, text := range []*string{
 		&s.Actor, &s.Agent, &s.Role, &s.Rig, &s.Source, &s.Reason, &s.Branch, &s.WorkUnit, &s.MoleculeID, &s.StepRef, &s.Topic, &s.Received, &s.Subject,
@@ -149,10 +144,8 @@ func (s *Session) Clean(clean func(string) string) {
 	}
 }
 
-// About is what a session was about, in a line: what its person called it, the subject of
-// its hand-over or else its work, what was handed over to it, its conversation's name, or
-// what was asked first; and the branch. Why it was started counts only where there is
-// nothing else.
+// About returns a line about a session: its subject, work, received hand-over, title or
+// first request, and the branch. Why it was started counts only if there is nothing else.
 func (s *Session) About() string {
 	title := cmp.Or(s.Subject, s.WorkUnit, s.Received, s.Title, s.Prompt)
 	switch why, _, _ := strings.Cut(s.Topic, ":"); {

@@ -18,10 +18,10 @@ import (
 
 var base = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 
-// at is a moment some minutes after base.
+// at returns a time some minutes after base.
 func at(minutes int) time.Time { return base.Add(time.Duration(minutes) * time.Minute) }
 
-// story is a log of events, minute by minute.
+// story is a log of events, by minute.
 func story(t *testing.T, events ...[3]string) eventlog.Log {
 	t.Helper()
 	log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
@@ -44,7 +44,7 @@ func read(t *testing.T, log eventlog.Log) Catalog {
 	return r
 }
 
-// Each session's last word holds, whatever came before it.
+// The last event of each session counts.
 func TestOutcome(t *testing.T) {
 	start := [3]string{"session_start", "a", `"session_id":"s"`}
 	resume := [3]string{"session_resume", "a", `"session_id":"s"`}
@@ -58,7 +58,7 @@ func TestOutcome(t *testing.T) {
 		name   string
 		events [][3]string
 		want   session.Outcome
-		ended  int // minute, -1 for not
+		ended  int // the minute, or -1
 	}{
 		{"started", [][3]string{start}, Gone, -1},
 		{"ended", [][3]string{start, end}, session.Killed, 1},
@@ -93,8 +93,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// A session without an end is active only where its own record says that its
-// process runs; and where the record knows of an end, that is it.
+// A session without an end is active only if its record says that its process runs. An
+// end in the record counts.
 func TestSettle(t *testing.T) {
 	self, err := process.Find(os.Getpid())
 	if err != nil {
@@ -135,7 +135,7 @@ func TestSettle(t *testing.T) {
 		if r[0].Outcome != c.want {
 			t.Errorf("%s: %s", c.name, r[0].Outcome)
 		}
-		// What is active has been at work since ever.
+		// An active session matches any Since.
 		fits := Filter{Since: at(1000)}.Matches(r[0])
 		if want := c.want == Active; fits != want {
 			t.Errorf("%s: since: %v", c.name, fits)
@@ -143,7 +143,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// A parent's child is the last that followed it; nobody is their own.
+// A parent's child is its last successor, and never itself.
 func TestChild(t *testing.T) {
 	r := slices.Collect(read(t, story(t,
 		[3]string{"session_start", "a", `"session_id":"one","parent_id":"one"`},
@@ -206,7 +206,7 @@ func TestFindAndShort(t *testing.T) {
 	}
 }
 
-// Reading takes time with the log and memory with the sessions.
+// Reading costs time by the log and memory by the sessions.
 func BenchmarkRead(b *testing.B) {
 	log := eventlog.Log(filepath.Join(b.TempDir(), ".events.jsonl"))
 	var text strings.Builder

@@ -15,11 +15,11 @@ import (
 	"gt/lib/sys/cachefile"
 )
 
-// Catalog is the sessions of a town, the newest first. Those that nobody asks for
-// stay as they stand in the index.
+// Catalog holds a town's sessions, newest first. A session is decoded from the index when
+// it is first used.
 type Catalog struct{ entries []entry }
 
-// entry is a session, or a line of the index that tells of it.
+// entry is a session, or its line in the index.
 type entry struct {
 	known *Session
 
@@ -29,7 +29,7 @@ type entry struct {
 	size int
 }
 
-// All goes through the sessions, the newest first.
+// All iterates over the sessions, newest first.
 func (c Catalog) All() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		for i := range c.entries {
@@ -40,8 +40,8 @@ func (c Catalog) All() iter.Seq[*Session] {
 	}
 }
 
-// met goes through the sessions that somebody asked for, the newest first: among
-// them all of which there is a conversation.
+// met iterates over the decoded sessions, newest first. All sessions with a conversation
+// are among them.
 func (c Catalog) met() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		for i := range c.entries {
@@ -52,7 +52,7 @@ func (c Catalog) met() iter.Seq[*Session] {
 	}
 }
 
-// Find returns the session with that id, else all whose id begins with it.
+// Find returns the session with that id, or else all whose id begins with it.
 func (c Catalog) Find(prefix string) []*Session {
 	var found []*Session
 	for i := range c.entries {
@@ -66,16 +66,14 @@ func (c Catalog) Find(prefix string) []*Session {
 	return found
 }
 
-// minShort is how short an id gets.
 const minShort = 8
 
-// Short returns what shortens an id: to its shortest beginning, of eight
-// characters at least, that no other id in the catalog shares. Of an id that is not
-// in the catalog it makes "".
+// Short returns a function that shortens an id to its shortest unique prefix of at least
+// minShort characters. It returns "" for an id that is not in the catalog.
 func (c Catalog) Short() func(session.ID) string {
 	const several = -1
 	begin := func(id string) string { return id[:min(minShort, len(id))] }
-	first := make(map[string]int, len(c.entries)) // of those that begin so
+	first := make(map[string]int, len(c.entries)) // index by prefix, or several
 	for i := range c.entries {
 		id := begin(string(c.entries[i].id()))
 		if _, ok := first[id]; ok {
@@ -84,7 +82,7 @@ func (c Catalog) Short() func(session.ID) string {
 			first[id] = i
 		}
 	}
-	var ids []string // all, sorted, once they are needed
+	var ids []string // all ids, sorted; made when they are needed
 	return func(id session.ID) string {
 		text := string(id)
 		i, ok := first[begin(text)]
@@ -115,7 +113,6 @@ func (c Catalog) Short() func(session.ID) string {
 	}
 }
 
-// shared is how many bytes two texts begin with alike.
 func shared(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -124,7 +121,7 @@ func shared(a, b string) int {
 	return n
 }
 
-// sort orders entries by when the sessions started, the newest first.
+// sort sorts entries by the sessions' start, newest first.
 func sort(all []entry) {
 	type key struct {
 		start time.Time
@@ -138,7 +135,7 @@ func sort(all []entry) {
 	order := func(a, b key) int {
 		return cmp.Or(b.start.Compare(a.start), cmp.Compare(a.id, b.id))
 	}
-	if slices.IsSortedFunc(keys, order) { // as is nearly always so
+	if slices.IsSortedFunc(keys, order) { // almost always true
 		return
 	}
 	slices.SortFunc(keys, order)
@@ -147,15 +144,15 @@ func sort(all []entry) {
 	}
 }
 
-// A line begins with these, so that they can be found without reading all of it.
+// A line begins with these keys, so that they are found without decoding the whole line.
 const (
 	keyID      = `{"id":"`
 	keyStarted = `","started_at":"`
 	keyParent  = `","parent_id":"`
 )
 
-// headOf is what stands in a line between the first of these and the end of the
-// last one's value.
+// headOf returns the part of a line after the first key, up to the end of the last key's
+// value.
 func headOf(line []byte) []byte {
 	line = line[len(keyID):]
 	at := bytes.Index(line, []byte(keyParent))
@@ -174,7 +171,6 @@ func (e *entry) id() session.ID {
 	return session.ID(id)
 }
 
-// started is when the session started.
 func (e *entry) started() time.Time {
 	if e.known != nil {
 		return e.known.StartedAt
@@ -185,7 +181,6 @@ func (e *entry) started() time.Time {
 	return at
 }
 
-// parent is the id of the session's parent, as far as it is one.
 func (e *entry) parent() session.ID {
 	if e.known != nil {
 		return e.known.ParentID
@@ -194,11 +189,11 @@ func (e *entry) parent() session.ID {
 	return session.ID(id)
 }
 
-// session reads the line, the first time.
+// session decodes the line at the first call.
 func (e *entry) session() *Session {
 	if e.known == nil {
 		line, err := e.line()
-		if err != nil { // it could be read a moment ago
+		if err != nil { // it was readable a moment ago
 			e.known = &Session{
 				ID: e.id(), ParentID: e.parent(), StartedAt: e.started(), unread: atomicfile.Error("read", e.in.Name(), err),
 			}
@@ -209,8 +204,8 @@ func (e *entry) session() *Session {
 	return e.known
 }
 
-// ReadErrors says what of the sessions that were asked for could not be read, so that
-// less is told of them than there is; nil where all was.
+// ReadErrors returns the errors about the sessions used so far, of which the catalog then
+// has less than the log; nil if there are none.
 func (c Catalog) ReadErrors() error {
 	var lost conversation.ReadErrors
 	for s := range c.met() {
@@ -225,8 +220,8 @@ func (e *entry) line() ([]byte, error) {
 	return line, err
 }
 
-// facts are all that the log says of a session, in the order of a line of the
-// index, of which the first three are always there.
+// facts are the fields of a session that come from the log, in the order of an index
+// line. The first three are always present.
 func (s *Session) facts() [27]cachefile.Field {
 	return [...]cachefile.Field{
 		{Key: "id", Text: (*string)(&s.ID)},
@@ -261,13 +256,11 @@ func (s *Session) facts() [27]cachefile.Field {
 
 const alwaysThere = 3
 
-// encode appends the session's line.
 func (s *Session) encode(line []byte) []byte {
 	fields := s.facts()
 	return append(cachefile.AppendFields(append(line, '{'), fields[:], alwaysThere), "}\n"...)
 }
 
-// decode reads what encode wrote.
 func decode(line []byte) *Session {
 	s := &Session{}
 	fields := s.facts()

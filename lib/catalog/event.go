@@ -15,7 +15,7 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// event is what a line of the log may say of a session.
+// event holds the fields of a log line that can concern a session.
 type event struct {
 	Time    string  `json:"ts"`
 	Type    string  `json:"type"`
@@ -50,15 +50,15 @@ type payload struct {
 	ToSession  json.RawMessage `json:"to_session"`
 }
 
-// The times that an event can have, so that they can be counted in nanoseconds.
+// The range of event times that can be counted in nanoseconds.
 var (
 	earliest = time.Unix(0, math.MinInt64+1)
 	latest   = time.Unix(0, math.MaxInt64)
 )
 
-// parse reads an event. It is false for a line that tells nothing of a session:
-// whose JSON, type, time or session_id is none. What has the wrong type counts
-// as not there. It reads what encoding/json does, in half the time.
+// parse parses an event. It returns false for a line that does not concern a session:
+// without valid JSON, type, time or session_id. A field of the wrong type counts as
+// absent. It accepts what encoding/json does, in half the time.
 func (e *event) parse(line []byte) bool {
 	*e = event{}
 	if !openjson.Valid(line) {
@@ -95,17 +95,16 @@ func (e *event) valid() bool {
 	}
 	e.at = at.UTC()
 	if e.Payload.SessionID == "" && e.Type == eventlog.Handoff {
-		// Ours, which has a kind, names no session where a person handed over.
+		// A hand-over of gt has a kind. It names no session if a person handed over.
 		return e.Payload.Kind == ""
 	}
 	_, err = session.ParseID(e.Payload.SessionID)
 	return err == nil
 }
 
-// unnamed says that the event names no session: it is a hand-over of Gas Town's.
+// unnamed reports whether the event names no session: it is a hand-over of Gas Town's.
 func (e *event) unnamed() bool { return e.Payload.SessionID == "" }
 
-// take takes in a member of the payload.
 func (p *payload) take(key, value gjson.Result) bool {
 	switch key.Str {
 	case "session_id":
@@ -156,14 +155,14 @@ func (p *payload) take(key, value gjson.Result) bool {
 	return true
 }
 
-// set takes a text, which shares no memory with the line.
+// set copies a string, so that it does not keep the line in memory.
 func set(to *string, value gjson.Result) {
 	if value.Type == gjson.String {
 		*to = strings.Clone(value.Str)
 	}
 }
 
-// toSession reads a hand-over's to_session: Gas Town writes true or false.
+// toSession returns a hand-over's to_session, for which Gas Town writes true or false.
 func (e *event) toSession() bool {
 	v := string(e.Payload.ToSession)
 	return v != "" && v != "false" && v != "null" && v != `""`

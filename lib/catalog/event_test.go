@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// started is an event as gt writes it.
+// started is a session_start as gt writes it.
 const started = `{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"session_start","actor":"a/crew/b","payload":{"session_id":"s","role":"crew","actor_pid":"a-1","cwd":"/x y","topic":"t","agent":"claude","source":"startup","parent_id":"p","chain_id":"c","transcript_path":"/t","branch":"b","tmux_session":"m","work_unit":"w","host":"h","pid":12},"visibility":"feed"}`
 
-// What an event says is read whatever its form; what has the wrong type is as not there.
+// An event is parsed in any form. A field of the wrong type is absent.
 func TestParse(t *testing.T) {
 	for line, want := range map[string]payload{
 		started: {SessionID: "s", ParentID: "p", ChainID: "c", Role: "crew", CWD: "/x y", Topic: "t", Agent: "claude", Source: "startup", Transcript: "/t", Branch: "b", Tmux: "m", WorkUnit: "w", Host: "h"},
@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that what is an event is JSON.
+// FuzzParse checks that parse accepts only valid JSON.
 func FuzzParse(f *testing.F) {
 	f.Add(started)
 	f.Fuzz(func(t *testing.T, line string) {

@@ -11,29 +11,28 @@ import (
 	"gt/lib/state/session"
 )
 
-// Filter says which sessions are wanted: those that fit every field that is
-// set.
+// Filter selects the sessions that match all fields that are set.
 type Filter struct {
-	Agent   string          // the client's name, the address, or the address's end (crew/max)
-	Role    string          // crew, polecat, witness, …
-	Rig     string          // gastown
-	Work    string          // the unit that it worked on
-	Chain   session.ID      // of this chain
-	Outcome session.Outcome // or Active, or Gone
-	Host    string          // the machine that it ran on
-	CWD     string          // it worked in this folder or below, an absolute path
-	Since   time.Time       // at work then or later
+	Agent   string // the client's name, the address, or its end (crew/max)
+	Role    string // crew, polecat, witness, …
+	Rig     string // gastown
+	Work    string // the work unit
+	Chain   session.ID
+	Outcome session.Outcome // also Active and Gone
+	Host    string          // the machine
+	CWD     string          // it worked in this folder or below; an absolute path
+	Since   time.Time       // active then or later
 	Until   time.Time       // began before then
 
-	// State keeps the records that say whether a session still runs.
+	// State has the records that tell whether a session still runs.
 	State place.State
 
-	Logged    bool // an event log knows it
-	Subagents bool // the sessions of subagents, too
+	Logged    bool // an event log has it
+	Subagents bool // include subagents' sessions
 }
 
-// Matches reports whether the session is wanted. It settles the session where that
-// decides.
+// Matches reports whether the session matches. It resolves the session's outcome if that
+// matters.
 func (f Filter) Matches(s *Session) bool {
 	switch {
 	case s.SubagentOf != "" && !f.Subagents,
@@ -60,8 +59,7 @@ func (f Filter) Matches(s *Session) bool {
 	return s.Outcome == Active || !s.EndedAt.Before(f.Since)
 }
 
-// below reports whether a folder is top, or lies in it; also where links lead to
-// top.
+// below reports whether a folder is top or below it, also if links lead to top.
 func below(dir, top string) bool {
 	inside := func(dir, top string) bool {
 		return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/")
@@ -78,8 +76,8 @@ func below(dir, top string) bool {
 	return false
 }
 
-// Select returns the newest sessions that fit, at most limit of them (0: all),
-// and settles each.
+// Select returns the newest matching sessions, at most limit (0 is all), with their
+// outcomes resolved.
 func (c Catalog) Select(f Filter, limit int) []*Session {
 	var found []*Session
 	for s := range c.All() {
@@ -94,8 +92,7 @@ func (c Catalog) Select(f Filter, limit int) []*Session {
 	return found
 }
 
-// ByActivity puts first who was at work last: those that run, and then by the last
-// sign of life.
+// ByActivity sorts the running sessions first, then by the last activity, latest first.
 func ByActivity(all []*Session) {
 	slices.SortStableFunc(all, func(a, b *Session) int {
 		if runs := a.Outcome == Active; runs != (b.Outcome == Active) {
@@ -108,11 +105,11 @@ func ByActivity(all []*Session) {
 	})
 }
 
-// Logged reports whether an event log knows the session; else only its client does.
+// Logged reports whether an event log has the session; else only its client does.
 func (s *Session) Logged() bool { return !s.native }
 
-// Chain returns the chain that a name means: that of the session, or of all the
-// sessions, whose id, or chain's id, begins with it.
+// Chain returns the chain whose id, or the id of a session in it, is name or else begins
+// with it. It is an error if name matches no chain or several.
 func (c Catalog) Chain(name string) (session.ID, error) {
 	var chains []session.ID
 	add := func(s *Session) {
@@ -137,8 +134,8 @@ func (c Catalog) Chain(name string) (session.ID, error) {
 	return "", fmt.Errorf("'%s' means %d chains", name, len(chains))
 }
 
-// chain is the id of the session's chain, which a session that follows nobody
-// begins itself.
+// chain returns the id of the session's chain. A session without a predecessor begins its
+// own.
 func (s *Session) chain() session.ID {
 	if s.ChainID != "" {
 		return s.ChainID
@@ -146,7 +143,7 @@ func (s *Session) chain() session.ID {
 	return s.ID
 }
 
-// Len is how many sessions there are, without subagents.
+// Len returns the number of sessions, without subagents'.
 func (c Catalog) Len() (n int) {
 	n = len(c.entries)
 	for s := range c.met() {
@@ -157,8 +154,7 @@ func (c Catalog) Len() (n int) {
 	return n
 }
 
-// Forks returns the sessions that began as a copy of that one, the oldest
-// first.
+// Forks returns the sessions that began as a copy of that one, oldest first.
 func (c Catalog) Forks(id session.ID) (found []*Session) {
 	for s := range c.met() {
 		if s.ForkOf == id {

@@ -10,31 +10,31 @@ import (
 	"gt/lib/state/session"
 )
 
-// builder collects sessions while it is told their events, and notices an event
-// that comes too late to be told after the others.
+// builder builds sessions from events, and detects an event that comes after one that it
+// should precede.
 type builder struct {
 	entries []entry
-	known   int                // how many of them were there at first
-	at      map[session.ID]int // where in entries a session is, of those that were looked for or are new
-	looks   int                // how often all had to be looked through
+	known   int                // how many there were at first
+	at      map[session.ID]int // indexes in entries, of sessions that were looked up or added
+	looks   int                // the number of searches through all entries
 	actors  map[string]*actor
 }
 
-// maxLooks is how often all entries are looked through before their places are
-// noted: most often only a few sessions have anything new.
+// maxLooks is how often entries are searched before all indexes are stored. Mostly only a
+// few sessions have new events.
 const maxLooks = 20
 
-// actor is what a hand-over that names no session has to know of who handed
-// over. Both times are in nanoseconds, and never where there was none.
+// actor is what determines the session of a hand-over that names none. Both times are in
+// nanoseconds, or never.
 type actor struct {
-	Last    session.ID `json:"last,omitempty"` // of its sessions, the one that the latest event named
-	Named   int64      `json:"named"`          // when that was
-	Unnamed int64      `json:"unnamed"`        // when it handed over last without naming a session
+	Last    session.ID `json:"last,omitempty"` // the session that the actor's latest event named
+	Named   int64      `json:"named"`          // the time of that event
+	Unnamed int64      `json:"unnamed"`        // the time of the last hand-over that named no session
 }
 
 const never = math.MinInt64
 
-// newBook is a book in which the sessions of a catalog stand already.
+// newBook returns a builder that has a catalog's sessions.
 func newBook(r Catalog) *builder {
 	return &builder{
 		entries: slices.Clip(r.entries), known: len(r.entries),
@@ -42,7 +42,6 @@ func newBook(r Catalog) *builder {
 	}
 }
 
-// session returns the session with that id, nil where there is none.
 func (b *builder) session(id session.ID) *Session {
 	if id == "" {
 		return nil
@@ -72,10 +71,10 @@ func (b *builder) put(s *Session) {
 	b.entries = append(b.entries, entry{known: s})
 }
 
-// add adds an event to its session. It is false, and nothing is added, where
-// the event should have been told before another that was: then all have to be
-// told again in their order. Events of different sessions may come in any, as
-// long as the owner of a hand-over that names none stays the same.
+// add adds an event to its session. If it should have been added before an earlier event,
+// add does nothing and returns false: all events must then be added again, sorted. Events
+// of different sessions may come in any order, as long as hand-overs that name no session
+// keep their owner.
 func (b *builder) add(e *event) bool {
 	at := e.at.UnixNano()
 	if e.unnamed() {
@@ -108,7 +107,6 @@ func (b *builder) add(e *event) bool {
 	return true
 }
 
-// newSession is a session as its first event has it.
 func newSession(e *event) *Session {
 	s := &Session{ID: session.ID(e.Payload.SessionID), Actor: e.Actor, StartedAt: e.at}
 	if who, err := identity.Parse(e.Actor); err == nil {
@@ -126,7 +124,6 @@ func (b *builder) actor(name string) *actor {
 	return a
 }
 
-// take adds what an event says to the session that it is about.
 func (s *Session) take(e *event) {
 	p := &e.Payload
 	switch e.Type {
@@ -156,14 +153,14 @@ func (s *Session) take(e *event) {
 		if s.Outcome == "" {
 			s.Outcome = session.Done
 		}
-		// Who finds a crash notes it later than it was.
+		// Whoever finds a crash logs it later than it happened.
 		if seen, err := time.Parse(time.RFC3339, p.LastSeen); err == nil && seen.Before(e.at) && !seen.Before(s.StartedAt) {
 			s.EndedAt = seen.UTC()
 		}
 	case eventlog.Handoff:
 		replace(&s.Subject, p.Subject)
 		replace(&s.Note, p.Note)
-		if e.toSession() && p.Kind != session.KindCycle { // which goes on in a new process
+		if e.toSession() && p.Kind != session.KindCycle { // a cycle goes on in a new process
 			s.handedOver = e.at
 		}
 	case eventlog.HandoffCancelled:
@@ -172,28 +169,27 @@ func (s *Session) take(e *event) {
 	s.LastAt = e.at
 }
 
-// valid is an id that an event names, where it is one.
 func valid(id string) session.ID {
 	checked, _ := session.ParseID(id)
 	return checked
 }
 
-// catalog returns the sessions, the newest first, with parents told of their children.
-// The book is not used any more.
+// catalog returns the sessions, newest first, with each parent's child set. The builder
+// must not be used afterwards.
 func (b *builder) catalog() Catalog {
-	// Who was there at first, and was not looked at since, has its child already,
-	// unless its parent has come now.
+	// A session of the old catalog that was not looked up has its parent's child set
+	// already, unless the parent is new.
 	for i := range b.entries {
 		if e := &b.entries[i]; e.known != nil {
 			b.link(e.known)
 		} else if len(b.entries) == b.known {
 			continue
-		} else if p, ok := b.at[e.parent()]; ok && p >= b.known { // those that came are all there
+		} else if p, ok := b.at[e.parent()]; ok && p >= b.known { // all new sessions are in at
 			b.link(e.session())
 		}
 	}
 	old, fresh := b.entries[:b.known], b.entries[b.known:]
-	slices.Reverse(fresh) // which were met in their order, or nearly so
+	slices.Reverse(fresh) // they were added in order, or nearly so
 	sort(fresh)
 	all := slices.Concat(fresh, old)
 	if n := len(fresh); n > 0 && len(old) > 0 && !fresh[n-1].started().After(old[0].started()) {
@@ -202,8 +198,7 @@ func (b *builder) catalog() Catalog {
 	return Catalog{all}
 }
 
-// link tells the session's parent of it, which has the last that followed as its
-// child.
+// link sets the session as its parent's child, if it is the last successor.
 func (b *builder) link(s *Session) {
 	p := b.session(s.ParentID)
 	if p == nil || p == s {
@@ -214,14 +209,12 @@ func (b *builder) link(s *Session) {
 	}
 }
 
-// fill keeps what was said first.
 func fill[T ~string](to *T, value T) {
 	if *to == "" {
 		*to = value
 	}
 }
 
-// replace takes what was said last.
 func replace(to *string, value string) {
 	if value != "" {
 		*to = value

@@ -1,8 +1,8 @@
 package catalog
 
-// ExternalFork returns the session of which this one is a fork, where its conversation
-// does not begin with a copy of that one's, but goes on from it: Codex keeps
-// forks so. nil where all that was said stands in this one.
+// ExternalFork returns the session of which this one is a fork, if its conversation
+// refers to that one's instead of copying it, as in Codex. It returns nil if the
+// conversation is complete.
 func (c Catalog) ExternalFork(s *Session) *Session {
 	if s.ForkOf == "" || s.first == "" {
 		return nil

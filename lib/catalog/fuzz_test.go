@@ -10,8 +10,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// Whatever stands in a log, what comes of it can be listed: each session once,
-// under an id that is one, found by its short form, and told as JSON.
+// For any log, the catalog can be listed: each session once, with a valid id that its
+// short form finds, and as JSON.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{"ts":"2026-01-17T01:00:00Z","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"s","parent_id":"s","cwd":"/x"}}` + "\n" +

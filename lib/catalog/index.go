@@ -16,68 +16,64 @@ import (
 	"gt/lib/text/redact"
 )
 
-// The index is what a log and its archive said when they were last read to their
-// ends: .sessions/index.jsonl, a header, a line a session, the newest first, and
-// a line of what is needed to go on. It saves reading them again and is nothing
-// that anybody has to keep: what cannot be believed is made anew.
+// The index, .sessions/index.jsonl, holds the content of a log and its archive as of the
+// last time they were read: a header, one line for each session, newest first, and a line
+// with the state needed to go on. It is a cache, and is rebuilt if it cannot be trusted.
 //
-// It is believed where it is whole (a checksum), ours alone, and of this log and
-// this archive, to which nothing but new lines has been added. Several processes
-// may write it at once, for each writes a whole one in the place of another.
+// It is trusted if its checksum is right, if it belongs to this user, and if this log and
+// archive have only grown since. Several processes may write it at once: each replaces
+// the whole file.
 
-// indexVersion changes with the form of the index and with what take makes of an
-// event.
+// indexVersion changes with the index's format and with what take makes of an event.
 const indexVersion = 2
 
-// guarded is how much at the beginning of a file, and before the end of what was
-// read, has to be the same.
+// guarded is how many bytes at the beginning of a file, and before the end of the part
+// read, must be unchanged.
 const guarded = 4 << 10
 
-// worthWriting is how much has to be new in the log before the index is written
-// again: less is read faster than that is done. In tests it is less.
+// worthWriting is how many new bytes of log make a new index worth writing: reading fewer
+// is faster. Tests use less.
 var worthWriting int64 = 256 << 10
 
-// header says of what the index is the index.
+// header says which files the index covers.
 type header struct {
 	Log      covered `json:"log"`
-	Archive  covered `json:"archive"` // nothing where there was none
+	Archive  covered `json:"archive"` // zero if there was none
 	Sessions int     `json:"sessions"`
 }
 
-// covered is a file as far as it was read.
+// covered is a file and the part of it that was read.
 type covered struct {
 	Device uint64 `json:"device"`
 	Inode  uint64 `json:"inode"`
-	Size   int64  `json:"size"`  // that it had
-	Read   int64  `json:"read"`  // the end of its last whole line
-	Guard  string `json:"guard"` // checksum of its beginning and of what stands before that end
+	Size   int64  `json:"size"`  // the file's size
+	Read   int64  `json:"read"`  // the end of the last whole line
+	Guard  string `json:"guard"` // the checksum of the file's beginning and of the bytes before Read
 }
 
-// afterwards is the last line: what is needed to go on.
+// afterwards is the last line: the state needed to go on.
 type afterwards struct {
 	Actors map[string]*actor `json:"actors"`
 }
 
-// index is a cache that was read. Of its lines the beginnings are in memory.
+// index is an index file that was read. Only the heads of its lines are in memory.
 type index struct {
 	header
 	entries []entry
 	rest    []byte // the last line
 
-	heads []byte // for lines
+	heads []byte // the heads of the current lines
 	sizes []int
 }
 
-// Where the index stands, in the log's folder.
 const cacheDir, indexName = ".sessions", "index.jsonl"
 
 func indexPath(log eventlog.Log) string {
 	return filepath.Join(filepath.Dir(string(log)), cacheDir, indexName)
 }
 
-// load reads the index; it is nil where that cannot be believed. The file stays
-// open, for nobody changes one that has the name, and its lines are read when
-// they are wanted.
+// load reads the index, or returns nil if it cannot be trusted. The file stays open, and
+// lines are read on demand: writers replace the file and never change it.
 func load(path string) *index {
 	f, err := atomicfile.Open(path)
 	if err != nil {
@@ -92,8 +88,8 @@ func load(path string) *index {
 	return x
 }
 
-// take takes in lines that begin at an offset in f. What is not a line of an index,
-// the checksum tells.
+// take adds lines that begin at an offset in f. It does not validate them, because the
+// checksum does.
 func (x *index) take(f *os.File, lines []byte, at int64) {
 	if x.entries == nil {
 		x.entries = make([]entry, 0, min(max(x.Sessions, 0), 1<<20))
@@ -118,8 +114,8 @@ func (x *index) take(f *os.File, lines []byte, at int64) {
 	x.heads, x.sizes = heads, sizes
 }
 
-// readIndexed reads what is new since the index was written, where that can be
-// believed, and else all.
+// readIndexed reads only what is new since the index was written if the index can be
+// trusted, and else everything.
 func (all sources) readIndexed(path string, progress Progress) (Catalog, error) {
 	if x := load(path); x != nil && x.covers(all) {
 		if r, done, err := x.readOn(path, all, progress); done || err != nil {
@@ -137,7 +133,8 @@ func (all sources) readIndexed(path string, progress Progress) (Catalog, error) 
 	return r, nil
 }
 
-// covers reports whether the index is of these files, and where in them it ends.
+// covers reports whether the index is of these files, and sets where the part that it
+// covers ends.
 func (x *index) covers(all sources) bool {
 	for i, c := range []covered{x.Archive, x.Log} {
 		f := all[i]
@@ -148,10 +145,10 @@ func (x *index) covers(all sources) bool {
 			continue
 		}
 		now, err := f.covered(c.Read)
-		if err != nil || i == 0 && now.Size != c.Size { // what is new in the archive belongs before the log
+		if err != nil || i == 0 && now.Size != c.Size { // new lines in the archive come before the log's
 			return false
 		}
-		// Who wrote the index may have come later, and read more.
+		// The index's writer may have opened the file later, and read more.
 		f.size, f.end = now.Size, c.Read
 		if now.Size = c.Size; now != c {
 			return false
@@ -160,8 +157,8 @@ func (x *index) covers(all sources) bool {
 	return true
 }
 
-// readOn reads what is new. It is not done where that should have been told
-// before what was told already.
+// readOn reads what is new. done is false if an event belongs before one that is already
+// in the index.
 func (x *index) readOn(path string, all sources, progress Progress) (r Catalog, done bool, err error) {
 	r, last := Catalog{x.entries}, x.rest
 	var b *builder
@@ -188,8 +185,8 @@ func (x *index) readOn(path string, all sources, progress Progress) (r Catalog, 
 	return r, true, nil
 }
 
-// save writes the index, last as its last line; but none where a secret stands in
-// what the log says of a session. That it is not written costs time and no more.
+// save writes the index, with last as its last line. It writes none if the log has a
+// secret about a session. Errors are ignored, because they only cost time.
 func (all sources) save(path string, r Catalog, last []byte) {
 	dir, err := place.SharedIn(filepath.Dir(filepath.Dir(path)), cacheDir).MakeOurs()
 	if err != nil {
@@ -220,7 +217,7 @@ func (all sources) save(path string, r Catalog, last []byte) {
 			data = append(append(data, line...), '\n')
 		} else {
 			if secret(e.known) {
-				return // what another program logged without care is not written once more
+				return // a secret in the log must not be copied
 			}
 			data = e.known.encode(data)
 		}
@@ -229,9 +226,9 @@ func (all sources) save(path string, r Catalog, last []byte) {
 	_ = cachefile.Write(dir, indexName, indexVersion, data)
 }
 
-// secrets returns what reports whether a secret stands in what the log says of a
-// session. To look for one costs as much as all else; but folders, branches and
-// names are the same in many sessions, and looked at once.
+// secrets returns a function that reports whether the log has a secret about a session.
+// The check costs as much as everything else. Folders, branches and names are the same in
+// many sessions, so each text is checked once.
 func secrets() func(*Session) bool {
 	clean := redact.Of(nil)
 	secret := map[string]bool{}
@@ -253,7 +250,7 @@ func secrets() func(*Session) bool {
 	}
 }
 
-// covered describes the file as it is now, as far as it was read.
+// covered returns the file's identity, its size, and the part of it that was read.
 func (f *source) covered(read int64) (covered, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -261,7 +258,7 @@ func (f *source) covered(read int64) (covered, error) {
 	}
 	c := covered{Size: info.Size(), Read: read}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		c.Device, c.Inode = uint64(st.Dev), st.Ino // signed elsewhere
+		c.Device, c.Inode = uint64(st.Dev), st.Ino // their types differ between systems
 	}
 	hash := fnv.New64a()
 	var part [guarded]byte

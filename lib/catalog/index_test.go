@@ -21,8 +21,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// naive puts the catalog together with all of the log and the archive in memory,
-// every line as JSON, sorted by time: what Read has to give.
+// naive builds the catalog from all lines in memory, parsed and sorted by time. Read must
+// return the same.
 func naive(t testing.TB, log eventlog.Log) []*Session {
 	t.Helper()
 	var events []*event
@@ -85,7 +85,7 @@ func naive(t testing.TB, log eventlog.Log) []*Session {
 	return all
 }
 
-// tell is all that is known of sessions, and what they are called.
+// tell returns all that is known of the sessions, and their short ids.
 func tell(t testing.TB, all []*Session, short func(session.ID) string) string {
 	t.Helper()
 	var b strings.Builder
@@ -99,7 +99,7 @@ func tell(t testing.TB, all []*Session, short func(session.ID) string) string {
 	return b.String()
 }
 
-// told is what Read says, naively what it has to say.
+// told compares Read with naive.
 func toldOf(t testing.TB, log eventlog.Log) string {
 	t.Helper()
 	r, err := Read(log, nil)
@@ -123,13 +123,13 @@ func naively(t testing.TB, log eventlog.Log) string {
 	})
 }
 
-// chance makes logs such as happen, and such as should not.
+// chance makes logs that can happen, and some that should not.
 type chance struct {
 	*rand.Rand
 	second int
 }
 
-// line is an event of some session at about this time, or no event.
+// line returns an event of some session at about this time, or a broken line.
 func (r *chance) line() string {
 	if r.IntN(3) > 0 {
 		r.second++
@@ -210,8 +210,8 @@ func write(t testing.TB, path string, data []byte, mode os.FileMode) {
 	}
 }
 
-// often has the index written after so many bytes, and the log read in such
-// parts.
+// often makes Read write the index after so many bytes, and read the log in chunks of
+// that size.
 func often(t testing.TB, worth, part int64) {
 	t.Helper()
 	was, wasPart := worthWriting, chunk
@@ -219,12 +219,12 @@ func often(t testing.TB, worth, part int64) {
 	t.Cleanup(func() { worthWriting, chunk = was, wasPart })
 }
 
-// Whatever happens to the log, its archive and the index, in whatever order, and
-// however often it is read in between: what is read is what all of the log says.
+// Whatever happens to the log, its archive and the index, in any order and with reads in
+// between, Read returns what the whole log says.
 func TestIndexChangesNoAnswer(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
-		seeds = 12 // a race, if there is one, is in any of them
+		seeds = 12 // a race would be in any of them
 	}
 	for seed := range seeds {
 		r := &chance{Rand: rand.New(rand.NewPCG(seed, 7))}
@@ -304,8 +304,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 	}
 }
 
-// An index that was cut off anywhere, or in which any byte is another, is made
-// anew.
+// An index that is truncated anywhere, or has any changed byte, is rebuilt.
 func TestIndexIsWhole(t *testing.T) {
 	r := &chance{Rand: rand.New(rand.NewPCG(1, 1))}
 	log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
@@ -333,7 +332,7 @@ func TestIndexIsWhole(t *testing.T) {
 	}
 	check("longer", 0, append(bytes.Clone(index), index...))
 
-	// Nor is one believed that another could have written.
+	// An index that another user could have written is not trusted.
 	write(t, path, index, 0o644)
 	if load(path) == nil {
 		t.Fatal("the whole one is not believed")
@@ -355,8 +354,8 @@ func TestIndexIsWhole(t *testing.T) {
 	}
 }
 
-// The index holds a session a line, in the order of a list, for jq and for
-// people; it is read by nobody else.
+// The index has one line for each session, in the order of a list, for jq and for people;
+// no other program reads it.
 func TestIndexFile(t *testing.T) {
 	log := story(t,
 		[3]string{"session_start", "a", `"session_id":"one","topic":"<a> \"b\" ü\u0001","cwd":"/x"`},
@@ -391,7 +390,7 @@ func TestIndexFile(t *testing.T) {
 	}
 }
 
-// A small addition is read each time; only a larger one has the index written.
+// A few new lines are read each time. Only many of them make Read write the index.
 func TestIndexIsWrittenWhenItPays(t *testing.T) {
 	often(t, 1000, 1<<20)
 	log := story(t, [3]string{"session_start", "a", `"session_id":"one"`})
@@ -414,7 +413,7 @@ func TestIndexIsWrittenWhenItPays(t *testing.T) {
 	if os.SameFile(first, second) {
 		t.Error("it was not written for ten")
 	}
-	// An event that should have been told before makes all be read.
+	// A late event makes Read read everything.
 	appendTo(t, log, strings.Replace(event, "02:00:00", "01:30:00", 1))
 	third := written()
 	if os.SameFile(second, third) {
@@ -428,7 +427,7 @@ func TestIndexIsWrittenWhenItPays(t *testing.T) {
 	}
 }
 
-// Where nothing can be written, the answer is the same.
+// Without write permission, the result is the same.
 func TestNoIndex(t *testing.T) {
 	log := story(t, [3]string{"session_start", "a", `"session_id":"one"`})
 	elsewhere := t.TempDir()
@@ -441,7 +440,7 @@ func TestNoIndex(t *testing.T) {
 	if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
 		t.Errorf("%v, %v", entries, err)
 	}
-	// Nor is anything written where there is no log.
+	// Nothing is written if there is no log.
 	dir := t.TempDir()
 	toldOf(t, eventlog.Log(filepath.Join(dir, ".events.jsonl")))
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
@@ -449,7 +448,7 @@ func TestNoIndex(t *testing.T) {
 	}
 }
 
-// Several may read at once, and write the index, while the log grows.
+// Several processes may read and write the index while the log grows.
 func TestIndexTogether(t *testing.T) {
 	often(t, 1, 1000)
 	r := &chance{Rand: rand.New(rand.NewPCG(2, 2))}
@@ -486,7 +485,7 @@ func TestIndexTogether(t *testing.T) {
 	}
 }
 
-// More logs are read with the first, as if they were one.
+// More logs are read as if all were one.
 func TestReadMore(t *testing.T) {
 	here := story(t, [3]string{"session_start", "a", `"session_id":"one","host":"h1"`})
 	there := story(t, [3]string{"session_end", "a", `"session_id":"one","outcome":"done"`},

@@ -14,15 +14,13 @@ import (
 	"gt/lib/state/session"
 )
 
-// Merge adds to the catalog what the clients keep themselves: to the sessions that
-// the log knows their conversations, and the sessions that it does not know. run
-// is who runs now.
+// Merge adds what the clients keep: conversations of sessions that the log has, and the
+// sessions that it does not have. run holds the running sessions.
 //
-// The log is the better witness of when a session began, who it was and how it
-// ended; the conversation of what it was about and when it was last at work, and
-// of when it began where the log came to know it later. Of two conversations with
-// one id, as after a store was copied, the one that was changed last is taken; but
-// none in which nothing was said for one in which something was.
+// The log is better evidence of a session's start, identity and end. The conversation is
+// better evidence of its content and its last activity, and of its start if the log began
+// later. If two conversations have the same id, as after a store was copied, the one that
+// changed last counts, but one with text counts more than one without.
 func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]scan.Run) Catalog {
 	if len(found) == 0 && len(run) == 0 {
 		return c
@@ -34,12 +32,12 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]sca
 			id = c.File.ID
 		}
 		if id == "" || c.Metadata.Started.IsZero() && b.session(id) == nil {
-			continue // nothing was ever said in it
+			continue // the conversation is empty
 		}
 		s := b.session(id)
 		if parent := cmp.Or(c.Metadata.Parent, c.File.Parent); s != nil && parent != "" && s.SubagentOf != "" && s.SubagentOf != parent {
-			// Some clients call a subagent by its call, and some models count calls
-			// anew in every session.
+			// Some clients name a subagent after its call, and some models number their
+			// calls from one in every session.
 			if own, err := session.ParseID(string(id + "." + parent)); err == nil {
 				id, s = own, b.session(own)
 			}
@@ -59,24 +57,23 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]sca
 		}
 	}
 	all := b.catalog()
-	sort(all.entries) // a conversation can tell of an earlier start
+	sort(all.entries) // a conversation can have an earlier start
 	all.forks()
 	return all
 }
 
-// converse takes over what the conversation says.
 func (s *Session) converse(c conversation.Conversation) {
 	f := c.Metadata
 	s.File, s.first, s.hasMessages = c.File, f.First, !f.Started.IsZero()
 	s.Store, s.Transcript = c.File.Store, c.File.Path
 	client := cmp.Or(f.Agent, c.File.Client)
 	if s.Recorded = f.Agent != ""; s.Recorded {
-		s.Store = "" // it is no account of the client's
+		s.Store = "" // not an account of the client
 	}
 	s.Title, s.Prompt, s.Model, s.Version, s.Headless = f.Title, f.Prompt, f.Model, f.Version, f.Headless
 	s.ForkOf, s.SubagentOf = f.ForkOf, f.Parent
 	fill(&s.SubagentOf, c.File.Parent)
-	if s.native { // there is no other witness
+	if s.native { // no other evidence exists
 		s.Agent, s.CWD, s.Branch, s.StartedAt = client, f.CWD, f.Branch, f.Started
 	} else if s.hasMessages && f.Started.Before(s.StartedAt) && s.metLater() {
 		s.StartedAt = f.Started
@@ -92,18 +89,18 @@ func (s *Session) converse(c conversation.Conversation) {
 	}
 }
 
-// metLater says that the log may have come to know the session when it was at
-// work already: it was resumed or compacted, or nothing is said of a start.
+// metLater reports whether the log may have begun after the session: it was resumed or
+// compacted, or its start is not logged.
 func (s *Session) metLater() bool {
 	return s.Source == "resume" || s.Source == "compact" || !s.begun()
 }
 
-// begun reports whether the log told of a start or a resume: these name a folder.
+// begun reports whether the log has a start or resume, which names a folder.
 func (s *Session) begun() bool { return s.Source != "" || s.CWD != "" }
 
-// forks finds out which conversations began with a copy of which: those of a
-// client with the same first entry, of which the one that started first is the
-// original. Of two that started at the same time nothing is said.
+// forks finds out which conversations began as a copy of which. Of a client's
+// conversations with the same first entry, the one that started first is the original. If
+// two started at the same time, neither is a fork of the other.
 func (c Catalog) forks() {
 	type family struct{ client, first string }
 	original := map[family]*Session{}
@@ -126,9 +123,9 @@ func (c Catalog) forks() {
 	}
 }
 
-// Join adds the sessions of another town. Of one that both know, as of one in
-// whose folder a town was made meanwhile, each tells a part; the answer does not
-// depend on which of the two is asked.
+// Join adds the sessions of another town. Both towns can know a part of the same session,
+// such as one in whose folder a town was made meanwhile. The result does not depend on
+// the order of the two.
 func (c Catalog) Join(other Catalog) Catalog {
 	if len(other.entries) == 0 {
 		return c
@@ -152,7 +149,7 @@ func (c Catalog) Join(other Catalog) Catalog {
 	for i := range all {
 		p, ok := at[all[i].parent()]
 		if !ok || p == i || !both[p] && !both[i] && (p < len(c.entries)) == (i < len(c.entries)) {
-			continue // its own town has told
+			continue // its own town has linked it
 		}
 		parent, s := all[p].session(), all[i].session()
 		if c, ok := at[parent.ChildID]; !ok || newer(s, all[c].session()) {
@@ -163,8 +160,7 @@ func (c Catalog) Join(other Catalog) Catalog {
 	return Catalog{all}
 }
 
-// joined is a session of which two logs tell: as its events would have it if one
-// log had them.
+// joined merges two logs' views of a session, as if one log had all events.
 func joined(a, b *Session) *Session {
 	if b.StartedAt.Before(a.StartedAt) {
 		a, b = b, a
@@ -194,8 +190,8 @@ func joined(a, b *Session) *Session {
 	return &s
 }
 
-// newer reports whether a stands before b: it began later, or at the same time and
-// its id is the lesser.
+// newer reports whether a is sorted before b: it began later, or at the same time with a
+// smaller id.
 func newer(a, b *Session) bool {
 	if !a.StartedAt.Equal(b.StartedAt) {
 		return a.StartedAt.After(b.StartedAt)
@@ -203,8 +199,8 @@ func newer(a, b *Session) bool {
 	return a.ID < b.ID
 }
 
-// Folder is the last part of the folder that the session worked in, which names
-// it where nobody gave it an address.
+// Folder returns the last part of the session's folder, which names a session without an
+// address.
 func (s *Session) Folder() string {
 	if s.CWD == "" {
 		return ""
@@ -212,10 +208,9 @@ func (s *Session) Folder() string {
 	return filepath.Base(strings.TrimRight(s.CWD, "/"))
 }
 
-// Conversation is where the session's conversation lies. Where no client's store
-// has it, it is the transcript that the log names, if that is one of the person's
-// own; its Path is empty where there is none. The error is a
-// account.ForeignError.
+// Conversation returns the session's conversation. If no client's store has it, that is
+// the transcript that the log names, if it is the person's own. Path is empty if there is
+// none. The error is an account.ForeignError.
 func (s *Session) Conversation(own account.Own) (conversation.File, error) {
 	if s.File.Path != "" || !filepath.IsAbs(s.Transcript) {
 		return s.File, nil
@@ -237,8 +232,8 @@ func (s *Session) Conversation(own account.Own) (conversation.File, error) {
 	}, nil
 }
 
-// Subagents returns what tells of a session which others worked for it, and for
-// those in turn: the oldest first, each followed by its own.
+// Subagents returns a function that returns the subagents of a session, oldest first,
+// each followed by its own subagents.
 func (c Catalog) Subagents() func(session.ID) []*Session {
 	of := map[session.ID][]*Session{}
 	for s := range c.met() {
@@ -251,7 +246,7 @@ func (c Catalog) Subagents() func(session.ID) []*Session {
 		var below func(session.ID)
 		below = func(id session.ID) {
 			for _, s := range slices.Backward(of[id]) {
-				if !taken[s.ID] { // should they be each other's
+				if !taken[s.ID] { // a cycle must end
 					taken[s.ID] = true
 					found = append(found, s)
 					below(s.ID)
@@ -263,8 +258,8 @@ func (c Catalog) Subagents() func(session.ID) []*Session {
 	}
 }
 
-// OrphanedSubagent reports whether the session is a subagent's and the one that it worked for
-// is not known any more.
+// OrphanedSubagent returns a function that reports whether a session is a subagent's and
+// its parent is not in the catalog.
 func (c Catalog) OrphanedSubagent() func(*Session) bool {
 	known := make(map[session.ID]bool, len(c.entries))
 	for i := range c.entries {

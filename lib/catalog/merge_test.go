@@ -13,17 +13,17 @@ import (
 	"gt/lib/state/session"
 )
 
-// However two towns share what happened, as when one was made while sessions ran,
-// they tell together what one log would have told, whichever is asked first.
+// However two towns share the events, as when one was made while sessions ran, joining
+// them gives the same as one log, in either order.
 func TestJoin(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		dir := t.TempDir()
-		logs := [3]eventlog.Log{} // two towns, and all in one
+		logs := [3]eventlog.Log{} // two towns, and one log with everything
 		for i := range logs {
 			logs[i] = eventlog.Log(filepath.Join(dir, fmt.Sprint(i)+".jsonl"))
 		}
-		since := map[string]int{} // from when on the session is in the other town
+		since := map[string]int{} // when the session moved to the other town
 		for m := range 40 {
 			id := fmt.Sprintf("s%d", rnd.IntN(6))
 			if _, ok := since[id]; !ok {
@@ -53,14 +53,14 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// talk is one of session id, as far as a list knows it.
+// talk returns a conversation with session id, as a list has it.
 func talk(id, path string, changed int64, f conversation.Metadata) conversation.Conversation {
 	f.ID = session.ID(id)
 	return conversation.Conversation{File: conversation.File{Client: "claude", Path: path, ID: f.ID, Changed: changed}, Metadata: f}
 }
 
-// Of several conversations with one id the latest is taken in which anything was
-// said, in whatever order they are found.
+// Of several conversations with one id, the latest one with text counts, in whatever
+// order they are found.
 func TestMergeCopies(t *testing.T) {
 	copies := []conversation.Conversation{
 		talk("a", "/old", 1, conversation.Metadata{Started: at(1), Last: at(2), CWD: "/was", Title: "old"}),
@@ -79,7 +79,7 @@ func TestMergeCopies(t *testing.T) {
 	}
 }
 
-// A session began when the log says so, unless the log came to know it later.
+// A session began when the log says so, unless the log began later.
 func TestMergeStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, payload string
@@ -101,8 +101,8 @@ func TestMergeStart(t *testing.T) {
 	}
 }
 
-// Two subagents of one name are two, where they worked for two sessions, and a
-// copy of either is none more.
+// Subagents with the same name but different parents are two sessions, and a copy is not
+// another one.
 func TestMergeNamesakes(t *testing.T) {
 	of := func(path, parent string) conversation.Conversation {
 		return talk("agent-call_1", path, 1, conversation.Metadata{Started: at(1), Parent: session.ID(parent)})
@@ -117,9 +117,8 @@ func TestMergeNamesakes(t *testing.T) {
 	}
 }
 
-// Subagents hang below their session, also those of subagents, and what names
-// itself as the one that it works for is no loop. One whose session is gone is
-// an orphan.
+// Subagents are below their session, also those of subagents. One that names itself as
+// its parent does not loop. One whose session is gone is an orphan.
 func TestSubagents(t *testing.T) {
 	of := func(id, parent string, m int) conversation.Conversation {
 		return talk(id, "/"+id, 1, conversation.Metadata{Started: at(m), Parent: session.ID(parent)})

@@ -14,8 +14,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// Gas Town's times are of a second, and its hand-over, which names no session, is
-// kept for longer than the start of the session that follows.
+// Gas Town's times have whole seconds. Its hand-over, which names no session, is kept
+// longer than the next session's start.
 func TestReadAfterAPruneOfOneSecond(t *testing.T) {
 	start := `{"ts":"2026-01-17T01:00:%02dZ","type":"session_start","actor":"a","payload":{"session_id":"s%d"}}` + "\n"
 	handoff := `{"ts":"2026-01-17T01:00:07Z","type":"handoff","actor":"a","payload":{"subject":"from s1","to_session":true}}` + "\n"
@@ -35,8 +35,7 @@ func TestReadAfterAPruneOfOneSecond(t *testing.T) {
 	}
 }
 
-// Whatever is pruned, and however often the log is rotated, the catalog stays what
-// it was: nothing that it tells of a session leaves with the log.
+// Pruning and rotating the log never changes the catalog.
 func TestReadAfterPrunesAndRotations(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))

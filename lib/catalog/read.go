@@ -14,24 +14,22 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Progress hears from time to time how many bytes of how many were read; it may
-// be nil.
+// Progress is called now and then with the number of bytes read so far. It may be nil.
 type Progress func(done, total int64)
 
-// Read puts the catalog together from the log, and from the archive to which a
-// prune or a rotation carried over what told of sessions; and from more logs,
-// such as those of other machines, with their archives. A session whose start is
-// no longer there is known by what is. An event whose session_id is no id is
-// passed over, as is one of a type that says nothing of a session's life.
+// Read builds the catalog from a log and its archive, to which a prune or rotation moves
+// the events about sessions, and from further logs, such as those of other machines, with
+// their archives. A session whose start is gone is known by its other events. Read skips
+// events with an invalid session_id and those of other types.
 //
-// What the log and its archive said the last time is in the index, and only what
-// is new in them is read. The answer is that of reading all.
+// The index holds what the log and its archive had the last time, so that only their new
+// lines are read. The result is the same without it.
 func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, error) {
 	var all sources
 	defer func() { all.close() }()
 	for _, l := range append([]eventlog.Log{log}, more...) {
-		// The log is opened first: what leaves it from now on is still in this
-		// file, and what left it before is in the archive.
+		// Open the log first: lines that leave it from now on are still in this file, and
+		// earlier ones are in the archive.
 		newer, err := open(l)
 		if err != nil {
 			return Catalog{}, err
@@ -52,14 +50,14 @@ func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, e
 	return all.readIndexed(indexPath(log), progress)
 }
 
-// source is a file that is read, as far as it went when it was opened.
+// source is a file that is read up to the size that it had when it was opened.
 type source struct {
 	*os.File
 	size int64
-	end  int64 // of the last whole line that was read
+	end  int64 // of the last whole line read
 }
 
-// open opens a log; it is nil where there is none.
+// open opens a log; it returns nil if there is none.
 func open(path eventlog.Log) (*source, error) {
 	f, err := atomicfile.Open(string(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +73,7 @@ func open(path eventlog.Log) (*source, error) {
 	return &source{File: f, size: info.Size()}, nil
 }
 
-// sources are an archive and its log, and so on: nil for what is not there.
+// sources are archives and logs in turn, nil for missing ones.
 type sources []*source
 
 func (all sources) close() {
@@ -86,18 +84,16 @@ func (all sources) close() {
 	}
 }
 
-// chunk is how much one task scans at a time, and what it finds there is held in
-// memory. Tests have smaller ones.
+// chunk is how many bytes one task scans before its events are handed over. Tests use
+// less.
 var chunk int64 = 1 << 20
 
-// maxTasks bounds how many scan at once.
 const maxTasks = 4
 
-// read reads all from the beginning.
+// read reads everything from the beginning.
 //
-// Events are told as they stand, which is their order in all but a few logs:
-// there what tells of sessions left for the archive by its type. Where one
-// should have been told before, all are told again, in the order of their times.
+// Events are added in file order, which is their order in almost all logs: an archive
+// takes events by type. If an event comes too late, all are added again, sorted by time.
 func (all sources) read(progress Progress) (*builder, error) {
 	for _, in := range all {
 		if in != nil {
@@ -130,19 +126,18 @@ func (all sources) read(progress Progress) (*builder, error) {
 	return b, nil
 }
 
-// spot is where an event stands.
 type spot struct {
 	time    int64 // in nanoseconds
-	in      int   // which of the sources
+	in      int   // the index of the source
 	at      int64
 	size    int
 	unnamed bool
 }
 
-// inTime sorts events into the order in which they happened: by their times, and
-// those of one time as they stand. But a hand-over of Gas Town's, whose times are
-// of a second, is of the session that was there before those that begin in that
-// second, which may have left the log before it.
+// inTime sorts events by time, and keeps the file order of the same time. A hand-over of
+// Gas Town's, whose times have whole seconds, comes before the other events of its
+// second: it belongs to the session before them, although they may have left the log
+// earlier.
 func inTime(a, b spot) int {
 	switch {
 	case a.time != b.time:
@@ -155,15 +150,13 @@ func inTime(a, b spot) int {
 	return 1
 }
 
-// found is an event and where it stands.
 type found struct {
 	event
 	at   int64
 	size int
 }
 
-// scan calls each for the events of all, as they stand there. What it is given
-// is valid only during the call.
+// scan calls each for all events, in file order. The event is valid only during the call.
 func (all sources) scan(progress Progress, each func(in int, e *found)) error {
 	var done, total int64
 	for _, in := range all {
@@ -200,14 +193,14 @@ func (all sources) scan(progress Progress, each func(in int, e *found)) error {
 	return nil
 }
 
-// A part is what one task scans: the lines that begin in a chunk.
+// part is what one task scans: the lines that begin in a chunk.
 type part struct {
-	begin, end int64 // of the chunk, and of the last line
+	begin, end int64 // of the chunk, and then of its last line
 	events     []found
 	err        error
 }
 
-// scan scans as many parts of a source at once, from a place on, as it has.
+// scan scans as many chunks of a source, from an offset on, as there are parts.
 func (in *source) scan(parts []part, from int64) []part {
 	// A small rest is not worth a second task.
 	parts = parts[:min(int64(len(parts)), (in.size-from+chunk-1)/chunk)]

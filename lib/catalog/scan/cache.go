@@ -10,38 +10,35 @@ import (
 	"gt/lib/sys/cachefile"
 )
 
-// The cache has a line a conversation with all its metadata. It saves opening files
-// again that have not changed, and nothing else: whoever deletes it loses a second.
+// The cache has one line with the metadata of each conversation. It only saves opening
+// unchanged files again.
 
 // cacheVersion changes with the fields, and with what a reader makes of a file.
 const cacheVersion = 3
 
-// header says how many lines the cache has.
 type header struct {
 	Transcripts int `json:"transcripts"`
 }
 
-// index is what the cache says, by the file's path and, within a database, id.
+// index is the cache, by the file's path and, within a database, the id.
 type index struct {
 	lines   map[string]cached
 	entries int
 }
 
-// cached is a line of the cache.
 type cached struct {
 	size, changed int64
-	rest          string // its metadata, not read yet
+	rest          string // its metadata, not decoded
 }
 
 func key(path string, id session.ID) string {
 	if strings.HasSuffix(path, string(id)+".jsonl") {
-		return path // which is so for most
+		return path // true for most
 	}
 	return path + "\x00" + string(id)
 }
 
-// fileFields are the members at the beginning of a line: of which file it is, as it
-// was then.
+// fileFields are the first members of a line: the file as it was.
 func fileFields(f *conversation.File) [4]cachefile.Field {
 	return [...]cachefile.Field{
 		{Key: "path", Text: &f.Path},
@@ -51,7 +48,7 @@ func fileFields(f *conversation.File) [4]cachefile.Field {
 	}
 }
 
-// fields are the members that follow: what was found in the file.
+// fields are the members after those: the metadata.
 func fields(m *conversation.Metadata) [15]cachefile.Field {
 	return [...]cachefile.Field{
 		{Key: "id", Text: (*string)(&m.ID)},
@@ -72,7 +69,7 @@ func fields(m *conversation.Metadata) [15]cachefile.Field {
 	}
 }
 
-// load reads the cache; what cannot be read, or believed, is empty.
+// load reads the cache. It is empty if it cannot be read or trusted.
 func load(path string) index {
 	if path == "" {
 		return index{}
@@ -105,7 +102,7 @@ func load(path string) index {
 	return x
 }
 
-// metadata returns what is known of a file, if it has not changed since.
+// metadata returns the metadata of a file, if the file has not changed since.
 func (x index) metadata(f conversation.File) (m conversation.Metadata, ok bool) {
 	c, ok := x.lines[key(f.Path, f.ID)]
 	if !ok || c.size != f.Size || c.changed != f.Changed {
@@ -119,20 +116,20 @@ func (x index) metadata(f conversation.File) (m conversation.Metadata, ok bool) 
 	return m, true
 }
 
-// Rewriting the cache costs more than reading a few files again, as those of the
-// sessions that run now have to be each time.
+// Rewriting the cache costs more than reading a few files again, such as those of running
+// sessions.
 const (
 	worthNew  = 8
 	worthGone = 200
 )
 
-// outdated reports whether the cache is worth writing anew: all conversations were
-// found, so many of them read.
+// outdated reports whether the cache is worth rewriting. all is the number of
+// conversations, fresh the number of those that were read now.
 func (x index) outdated(all, fresh int) bool {
 	return fresh > worthNew || fresh > 0 && all > x.entries || x.entries-(all-fresh) > worthGone
 }
 
-// save writes the cache. That it cannot be written costs time and no more.
+// save writes the cache. Errors are ignored, because they only cost time.
 func save(path string, all []conversation.Conversation) {
 	if path == "" || atomicfile.EnsurePrivateDir(filepath.Dir(path)) != nil {
 		return

@@ -6,12 +6,11 @@ import (
 	"gt/lib/state/session"
 )
 
-// HolderOf returns who has a session's conversation open, by what its client notes
-// of its sessions and by the session's record; nil where nothing shows that anybody
-// has.
+// HolderOf returns the process that has a session's conversation open, according to the
+// client and the session's record; nil if none is known.
 func HolderOf(getenv func(string) string, state place.State, id session.ID) *live.Holder {
 	r, _ := session.Lookup(state, id)
-	runs, _ := Running(getenv) // of what could not be read, a listing tells
+	runs, _ := Running(getenv) // a listing reports the errors
 	run, noted := runs[id]
 	switch {
 	case !noted && (r == nil || !r.Live()):

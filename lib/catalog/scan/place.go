@@ -8,9 +8,9 @@ import (
 	"gt/lib/place"
 )
 
-// Locate finds the folders of conversations that do not say theirs, where the client has
-// a name for it that can be compared: among those of all other conversations, the homes
-// of this machine, and dirs.
+// Locate sets the folder of conversations that do not name theirs, if the client's
+// encoding can be compared: with the folders of all other conversations, this machine's
+// homes, and dirs.
 func Locate(state place.State, all []conversation.Conversation, dirs ...string) {
 	var lost []*conversation.Conversation
 	for i := range all {
@@ -24,7 +24,7 @@ func Locate(state place.State, all []conversation.Conversation, dirs ...string) 
 	for _, c := range all {
 		dirs = append(dirs, c.Metadata.CWD)
 	}
-	homes, _ := state.Homes() // without what cannot be read
+	homes, _ := state.Homes() // ignores unreadable ones
 	for _, h := range homes {
 		dirs = append(dirs, h.Path)
 	}

@@ -7,15 +7,15 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Run is a session that runs now, as its client notes it.
+// Run is a running session, according to its client.
 type Run struct {
 	Process process.Proc
 	Status  string // the client's word: busy, idle, waiting, …
 }
 
-// Running returns the sessions that run now, of the clients that note it: those
-// whose process is there and is no other that got its number. errs says of each
-// store what could not be read: what runs by that looks as if it did not.
+// Running returns the running sessions of the clients that record them. It checks that
+// the process exists and is not another one with the same number. errs has one error for
+// each store that could not be read completely; its sessions may be missing.
 func Running(getenv func(string) string) (runs map[session.ID]Run, errs []error) {
 	runs = map[session.ID]Run{}
 	for _, r := range readers.All {

@@ -9,7 +9,7 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Who runs now is what the client notes, where that process is there.
+// Running returns the sessions that the client records, if their process exists.
 func TestRunning(t *testing.T) {
 	s := newStore(t)
 	s.write("p/id-1.jsonl", said("id-1", 1, "hello"))

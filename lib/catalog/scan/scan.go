@@ -1,5 +1,5 @@
-// Package scan finds the conversations that clients keep on this machine, and the
-// sessions that run now. It opens a file again only when that has changed.
+// Package scan finds the conversations of all clients on this machine, and the running
+// sessions. It opens a file again only if it has changed.
 package scan
 
 import (
@@ -16,17 +16,16 @@ import (
 	"gt/lib/state/session"
 )
 
-// All finds every conversation that a client keeps on this machine. What was
-// looked at before and has not changed since comes from the cache, and the cache
-// is written anew where that saves something next time; "" is no cache, with
-// which the answer is the same.
+// All finds every client's conversations on this machine. The cache saves reading
+// unchanged files, and is rewritten if that is worthwhile. Without a cache ("") the
+// result is the same.
 //
-// clean takes the secrets out of an excerpt, which was cut at its end; those that have a
-// form of their own are out of it already.
+// clean removes secrets from an excerpt that was cut at its end. Secrets with a form of
+// their own are already removed.
 //
-// progress, if not nil, is told how many of the conversations that had to be
-// looked at have been. What cannot be read is left out, or told of as far as it
-// could be, and errs says of each store what that is.
+// progress, if not nil, gets the number of conversations read so far, of those that must
+// be read. A conversation that cannot be read completely is left out or has what could be
+// read. errs has one error for each store.
 func All(getenv func(string) string, clean func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
 	type found struct {
 		reader conversation.Reader
@@ -88,8 +87,8 @@ func All(getenv func(string) string, clean func(string) string, cache string, pr
 			}
 		}
 	}
-	// What could not be read is looked at again the next time, though it does not
-	// change by that it can be.
+	// A conversation with an error is read again the next time, although the file does
+	// not change when it becomes readable.
 	looked := all
 	if slices.Contains(failed, true) {
 		looked = nil
@@ -105,8 +104,8 @@ func All(getenv func(string) string, clean func(string) string, cache string, pr
 	return withoutCopies(all), errs
 }
 
-// withoutCopies leaves out the records of conversations that their clients keep as well:
-// the client's own says more, and sooner.
+// withoutCopies leaves out records of conversations that their clients still have: the
+// client's own has more, and earlier.
 func withoutCopies(all []conversation.Conversation) []conversation.Conversation {
 	type key struct {
 		agent      string
@@ -128,8 +127,7 @@ func withoutCopies(all []conversation.Conversation) []conversation.Conversation 
 	})
 }
 
-// ReaderOf returns the reader of what was found: a client's, or that of records; nil where
-// there is none.
+// ReaderOf returns the reader of a client or of records, or nil.
 func ReaderOf(client string) conversation.Reader {
 	if client == record.Client {
 		return record.Reader{}
@@ -137,8 +135,8 @@ func ReaderOf(client string) conversation.Reader {
 	return readers.Of(client)
 }
 
-// valid is the facts as they may stand in the cache: with what is no UTF-8
-// replaced, and without secrets.
+// valid returns the metadata for the cache: with invalid UTF-8 replaced, and without
+// secrets.
 func valid(f conversation.Metadata, clean func(string) string) conversation.Metadata {
 	for _, s := range []*string{&f.First, &f.CWD, &f.Moved, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt, &f.Agent} {
 		*s = strings.ToValidUTF8(*s, "\uFFFD")

@@ -17,7 +17,7 @@ import (
 	"gt/lib/text/redact"
 )
 
-// store is a store of Claude Code's in a HOME of its own.
+// store is a store of Claude Code in its own HOME.
 type store struct {
 	t    *testing.T
 	home string
@@ -60,8 +60,7 @@ func said(id string, n int, text string) string {
 		id, n, id, id, n%9+1, text)
 }
 
-// With a cache of any age, or with one that is no cache, the answer is the one
-// without.
+// With a cache of any age, or an invalid one, the result is the same as without.
 func TestScanSaysTheSameWithACache(t *testing.T) {
 	s := newStore(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -75,10 +74,10 @@ func TestScanSaysTheSameWithACache(t *testing.T) {
 	s.write("p-2/none.jsonl")
 	for round := range 60 {
 		switch rnd.IntN(7) {
-		case 0: // a new one
+		case 0: // a new conversation
 			id := fmt.Sprintf("new-%d", round)
 			s.write("p-3/"+id+".jsonl", said(id, 1, texts[rnd.IntN(len(texts))]))
-		case 1, 2: // one goes on
+		case 1, 2: // one grows
 			n := rnd.IntN(40)
 			id := fmt.Sprintf("id-%d", n)
 			name := filepath.Join(s.home, ".claude/projects", fmt.Sprintf("p-%d", n%7), id+".jsonl")
@@ -86,13 +85,13 @@ func TestScanSaysTheSameWithACache(t *testing.T) {
 				fmt.Fprintf(f, `{"type":"custom-title","customTitle":"round %d","sessionId":%q}`+"\n", round, id)
 				f.Close()
 			}
-		case 3: // one goes
+		case 3: // one is deleted
 			os.Remove(filepath.Join(s.home, ".claude/projects", fmt.Sprintf("p-3/new-%d.jsonl", rnd.IntN(60))))
 		case 4: // the cache is torn
 			if data, err := os.ReadFile(s.cache()); err == nil {
 				os.WriteFile(s.cache(), data[:rnd.IntN(len(data)+1)], 0o600)
 			}
-		case 5: // something writes into it
+		case 5: // a byte of the cache changes
 			if data, err := os.ReadFile(s.cache()); err == nil && len(data) > 0 {
 				data[rnd.IntN(len(data))] = "\"\\{},:0x\n"[rnd.IntN(9)]
 				os.WriteFile(s.cache(), data, 0o600)
@@ -111,7 +110,7 @@ func TestScanSaysTheSameWithACache(t *testing.T) {
 	}
 }
 
-// A second scan opens nothing that has not changed.
+// A second scan opens only changed files.
 func TestScanLooksOnce(t *testing.T) {
 	s := newStore(t)
 	for i := range 20 {
@@ -119,7 +118,8 @@ func TestScanLooksOnce(t *testing.T) {
 		s.write("p/"+id+".jsonl", said(id, i, "hello"))
 	}
 	first := s.scan(s.cache())
-	// Files of the same size and time that say something else now: only a cache
+	// Files of the same size and time with other content: only a cache still has the old
+	// one.
 	// still knows what they said.
 	for _, c := range first {
 		os.WriteFile(c.File.Path, []byte(strings.Repeat("\n", int(c.File.Size))), 0o600)
@@ -134,8 +134,8 @@ func TestScanLooksOnce(t *testing.T) {
 	}
 }
 
-// A cache that another version or another user wrote, or a link, is none; and
-// without a place for it there is an answer all the same.
+// A cache of another version or another user, and a link, are ignored. Without a place
+// for a cache the result is the same.
 func TestScanBelievesNoStrangeCache(t *testing.T) {
 	s := newStore(t)
 	s.write("p/id-1.jsonl", said("id-1", 1, "hello"))

@@ -10,8 +10,8 @@ import (
 	"gt/lib/text/redact"
 )
 
-// What could not be read is told, once a store however much it is; and it is not
-// kept as if nothing had stood there: it is found as soon as it can be read.
+// Unreadable conversations are one error for each store. They are not cached as empty,
+// and are found once they are readable.
 func TestScanUnreadable(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root can read everything; TestHostileStores has another user")

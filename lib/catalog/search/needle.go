@@ -9,23 +9,20 @@ import (
 	"strings"
 )
 
-// needle is a word that stands in the bytes of a file wherever it stands in the
-// words of the conversation.
+// needle is a word that is in a file's bytes wherever it is in the conversation's text.
 type needle struct {
-	word string // in small letters, where they do not matter
-	fold bool   // small and capital letters are the same
+	word string // in lower case if fold is set
+	fold bool   // ignore case
 
-	rare, second int // where in word its rarest bytes are
+	rare, second int // the positions of its rarest bytes in word
 }
 
-// needles returns words of which every text that the pattern matches holds one;
-// none where there is no such thing to say.
+// needles returns words of which every match has at least one, or nil if there are none.
 func needles(re *syntax.Regexp) []needle {
 	return best(required(re))
 }
 
-// required returns what every match holds: of each of the alternatives that are
-// returned, one.
+// required returns alternatives: every match has at least one word of each.
 func required(re *syntax.Regexp) (all [][]needle) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -59,11 +56,11 @@ func required(re *syntax.Regexp) (all [][]needle) {
 	return all
 }
 
-// maxNeedles is up to how many words looking for each of them is faster than to
-// read everything.
+// maxNeedles is the largest number of words for which a search in the bytes is faster
+// than reading everything.
 const maxNeedles = 16
 
-// best is what is the rarest of all.
+// best returns the rarest of the alternatives.
 func best(all [][]needle) []needle {
 	rank := func(either []needle) int {
 		worst := either[0].rarity()
@@ -81,9 +78,8 @@ func best(all [][]needle) []needle {
 	return found
 }
 
-// words returns the parts of a literal that every encoder of JSON writes as they
-// are, and that no reader puts together of several: no blanks, and of the signs
-// only those that nobody escapes.
+// words returns the parts of a literal that every JSON encoder leaves unchanged and that
+// no reader joins from several: no blanks, and only signs that nobody escapes.
 func words(literal []rune, fold bool) (all []string) {
 	var b strings.Builder
 	for _, r := range append(slices.Clone(literal), ' ') {
@@ -103,17 +99,18 @@ func words(literal []rune, fold bool) (all []string) {
 func plainRune(r rune, fold bool) bool {
 	switch {
 	case fold && (r == 'k' || r == 'K' || r == 's' || r == 'S'):
-		return false // K (Kelvin) and ſ are the same letters, and other bytes
+		return false // K (Kelvin) and ſ fold to these letters, but have other bytes
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
 		return true
 	}
 	return r < 0x80 && strings.ContainsRune("!#$%()*,-.;?@[]^_{|}~", r)
 }
 
-// frequent are the bytes of transcripts, the most frequent ones first.
+// frequent are the bytes of transcripts, most frequent first.
 const frequent = ` e"tsanroi,:dclup-fmh10.24g_5b(){}/wy36879k=vTxSI[]|EUqj\!RCBDFAP;N&O'%Z<+*ML>WHGJKz#XV?Y@Q$~^`
 
-// rareness is the place of a byte in frequent; what is not in it is the rarest.
+// rareness returns the position of a byte in frequent. A byte that is not there is the
+// rarest.
 func rareness(c byte) int {
 	if i := strings.IndexByte(frequent, c); i >= 0 {
 		return i
@@ -128,7 +125,7 @@ func newNeedle(word string, fold bool) needle {
 			n.rare = i
 		}
 	}
-	// Letters that stand together go together: q and u.
+	// Neighbouring letters, such as q and u, often occur together.
 	away := func(i int) int { return max(i-n.rare, n.rare-i) }
 	n.second = n.rare
 	for i := range len(word) {
@@ -140,12 +137,12 @@ func newNeedle(word string, fold bool) needle {
 	return n
 }
 
-// rarity is the greater, the fewer places there will be that hold the needle.
+// rarity is higher for a needle that probably has fewer matches.
 func (n needle) rarity() int { return 12*len(n.word) + rareness(n.word[n.rare]) }
 
-// index is where the needle begins in b, -1 where it does not. It goes from one
-// of its rarest byte to the next, which the processor finds by itself, unless they
-// come too often: then it looks for its two rarest.
+// index returns where the needle begins in b, or -1. It searches for the rarest byte, for
+// which the processor has an instruction. If that byte is too frequent, it searches for
+// the two rarest at once.
 func (n needle) index(b []byte) int {
 	c := n.word[n.rare]
 	capital := c
@@ -154,7 +151,7 @@ func (n needle) index(b []byte) int {
 	}
 	rest := len(n.word) - n.rare
 	at := n.rare           // of the rarest byte
-	small, large := -1, -1 // where the next of each is
+	small, large := -1, -1 // where the next lower-case and upper-case one is
 	for seen := 0; at+rest <= len(b); seen++ {
 		if seen*often > at+often*8 {
 			return n.pairs(b, at-n.rare)
@@ -189,11 +186,11 @@ func (n needle) index(b []byte) int {
 	return -1
 }
 
-// often is in how many bytes the rarest has to be for looking at each to cost more
-// than looking for two.
+// often is the distance of the rarest byte's occurrences, in bytes, below which a search
+// for two bytes is cheaper.
 const often = 96
 
-// pairs is index from a place on.
+// pairs is index from an offset on, by both rare bytes.
 func (n needle) pairs(b []byte, at int) int {
 	var small uint64
 	if n.fold {
@@ -208,8 +205,7 @@ func (n needle) pairs(b []byte, at int) int {
 		} else {
 			at += exactPair(x, y, one, two)
 		}
-		// Where one seems to be, it need not be: a zero makes the byte above it look
-		// like one.
+		// A set bit may be wrong: a zero byte makes the byte above it look like zero.
 		for end := min(at+stride, len(b)-len(n.word)-7); at < end; at += 8 {
 			v := ((binary.LittleEndian.Uint64(b[at+n.rare:]) | small) ^ one) | ((binary.LittleEndian.Uint64(b[at+n.second:]) | small) ^ two)
 			for z := (v - ones) &^ v & highs; z != 0; z &= z - 1 {
@@ -233,9 +229,9 @@ const (
 	stride = 32
 )
 
-// pair is how many bytes of x and y can be passed over, in strides, until one
-// comes that may be the one in x and the other in y at the same place. It looks
-// at eight places at once: a byte of a number is zero where both are.
+// pair returns how many bytes of x and y can be skipped, in strides, until both bytes may
+// be at the same place. It compares eight places at once: a byte of the combined word is
+// zero where both match.
 func pair(x, y []byte, one, two, small uint64) int {
 	all := len(x)
 	for len(x) >= stride && len(y) >= stride {
@@ -251,7 +247,7 @@ func pair(x, y []byte, one, two, small uint64) int {
 	return all - len(x)
 }
 
-// exactPair is pair where small and capital letters are told apart, for a fifth less.
+// exactPair is pair for a search with case, which is a fifth faster.
 func exactPair(x, y []byte, one, two uint64) int {
 	all := len(x)
 	for len(x) >= stride && len(y) >= stride {
@@ -267,7 +263,6 @@ func exactPair(x, y []byte, one, two uint64) int {
 	return all - len(x)
 }
 
-// at reports whether b holds the needle at a place.
 func (n needle) at(b []byte, from int) bool {
 	if from+len(n.word) > len(b) {
 		return false
@@ -291,7 +286,6 @@ func (n needle) is(b []byte) bool {
 	return true
 }
 
-// longest is the length of the longest of them.
 func longest(all []needle) (length int) {
 	for _, n := range all {
 		length = max(length, len(n.word))
@@ -299,7 +293,6 @@ func longest(all []needle) (length int) {
 	return length
 }
 
-// lastLine is where the last line of b begins, and 0 where b has only one.
 func lastLine(b []byte) int {
 	const feeds = ones * '\n'
 	for len(b) >= 8 {

@@ -1,5 +1,5 @@
-// Package search looks for words in conversations, in several at once and, where a
-// client's files allow it, in their bytes before they are read.
+// Package search searches conversations, several at once. If a client's files allow it,
+// it searches their bytes before parsing them.
 package search
 
 import (
@@ -26,30 +26,28 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Query is something that is looked for in the words of conversations, line by
-// line, as a person reads them: not in the JSON around them, and not in what the
-// client itself tells the model.
+// Query is a search in the text of conversations, line by line, as a person reads it. It
+// does not search the JSON around the text, nor what the client itself tells the model.
 type Query struct {
-	// Pattern is what a line has to match.
 	Pattern *regexp.Regexp
 
-	Tools         bool // also in thoughts, in calls of tools and in their results
-	Before, After int  // how many lines of the text around a match are wanted
-	Limit         int  // how many hits of a conversation are wanted; 0 for all
+	Tools         bool // also thoughts, tool calls and results
+	Before, After int  // how many lines of context to return
+	Limit         int  // the maximum number of hits in a conversation; 0 is no limit
 
-	// Clean makes of a text what may be shown, for instance without secrets. A
-	// line is a hit where it matches both before and after.
+	// Clean prepares a text for display, for example by removing secrets. A line is a hit
+	// only if it matches before and after.
 	Clean func(string) string
 
-	// needles are words of which every line that matches holds one, and so does
-	// its record in the file, if it is plain. Without any, all has to be read.
+	// needles are words of which every matching line, and in a plain file its record, has
+	// at least one. Without needles, everything is read.
 	needles []needle
 
-	block int // blockSize, less in a test
+	block int // blockSize; less in tests
 }
 
-// New returns a query for a regular expression (RE2), or for a text as it stands;
-// with fold, small and capital letters are the same.
+// New returns a query for a regular expression (RE2) or, with fixed, for a literal text.
+// With fold, it ignores case.
 func New(pattern string, fixed, fold bool) (*Query, error) {
 	if fixed {
 		pattern = regexp.QuoteMeta(pattern)
@@ -72,46 +70,43 @@ func New(pattern string, fixed, fold bool) (*Query, error) {
 	return &Query{Pattern: re, needles: needles(tree.Simplify()), block: blockSize}, nil
 }
 
-// Hit is an entry of a conversation that has lines that match.
+// Hit is an entry with matching lines.
 type Hit struct {
-	conversation.Entry // its text only in Lines
+	conversation.Entry // without its text, which is in Lines
 
-	// Turn is the number of the turn that it belongs to: the person's first
-	// prompt begins turn 1, and what stands before it is in turn 0.
+	// Turn is the number of its turn. The person's first prompt begins turn 1; entries
+	// before it are in turn 0.
 	Turn int
 
-	// Lines are those that match, and those around them that were asked for.
 	Lines []Line
 
 	key copyKey
 }
 
-// Line is a line of a text.
 type Line struct {
 	Number int // from 1
 	Text   string
 	Match  bool
 }
 
-// Search looks for q in conversations, in several at once, and calls each for
-// the hits until it returns false: conversation by conversation in their order
-// in all (i is the place in it), and in the conversation's own order. So the
-// same conversations give the same hits in the same order.
+// Search searches conversations, several at once. It calls each for the hits until each
+// returns false: in the order of all (i is the index) and then in the conversation's
+// order. So the same conversations give the same hits in the same order.
 //
-// What a fork copied from a conversation that is also in all is no hit in the
-// fork. What cannot be read is left out, and told in the error, unless it is
-// gone.
+// An entry that a fork copied from another conversation in all is a hit only there.
+// Search skips what it cannot read and returns an error for it, unless it no longer
+// exists.
 //
-// Whenever there is no hit to give at the moment, idle is called, and from then
-// on ten times a second: so many bytes of all were searched.
+// If there is no hit at the moment, Search calls idle, then again ten times a second,
+// with the number of bytes searched so far.
 func (q *Query) Search(all []conversation.Conversation, each func(i int, h Hit) bool, idle func(done, total int64)) error {
 	s := search{Query: q, all: all, older: families(all), seed: maphash.MakeSeed(), reported: map[int]map[copyKey]bool{}, stop: make(chan struct{})}
 	var total int64
 	for _, c := range all {
 		total += c.File.Size
 	}
-	// Portions that are being searched and those that wait for it, in their order.
-	// The hits of the first are given on, the others stop when they are full.
+	// The portions in order. The first one's hits are passed on; the others block when
+	// their buffers are full.
 	workers := runtime.GOMAXPROCS(0)
 	queue, work := make(chan portion, 16*workers), make(chan portion)
 	tasks := []*cli.Task{cli.Go(func() { s.divide(queue, work) })}
@@ -136,7 +131,7 @@ func (q *Query) Search(all []conversation.Conversation, each func(i int, h Hit) 
 	return errors.Join(s.errs...)
 }
 
-// divide sends the conversations in portions to each of the channels, and closes them.
+// divide sends the portions of conversations to both channels, and closes them.
 func (s *search) divide(queue, work chan<- portion) {
 	defer close(queue)
 	defer close(work)
@@ -156,12 +151,11 @@ func (s *search) divide(queue, work chan<- portion) {
 	}
 }
 
-// work searches portions.
 func (s *search) work(portions <-chan portion) {
 	whole := false
 	defer func() {
 		if !whole {
-			s.halt() // nobody waits for what will not come
+			s.halt() // others must not wait for a worker that panicked
 		}
 	}()
 	buf := make([]byte, s.block)
@@ -174,8 +168,8 @@ func (s *search) work(portions <-chan portion) {
 	whole = true
 }
 
-// give calls each for the hits of a portion, and idle whenever there is none at the moment and
-// at each tick from then on. It reports whether it gave all.
+// give calls each for the hits of a portion. While there is none, it calls idle at once
+// and at each tick. It reports whether it gave all hits.
 func (s *search) give(p portion, each func(i int, h Hit) bool, idle func(), tick <-chan time.Time) bool {
 	for {
 		var h located
@@ -201,27 +195,26 @@ func (s *search) give(p portion, each func(i int, h Hit) bool, idle func(), tick
 	}
 }
 
-// portion is some conversations that are searched one after the other.
+// portion is a range of conversations that one task searches in order.
 type portion struct {
 	from, to int
 	hits     chan located
 }
 
-// portionSize is how many bytes are searched at a time: to hand on more of them
-// less often costs nothing, and a few at the end still keep all processors busy.
+// portionSize is the size of a portion in bytes: large enough to make the hand-over
+// cheap, small enough to keep all processors busy at the end.
 const portionSize = 8 << 20
 
-// located is a hit and the place of its conversation.
 type located struct {
 	i int
 	Hit
 }
 
-// search is a Search that runs.
+// search is the state of a Search.
 type search struct {
 	*Query
 	all   []conversation.Conversation
-	older [][]int // of each, those that it can be a copy of
+	older [][]int // for each conversation, those that it may be a copy of
 	seed  maphash.Seed
 	done  atomic.Int64
 	stop  chan struct{}
@@ -229,10 +222,9 @@ type search struct {
 
 	mu       sync.Mutex
 	errs     []error
-	reported map[int]map[copyKey]bool // what was found in those that were copied
+	reported map[int]map[copyKey]bool // hits in conversations that were copied
 }
 
-// halt ends all tasks.
 func (s *search) halt() { s.once.Do(func() { close(s.stop) }) }
 
 func (s *search) halted() bool {
@@ -244,7 +236,7 @@ func (s *search) halted() bool {
 	}
 }
 
-// failed notes what could not be read. What was deleted meanwhile is no failure.
+// failed adds an error, unless the file was deleted meanwhile.
 func (s *search) failed(err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.mu.Lock()
@@ -253,7 +245,7 @@ func (s *search) failed(err error) {
 	}
 }
 
-// conversation gives the hits of one, without what it copied.
+// conversation sends the hits of a conversation without copied ones.
 func (s *search) conversation(i int, buf []byte, to chan<- located) error {
 	n := 0
 	return s.in(i, buf, &s.done, func(h Hit) bool {
@@ -272,14 +264,14 @@ func (s *search) conversation(i int, buf []byte, to chan<- located) error {
 	})
 }
 
-// copyKey is what an entry and the copy of it in a fork have in common.
+// copyKey identifies an entry and its copies in forks.
 type copyKey struct {
 	id   string
 	kind conversation.Kind
 	text uint64
 }
 
-// copied returns all hits of a conversation that others are forks of.
+// copied returns all hits of a conversation that has forks.
 func (s *search) copied(i int, buf []byte) map[copyKey]bool {
 	s.mu.Lock()
 	found, ok := s.reported[i]
@@ -288,7 +280,7 @@ func (s *search) copied(i int, buf []byte) map[copyKey]bool {
 		return found
 	}
 	found = map[copyKey]bool{}
-	// That it cannot be read is told where its own turn comes.
+	// The error is reported when its own turn comes.
 	_ = s.in(i, buf, nil, func(h Hit) bool {
 		if h.key.id != "" {
 			found[h.key] = true
@@ -301,8 +293,7 @@ func (s *search) copied(i int, buf []byte) map[copyKey]bool {
 	return found
 }
 
-// families returns of each conversation those that have the same history and
-// began before it.
+// families returns for each conversation those with the same history that began earlier.
 func families(all []conversation.Conversation) [][]int {
 	type name struct {
 		client string
@@ -315,7 +306,7 @@ func families(all []conversation.Conversation) [][]int {
 	members := map[name][]int{}
 	for i, c := range all {
 		root := name{c.File.Client, c.Metadata.ID}
-		for range maxForks { // and no longer, should they be each other's
+		for range maxForks { // a limit, because of cycles
 			id := from[root]
 			if id == "" {
 				break
@@ -340,15 +331,14 @@ func families(all []conversation.Conversation) [][]int {
 	return older
 }
 
-// maxForks is how many times a fork of a fork is followed to the original.
+// maxForks limits how far a fork of a fork is followed to the original.
 const maxForks = 100
 
-// blockSize is how much of a file is searched at once. It fits into a
-// processor's own memory.
+// blockSize is how many bytes are searched at once. They fit into a processor's cache.
 const blockSize = 128 << 10
 
-// in gives the hits of a conversation, those that are copies included, and counts
-// what it read to done.
+// in gives all hits of a conversation, including copies, and adds the bytes that it read
+// to done.
 func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) error {
 	f := s.all[i].File
 	var counted int64
@@ -396,17 +386,17 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 	return err
 }
 
-// fileHas reports whether one of the needles is in a file, in a record that is not
-// quiet. It ends, with false, when the search does.
+// fileHas reports whether a file has one of the needles in a record that is not quiet. It
+// returns false if the search ends.
 func (s *search) fileHas(path string, buf []byte, quiet func([]byte) bool, count func(int)) (bool, error) {
 	f, err := atomicfile.OpenFollowing(path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	tail := longest(s.needles) - 1 // what is left of the block before, in which a needle can begin
+	tail := longest(s.needles) - 1 // the end of the previous block, in which a needle can begin
 	if tail >= len(buf)/2 {
-		return true, nil // nobody looks for this
+		return true, nil // too long to be worth it
 	}
 	b := block{begins: true}
 	for kept := 0; !s.halted(); {
@@ -428,18 +418,17 @@ func (s *search) fileHas(path string, buf []byte, quiet func([]byte) bool, count
 	return false, nil
 }
 
-// block is a part of a file.
 type block struct {
 	bytes  []byte
 	begins bool // it begins with a record
-	Quiet  bool // it begins within a record that is quiet
+	Quiet  bool // it begins within a quiet record
 }
 
-// frontSize is how much of a record has to be seen to say that it is quiet.
+// frontSize is how much of a record is needed to tell that it is quiet.
 const frontSize = 2 << 10
 
-// record returns where the record begins and ends that holds a place; -1 is not in
-// the block.
+// record returns where the record around an offset begins and ends; -1 is outside the
+// block.
 func (b block) record(at int) (from, to int) {
 	from = lastLine(b.bytes[:at])
 	if from == 0 && !b.begins {
@@ -451,7 +440,7 @@ func (b block) record(at int) (from, to int) {
 	return from, to
 }
 
-// isQuiet reports whether the record that holds a place is quiet, as far as one sees.
+// isQuiet reports whether the record around an offset is known to be quiet.
 func (b block) isQuiet(at int, quiet func([]byte) bool) bool {
 	switch from, to := b.record(at); {
 	case from < 0:
@@ -463,7 +452,7 @@ func (b block) isQuiet(at int, quiet func([]byte) bool) bool {
 	}
 }
 
-// from is the rest of the block from a place on.
+// from returns the rest of the block from an offset on.
 func (b block) from(at int, quiet func([]byte) bool) block {
 	rest := block{bytes: b.bytes[at:], begins: b.begins}
 	if at > 0 {
@@ -473,7 +462,7 @@ func (b block) from(at int, quiet func([]byte) bool) block {
 	return rest
 }
 
-// blockHas looks for the needles in what is not quiet.
+// blockHas reports whether the block has a needle in a record that is not quiet.
 func (s *search) blockHas(b block, quiet func([]byte) bool) bool {
 	for at := 0; ; {
 		i := s.index(b.bytes[at:])
@@ -491,7 +480,6 @@ func (s *search) blockHas(b block, quiet func([]byte) bool) bool {
 	}
 }
 
-// index is the first place that holds one of the needles, or -1.
 func (s *search) index(b []byte) int {
 	first := -1
 	for _, n := range s.needles {
@@ -502,7 +490,6 @@ func (s *search) index(b []byte) int {
 	return first
 }
 
-// match finds the lines of an entry that match.
 func (q *Query) match(e conversation.Entry) (Hit, bool) {
 	switch e.Kind {
 	case conversation.Prompt, conversation.Reply, conversation.Answer, conversation.Summary:
@@ -523,7 +510,7 @@ func (q *Query) match(e conversation.Entry) (Hit, bool) {
 	h := Hit{Entry: e}
 	h.Text = ""
 	all := slices.Collect(lines(text))
-	given := 0 // so many of all are in the hit or will not be
+	given := 0 // lines before this are in the hit or excluded
 	found := false
 	for i, line := range all {
 		if !q.Pattern.MatchString(line) {
@@ -540,7 +527,6 @@ func (q *Query) match(e conversation.Entry) (Hit, bool) {
 	return h, found
 }
 
-// matches reports whether a line of a text matches.
 func (q *Query) matches(text string) bool {
 	for line := range lines(text) {
 		if q.Pattern.MatchString(line) {
@@ -550,7 +536,6 @@ func (q *Query) matches(text string) bool {
 	return false
 }
 
-// lines are those of a text, without their ends.
 func lines(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(text) {

@@ -21,13 +21,12 @@ import (
 	"gt/lib/state/session"
 )
 
-// What is found does not depend on what need not be read: a search gives the same
-// as one that reads everything and looks at every line, whatever the words, the
-// pattern, and the way in which the client writes JSON.
+// A search gives the same as one that parses everything and matches every line, for any
+// text, any pattern, and any JSON encoder.
 func TestASearchFindsWhatReadingFinds(t *testing.T) {
 	seeds := uint64(12)
 	if testing.Short() {
-		seeds = 4 // a race, if there is one, is in any of them
+		seeds = 4 // a race would be in any of them
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -64,18 +63,18 @@ func TestASearchFindsWhatReadingFinds(t *testing.T) {
 	}
 }
 
-// The same for what the real clients wrote, of every reader.
+// The same for the conversations of all real clients.
 func TestASearchOfRealConversations(t *testing.T) {
 	var all []conversation.Conversation
 	for _, r := range readers.All {
 		places, _ := filepath.Glob(filepath.Join("../../client", r.Client(), "conversation/testdata/*"))
 		for _, store := range places {
-			// Each by itself: some are in several of the stores.
+			// One by one, because some are in several stores.
 			each := func(f conversation.File) {
 				all = append(all, conversation.Conversation{File: f, Metadata: conversation.Metadata{ID: session.ID(fmt.Sprint(len(all)))}})
 			}
 			if err := r.Find(store, each); err != nil {
-				t.Log(err) // of another form
+				t.Log(err) // another format
 			}
 		}
 	}
@@ -107,13 +106,13 @@ func TestASearchOfRealConversations(t *testing.T) {
 	}
 }
 
-// place is the conversation of a hit that was told.
+// place identifies the conversation of a hit.
 func place(told string) string {
 	name, _, _ := strings.Cut(told, " ")
 	return name
 }
 
-// gathered are the hits of a search, a line each.
+// gathered returns the hits of a search, one a line.
 func gathered(q *Query, all []conversation.Conversation) (told []string, err error) {
 	err = q.Search(all, func(i int, h Hit) bool {
 		for _, l := range h.Lines {
@@ -128,13 +127,13 @@ func tell(i, turn int, kind conversation.Kind, l Line) string {
 	return fmt.Sprintf("%d %d %s %d %v %q", i, turn, kind, l.Number, l.Match, l.Text)
 }
 
-// entries are what a conversation tells, each with the turn that it is of.
+// entries are a conversation's entries, each with its turn.
 type entries struct {
 	told  []conversation.Entry
 	turns []int
 }
 
-// readAll reads conversations, of which naive looks at everything, for each search.
+// readAll reads conversations once for all naive searches.
 func readAll(t *testing.T, all []conversation.Conversation) []entries {
 	t.Helper()
 	read := make([]entries, len(all))
@@ -153,7 +152,7 @@ func readAll(t *testing.T, all []conversation.Conversation) []entries {
 	return read
 }
 
-// naive returns what a search should find in conversations that were read.
+// naive returns the hits that a search should find.
 func naive(q *Query, all []conversation.Conversation, read []entries) (told []string) {
 	clean := q.Clean
 	if clean == nil {
@@ -207,7 +206,7 @@ func naive(q *Query, all []conversation.Conversation, read []entries) (told []st
 	return told
 }
 
-// family is the session that a conversation's history began in.
+// family returns the session in which a conversation's history began.
 func family(c conversation.Conversation) session.ID {
 	if c.Metadata.ForkOf != "" {
 		return c.Metadata.ForkOf
@@ -215,11 +214,10 @@ func family(c conversation.Conversation) session.ID {
 	return c.Metadata.ID
 }
 
-// smallBlock is the size of a block in stores that are made at random: many of their
-// records lie over a border, and to match them with a pattern costs little.
+// smallBlock is the block size for random stores: many records cross a border, and
+// matching costs little.
 const smallBlock = 8 << 10
 
-// writing writes conversations.
 type writing struct {
 	*rand.Rand
 	dir string
@@ -267,12 +265,12 @@ func (w writing) pattern() string {
 	case 10:
 		return regexp.QuoteMeta(piece()) + "+"
 	case 11:
-		return "[" + piece() // most often wrong
+		return "[" + piece() // mostly invalid
 	}
 	return regexp.QuoteMeta(piece())
 }
 
-// store writes some conversations, some of them forks, and one of a subagent.
+// store writes some conversations, with forks and one of a subagent.
 func (w *writing) store(t *testing.T) (all []conversation.Conversation) {
 	var before [][]byte
 	var from conversation.Conversation
@@ -315,7 +313,7 @@ func (w *writing) record() []byte {
 	rec := object{"uuid": fmt.Sprint("id-", w.n), "timestamp": "2026-03-02T08:00:00Z", "sessionId": "x"}
 	text := func() any {
 		s := w.text()
-		if w.IntN(60) == 0 { // over the border of a block, somewhere
+		if w.IntN(60) == 0 { // somewhere across the border of a block
 			s = strings.Repeat("aaaaaaa ", smallBlock/8-w.IntN(40)) + s
 		}
 		return s
@@ -356,7 +354,7 @@ func (w *writing) record() []byte {
 	return w.encode(rec)
 }
 
-// encode writes JSON as one or the other language does.
+// encode writes JSON as the encoder of one of several languages does.
 func (w *writing) encode(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -384,7 +382,7 @@ func (w *writing) encode(v any) []byte {
 	return line
 }
 
-// A needle is found wherever it is, and nowhere else.
+// A needle is found everywhere, and nowhere else.
 func TestANeedleIsFoundInAnyPlace(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	letters := []byte("abzAZq_\n\"\x00\x80\xc1")
@@ -435,7 +433,7 @@ func TestNeedles(t *testing.T) {
 		"日本":                      nil,
 		"x{3,}":                   {"x"},
 		"(?i)Handler":             {"handler"},
-		"(?i)task":                {"ta"}, // K and ſ are letters, too
+		"(?i)task":                {"ta"}, // K and ſ match, too
 		"(?i)sk":                  nil,
 		`src/main`:                {"main"},
 	} {
@@ -453,7 +451,7 @@ func TestNeedles(t *testing.T) {
 	}
 }
 
-// A word that lies over the border of what is read at once is found.
+// A word across the border of two blocks is found.
 func TestASearchOverTheBorderOfABlock(t *testing.T) {
 	q, err := New("quiescence", true, false)
 	if err != nil {
@@ -473,7 +471,8 @@ func TestASearchOverTheBorderOfABlock(t *testing.T) {
 	}
 }
 
-// What grows while it is searched, is gone, or cannot be read harms nobody else.
+// A conversation that grows during the search, is gone or is unreadable does not affect
+// the others.
 func TestASearchInWhatChanges(t *testing.T) {
 	dir := t.TempDir()
 	var all []conversation.Conversation
@@ -488,7 +487,7 @@ func TestASearchInWhatChanges(t *testing.T) {
 	if err := os.Remove(all[7].File.Path); err != nil {
 		t.Fatal(err)
 	}
-	all[9].File.Path = dir // no file
+	all[9].File.Path = dir // not a file
 	all[11].File.Client = "nobody's"
 	q, err := New("find", false, false)
 	if err != nil {
@@ -525,13 +524,13 @@ func TestASearchInWhatChanges(t *testing.T) {
 		}
 	}
 
-	// Who has enough is not kept waiting.
+	// A caller that has enough does not wait.
 	n := 0
 	if err := q.Search(all, func(int, Hit) bool { n++; return false }, func(int64, int64) {}); err != nil || n != 1 {
 		t.Error(n, err)
 	}
 
-	// A panic in a task comes back.
+	// A panic in a task reaches the caller.
 	defer func() {
 		if recover() == nil {
 			t.Error("no panic")
