@@ -15,7 +15,6 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// aside is a file in the folder context.
 type aside struct {
 	Session ID     `json:"session"`
 	Tool    string `json:"tool,omitempty"`
@@ -24,8 +23,8 @@ type aside struct {
 	Content string `json:"content"`
 }
 
-// contextName is the name of the file in which a result is kept: the session's, the
-// tool's and the first of the result's digest.
+// contextName returns the file name of a result: the record's id, the tool, and the
+// beginning of the result's digest.
 func contextName(id ID, tool string, sum []byte) string {
 	tool = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '.' {
@@ -40,7 +39,8 @@ func contextName(id ID, tool string, sum []byte) string {
 	return string(id) + "-" + tool[:min(len(tool), 64)] + "-" + strings.Repeat("0", suffixSize-len(hash)) + hash + ".json"
 }
 
-// keepAside writes a result to its file. The same result of the same tool is one file.
+// keepAside writes a result to its file. The same result of the same tool has only one
+// file.
 func (p *pass) keepAside(l *Line, content string) error {
 	data, err := json.Marshal(aside{p.id, l.Tool, l.CallID, l.Context.Digest, content})
 	if err != nil {
@@ -49,13 +49,13 @@ func (p *pass) keepAside(l *Line, content string) error {
 	return atomicfile.Write(filepath.Join(p.y.Store.Contexts, l.Context.Ref), append(data, '\n'), atomicfile.Unsynced)
 }
 
-// ErrCleared is returned of a result that was kept aside, and is no more.
+// ErrCleared means that a result was kept aside and then removed.
 var ErrCleared = errors.New("it was cleared")
 
-// maxContext is the longest file that is read: of a client's longest record.
+// maxContext is the longest file that is read: it can hold a client's longest record.
 const maxContext = maxLine
 
-// Context returns a result that was kept aside, ErrCleared of one that is gone.
+// Context returns a result that was kept aside, or ErrCleared.
 func (s Store) Context(c Context) (string, error) {
 	if c.Ref != filepath.Base(c.Ref) || !strings.HasPrefix(c.Ref, prefix) {
 		return "", fmt.Errorf("invalid reference '%.80s'", c.Ref)
@@ -77,8 +77,8 @@ func (s Store) Context(c Context) (string, error) {
 	return a.Content, nil
 }
 
-// ContextsOf lists what is kept aside of a record, in the order of its lines. A result that
-// stands in several lines is listed once.
+// ContextsOf returns the results of a record that were kept aside, in the order of its
+// lines, each once.
 func (s Store) ContextsOf(id ID) ([]Context, error) {
 	var all []Context
 	seen := map[string]bool{}
@@ -92,7 +92,7 @@ func (s Store) ContextsOf(id ID) ([]Context, error) {
 	return all, err
 }
 
-// OfContext returns the record that a reference is of.
+// OfContext returns the record to which a reference belongs.
 func OfContext(ref string) (ID, error) {
 	parts := strings.SplitN(ref, "-", 4)
 	if len(parts) != 4 || ref != filepath.Base(ref) {

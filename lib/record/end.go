@@ -8,16 +8,16 @@ import (
 	"gt/lib/state/session"
 )
 
-// Event is what became of a session.
 type Event struct {
 	Agent   string
 	Session session.ID
 	Reason  string
 }
 
-// End notes that a session has ended, makes S3's file of its record and clears what was kept
-// aside of it, in this order: the lines keep both ends of each result, and say what went. It
-// does nothing for a session without a record, or that was removed: then there is no id.
+// End records that a session has ended, writes S3's file of its record, and then removes
+// the results kept aside. The lines keep both ends of each result and list what was
+// removed. If the session has no record, or the record was removed, End does nothing and
+// returns no id.
 func (s Store) End(e Event, redact func(string) string, now time.Time) (ID, error) {
 	x, err := s.Index()
 	if err != nil {
@@ -63,7 +63,7 @@ func (s Store) append(id ID, lines func(w *writer, end ending) error) (err error
 	return err
 }
 
-// Clear removes what is kept aside of a record, and says in it what went.
+// Clear removes the results of a record that were kept aside, and records that.
 func (s Store) Clear(id ID, now time.Time) (gone []Context, err error) {
 	all, err := s.ContextsOf(id)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s Store) Clear(id ID, now time.Time) (gone []Context, err error) {
 	if len(gone) == 0 {
 		return nil, s.removeContexts(id)
 	}
-	// It is said first: what is said and still there is cleared by the next.
+	// Write the line first: after a crash, the next Clear removes the files.
 	if err := s.append(id, func(w *writer, end ending) error {
 		return w.add(&Line{Kind: Cleared, Time: now.UTC(), Clear: gone})
 	}); err != nil {
@@ -86,7 +86,6 @@ func (s Store) Clear(id ID, now time.Time) (gone []Context, err error) {
 	return gone, s.removeContexts(id)
 }
 
-// Note writes a line about a step of a session.
 func (s Store) Note(id ID, kind Kind, name string, now time.Time) error {
 	return s.append(id, func(w *writer, end ending) error {
 		if end.gone != "" {
@@ -96,7 +95,6 @@ func (s Store) Note(id ID, kind Kind, name string, now time.Time) error {
 	})
 }
 
-// Step is a step of a session's work.
 type Step struct {
 	Name        string
 	Begun, Done time.Time

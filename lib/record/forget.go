@@ -12,9 +12,9 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Remove removes a record and what is kept aside of it, and leaves two lines: whose
-// conversation it was, without a word of it, and what went. No sync takes it in again. A
-// record that is gone already stays as it is.
+// Remove removes a record and its results kept aside. It leaves two lines: whose
+// conversation it was, without any of its text, and what was removed. No sync adds the
+// conversation again. Remove does not change a record that is already removed.
 func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 	lock, err := s.Lock(id)
 	if err != nil {
@@ -51,7 +51,8 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 	if err := w.add(&Line{Kind: why, Time: now.UTC(), Gone: &gone}); err != nil {
 		return gone, err
 	}
-	// What is beside the lines goes first: while they are there, the next removal finds it.
+	// The files beside the lines go first: if Remove is killed, the next one finds them
+	// by the lines.
 	if err := s.removeRest(id, &head); err != nil {
 		return gone, err
 	}
@@ -61,7 +62,7 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 	return gone, atomicfile.Remove(s.packedPath(id))
 }
 
-// removeRest removes what there is of a record beside its lines.
+// removeRest removes the files of a record beside its lines.
 func (s Store) removeRest(id ID, h *Session) error {
 	return errors.Join(
 		atomicfile.Remove(s.wholePath(id)), atomicfile.Remove(s.wholePath(id)+".new"),
@@ -70,7 +71,6 @@ func (s Store) removeRest(id ID, h *Session) error {
 	)
 }
 
-// RemoveTold removes what hooks told of a session.
 func (s Store) RemoveTold(agent string, id session.ID) error {
 	if s.root == "" {
 		return nil
@@ -78,14 +78,12 @@ func (s Store) RemoveTold(agent string, id session.ID) error {
 	return hookfile.Remove(s.root, agent, id)
 }
 
-// removeContexts removes all that is kept aside of a record.
 func (s Store) removeContexts(id ID) error {
 	_, err := s.dropContexts(id)
 	return err
 }
 
-// dropContexts removes what is kept aside of a record, and of no other, and returns the
-// names of it.
+// dropContexts is removeContexts and returns the names of the files.
 func (s Store) dropContexts(id ID) (names []string, err error) {
 	entries, err := atomicfile.ReadDir(s.Contexts)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -93,7 +91,7 @@ func (s Store) dropContexts(id ID) (names []string, err error) {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		// A kill can have left a temporary file of one.
+		// A kill can leave a temporary file.
 		if !strings.HasPrefix(strings.TrimPrefix(name, "."), string(id)+"-") {
 			continue
 		}

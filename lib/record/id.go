@@ -11,8 +11,8 @@ import (
 	"gt/lib/state/session"
 )
 
-// ID names a record: session-<milliseconds since 1970, base 36>-<6 characters, base 36>.
-// An ID that came through ParseID is safe as the name of a file.
+// ID is the id of a record: session-<milliseconds since 1970, base 36>-<6 characters,
+// base 36>. An ID from ParseID is safe as a file name.
 type ID string
 
 const (
@@ -22,7 +22,7 @@ const (
 	suffixes   = base * base * base * base * base * base
 )
 
-// ParseID checks an id that came from outside.
+// ParseID checks an id from outside.
 func ParseID(s string) (ID, error) {
 	stamp, suffix, ok := strings.Cut(strings.TrimPrefix(s, prefix), "-")
 	if !ok || !strings.HasPrefix(s, prefix) || !isBase36(stamp, 13) || len(suffix) != suffixSize || !isBase36(suffix, suffixSize) {
@@ -37,15 +37,16 @@ func isBase36(s string, most int) bool {
 
 func (id ID) suffix() string { return string(id[len(id)-suffixSize:]) }
 
-// Key is the conversation that a record is of.
+// Key identifies the conversation of a record.
 type Key struct {
 	Agent   string     // the client, as in lib/client/agent
 	Session session.ID // the client's own id
-	Parent  session.ID // of a subagent's: two sessions can have subagents of one id
+	Parent  session.ID // of a subagent's conversation: two sessions can have subagents with the same id
 }
 
-// suffix returns the end of the id of the key's record. It follows from the key, so that
-// a listing of names tells whether there is a record. n counts keys that share one.
+// suffix returns the end of the record's id. It is derived from the key, so that a
+// listing of names tells whether there is a record. n distinguishes keys with the same
+// hash.
 func (k Key) suffix(n int) string {
 	sum := sha256.Sum256([]byte(k.Agent + "\x00" + string(k.Session) + "\x00" + string(k.Parent) + strings.Repeat("\x00", n)))
 	s := strconv.FormatUint(binary.BigEndian.Uint64(sum[:8])%suffixes, base)

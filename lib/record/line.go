@@ -12,32 +12,31 @@ import (
 	"gt/lib/state/session"
 )
 
-// Kind is what a line is: one of conversation's kinds, or one of these.
+// Kind is the kind of a line: one of conversation's kinds, or one of these.
 type Kind string
 
-// The lines that a record has beside those of the conversation.
+// The kinds of lines that are not part of the conversation.
 const (
 	Head      Kind = "session"   // the first line: whose conversation it is
-	Mark      Kind = "read"      // where reading of the client's file stopped
-	Rewritten Kind = "rewritten" // the client has changed what had been read; what follows is what is new in it
+	Mark      Kind = "read"      // where the last sync stopped reading
+	Rewritten Kind = "rewritten" // the client has rewritten its file; new entries follow
 	Forgotten Kind = "forgotten" // a person had the record removed; nothing else is left
-	Pruned    Kind = "pruned"    // it was too old; nothing else is left
-	Cleared   Kind = "cleared"   // results that had been kept aside are gone
-	End       Kind = "end"       // of the session, as its client told
-	Failure   Kind = "error"     // something that went wrong in the session
+	Pruned    Kind = "pruned"    // the record was too old; nothing else is left
+	Cleared   Kind = "cleared"   // results that were kept aside are removed
+	End       Kind = "end"       // of the session, according to its client
+	Failure   Kind = "error"     // an error in the session
 	StepBegun Kind = "step_started"
 	StepDone  Kind = "step_completed"
 )
 
-// Line is a line of a record.
 type Line struct {
-	// Prev is the SHA-256 of the line before, without its line feed, and of nothing in
-	// the first line.
+	// Prev is the SHA-256 of the line before without its line feed, or of nothing in the
+	// first line.
 	Prev string    `json:"prev,omitempty"`
 	Kind Kind      `json:"kind"`
 	Time time.Time `json:"ts,omitzero"`
 
-	// What an Entry of the conversation says.
+	// The fields of a conversation.Entry.
 	Text     string              `json:"text,omitempty"`
 	Tool     string              `json:"tool,omitempty"`
 	CallID   string              `json:"call,omitempty"`
@@ -48,7 +47,7 @@ type Line struct {
 	Model    string              `json:"model,omitempty"`
 	Usage    *conversation.Usage `json:"usage,omitempty"`
 	Aside    bool                `json:"aside,omitempty"`  // see conversation.Entry
-	Window   int64               `json:"window,omitempty"` // of the context, in tokens
+	Window   int64               `json:"window,omitempty"` // the context window in tokens
 	Hidden   string              `json:"hidden,omitempty"` // why the text was left out
 	Context  *Context            `json:"context,omitempty"`
 
@@ -60,14 +59,14 @@ type Line struct {
 	Cause string    `json:"cause,omitempty"` // of an end or an error
 }
 
-// Context is a result that is kept aside, because it is large.
+// Context is a large result that is kept aside.
 type Context struct {
-	Ref    string `json:"ref"`    // the file's name in the folder context
+	Ref    string `json:"ref"`    // the name of its file
 	Size   int64  `json:"size"`   // of the text, in bytes
 	Digest string `json:"sha256"` // of the text
 }
 
-// Session is whose conversation a record is.
+// Session identifies the conversation of a record.
 type Session struct {
 	Form    int        `json:"form"`
 	ID      ID         `json:"id"`
@@ -78,19 +77,18 @@ type Session struct {
 	Started time.Time  `json:"started_at,omitzero"`
 	CWD     string     `json:"cwd,omitempty"`
 	Branch  string     `json:"branch,omitempty"`
-	Version string     `json:"version,omitempty"` // of the client
+	Version string     `json:"version,omitempty"` // the client's
 }
 
-// form is the version of the lines' form.
 const form = 1
 
-// Position is where reading stopped, and what was known by then.
+// Position is where a sync stopped reading, and the metadata at that time.
 type Position struct {
 	Source  string `json:"source"` // the client's file
 	Next    int64  `json:"next"`   // see conversation.Reader's Read
 	Size    int64  `json:"size"`
 	Changed int64  `json:"changed"`        // in nanoseconds since 1970
-	Tail    string `json:"tail,omitempty"` // the digest of what stands before Next
+	Tail    string `json:"tail,omitempty"` // the digest of the bytes before Next
 
 	Messages int       `json:"messages"`
 	Events   int       `json:"events"`
@@ -101,20 +99,19 @@ type Position struct {
 	Moved    string    `json:"moved,omitempty"`
 	Branch   string    `json:"branch,omitempty"`
 	Headless bool      `json:"headless,omitempty"`
-	Ended    time.Time `json:"ended,omitzero"` // as its client told, where nothing was said since
+	Ended    time.Time `json:"ended,omitzero"` // according to the client, if no entry followed
 
-	// Hidden are calls whose results are left out, and have not come yet.
+	// Hidden are calls whose results will be left out when they come.
 	Hidden []string `json:"hidden,omitempty"`
 }
 
-// Gone is what was removed.
 type Gone struct {
 	Lines  int    `json:"lines"`
 	Bytes  int64  `json:"bytes"`
 	Digest string `json:"digest"` // of the last line
 }
 
-// Entry returns a line of the conversation as its reader gave it.
+// Entry returns the line as the Entry that the client's reader gave.
 func (l *Line) Entry() conversation.Entry {
 	e := conversation.Entry{
 		Kind: conversation.Kind(l.Kind), Text: l.Text, Tool: l.Tool, CallID: l.CallID, Target: l.Target,
@@ -126,7 +123,7 @@ func (l *Line) Entry() conversation.Entry {
 	return e
 }
 
-// InConversation reports whether a line is of the conversation itself.
+// InConversation reports whether a line is part of the conversation.
 func (k Kind) InConversation() bool {
 	switch conversation.Kind(k) {
 	case conversation.Prompt, conversation.Reply, conversation.Answer, conversation.Thought, conversation.Call,
@@ -136,7 +133,7 @@ func (k Kind) InConversation() bool {
 	return false
 }
 
-// message reports whether a line is a message, in S3's words; an event otherwise.
+// message reports whether a line is a message in S3's terms; else it is an event.
 func (k Kind) message() bool {
 	switch conversation.Kind(k) {
 	case conversation.Prompt, conversation.Reply, conversation.Answer, conversation.Summary:
@@ -156,14 +153,13 @@ func digest(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// encoder makes the bytes of lines.
 type encoder struct {
 	buf bytes.Buffer
 	enc *json.Encoder
 }
 
-// body returns a line without its digest: what is the same whatever stands before it. The
-// bytes are valid until the next call.
+// body returns a line without Prev, which is the same wherever the line is. The bytes are
+// valid until the next call.
 func (e *encoder) body(l *Line) ([]byte, error) {
 	if e.enc == nil {
 		e.enc = json.NewEncoder(&e.buf)
@@ -177,7 +173,7 @@ func (e *encoder) body(l *Line) ([]byte, error) {
 	return bytes.TrimSuffix(e.buf.Bytes(), []byte("\n")), nil
 }
 
-// bodyOf is body of a line that stands in a record; nil of what has no digest.
+// bodyOf returns the body of a line in a record, or nil if the line has no digest.
 func bodyOf(line []byte) []byte {
 	if len(line) < prevSize || !bytes.HasPrefix(line, []byte(prevKey)) {
 		return nil
@@ -185,17 +181,16 @@ func bodyOf(line []byte) []byte {
 	return line[prevSize:]
 }
 
-// isKind reports whether a line is of a kind, without reading it.
+// isKind reports whether a line is of a kind, without parsing it.
 func isKind(line []byte, kind Kind) bool {
 	rest, ok := bytes.CutPrefix(bodyOf(line), []byte(`"kind":"`+string(kind)))
 	return ok && len(rest) > 0 && rest[0] == '"'
 }
 
-// Parse reads a line.
 func Parse(line []byte) (l Line, err error) {
 	err = json.Unmarshal(line, &l)
 	return l, err
 }
 
-// valid is a text as it may stand in a line.
+// valid returns a text with invalid UTF-8 replaced.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -13,29 +13,28 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// A record in which nothing was written for long is packed: <id>.jsonl.gz, which any gzip
-// reads. It is two gzip files in one. The second has the end of the record, from the last
-// mark on, so that what a list shows is read without the rest; where it begins stands in a
-// field of the first one's header. While <id>.jsonl is there, that is the record: it is
-// removed after the packed one is whole, and comes back before anything is appended.
+// A record that has not changed for long is packed into <id>.jsonl.gz, which any gzip
+// reads. It has two gzip members. The second one has the end of the record from the last
+// mark on, so that a list need not read the rest. An extra field in the first header says
+// where it begins. As long as <id>.jsonl exists, that is the record: it is removed after
+// the packed one is complete, and written again before anything is appended.
 const packedExt = ext + ".gz"
 
-// packedAt is where the second part begins.
+// packedAt is where the second member begins.
 type packedAt struct {
 	Packed int64 // in the file
 	At     int64 // in the record
 	Size   int64 // of the record
 }
 
-// The field in the first header: its name, its length, and a packedAt. It begins behind
-// the fixed part of a header and the length of all fields.
+// The extra field in the first header has a name, a length and a packedAt. It follows the
+// fixed part of the header and the length of all extra fields.
 const (
 	fieldName  = "gt"
 	fieldSize  = 3 * 8
 	fieldBegin = 12
 )
 
-// parsePacked reads the field.
 func parsePacked(f io.ReaderAt) (p packedAt, err error) {
 	z, err := gzip.NewReader(io.NewSectionReader(f, 0, 1<<10))
 	if err != nil {
@@ -51,13 +50,11 @@ func parsePacked(f io.ReaderAt) (p packedAt, err error) {
 	return p, err
 }
 
-// packed is a packed record that is open.
 type packed struct {
 	f *os.File
 	packedAt
 }
 
-// head reads whose conversation it is.
 func (p packed) head() (Session, error) {
 	z, err := gzip.NewReader(io.NewSectionReader(p.f, 0, p.Packed))
 	if err != nil {
@@ -71,7 +68,7 @@ func (p packed) head() (Session, error) {
 	return headOf(bytes.NewReader(front[:n]))
 }
 
-// end is endOf.
+// end is endOf for a packed record.
 func (p packed) end() (ending, error) {
 	z, err := gzip.NewReader(io.NewSectionReader(p.f, p.Packed, 1<<62))
 	if err != nil {
@@ -88,7 +85,7 @@ func (p packed) end() (ending, error) {
 	return e, nil
 }
 
-// lines is conversation.LinesWithin.
+// lines is conversation.LinesWithin for a packed record.
 func (p packed) lines(from int64, each func(line []byte, at int64) bool) (next int64, err error) {
 	z, err := gzip.NewReader(bufio.NewReaderSize(io.NewSectionReader(p.f, 0, 1<<62), 256<<10))
 	if err != nil {
@@ -123,7 +120,7 @@ func (p packed) lines(from int64, each func(line []byte, at int64) bool) (next i
 	}
 }
 
-// Pack packs a record. One that was removed, or that is not whole, stays as it is.
+// Pack packs a record. It leaves one that was removed or is incomplete.
 func (s Store) Pack(id ID) (err error) {
 	lock, err := s.Lock(id)
 	if err != nil {
@@ -149,13 +146,12 @@ func (s Store) Pack(id ID) (err error) {
 	return atomicfile.Remove(s.Path(id))
 }
 
-// pack writes a record of which the end is known.
 func pack(to *os.File, from io.ReaderAt, end ending) error {
-	p := packedAt{At: max(end.markAt-1, 0), Size: end.size} // with the line feed before it: so it is seen to be a whole line
+	p := packedAt{At: max(end.markAt-1, 0), Size: end.size} // with the line feed before the mark, which shows that the line is whole
 	field := append([]byte(fieldName), fieldSize, 0)
 	field = append(field, make([]byte, fieldSize)...)
 	part := func(begin, size int64, extra []byte) error {
-		z, err := gzip.NewWriterLevel(to, gzip.BestSpeed) // more takes four times as long, for a tenth
+		z, err := gzip.NewWriterLevel(to, gzip.BestSpeed) // a higher level takes four times as long to save a tenth
 		if err != nil {
 			return err
 		}
@@ -181,7 +177,7 @@ func pack(to *os.File, from io.ReaderAt, end ending) error {
 	return err
 }
 
-// unpack makes <id>.jsonl of a packed record that is about to grow. Its caller holds the
+// unpack writes <id>.jsonl from a packed record that will grow. The caller holds the
 // lock.
 func (s Store) unpack(id ID) error {
 	from := s.packedPath(id)
@@ -226,10 +222,9 @@ func (s Store) unpack(id ID) error {
 	return atomicfile.Remove(from)
 }
 
-// packedPath is the file of a packed record.
 func (s Store) packedPath(id ID) string { return s.Path(id) + ".gz" }
 
-// PackOld packs the records to which nothing was written since.
+// PackOld packs the records that were not written to since a time.
 func (s Store) PackOld(since time.Time) error {
 	ids, err := s.IDs()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"gt/lib/conversation"
 )
 
-// A packed record answers everything as it did before, and grows when its session goes on.
+// A packed record gives the same answers, and grows when its session goes on.
 func TestPack(t *testing.T) {
 	for _, turns := range []int{1, 40, 4000} { // within one read of the end, and more
 		t.Run(fmt.Sprint(turns), func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestPack(t *testing.T) {
 				t.Errorf("%+v, %v", m, err)
 			}
 
-			// Nothing new is no reason to unpack it; what is new is appended.
+			// It is unpacked only if something is new.
 			if done := d.sync(); done.Lines != 0 || d.store.File(id) != d.store.packedPath(id) {
 				t.Errorf("%+v", done)
 			}
@@ -83,7 +83,7 @@ func TestPack(t *testing.T) {
 			}
 			d.verify(id)
 
-			// What is removed is removed where it is packed, too.
+			// A packed record is removed, too.
 			if err := d.store.Pack(id); err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// lines are the bytes of a record.
+// lines returns the bytes of a record.
 func (d *desk) lines(id ID) (all []byte) {
 	d.t.Helper()
 	if _, err := d.store.Each(id, 0, func(line []byte, at int64) bool {
@@ -113,7 +113,7 @@ func (d *desk) lines(id ID) (all []byte) {
 	return all
 }
 
-// A packed record that is damaged is an error that names the file, whatever is wrong.
+// A damaged packed record is an error that names the file.
 func TestPackDamaged(t *testing.T) {
 	d := newDesk(t)
 	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")
@@ -149,7 +149,7 @@ func TestPackDamaged(t *testing.T) {
 	}
 }
 
-// Lines that are taken off the end are missed where the log knows how far the record went.
+// With the seal from a log, Verify notices that lines were cut off the end.
 func TestSeal(t *testing.T) {
 	d := newDesk(t)
 	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")

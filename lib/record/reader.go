@@ -8,15 +8,15 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Client is the name under which records are found among the conversations of clients.
+// Client is the name of records among the clients' conversations.
 const Client = "gt-record"
 
-// Reader is the conversation.Reader of records: they are read like what a client keeps.
+// Reader is the conversation.Reader of records.
 type Reader struct{}
 
 func (Reader) Client() string { return Client }
 
-// Stores is the folder of this user's records.
+// Stores returns the folder of this user's records, if it exists.
 func (Reader) Stores(getenv func(string) string) []string {
 	s, err := StoreOf(getenv)
 	if err != nil {
@@ -28,7 +28,6 @@ func (Reader) Stores(getenv func(string) string) []string {
 	return []string{s.Sessions}
 }
 
-// Find lists the folder.
 func (Reader) Find(store string, each func(conversation.File)) error {
 	s := Store{Sessions: store}
 	ids, err := s.IDs()
@@ -43,7 +42,7 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
-// Metadata is what the record's first line and its last mark say; nothing of one that was
+// Metadata returns what the record's first line and last mark say, or nothing if it was
 // removed.
 func (Reader) Metadata(f conversation.File) (m conversation.Metadata, err error) {
 	o, err := openFile(f.Path)
@@ -92,6 +91,5 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	})
 }
 
-// PlainText reports that words stand in a record as an encoder of JSON writes them, but in
-// a packed one.
+// PlainText reports whether the record is not packed: its lines are then plain JSON.
 func (Reader) PlainText(f conversation.File) bool { return !strings.HasSuffix(f.Path, packedExt) }

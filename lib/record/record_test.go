@@ -44,7 +44,7 @@ func (client) Read(f conversation.File, o conversation.Options, each func(conver
 
 var epoch = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 
-// desk is a store, and a client's file.
+// desk is a store and a client's file.
 type desk struct {
 	t     *testing.T
 	store Store
@@ -99,7 +99,7 @@ func (d *desk) try(stop func() bool, environ ...string) (Synced, error) {
 	return y.Sync(client{}, d.conversation())
 }
 
-// said are the texts of a record's conversation.
+// said returns the texts of a record's conversation.
 func (d *desk) said(id ID) (all []string) {
 	d.t.Helper()
 	if err := d.store.Lines(id, func(l Line) bool {
@@ -120,7 +120,7 @@ func (d *desk) verify(id ID) {
 	}
 }
 
-// entries is a client's line.
+// entries returns a line of the client.
 func entries(all ...conversation.Entry) string {
 	data, err := json.Marshal(all)
 	if err != nil {
@@ -133,14 +133,14 @@ func prompt(text string) conversation.Entry {
 	return conversation.Entry{Kind: conversation.Prompt, Text: text, Time: epoch}
 }
 
-// A record that ends anywhere, as a kill or a full disk leaves it, is made whole by the
-// next sync: every entry stands in it once, in order.
+// The next sync repairs a record that ends anywhere, as after a kill or with a full disk:
+// every entry is there once, in order.
 func TestSyncAfterAKillAnywhere(t *testing.T) {
 	d := newDesk(t)
 	var want []string
 	var text strings.Builder
 	for i := range 4 {
-		// The same words twice, too.
+		// The same text twice, too.
 		for _, say := range []string{fmt.Sprint("ask ", i), "yes", "yes"} {
 			want = append(want, say)
 			text.WriteString(entries(prompt(say)))
@@ -177,7 +177,7 @@ func TestSyncAfterAKillAnywhere(t *testing.T) {
 	}
 }
 
-// A sync that is stopped loses nothing and says nothing twice.
+// A sync that is stopped loses nothing and writes nothing twice.
 func TestSyncStopped(t *testing.T) {
 	d := newDesk(t)
 	var want []string
@@ -203,7 +203,8 @@ func TestSyncStopped(t *testing.T) {
 	}
 }
 
-// What a client takes back stays; what it adds then is added; nothing stands twice.
+// Entries that a client takes back stay, later entries are appended, and nothing is there
+// twice.
 func TestSyncRewritten(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for round := range 200 {
@@ -214,11 +215,11 @@ func TestSyncRewritten(t *testing.T) {
 		var id ID
 		for step := range 6 {
 			switch rnd.IntN(4) {
-			case 0: // cut off at the end
+			case 0: // truncated
 				lines = lines[:rnd.IntN(len(lines)+1)]
-			case 1: // cut off at the front
+			case 1: // the beginning is removed
 				lines = lines[rnd.IntN(len(lines)+1):]
-			case 2: // one is changed
+			case 2: // an entry changes
 				if len(lines) > 0 {
 					n++
 					lines[rnd.IntN(len(lines))] = fmt.Sprint("changed ", n)
@@ -259,8 +260,7 @@ func TestSyncRewritten(t *testing.T) {
 	}
 }
 
-// A sync of what has not changed writes nothing, and one of a file that was only touched
-// neither.
+// A sync of an unchanged file writes nothing, even if the file's time changed.
 func TestSyncOfNothingNew(t *testing.T) {
 	d := newDesk(t)
 	d.write(entries(prompt("ask")))
@@ -277,7 +277,7 @@ func TestSyncOfNothingNew(t *testing.T) {
 	}
 }
 
-// No secret is written, nor what stands in a file that is secret by its name.
+// Secrets, and the content of files with a secret's name, are not written.
 func TestSyncLeavesOutSecrets(t *testing.T) {
 	const token = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 	d := newDesk(t)
@@ -312,7 +312,7 @@ func TestSyncLeavesOutSecrets(t *testing.T) {
 	}
 }
 
-// A result that comes in a later sync than its call is left out all the same.
+// A result is left out even if it comes in a later sync than its call.
 func TestSyncRemembersSecretCalls(t *testing.T) {
 	d := newDesk(t)
 	call := entries(conversation.Entry{Kind: conversation.Call, CallID: "1", Text: "/x/.env"})
@@ -325,8 +325,8 @@ func TestSyncRemembersSecretCalls(t *testing.T) {
 	}
 }
 
-// A large result is kept aside, whole and without its secrets, and the line has both
-// its ends.
+// A large result is kept aside, complete but without its secrets. The line has both its
+// ends.
 func TestLargeResults(t *testing.T) {
 	const token = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 	d := newDesk(t)
@@ -358,7 +358,7 @@ func TestLargeResults(t *testing.T) {
 	d.verify(id)
 }
 
-// Verify finds the first line that was changed, taken out, moved or put in.
+// Verify finds the first line that was changed, removed, moved or inserted.
 func TestVerify(t *testing.T) {
 	d := newDesk(t)
 	d.write(entries(prompt("one")) + entries(prompt("two")) + entries(prompt("three")))
@@ -391,7 +391,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// What was removed leaves what went, and is not taken in again.
+// A removed record says what was removed, and is not recorded again.
 func TestRemove(t *testing.T) {
 	d := newDesk(t)
 	large := conversation.Entry{Kind: conversation.Result, Text: strings.Repeat("large ", 20_000)}
@@ -423,7 +423,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// A record is of this user alone, and no file is written through a link.
+// Records are private to this user, and no file is written through a link.
 func TestStrangeFiles(t *testing.T) {
 	d := newDesk(t)
 	d.write(entries(prompt("one")))
@@ -435,7 +435,7 @@ func TestStrangeFiles(t *testing.T) {
 	if _, err := d.store.Info(id); err == nil {
 		t.Error("a file that all can write to was believed")
 	}
-	// One that all can read is narrowed as soon as it is written.
+	// A file that all can read becomes private at the next write.
 	if err := os.Chmod(d.store.Path(id), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +455,7 @@ func TestStrangeFiles(t *testing.T) {
 	}
 }
 
-// Ids have S3's form, one conversation always has the same, and others have others.
+// Ids have S3's form. A conversation always has the same one, and others have others.
 func TestIDs(t *testing.T) {
 	seen := map[string]Key{}
 	for i := range 20_000 {
@@ -479,12 +479,12 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// Two conversations whose ids end alike have a record each.
+// Two conversations whose ids have the same suffix have a record each.
 func TestSameSuffix(t *testing.T) {
 	d := newDesk(t)
 	d.write(entries(prompt("one")))
 	id := d.sync().ID
-	// The file of another conversation under that name.
+	// The record of another conversation under that name.
 	data, err := os.ReadFile(d.store.Path(id))
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"gt/lib/conversation"
 )
 
-// SourceOf returns what was said in a record that the Reader has found.
+// SourceOf returns the conversation of a record that the Reader has found.
 func SourceOf(f conversation.File) (conversation.Source, error) {
 	id, err := ParseID(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), ".gz"), ext))
 	if err != nil {
@@ -17,8 +17,8 @@ func SourceOf(f conversation.File) (conversation.Source, error) {
 	return Store{Sessions: sessions, Contexts: filepath.Join(filepath.Dir(sessions), contexts)}.Conversation(id), nil
 }
 
-// Conversation returns what was said in a record. What was left out says so, and what is
-// kept aside is whole where it is still there.
+// Conversation returns the conversation of a record. An entry that was left out says so.
+// A result that was kept aside is complete if its file still exists.
 func (s Store) Conversation(id ID) conversation.Source {
 	return func(from int64, each func(conversation.Entry) bool) error {
 		_, err := s.Each(id, from, func(line []byte, at int64) bool {

@@ -15,14 +15,13 @@ import (
 	"gt/lib/state/session"
 )
 
-// A record begins with its id, after the folders for it and for what is kept aside are
-// there, and before a word is written.
+// A record begins with its id, after both folders exist and before any text is written.
 //
 // S3-1
 func TestBegins(t *testing.T) {
 	d := newDesk(t)
 	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")
-	// Where the folder for what is kept aside cannot be made, nothing is begun.
+	// Without the folder for results kept aside, no record begins.
 	if err := os.MkdirAll(filepath.Dir(d.store.Contexts), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +55,8 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// Records that are made at once, of conversations that began in one moment, have ids of
-// their own; a conversation that many take in at once has one record, with each word once.
+// Concurrent records of conversations that began at the same moment have different ids.
+// Concurrent syncs of one conversation give one record, with each text once.
 //
 // S3-2
 func TestMadeTogether(t *testing.T) {
@@ -109,8 +108,8 @@ func TestMadeTogether(t *testing.T) {
 	}
 }
 
-// At the end the file of the session is saved first, and then what was kept aside of it is
-// cleared: where it cannot be saved, nothing is.
+// At the end, the session's file is written first, and then the results kept aside are
+// removed: if it cannot be written, they stay.
 //
 // S3-6
 func TestEndOrder(t *testing.T) {

@@ -18,22 +18,22 @@ import (
 	"gt/lib/sys/flock"
 )
 
-// Store is where records lie.
+// Store is the folders of records.
 type Store struct {
-	Sessions string // <id>.jsonl
-	Contexts string // <id>-<tool>-<6 characters>.json
-	root     string // of what hooks told (package told)
+	Sessions string // has <id>.jsonl
+	Contexts string // has <id>-<tool>-<6 characters>.json
+	root     string // has what hooks recorded (package hookfile)
 	since    time.Time
 }
 
-// Since returns the store as one in which nothing before that time is read of any record,
-// but whose conversation it is.
+// Since returns a store that reads nothing before that time from any record, except the
+// first line.
 func (s Store) Since(t time.Time) Store {
 	s.since = t
 	return s
 }
 
-// StoreOf returns the store of this user: below AGENT_HOME, or else ~/.agent.
+// StoreOf returns this user's store, in AGENT_HOME or ~/.agent.
 func StoreOf(getenv func(string) string) (Store, error) {
 	root, err := hookfile.Root(getenv)
 	if err != nil {
@@ -42,16 +42,16 @@ func StoreOf(getenv func(string) string) (Store, error) {
 	return Store{Sessions: filepath.Join(root, "sessions"), Contexts: filepath.Join(root, contexts), root: root}, nil
 }
 
-// contexts is the folder of what is kept aside, beside that of the records.
+// contexts is the folder of results kept aside, beside the folder of records.
 const contexts = "context"
 
 const ext = ".jsonl"
 
-// Path is the file that a record is written to.
+// Path returns the file to which a record is written.
 func (s Store) Path(id ID) string { return filepath.Join(s.Sessions, string(id)+ext) }
 
-// File is the file that a record stands in: that of Path, or the packed one. Where that
-// cannot be found out, it is the one whose opening then says why.
+// File returns the file that has a record: Path or the packed file. If it cannot tell, it
+// returns the one whose opening gives the error.
 func (s Store) File(id ID) string {
 	if ok, err := there(s.Path(id)); ok || err != nil {
 		return s.Path(id)
@@ -62,7 +62,6 @@ func (s Store) File(id ID) string {
 	return s.Path(id)
 }
 
-// has reports whether there is a record of that id.
 func (s Store) has(id ID) (bool, error) {
 	if ok, err := there(s.Path(id)); ok || err != nil {
 		return ok, err
@@ -70,8 +69,8 @@ func (s Store) has(id ID) (bool, error) {
 	return there(s.packedPath(id))
 }
 
-// there reports whether a file is there. What cannot be looked at is not taken for missing:
-// it would be begun anew.
+// there reports whether a file exists. An error does not count as missing, because the
+// record would be begun anew.
 func there(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,10 +79,9 @@ func there(path string) (bool, error) {
 	return err == nil, atomicfile.Error("read", path, err)
 }
 
-// ErrNone is returned where there is no such record.
 var ErrNone = errors.New("no such record")
 
-// IDs returns the ids of all records, the oldest first.
+// IDs returns the ids of all records, oldest first.
 func (s Store) IDs() ([]ID, error) {
 	entries, err := atomicfile.ReadDir(s.Sessions)
 	if err != nil {
@@ -104,10 +102,9 @@ func (s Store) IDs() ([]ID, error) {
 	return all, nil
 }
 
-// Index tells which records there were when it was made, by the ends of their ids.
+// Index maps the ends of ids to the ids of the records at one time.
 type Index map[string]ID
 
-// Index lists the store.
 func (s Store) Index() (Index, error) {
 	all, err := s.IDs()
 	x := make(Index, len(all))
@@ -117,8 +114,8 @@ func (s Store) Index() (Index, error) {
 	return x, err
 }
 
-// Find returns the record of a conversation, ErrNone where there is none. suffix is the
-// end of the id that it has, or would have.
+// Find returns the record of a conversation, or ErrNone. suffix is the end of its id,
+// which a new record must use.
 func (s Store) Find(x Index, k Key) (id ID, suffix string, err error) {
 	for n := 0; ; n++ {
 		suffix = k.suffix(n)
@@ -128,7 +125,7 @@ func (s Store) Find(x Index, k Key) (id ID, suffix string, err error) {
 		}
 		head, err := s.Head(id)
 		switch {
-		case errors.Is(err, errHeadless): // its writer was killed before the first line
+		case errors.Is(err, errHeadless): // the writer was killed before it wrote the first line
 			return id, suffix, nil
 		case err != nil:
 			return "", suffix, err
@@ -140,16 +137,14 @@ func (s Store) Find(x Index, k Key) (id ID, suffix string, err error) {
 
 func (h *Session) key() Key { return Key{h.Agent, h.Session, h.Parent} }
 
-// opened is a record that is open for reading.
 type opened struct {
 	f    *os.File
 	size int64   // of the file
-	gz   *packed // nil of one that is not packed
+	gz   *packed // nil if it is not packed
 }
 
 func (o opened) Close() error { return o.f.Close() }
 
-// head reads whose conversation it is.
 func (o opened) head() (Session, error) {
 	if o.gz != nil {
 		return o.gz.head()
@@ -157,7 +152,7 @@ func (o opened) head() (Session, error) {
 	return headOf(o.f)
 }
 
-// end reads the end of the record: as far back as its last mark.
+// end reads the end of the record, back to its last mark.
 func (o opened) end() (ending, error) {
 	if o.gz != nil {
 		return o.gz.end()
@@ -165,7 +160,6 @@ func (o opened) end() (ending, error) {
 	return endOf(o.f, o.size)
 }
 
-// length is the record's, in bytes.
 func (o opened) length() int64 {
 	if o.gz != nil {
 		return o.gz.Size
@@ -173,7 +167,7 @@ func (o opened) length() int64 {
 	return o.size
 }
 
-// open opens a record for reading: a file of this user's.
+// open opens a record for reading. The file must belong to this user.
 func (s Store) open(id ID) (opened, error) {
 	path := s.File(id)
 	o, err := openFile(path)
@@ -211,13 +205,11 @@ func openFile(path string) (opened, error) {
 	return o, nil
 }
 
-// errHeadless is returned of a record without a first line.
 var errHeadless = errors.New("it does not say whose conversation it is")
 
-// maxHead bounds the first line.
 const maxHead = 64 << 10
 
-// Head reads whose conversation a record is.
+// Head reads a record's first line.
 func (s Store) Head(id ID) (Session, error) {
 	o, err := s.open(id)
 	if err != nil {
@@ -249,19 +241,19 @@ func headOf(f io.ReaderAt) (Session, error) {
 	}
 }
 
-// ending is what the end of a record says.
+// ending is what the end of a record tells.
 type ending struct {
 	size   int64     // up to the end of the last whole line
-	torn   bool      // more follows
+	torn   bool      // an incomplete line follows
 	last   []byte    // the last whole line
-	mark   *Position // the last one, nil where there is none
+	mark   *Position // the last one, or nil
 	markAt int64     // where it begins
-	after  int64     // where the line after the mark begins; 0 without one
-	gone   Kind      // Forgotten or Pruned, where nothing else is left
-	ended  time.Time // of an end that no line of the conversation follows
+	after  int64     // where the line after the mark begins; 0 if there is no mark
+	gone   Kind      // Forgotten or Pruned, if nothing else is left
+	ended  time.Time // the time of an end that no entry follows
 }
 
-// endOf reads the end of a record: as far back as its last mark.
+// endOf reads the end of a record, back to its last mark.
 func endOf(f io.ReaderAt, size int64) (ending, error) {
 	for n := int64(16 << 10); ; n *= 8 {
 		from := max(size-n, 0)
@@ -277,7 +269,7 @@ func endOf(f io.ReaderAt, size int64) (ending, error) {
 	}
 }
 
-// endIn is endOf for the bytes from an offset on; ok is false where they hold no mark.
+// endIn is endOf for the bytes from an offset on; ok is false if they have no mark.
 func endIn(buf []byte, from int64) (e ending, ok bool) {
 	end := bytes.LastIndexByte(buf, '\n') + 1
 	e.size, e.torn = from+int64(end), end < len(buf)
@@ -285,7 +277,7 @@ func endIn(buf []byte, from int64) (e ending, ok bool) {
 	for rest := buf[:end]; len(rest) > 0; {
 		begin := bytes.LastIndexByte(rest[:len(rest)-1], '\n') + 1
 		if begin == 0 && from > 0 {
-			return e, false // it may begin before
+			return e, false // the line may begin before
 		}
 		line := rest[begin : len(rest)-1]
 		if e.last == nil {
@@ -316,9 +308,9 @@ func endIn(buf []byte, from int64) (e ending, ok bool) {
 	return e, from == 0
 }
 
-// Each calls each for the whole lines of a record from an offset on, with where each
-// begins, until it returns false. The bytes are valid only during the call. It returns
-// where the line after the last one begins.
+// Each calls each for the whole lines of a record from an offset on, with the offset of
+// each, until it returns false. The bytes are valid only during the call. It returns
+// where the next line begins.
 func (s Store) Each(id ID, from int64, each func(line []byte, at int64) bool) (int64, error) {
 	o, err := s.open(id)
 	if err != nil {
@@ -336,7 +328,7 @@ func (o opened) lines(from int64, each func(line []byte, at int64) bool) (int64,
 	return next, atomicfile.Error("read", o.f.Name(), err)
 }
 
-// Size is how long a record is, in bytes, packed or not.
+// Size returns the length of a record in bytes; of a packed one, unpacked.
 func (s Store) Size(id ID) (int64, error) {
 	o, err := s.open(id)
 	if err != nil {
@@ -346,14 +338,13 @@ func (s Store) Size(id ID) (int64, error) {
 	return o.length(), nil
 }
 
-// maxLine is the longest line of a record: a client's longest record, each of whose
-// characters can take six bytes.
+// maxLine is the longest line of a record: a client's longest record, with six bytes for
+// each character.
 const maxLine = 6*conversation.MaxRecord + 1<<20
 
-// Lines calls each for the lines of a record that can be understood, until it returns
-// false.
+// Lines calls each for the lines of a record that can be parsed, until it returns false.
 func (s Store) Lines(id ID, each func(Line) bool) error {
-	var last time.Time // of a line without a time it is that of the one before
+	var last time.Time // a line without a time has that of the one before
 	_, err := s.Each(id, 0, func(line []byte, _ int64) bool {
 		l, err := Parse(line)
 		if err != nil {
@@ -370,18 +361,18 @@ func (s Store) Lines(id ID, each func(Line) bool) error {
 	return err
 }
 
-// lockWait bounds how long one waits for another that writes the same record.
+// lockWait limits the wait for another writer of the record.
 const lockWait = 10 * time.Second
 
-// lock takes the lock on the records whose ids end so.
+// lock locks the records whose ids end with suffix.
 func (s Store) lock(suffix string) (*flock.Lock, error) {
 	return flock.Acquire(filepath.Join(s.Sessions, ".lock-"+suffix), lockWait)
 }
 
-// Lock takes the lock on a record. Remove gives it back.
+// Lock locks a record. Remove the lock to unlock it.
 func (s Store) Lock(id ID) (*flock.Lock, error) { return s.lock(id.suffix()) }
 
-// Prepare makes the store's folders, for this user alone.
+// Prepare creates the store's folders, private to this user.
 func (s Store) Prepare() error {
 	for _, dir := range []string{s.Sessions, s.Contexts} {
 		if err := atomicfile.EnsurePrivateDir(dir); err != nil {
@@ -398,7 +389,7 @@ type Info struct {
 	Agent    string    `json:"agent"`
 	Parent   string    `json:"subagent_of,omitempty"`
 	Started  time.Time `json:"started_at,omitzero"`
-	Ended    time.Time `json:"ended_at,omitzero"` // as its client told, else the last line's time
+	Ended    time.Time `json:"ended_at,omitzero"` // according to its client, else the time of the last line
 	Messages int       `json:"messages"`
 	Events   int       `json:"events"`
 	CWD      string    `json:"cwd,omitempty"`
@@ -406,11 +397,10 @@ type Info struct {
 	Branch   string    `json:"branch,omitempty"`
 	Path     string    `json:"path"`
 	Source   string    `json:"source,omitempty"` // the client's file
-	Size     int64     `json:"size"`             // of its file
+	Size     int64     `json:"size"`             // of the file
 	Gone     Kind      `json:"gone,omitempty"`   // forgotten or pruned
 }
 
-// Info reads it.
 func (s Store) Info(id ID) (Info, error) {
 	o, err := s.open(id)
 	if err != nil {

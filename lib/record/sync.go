@@ -19,32 +19,31 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Syncer brings records up to date from what clients keep. It is safe for concurrent use.
+// Syncer updates records from the clients' files. It is safe for concurrent use.
 type Syncer struct {
 	Store  Store
 	Index  Index               // as of when it was made
-	Redact func(string) string // takes the secrets out of a text
+	Redact func(string) string // removes secrets from a text
 	Now    func() time.Time
-	// Stop, where it is set, is asked now and then whether to stop. What was written by
-	// then stays, and the next sync goes on from there.
+	// Stop, if not nil, is called now and then and returns true to stop. The lines
+	// written so far stay, and the next sync continues there.
 	Stop func() bool
-	// Bulk does not wait for the disk.
+	// Bulk means not to wait for the disk.
 	Bulk bool
 }
 
-// Synced is what a sync did.
 type Synced struct {
 	ID        ID
-	New       bool // the record was made
-	Lines     int  // of the conversation, that were written
+	New       bool // the record was created
+	Lines     int  // the number of lines of the conversation that were written
 	Bytes     int64
-	Rewritten bool // the client had changed what had been read
+	Rewritten bool // the client has rewritten its file
 	Stopped   bool
-	Gone      Kind // nothing was done, for a person had the record removed, or it was pruned
+	Gone      Kind // nothing was done, because the record was forgotten or pruned
 }
 
-// Sync brings the record of a conversation up to date. What its client has said since the
-// last time is appended; what the client has changed or removed stays as it was.
+// Sync updates the record of a conversation. It appends new entries. It keeps what the
+// client has changed or removed.
 func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done Synced, err error) {
 	c.Metadata = y.clean(c.Metadata)
 	k := keyOf(c)
@@ -86,12 +85,11 @@ func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done 
 	}
 	err = p.read(r)
 	if p.w == nil {
-		done.ID = "" // nothing was ever said
+		done.ID = "" // the conversation is empty
 	}
 	return done, err
 }
 
-// keyOf returns what tells a conversation from all others.
 func keyOf(c conversation.Conversation) Key {
 	k := Key{Agent: c.File.Client, Session: c.Metadata.ID, Parent: c.Metadata.Parent}
 	if k.Session == "" {
@@ -103,7 +101,7 @@ func keyOf(c conversation.Conversation) Key {
 	return k
 }
 
-// clean is the metadata as it may stand in a record.
+// clean returns the metadata with invalid UTF-8 and secrets removed.
 func (y *Syncer) clean(m conversation.Metadata) conversation.Metadata {
 	for _, s := range []*string{&m.CWD, &m.Moved, &m.Branch, &m.Model, &m.Version, &m.Title, &m.Prompt} {
 		*s = y.Redact(valid(*s))
@@ -111,11 +109,12 @@ func (y *Syncer) clean(m conversation.Metadata) conversation.Metadata {
 	return m
 }
 
-// current reports whether a record has all that its client's file had when it was found.
+// current reports whether a record has everything that the client's file had when it was
+// found.
 func (y *Syncer) current(id ID, c conversation.Conversation, done *Synced) (bool, error) {
 	o, err := y.Store.open(id)
 	if err != nil {
-		return false, nil // the lock's holder says why
+		return false, nil // opening it under the lock returns the error
 	}
 	defer o.Close()
 	end, err := o.end()
@@ -139,16 +138,16 @@ type pass struct {
 	done *Synced
 
 	from   int64
-	old    *Position // the last mark, where what was read since is known
-	at     Position  // what the next mark says
+	old    *Position // the last mark, if nothing was written after it
+	at     Position  // the content of the next mark
 	seen   map[[16]byte]int
 	hidden []string          // calls whose results are left out
-	tools  map[string]string // of the calls of this pass
-	spent  string            // what the last TokenUsage said
+	tools  map[string]string // the tool of each call in this pass
+	spent  string            // the last TokenUsage
 	err    error
 }
 
-// open opens the record, and finds out where to go on.
+// open opens the record and finds where to continue.
 func (p *pass) open() error {
 	w, end, err := p.y.Store.openWriter(p.id)
 	if err != nil {
@@ -171,7 +170,7 @@ func (p *pass) open() error {
 			return err
 		}
 		if !same {
-			// It is read from the start, and what the record has is passed over.
+			// Read from the start, and skip what the record already has.
 			p.from, p.hidden, after = 0, nil, 0
 			p.done.Rewritten = m.Tail != ""
 		}
@@ -180,7 +179,7 @@ func (p *pass) open() error {
 		p.old = end.mark
 		return nil
 	}
-	// What stands there was written by a sync that did not get to its end.
+	// A sync that was killed wrote these lines.
 	p.seen = map[[16]byte]int{}
 	p.at.Messages, p.at.Events = 0, 0
 	if after > 0 {
@@ -199,7 +198,7 @@ func (p *pass) open() error {
 	return err
 }
 
-// isSaid reports whether a line is of the conversation itself, without reading it.
+// isSaid reports whether a line is part of the conversation, without parsing it.
 func isSaid(line []byte) bool {
 	rest := string(bodyOf(line)[:min(len(bodyOf(line)), 40)])
 	rest, ok := strings.CutPrefix(rest, `"kind":"`)
@@ -213,12 +212,11 @@ func keyOfBody(body []byte) (key [16]byte) {
 	return key
 }
 
-// tailSize is how much of what had been read tells whether the client has changed it.
+// tailSize is how many bytes before Next tell whether the client has changed its file.
 const tailSize = 4 << 10
 
-// unchanged reports whether what had been read of a file stands there as it did. A file
-// that is no list of lines is never read from within, and a database says itself what is
-// new.
+// unchanged reports whether the part of a file that was read is unchanged. A file that is
+// not lines is always read from its start. A database tells itself what is new.
 func unchanged(f conversation.File, m *Position) (bool, error) {
 	switch filepath.Ext(f.Path) {
 	case ".jsonl":
@@ -234,7 +232,7 @@ func unchanged(f conversation.File, m *Position) (bool, error) {
 	return tail == m.Tail, err
 }
 
-// tailOf returns the digest of what stands before an offset of a client's file.
+// tailOf returns the digest of the bytes before an offset of a client's file.
 func tailOf(f conversation.File, next int64) (string, error) {
 	if filepath.Ext(f.Path) != ".jsonl" || next < 0 {
 		return "", nil
@@ -248,12 +246,11 @@ func tailOf(f conversation.File, next int64) (string, error) {
 	if n, err := file.ReadAt(buf, next-int64(len(buf))); err != nil && err != io.EOF {
 		return "", atomicfile.Error("read", f.Path, err)
 	} else if n < len(buf) {
-		return "", nil // it was cut short meanwhile
+		return "", nil // it was truncated meanwhile
 	}
 	return digest(buf)[:32], nil
 }
 
-// head writes the first line.
 func (p *pass) head() error {
 	if p.w == nil {
 		w, _, err := p.y.Store.openWriter(p.id)
@@ -270,7 +267,7 @@ func (p *pass) head() error {
 	}})
 }
 
-// read reads the client's file on, and writes what is new.
+// read continues to read the client's file, and writes what is new.
 func (p *pass) read(r conversation.Reader) error {
 	n := 0
 	next, err := r.Read(p.c.File, conversation.Options{From: p.from}, func(e conversation.Entry) bool {
@@ -286,7 +283,7 @@ func (p *pass) read(r conversation.Reader) error {
 		return p.err
 	case err != nil:
 		return err
-	case p.w == nil || p.done.Stopped: // nothing was ever said; or the next sync finds out what stands here
+	case p.w == nil || p.done.Stopped: // the conversation is empty, or the next sync continues after these lines
 		return nil
 	}
 	return p.mark(next)
@@ -306,7 +303,7 @@ func (p *pass) mark(next int64) error {
 		before := *old
 		before.Size, before.Changed, before.Hidden = at.Size, at.Changed, at.Hidden
 		if reflect.DeepEqual(before, at) {
-			return nil // the file was touched
+			return nil // only the file's time changed
 		}
 	}
 	return p.w.add(&Line{Kind: Mark, Time: p.y.Now().UTC(), Mark: &at})
@@ -319,7 +316,7 @@ func (p *pass) take(e conversation.Entry) error {
 	}
 	l, large := p.line(e)
 	if e.Kind == conversation.TokenUsage && e.ID != "" {
-		// A client may say it again with every part of a message.
+		// A client may repeat it with every part of a message.
 		now := fmt.Sprint(e.ID, e.Model, e.Usage)
 		if now == p.spent {
 			return nil
@@ -359,7 +356,7 @@ func (p *pass) take(e conversation.Entry) error {
 	return p.w.addBody(body)
 }
 
-// count takes a line into what the next mark says.
+// count adds a line to the counts in the next mark.
 func (p *pass) count(l *Line) {
 	switch {
 	case l.Kind.message():
@@ -372,7 +369,7 @@ func (p *pass) count(l *Line) {
 	}
 }
 
-// line is an entry as it is written, and the text of a result that is kept aside.
+// line returns an entry as a line, and the text of a result that is kept aside.
 func (p *pass) line(e conversation.Entry) (l *Line, large string) {
 	clean := func(s string) string { return p.y.Redact(valid(s)) }
 	l = &Line{
@@ -400,17 +397,17 @@ func (p *pass) line(e conversation.Entry) (l *Line, large string) {
 		large = l.Text
 		sum := sha256.Sum256([]byte(large))
 		l.Context = &Context{Size: int64(len(large)), Digest: hex.EncodeToString(sum[:])}
-		// Not every client says it again of which tool a result is.
+		// Not every client repeats the tool in a result.
 		l.Context.Ref = contextName(p.id, cmp.Or(l.Tool, p.tools[l.CallID]), sum[:])
 		l.Text = ends(large, l.Context)
 	}
 	return l, large
 }
 
-// noCall stands among the hidden calls for one without an id: the next result is its.
+// noCall is the hidden call without an id: its result is the next one.
 const noCall = "-"
 
-// call is what a tool was called with, and whether its result is left out.
+// call sets a call's text, and notes whether its result is left out.
 func (p *pass) call(l *Line, e conversation.Entry, clean func(string) string) {
 	p.hidden = slices.DeleteFunc(p.hidden, func(id string) bool { return id == noCall })
 	if l.CallID != "" && l.Tool != "" {
@@ -425,7 +422,7 @@ func (p *pass) call(l *Line, e conversation.Entry, clean func(string) string) {
 		return
 	}
 	l.Hidden = "'" + file + "' is secret by its name"
-	// Of a command the first line says what it does; more of it may be a file's content.
+	// A command's first line says what it does; the rest may be a file's content.
 	first, _, _ := strings.Cut(e.Target, "\n")
 	l.Target = clean(first)
 	if l.Target == "" {
@@ -441,7 +438,7 @@ func (p *pass) call(l *Line, e conversation.Entry, clean func(string) string) {
 	}
 }
 
-// maxHidden bounds the calls whose results have not come.
+// maxHidden limits the calls that wait for their results.
 const maxHidden = 256
 
 // isHidden reports whether the result of a call is left out.
@@ -455,13 +452,13 @@ func (p *pass) isHidden(call string) bool {
 }
 
 const (
-	// MaxInline is the longest result that stands in a line.
+	// MaxInline is the longest result in a line, in bytes.
 	MaxInline = 64 << 10
-	// endSize is how much of each end of a longer one does.
+	// endSize is how much of each end of a longer result is in the line.
 	endSize = 4 << 10
 )
 
-// ends returns both ends of a text, and between them what is missing.
+// ends returns both ends of a text, with a note about the missing part between them.
 func ends(s string, c *Context) string {
 	front, back := strings.ToValidUTF8(s[:endSize], ""), strings.ToValidUTF8(s[len(s)-endSize:], "")
 	return front + "\n[" + strconv.FormatInt(c.Size-int64(len(front)+len(back)), 10) + " bytes are kept aside in " + c.Ref + "]\n" + back

@@ -7,23 +7,24 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Fault is the first line of a record that does not fit.
+// Fault is the first wrong line of a record.
 type Fault struct {
-	Line int   // from 1 on
+	Line int   // from 1
 	At   int64 // where it begins
 	Why  string
 }
 
 func (f *Fault) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Why) }
 
-// Seal is where a record stood when its session ended, as a log elsewhere has it.
+// Seal is the size and digest of a record when its session ended. A log elsewhere keeps
+// it.
 type Seal struct {
 	ID     ID     `json:"record"`
 	Size   int64  `json:"size"`   // of the record, in bytes
 	Digest string `json:"digest"` // of the last line
 }
 
-// Seal reads it. It is zero of a record that was removed, or is not there.
+// Seal returns the record's Seal. It is zero if the record was removed or does not exist.
 func (s Store) Seal(id ID) (Seal, error) {
 	o, err := s.open(id)
 	if err != nil {
@@ -37,10 +38,10 @@ func (s Store) Seal(id ID) (Seal, error) {
 	return Seal{id, end.size, digest(end.last)}, nil
 }
 
-// Verify goes over a record and returns how many lines it has and the digest of the last.
-// The error is a Fault where a line is not what was written, or where what stood there at
-// the seal, if one is given, does not; torn reports that a line follows that has no end, as
-// while one is written.
+// Verify checks a record and returns the number of its lines and the digest of the last
+// one. The error is a Fault if a line was changed, or if the record does not match the
+// seal, if one is given. torn reports that an incomplete line follows, as while one is
+// being written.
 func (s Store) Verify(id ID, seal *Seal) (lines int, head string, torn bool, err error) {
 	o, err := s.open(id)
 	if err != nil {
@@ -95,7 +96,7 @@ func (s Store) Verify(id ID, seal *Seal) (lines int, head string, torn bool, err
 	return lines, prev, next < size, s.verifyContexts(id)
 }
 
-// verifyContexts looks at what is kept aside: it is what was written, or was cleared.
+// verifyContexts checks that each result kept aside is unchanged or was cleared.
 func (s Store) verifyContexts(id ID) error {
 	var fault *Fault
 	n := 0

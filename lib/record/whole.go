@@ -14,7 +14,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Whole is a record as one file, in S3's form.
+// Whole is a record as one file in S3's format.
 type Whole struct {
 	ID      ID        `json:"id"`
 	Start   time.Time `json:"startTime,omitzero"`
@@ -24,14 +24,12 @@ type Whole struct {
 	CWD     string    `json:"cwd,omitempty"`
 }
 
-// Message is a message of a Whole.
 type Message struct {
 	Role    string    `json:"role"` // user, assistant; system for the client's summary
 	Content string    `json:"content"`
 	Time    time.Time `json:"timestamp,omitzero"`
 }
 
-// What the events of a Whole are.
 const (
 	SessionStart = "session_start"
 	SessionEnd   = "session_end"
@@ -41,7 +39,6 @@ const (
 	Commit       = "commit"
 )
 
-// Happened is an event of a Whole.
 type Happened struct {
 	Type string    `json:"type"`
 	Time time.Time `json:"timestamp,omitzero"`
@@ -50,21 +47,21 @@ type Happened struct {
 	Usage     *Tokens `json:"usage,omitempty"`
 	LatencyMs *int64  `json:"latencyMs,omitempty"`
 
-	Name       string   `json:"name,omitempty"` // of a tool_call or a step; of an error, what kind it is; of a commit, its hash
+	Name       string   `json:"name,omitempty"` // of a tool_call or a step; of an error its kind; of a commit its hash
 	Args       string   `json:"args,omitempty"`
 	CallID     string   `json:"callId,omitempty"`
-	Success    *bool    `json:"success,omitempty"` // absent where no result came
+	Success    *bool    `json:"success,omitempty"` // absent if there is no result
 	DurationMs *int64   `json:"durationMs,omitempty"`
-	Result     *Context `json:"result,omitempty"` // where it is kept aside
+	Result     *Context `json:"result,omitempty"` // the result, if it is kept aside
 
 	Message string            `json:"message,omitempty"` // of an error or a commit
 	Context map[string]string `json:"context,omitempty"`
 	Reason  string            `json:"reason,omitempty"` // of an end
 }
 
-// Tokens are what an llm_call spent.
+// Tokens are the tokens of an llm_call.
 type Tokens struct {
-	Prompt     int64 `json:"promptTokens"` // with what came from the cache, and was put there
+	Prompt     int64 `json:"promptTokens"` // including tokens from the cache and into it
 	Completion int64 `json:"completionTokens"`
 	CacheRead  int64 `json:"cacheReadTokens,omitempty"`
 	CacheWrite int64 `json:"cacheWriteTokens,omitempty"`
@@ -87,7 +84,7 @@ func (s Store) Messages(id ID, each func(Message) error) (err error) {
 	return err
 }
 
-// Events calls each for the events of a record. A tool_call stands where its result came.
+// Events calls each for the events of a record. A tool_call comes when its result does.
 func (s Store) Events(id ID, each func(Happened) error) (err error) {
 	h := happening{each: each}
 	lerr := s.Lines(id, func(l Line) bool {
@@ -103,14 +100,14 @@ func (s Store) Events(id ID, each func(Happened) error) (err error) {
 	return err
 }
 
-// happening makes events of lines.
+// happening converts lines to events.
 type happening struct {
 	each  func(Happened) error
 	begun time.Time
-	asked time.Time  // when the model was last told something
-	llm   *Happened  // the last request: a client may tell again what it spent
+	asked time.Time  // the time of the model's last input
+	llm   *Happened  // the last request, whose usage the client may repeat
 	llmID string     // its message
-	calls []Happened // that wait for their results
+	calls []Happened // calls that wait for their results
 }
 
 func (h *happening) line(l *Line) error {
@@ -135,7 +132,7 @@ func (h *happening) line(l *Line) error {
 	case conversation.Prompt, conversation.Reply, conversation.Summary:
 		h.asked = l.Time
 	case conversation.Answer:
-		if l.Failed { // the client's own words about an error
+		if l.Failed { // text of the client about an error
 			return h.first(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
 		}
 	case conversation.TokenUsage:
@@ -152,7 +149,7 @@ func (h *happening) line(l *Line) error {
 	return nil
 }
 
-// first gives a request that waits, and then e.
+// first gives the waiting request, and then e.
 func (h *happening) first(e Happened) error {
 	if err := h.release(); err != nil {
 		return err
@@ -160,7 +157,7 @@ func (h *happening) first(e Happened) error {
 	return h.each(e)
 }
 
-// release gives the request that waits for its last word.
+// release gives the waiting request, whose usage is now final.
 func (h *happening) release() error {
 	if h.llm == nil {
 		return nil
@@ -177,7 +174,7 @@ func (h *happening) spent(l *Line) error {
 	}
 	tokens := &Tokens{u.Input + u.CacheRead + u.CacheWrite, u.Output, u.CacheRead, u.CacheWrite}
 	if h.llm != nil && l.Message != "" && l.Message == h.llmID {
-		h.llm.Usage = tokens // the last word counts
+		h.llm.Usage = tokens // the last usage counts
 		return nil
 	}
 	if err := h.release(); err != nil {
@@ -190,7 +187,8 @@ func (h *happening) spent(l *Line) error {
 	return nil
 }
 
-// result gives the call that a result belongs to: by its id, or the oldest that waits.
+// result gives the oldest waiting call with the result's id, which is empty if the client
+// gives no ids.
 func (h *happening) result(l *Line) error {
 	at := -1
 	for i, c := range h.calls {
@@ -227,8 +225,8 @@ func (h *happening) result(l *Line) error {
 	return h.each(Happened{Type: Error, Time: l.Time, Name: name, Message: shorten(l.Text), Context: map[string]string{"tool": e.Name, "callId": e.CallID}})
 }
 
-// commits calls each for the commits that git tells of: "[main 1a2b3c4] subject",
-// "[main (root-commit) 1a2b3c4] subject".
+// commits calls each for the commits in git's output: "[main 1a2b3c4] subject", "[main
+// (root-commit) 1a2b3c4] subject".
 func commits(text string, each func(hash, subject string) error) error {
 	for line := range strings.Lines(text) {
 		where, subject, ok := strings.Cut(strings.TrimSpace(line), "] ")
@@ -248,7 +246,7 @@ func commits(text string, each func(hash, subject string) error) error {
 	return nil
 }
 
-// end gives what still waits.
+// end gives the events that still wait.
 func (h *happening) end() error {
 	for _, c := range h.calls {
 		if err := h.first(c); err != nil {
@@ -263,7 +261,6 @@ func between(from, to time.Time) *int64 {
 	return &ms
 }
 
-// shorten is the beginning of an error's text.
 func shorten(s string) string {
 	const most = 1000
 	if len(s) <= most {
@@ -276,7 +273,7 @@ func shorten(s string) string {
 	return s + "…"
 }
 
-// Whole writes a record in S3's form. It holds no more of it than a line.
+// Whole writes a record in S3's format. It holds one line at a time.
 func (s Store) Whole(id ID, to io.Writer) error {
 	i, err := s.Info(id)
 	if err != nil {
@@ -310,10 +307,9 @@ func (s Store) Whole(id ID, to io.Writer) error {
 	return w.Flush()
 }
 
-// wholePath is S3's one file of a record.
 func (s Store) wholePath(id ID) string { return filepath.Join(s.Sessions, string(id)+".json") }
 
-// WriteWhole makes the record's one file in S3's form. The lines stay what counts.
+// WriteWhole writes the record's file in S3's format. The lines remain authoritative.
 func (s Store) WriteWhole(id ID) error {
 	lock, err := s.Lock(id)
 	if err != nil {
@@ -323,11 +319,11 @@ func (s Store) WriteWhole(id ID) error {
 	return replace(s.wholePath(id), func(f *os.File) error { return s.Whole(id, f) })
 }
 
-// replace writes a file that may be too large for memory: under another name, synced, which
-// is then renamed. Only one does so for a path at a time.
+// replace writes a file that may be too large for memory: to another name, synced, then
+// renamed. Only one process may do so for a path at a time.
 func replace(path string, write func(*os.File) error) error {
 	aside := path + ".new"
-	if err := atomicfile.Remove(aside); err != nil { // a kill's leaving
+	if err := atomicfile.Remove(aside); err != nil { // left by a kill
 		return err
 	}
 	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -8,21 +8,21 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// writer appends lines to a record. Its caller holds the record's lock.
+// writer appends lines to a record. The caller holds the record's lock.
 type writer struct {
 	path string
 	f    *os.File
 	enc  encoder
 	prev string // the digest of the last line
-	buf  []byte // whole lines, not written yet
+	buf  []byte // whole lines that are not written yet
 	size int64  // of the file, with buf
 }
 
-// flushSize is how much is held before it is written.
+// flushSize is how many bytes are held before they are written.
 const flushSize = 1 << 20
 
-// openWriter opens a record for appending, and makes it if need be. A last line that is
-// torn, because its writer was killed, is removed: nothing that was told stands in it.
+// openWriter opens a record for appending, and creates it if necessary. It removes an
+// incomplete last line, which a killed writer left: no mark counts on it.
 func (s Store) openWriter(id ID) (*writer, ending, error) {
 	if err := s.unpack(id); err != nil {
 		return nil, ending{}, err
@@ -52,7 +52,7 @@ func (w *writer) begin() (ending, error) {
 	if err != nil {
 		return ending{}, err
 	}
-	if info.Mode().Perm() != 0o600 { // others could read it, or write to it
+	if info.Mode().Perm() != 0o600 { // others could read or write it
 		if err := w.f.Chmod(0o600); err != nil {
 			return ending{}, err
 		}
@@ -70,7 +70,6 @@ func (w *writer) begin() (ending, error) {
 	return end, nil
 }
 
-// add appends a line.
 func (w *writer) add(l *Line) error {
 	body, err := w.enc.body(l)
 	if err != nil {
@@ -79,7 +78,7 @@ func (w *writer) add(l *Line) error {
 	return w.addBody(body)
 }
 
-// addBody is add for a line as encoder.body made it.
+// addBody is add for a line from encoder.body.
 func (w *writer) addBody(body []byte) error {
 	begin := len(w.buf)
 	w.buf = append(w.buf, prevKey...)
@@ -96,8 +95,8 @@ func (w *writer) addBody(body []byte) error {
 	return nil
 }
 
-// flush writes what is held. What was written of a line when it fails is removed by the
-// next that opens the record.
+// flush writes the held lines. If it fails, the next openWriter removes the incomplete
+// line.
 func (w *writer) flush() error {
 	if len(w.buf) == 0 {
 		return nil
@@ -107,7 +106,7 @@ func (w *writer) flush() error {
 	return atomicfile.Error("write", w.path, err)
 }
 
-// close writes what is held, and with sync waits until all is on the disk.
+// close writes the held lines and, with sync, waits for the disk.
 func (w *writer) close(sync bool) error {
 	err := w.flush()
 	if err == nil && sync {

@@ -1,8 +1,8 @@
-// Package hookfile keeps what the hooks of a client tell that keeps no conversation itself:
-// the person's prompts, the agent's answers, and its tools' calls with their results. It
-// is what gt-record then reads as the client's own file.
+// Package hookfile records the input of hooks of a client that keeps no conversation: the
+// person's prompts, the agent's answers, and its tool calls with their results. gt-record
+// reads it as the client's own file.
 //
-//	${AGENT_HOME:-~/.agent}/told/<agent>/<session id>.jsonl   a line an entry
+//	${AGENT_HOME:-~/.agent}/told/<agent>/<session id>.jsonl   one entry a line
 package hookfile
 
 import (
@@ -20,7 +20,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Root is the folder of this user's records: AGENT_HOME, or else ~/.agent.
+// Root returns the folder of this user's records: AGENT_HOME, or ~/.agent.
 func Root(getenv func(string) string) (string, error) {
 	root := getenv("AGENT_HOME")
 	switch home := getenv("HOME"); {
@@ -34,7 +34,7 @@ func Root(getenv func(string) string) (string, error) {
 	return root, nil
 }
 
-// Line is what one hook told.
+// Line is the input of one hook.
 type Line struct {
 	Kind   conversation.Kind `json:"kind"` // Prompt, Answer or Call
 	Time   time.Time         `json:"ts"`
@@ -44,20 +44,20 @@ type Line struct {
 	Target string            `json:"target,omitempty"` // see conversation.Entry
 	Result string            `json:"result,omitempty"` // of a Call
 	Failed bool              `json:"failed,omitempty"`
-	// Key tells the hook's input from any other, where it has one: of a hook that is wired
-	// twice each tells the same.
+	// Key identifies the hook's input, if it has one. A hook that is wired twice records
+	// the same key.
 	Key string `json:"key,omitempty"`
 }
 
-// Clean takes the secrets out of a line, before it is written.
+// Clean removes secrets from a line.
 func (l *Line) Clean(redact func(string) string) {
 	for _, s := range []*string{&l.CWD, &l.Text, &l.Tool, &l.Result} {
 		*s = redact(strings.ToValidUTF8(*s, "\uFFFD"))
 	}
 }
 
-// Unwritten is a line as one process hands it to another, which redacts and appends it: the
-// result behind the rest as it is, for to escape it takes as long as a hook may.
+// Unwritten encodes a line for another process, which redacts and appends it. The result
+// follows unescaped, because escaping takes as long as a hook may run.
 func (l Line) Unwritten() (string, error) {
 	result := l.Result
 	l.Result = ""
@@ -65,7 +65,7 @@ func (l Line) Unwritten() (string, error) {
 	return string(data) + "\n" + result, err
 }
 
-// ParseUnwritten returns the line that Unwritten gave.
+// ParseUnwritten decodes what Unwritten returned.
 func ParseUnwritten(data []byte) (l Line, err error) {
 	head, result, found := bytes.Cut(data, []byte("\n"))
 	if !found {
@@ -78,7 +78,7 @@ func ParseUnwritten(data []byte) (l Line, err error) {
 
 const ext = ".jsonl"
 
-// Path is the file of a session, "" of an agent whose name is no file's.
+// Path returns the file of a session, or "" if the agent's name cannot be a file name.
 func Path(root, agent string, id session.ID) string {
 	if agent == "" || agent[0] == '.' || strings.Trim(agent, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != "" || id == "" {
 		return ""
@@ -86,8 +86,8 @@ func Path(root, agent string, id session.ID) string {
 	return filepath.Join(root, "told", agent, string(id)+ext)
 }
 
-// Append adds a line, which its caller has redacted. A line that a kill tore off is ended
-// first, and the reader passes over it.
+// Append appends a line, which the caller has redacted. It first ends an incomplete line
+// that a kill left, which the reader skips.
 func Append(root, agent string, id session.ID, l Line) error {
 	path := Path(root, agent, id)
 	if path == "" {
@@ -125,7 +125,7 @@ func Append(root, agent string, id session.ID, l Line) error {
 	return atomicfile.Error("write", path, err)
 }
 
-// Remove removes what was told of a session.
+// Remove removes the file of a session.
 func Remove(root, agent string, id session.ID) error {
 	path := Path(root, agent, id)
 	if path == "" {
@@ -134,7 +134,7 @@ func Remove(root, agent string, id session.ID) error {
 	return atomicfile.Remove(path)
 }
 
-// Agents are those of whose sessions something was told.
+// Agents returns the agents that have such files.
 func Agents(root string) []string {
 	entries, err := os.ReadDir(filepath.Join(root, "told"))
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"gt/lib/state/session"
 )
 
-// Reader is the conversation.Reader of what was told of an agent's sessions.
+// Reader is the conversation.Reader of what hooks recorded of an agent's sessions.
 type Reader struct{ Agent string }
 
-// Client returns the agent's name: to whoever reads, these are its conversations.
+// Client returns the agent's name, because these are its only conversations.
 func (r Reader) Client() string { return r.Agent }
 
-// Stores is the agent's folder, where there is one.
+// Stores returns the agent's folder, if it exists.
 func (r Reader) Stores(getenv func(string) string) []string {
 	root, err := Root(getenv)
 	if err != nil || Path(root, r.Agent, "s") == "" {
@@ -30,7 +30,6 @@ func (r Reader) Stores(getenv func(string) string) []string {
 	return []string{dir}
 }
 
-// Find lists the folder.
 func (r Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
 	for _, e := range lost.List(store) {
@@ -47,7 +46,6 @@ func (r Reader) Find(store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
-// Metadata is what the lines say.
 func (r Reader) Metadata(f conversation.File) (m conversation.Metadata, err error) {
 	m.ID = f.ID
 	_, err = lines(f.Path, 0, func(l Line, _ int64) bool {
@@ -64,12 +62,12 @@ func (r Reader) Metadata(f conversation.File) (m conversation.Metadata, err erro
 	return m, err
 }
 
-// repeat is within what time one hook's input is told again by another wiring of it.
+// repeat is the time within which a second wiring of the same hook repeats an input.
 const repeat = 5 * time.Second
 
-// Read gives the entries: of a call, what it was called with, and what it gave.
+// Read gives the entries. A line of a call gives the call and its result.
 func (r Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	at := map[string]time.Time{} // when a key was last told
+	at := map[string]time.Time{} // the last time of each key
 	return lines(f.Path, o.From, func(l Line, begin int64) bool {
 		if last, there := at[l.Key]; there && l.Key != "" && l.Time.Sub(last) < repeat {
 			return true
@@ -86,7 +84,7 @@ func (r Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	})
 }
 
-// lines calls each for the lines that can be understood.
+// lines calls each for the lines that can be parsed.
 func lines(path string, from int64, each func(l Line, at int64) bool) (int64, error) {
 	return conversation.Lines(path, from, func(line []byte, at int64) bool {
 		var l Line

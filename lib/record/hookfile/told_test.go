@@ -32,7 +32,7 @@ func TestTold(t *testing.T) {
 	tell(Line{Kind: conversation.Call, Tool: "Shell", Text: "ls", Result: "main.go"})
 	tell(Line{Kind: conversation.Answer, Text: "There."})
 	at = at.Add(time.Minute)
-	tell(Line{Kind: conversation.Prompt, Text: "look\nhere", Key: "a"}) // it is said again
+	tell(Line{Kind: conversation.Prompt, Text: "look\nhere", Key: "a"}) // the person repeats it
 
 	r := Reader{Agent: "cursor"}
 	var files []conversation.File

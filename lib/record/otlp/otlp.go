@@ -1,7 +1,7 @@
-// Package otlp writes records as OpenTelemetry's traces, in OTLP's JSON: a trace a
-// session, with a span for the agent (invoke_agent), and below it one for each request to a
-// model (chat) and each call of a tool (execute_tool). It says what was done, how long it
-// took and what it cost, and holds no word of the conversation.
+// Package otlp writes records as OpenTelemetry traces in OTLP's JSON: a trace for each
+// session with a span for the agent (invoke_agent), and below it a span for each model
+// request (chat) and tool call (execute_tool). The traces have durations and token
+// counts, and no text of the conversation.
 package otlp
 
 import (
@@ -16,20 +16,20 @@ import (
 	"gt/lib/record"
 )
 
-// Schema is the version of the semantic conventions whose words the spans have; the GenAI
-// ones change between versions.
+// Schema is the version of the semantic conventions. The GenAI ones change between
+// versions.
 const Schema = "https://opentelemetry.io/schemas/1.41.0"
 
-// Writer writes one document of any number of records.
+// Writer writes any number of records as one document.
 type Writer struct {
-	// Program and Version are who writes.
+	// Program and Version name the writing program.
 	Program, Version string
-	// Clean is what becomes of each text.
+	// Clean is applied to each text.
 	Clean func(string) string
 
 	w     *bufio.Writer
 	err   error
-	begun bool // of the list that is being written
+	begun bool // the current list has an element
 }
 
 // NewWriter begins a document.
@@ -39,7 +39,6 @@ func NewWriter(to io.Writer, program, version string, clean func(string) string)
 	return w
 }
 
-// Close ends it.
 func (w *Writer) Close() error {
 	w.raw("]}\n")
 	if err := w.w.Flush(); w.err == nil {
@@ -54,7 +53,6 @@ func (w *Writer) raw(text string) {
 	}
 }
 
-// item writes an element of a list.
 func (w *Writer) item(v any) {
 	data, err := json.Marshal(v)
 	if w.err == nil {
@@ -67,7 +65,7 @@ func (w *Writer) item(v any) {
 	w.raw("\n" + string(data))
 }
 
-// What OTLP calls kinds of spans, and states.
+// OTLP's span kinds and status codes.
 const (
 	internal = 1
 	client   = 3
@@ -95,13 +93,13 @@ type attribute struct {
 	Value value  `json:"value"`
 }
 
-// value is a text or a number, which OTLP's JSON writes as a text too.
+// value is a string or a number, which OTLP's JSON writes as a string, too.
 type value struct {
 	Text   *string `json:"stringValue,omitempty"`
 	Number *string `json:"intValue,omitempty"`
 }
 
-// texts makes attributes of names and texts, without those that are empty.
+// texts returns attributes from names and values, without empty values.
 func texts(pairs ...string) (all []attribute) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -116,11 +114,11 @@ func number(key string, n int64) attribute {
 	return attribute{key, value{Number: &s}}
 }
 
-// nano is a time as OTLP writes it.
+// nano returns a time in OTLP's format.
 func nano(t time.Time) string { return strconv.FormatInt(max(t.UnixNano(), 0), 10) }
 
-// id is so many bytes of a name's digest: the same spans have the same ids whenever they
-// are exported.
+// id returns the first size bytes of a digest. The same span has the same id in every
+// export.
 func id(size int, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -134,10 +132,10 @@ const (
 	spanSize  = 8
 )
 
-// root is the id of a session's own span.
+// root returns the id of a session's own span.
 func root(agent, session string) string { return id(spanSize, agent, session, "invoke_agent") }
 
-// Add writes a record. What a subagent did stands in the trace of its session.
+// Add writes a record. A subagent's spans are in the trace of its session.
 func (w *Writer) Add(s record.Store, of record.ID) error {
 	i, err := s.Info(of)
 	if err != nil {
@@ -182,7 +180,6 @@ func (w *Writer) Add(s record.Store, of record.ID) error {
 	return w.err
 }
 
-// trace is the spans of a session.
 type trace struct {
 	w              *Writer
 	id, root       string
@@ -193,7 +190,7 @@ type trace struct {
 	same           map[string]int
 }
 
-// event makes a span of what has one.
+// event writes the span of an event, if it has one.
 func (t *trace) event(e record.Happened) error {
 	s := span{Trace: t.id, Parent: t.root, Kind: internal}
 	end := e.Time
@@ -215,7 +212,7 @@ func (t *trace) event(e record.Happened) error {
 				number("gen_ai.usage.cache_read.input_tokens", u.CacheRead), number("gen_ai.usage.cache_creation.input_tokens", u.CacheWrite))
 		}
 	case record.ToolCall:
-		// Its time is that of the call.
+		// The event's time is when the call began.
 		if e.DurationMs != nil {
 			end = start.Add(time.Duration(*e.DurationMs) * time.Millisecond)
 		}
@@ -229,7 +226,7 @@ func (t *trace) event(e record.Happened) error {
 	default:
 		return nil
 	}
-	// Of two that nothing tells apart, the order does.
+	// If two are the same, their order tells them apart.
 	key := e.Type + " " + e.CallID + " " + e.Time.UTC().Format(time.RFC3339Nano)
 	t.same[key]++
 	s.ID = id(spanSize, t.agent, t.session, key, strconv.Itoa(t.same[key]))
@@ -246,7 +243,6 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// name is a span's: what is done, and with what.
 func name(operation, with string) string {
 	if with == "" {
 		return operation

@@ -2,8 +2,8 @@ package otlp
 
 import "strings"
 
-// Provider is whose model it is, in the words of the conventions, as far as its name tells;
-// a gateway puts words of its own before it.
+// Provider returns the provider of a model in the conventions' terms, as far as the
+// model's name tells. A gateway's prefix is ignored.
 func Provider(model string) string {
 	model = strings.ToLower(model)
 	for _, of := range [...]struct{ part, provider string }{

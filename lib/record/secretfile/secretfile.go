@@ -1,5 +1,5 @@
-// Package secretfile tells which files are secret by their name: what an agent read from
-// one, or wrote to it, is kept nowhere.
+// Package secretfile recognises secret files by name. gt does not keep what an agent read
+// from them or wrote to them.
 package secretfile
 
 import (
@@ -9,8 +9,7 @@ import (
 	"gt/lib/conversation"
 )
 
-// Of returns the name of the first file that a tool was called with and that is secret by
-// its name, "" where none is.
+// Of returns the name of the first secret file in a tool call, or "".
 func Of(call conversation.Entry) string {
 	switch {
 	case call.Target != "":
@@ -21,8 +20,7 @@ func Of(call conversation.Entry) string {
 	return inCommand(call.Text)
 }
 
-// inCommand returns the name of the first file in a command line that is secret by its
-// name, "" where none is.
+// inCommand returns the name of the first secret file in a command line, or "".
 func inCommand(command string) string {
 	if Is(command) && !strings.ContainsAny(command, " \t\n") {
 		return path.Base(command)
@@ -38,11 +36,11 @@ func inCommand(command string) string {
 	return ""
 }
 
-// inArguments is inCommand of a tool's arguments, as conversation.Arguments writes
-// them: a file is an argument by itself, for what is said about one is no reason to leave
-// out what a tool answered.
+// inArguments returns the name of the first secret file in a tool's arguments, as
+// conversation.Arguments writes them. Only a whole argument counts: a text that mentions
+// a file is no reason to leave out the result.
 func inArguments(arguments string) string {
-	const most = 64 // arguments; what follows is the content of one
+	const most = 64 // arguments; the rest is the content of one
 	for n := 0; arguments != "" && n < most; n++ {
 		var line string
 		line, arguments, _ = strings.Cut(arguments, "\n")
@@ -56,16 +54,15 @@ func inArguments(arguments string) string {
 	return ""
 }
 
-// hasArguments reports whether a call's text is several arguments, each with its name,
-// and not one by itself: a command, or a path.
+// hasArguments reports whether a call's text is several named arguments, and not a single
+// command or path.
 func hasArguments(text string) bool {
 	first, _, several := strings.Cut(text, "\n")
 	name, _, named := strings.Cut(first, ": ")
 	return several && named && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// Is reports whether a file is secret by its name: its content is nobody's
-// business but its owner's, whatever stands in it.
+// Is reports whether a file is secret by its name.
 func Is(file string) bool {
 	file = strings.ToLower(file)
 	name := path.Base(file)
@@ -101,14 +98,15 @@ func Is(file string) bool {
 	return isHistory(name) || isKey(file, name, ext)
 }
 
-// isHistory reports whether a file has what a person typed into a shell or a database's
-// client: .bash_history, .psql_history, fish_history, .mycli-history.
+// isHistory reports whether a file is the input history of a shell or a database client:
+// .bash_history, .psql_history, fish_history, .mycli-history.
 func isHistory(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, "history") || strings.HasSuffix(name, "sh_history") ||
 		strings.HasSuffix(name, "host_history.txt") || strings.HasPrefix(name, "repl_history.")
 }
 
-// isKey reports whether a file has a key by a name that its owner has chosen in part.
+// isKey reports whether a file has a key, by a name that its owner may have chosen in
+// part.
 func isKey(file, name, ext string) bool {
 	switch {
 	case strings.HasPrefix(name, "id_rsa"), strings.HasPrefix(name, "id_dsa"), strings.HasPrefix(name, "id_ecdsa"), strings.HasPrefix(name, "id_ed25519"):
@@ -131,14 +129,14 @@ func isKey(file, name, ext string) bool {
 	return strings.HasSuffix(name, ".tfvars.json") || strings.HasSuffix(name, ".tfstate.backup") || name == "environ" && strings.Contains(file, "proc/")
 }
 
-// kinds are the endings of keys, of stores of passwords, and of what connects by one.
+// kinds are the extensions of keys, password stores, and connection settings.
 var kinds = [...]string{
 	".pem", ".key", ".p8", ".p12", ".pfx", ".pkcs12", ".pvk", ".jks", ".bks", ".keystore", ".keytab", ".ppk", ".asc", ".gpg", ".age", ".agekey", ".psk",
 	".kdb", ".kdbx", ".keychain", ".keychain-db", ".keyring", ".kwallet", ".agilekeychain", ".1pif", ".opvault", ".psafe3", ".enpassdb",
 	".tfvars", ".tfstate", ".ovpn", ".tblk", ".nmconnection", ".kubeconfig",
 }
 
-// names are files that are secret wherever they lie.
+// names are files that are secret in any folder.
 var names = [...]string{
 	".netrc", "_netrc", ".authinfo", ".npmrc", ".yarnrc", ".pypirc", ".renviron", ".dev.vars", ".secrets",
 	".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf", ".databrickscfg", ".erlang.cookie", "credentials-config.json",
@@ -156,7 +154,7 @@ var names = [...]string{
 	".zhistory", ".histfile", ".lesshst", ".viminfo", ".dbshell", "history.sqlite",
 }
 
-// ends are files that are secret in the folder that a program looks in.
+// ends are files that are secret in the folder of their program.
 var ends = [...]string{
 	".aws/credentials", ".aws/config", ".docker/config.json", ".kube/config", "kubernetes/admin.conf", "gcloud/credentials.db", ".aliyun/config.json", ".bluemix/config.json",
 	"doctl/config.yaml", "hcloud/cli.toml", "scw/config.yaml", ".config/linode-cli", ".fly/config.yml", ".railway/config.json", "netlify/config.json", "configstore/firebase-tools.json",
@@ -167,12 +165,12 @@ var ends = [...]string{
 	"sites/default/settings.php", "config/parameters.yml", "pgcli/history", "nushell/history.txt", "atuin/history.db", "etc/shadow", "etc/shadow-", "etc/security/opasswd", ".ssh/identity",
 }
 
-// folders are those in which every file is secret.
+// folders are folders in which every file is secret.
 var folders = [...]string{
 	"/run/secrets/", "/.gnupg/private-keys", "/.aws/sso/cache/", "/.aws/cli/cache/", "/legacy_credentials/", "/.cloudflared/", "/etc/wireguard/", "/.subversion/auth/", "/etc/iwd/",
 }
 
-// isSample reports whether an ending says that a file shows what another should hold.
+// isSample reports whether an extension marks a sample file.
 func isSample(ext string) bool {
 	switch ext {
 	case ".example", ".sample", ".template", ".dist", ".tpl", ".md":

@@ -15,7 +15,7 @@ func TestIs(t *testing.T) {
 		"~/.bash_history", ".zsh_history", "~/.local/share/fish/fish_history", ".python_history", ".psql_history", ".mysql_history", ".sqlite_history", ".node_repl_history",
 		".rediscli_history", ".irb_history", ".lesshst", ".viminfo", ".history", ".zhistory", ".Rhistory", ".dbshell", ".mycli-history", "~/.config/pgcli/history",
 		"AppData/Roaming/Microsoft/Windows/PowerShell/PSReadLine/ConsoleHost_history.txt", "~/.julia/logs/repl_history.jl",
-		// What programs and servers log in with.
+		// Credentials of programs and servers.
 		"/var/www/wp-config.php", "LocalSettings.php", "sites/default/settings.php", "/proc/1234/environ", "/proc/self/environ", ".pgpass", ".my.cnf", ".mylogin.cnf", ".htpasswd",
 		".config/rclone/rclone.conf", ".s3cfg", ".boto", ".config/gh/hosts.yml", ".config/hub", "~/.config/glab-cli/config.yml", "/etc/ipsec.secrets", "/etc/ppp/chap-secrets",
 		"/etc/wireguard/home.conf", "wg0.conf", "client.ovpn", "home.nmconnection", "wpa_supplicant.conf", ".vault_pass.txt", "config/master.key", "config/secrets.yml",
@@ -46,7 +46,8 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// A command that reads one is known by it, with what a shell puts in for a number as well.
+// A command that reads a secret file is recognised, even with a shell's variable in place
+// of a number.
 func TestOfCommand(t *testing.T) {
 	for command, want := range map[string]string{
 		"tail -5 ~/.bash_history":                    ".bash_history",

@@ -1,6 +1,6 @@
-// Package stop notes that conversations are not recorded any more although the person
-// wants it, since nobody sees what a detached program says: the next hook that can tells the
-// person, once, and gt-hooks status until it works again.
+// Package stop records that recording has stopped although the person wants it. Nobody
+// sees the errors of a detached program, so the next hook that can tells the person once,
+// and gt-hooks status shows it until recording works again.
 //
 //	<state>/record_stopped.json     since when, and why
 //	<state>/record_stopped.untold   the person has not been told
@@ -17,7 +17,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Stop is that recording has stopped.
+// Stop says since when and why recording has stopped.
 type Stop struct {
 	Since time.Time `json:"since"`
 	Why   string    `json:"why"`
@@ -26,10 +26,9 @@ type Stop struct {
 func path(s place.State) string   { return filepath.Join(string(s), "record_stopped.json") }
 func untold(s place.State) string { return filepath.Join(string(s), "record_stopped.untold") }
 
-// maxFile bounds what is read of the note.
 const maxFile = 64 << 10
 
-// Note notes why a recording failed. What was noted before stays.
+// Note records why a recording failed. It keeps an earlier note.
 func Note(s place.State, why string, now time.Time) error {
 	if Read(s) != nil {
 		return nil
@@ -44,7 +43,7 @@ func Note(s place.State, why string, now time.Time) error {
 	return errors.Join(atomicfile.Write(path(s), append(data, '\n'), atomicfile.Unsynced), atomicfile.Write(untold(s), nil, atomicfile.Unsynced))
 }
 
-// Clear notes that a recording worked, or that none is wanted.
+// Clear removes the note: a recording worked, or none is wanted.
 func Clear(s place.State) error {
 	if !atomicfile.Exists(path(s)) {
 		return nil
@@ -52,7 +51,7 @@ func Clear(s place.State) error {
 	return errors.Join(atomicfile.Remove(path(s)), atomicfile.Remove(untold(s)))
 }
 
-// Read returns what is noted, nil where recording has not stopped.
+// Read returns the note, or nil if recording has not stopped.
 func Read(s place.State) *Stop {
 	data, err := atomicfile.ReadIf(path(s), maxFile, atomicfile.Ours)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +67,7 @@ func Read(s place.State) *Stop {
 	return &stop
 }
 
-// Untold returns what the person has to be told, nil where there is nothing, or nothing new.
+// Untold returns the note if the person has not been told of it, or nil.
 func Untold(s place.State) *Stop {
 	if !atomicfile.Exists(untold(s)) {
 		return nil
@@ -76,5 +75,5 @@ func Untold(s place.State) *Stop {
 	return Read(s)
 }
 
-// MarkReported notes that the person was told.
+// MarkReported records that the person was told.
 func MarkReported(s place.State) error { return atomicfile.Remove(untold(s)) }
