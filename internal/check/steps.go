@@ -28,7 +28,7 @@ const fewer = "-short"
 
 // steps returns all checks, the longest first.
 func steps(how mode) []step {
-	packages, raced, err := packages()
+	packages, err := listPackages()
 	return []step{
 		{name: "stories", proves: "with the real clients", waits: true, figures: true, run: func(p *printer) error { return stories(p, how) }},
 		{name: "faults", proves: "every command, killed and failed at its system calls", figures: true, missing: func() string {
@@ -72,13 +72,17 @@ func steps(how mode) []step {
 		{name: "soak", proves: "an hour of pools whose agents fail in each way, alone", from: all, figures: true, run: func(p *printer) error {
 			return p.test(suite{flags: []string{"-timeout", "90m", "-v", "-run", "TestSoak"}, packages: []string{"."}, args: []string{"-soak", "1h"}})
 		}},
-		{name: "packages", proves: fmt.Sprintf("the tests of %d", len(packages)), run: func(p *printer) error {
+		{name: "packages", proves: fmt.Sprintf("the tests of %d", len(packages.alone)+len(packages.tmux)), run: func(p *printer) error {
 			if err != nil {
 				return err
 			}
-			return p.test(suite{flags: []string{"-timeout", "20m"}, packages: packages})
+			// Nothing that others have made runs in the first: one that fails now and then is
+			// a mistake of ours.
+			return errors.Join(
+				p.test(suite{flags: []string{"-timeout", "20m"}, packages: packages.alone, once: how == ci}),
+				p.test(suite{flags: []string{"-timeout", "20m"}, packages: packages.tmux}))
 		}},
-		{name: "race", from: ci, proves: fmt.Sprintf("%d packages with goroutines, under the race detector", len(raced)), missing: func() string {
+		{name: "race", from: ci, proves: fmt.Sprintf("%d packages with goroutines, under the race detector", len(packages.raced)), missing: func() string {
 			if _, err := exec.LookPath(compiler()); err != nil {
 				return "the race detector needs a C compiler"
 			}
@@ -87,7 +91,7 @@ func steps(how mode) []step {
 			// What takes many cases to prove was proved without the detector, which is
 			// ten times slower. Each process of the detector's waits for a second before
 			// it ends, and some tests start hundreds.
-			return p.test(suite{flags: []string{"-race", fewer, "-timeout", "20m"}, packages: raced, env: []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=10"}})
+			return p.test(suite{flags: []string{"-race", fewer, "-timeout", "20m"}, packages: packages.raced, env: []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=10"}})
 		}},
 		{name: "ordinary user", proves: "what root may do anyway", from: ci, spare: true, missing: notOrdinary, run: ordinary},
 		{name: "staticcheck", missing: cannotHave("staticcheck", ".", "run", staticcheck, "-version"), run: func(p *printer) error {
@@ -145,15 +149,21 @@ func module(dir string) func(*printer) error {
 	}
 }
 
-// begun finds a goroutine that is begun, in the code or in a test.
-var begun = regexp.MustCompile(`(?m)^\s*(?:defer )?go (?:func\(|[\w.]+\()|\bcli\.Go\(|\bt\.Parallel\(\)`)
+// goroutine matches code that starts a goroutine.
+var goroutine = regexp.MustCompile(`(?m)^\s*(?:defer )?go (?:func\(|[\w.]+\()|\bcli\.Go\(|\bt\.Parallel\(\)`)
 
-// packages are all that have tests and no step of their own, and those of lib that have
-// goroutines, in the code or in a test.
-func packages() (all, raced []string, err error) {
+// packageList has the packages that have tests.
+type packageList struct {
+	alone []string // nothing but their own code runs in their tests
+	tmux  []string // tmux does as well
+	raced []string // of both, those with goroutines
+}
+
+// listPackages lists the packages whose tests are no step of their own.
+func listPackages() (l packageList, err error) {
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}|{{.Dir}}|{{join .GoFiles " "}}|{{join .TestGoFiles " "}} {{join .XTestGoFiles " "}}`, "./...").Output()
 	if err != nil {
-		return nil, nil, fmt.Errorf("go list: %w", err)
+		return l, fmt.Errorf("go list: %w", err)
 	}
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
@@ -161,21 +171,38 @@ func packages() (all, raced []string, err error) {
 		if len(tests) == 0 || slices.Contains(ownSteps, path) {
 			continue
 		}
-		all = append(all, path)
-		if !strings.HasPrefix(path, "gt/lib/") {
-			continue // programs that check and measure, whose tests start no goroutine
+		inCode, err := contains(dir, code, goroutine)
+		inTests, terr := contains(dir, tests, goroutine)
+		withTmux, merr := contains(dir, tests, tmuxTest)
+		if err := errors.Join(err, terr, merr); err != nil {
+			return l, err
 		}
-		goroutines := false
-		for _, file := range append(code, tests...) {
-			data, err := os.ReadFile(filepath.Join(dir, file))
-			if err != nil {
-				return nil, nil, err
-			}
-			goroutines = goroutines || begun.Match(data)
+		if withTmux {
+			l.tmux = append(l.tmux, path)
+		} else {
+			l.alone = append(l.alone, path)
 		}
-		if goroutines {
-			raced = append(raced, path)
+		// Of those outside of lib, which check and measure, no test starts a goroutine.
+		if strings.HasPrefix(path, "gt/lib/") && (inCode || inTests) {
+			l.raced = append(l.raced, path)
 		}
 	}
-	return all, raced, nil
+	return l, nil
 }
+
+// contains reports whether one of a folder's files has a match of an expression.
+func contains(dir string, files []string, expression *regexp.Regexp) (bool, error) {
+	for _, file := range files {
+		data, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return false, err
+		}
+		if expression.Match(data) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// tmuxTest matches a test that runs tmux.
+var tmuxTest = regexp.MustCompile(`"gt/lib/sys/tmux"|testenv\.Tmux\(|"tmux"|^package tmux`)

@@ -14,19 +14,21 @@ type suite struct {
 	packages []string
 	args     []string // of the tests themselves
 	env      []string // variables beside those of check
+	once     bool     // a failure counts the first time
 	run      []string // only these tests, or subtests such as TestScripts/prime_alone; all if empty
 }
 
 // test runs a suite. Tests that fail run once more, because in many of them programs run at
 // once, or clients of other people's making, and other work of the machine can make one
 // fail. Both outcomes are printed and counted, and a second failure counts. What the race
-// detector reports counts the first time: a race that shows once is there.
+// detector reports counts the first time: a race that shows once is there. So does each failure
+// of a suite that runs once.
 func (p *printer) test(s suite) error {
-	args := []string{
-		"run", gotestsum, "--format", "standard-quiet", "--hide-summary", "skipped",
-		"--rerun-fails=1", "--rerun-fails-abort-on-data-race", "--packages", strings.Join(s.packages, " "),
-		"--", "-vet", "off",
+	args := []string{"run", gotestsum, "--format", "standard-quiet", "--hide-summary", "skipped"}
+	if !s.once {
+		args = append(args, "--rerun-fails=1", "--rerun-fails-abort-on-data-race")
 	}
+	args = append(args, "--packages", strings.Join(s.packages, " "), "--", "-vet", "off")
 	args = append(args, s.flags...)
 	if len(s.run) > 0 {
 		args = append(args, "-run", pattern(s.run))

@@ -49,6 +49,7 @@ func TestTwice(t *testing.T) {
 	}{
 		{"passes the second time", suite{}, false, []string{"a figure\n", "a figure\nok  \texample", "FAIL: . TestOnce/bad", "not yet", "DONE 2 runs, 7 tests, 2 failures in "}},
 		{"passes", suite{}, false, []string{"a figure\nok  \texample", "DONE 5 tests in "}},
+		{"counts the first time", suite{once: true, env: []string{"TWICE=never"}}, true, []string{"never", "DONE 5 tests, 1 failure in "}},
 		{"fails twice", suite{env: []string{"TWICE=never"}}, true, []string{"never", "TestTwice (re-run 1)", "never", "DONE 2 runs, 6 tests, 2 failures in "}},
 		{"has a race", suite{env: []string{"TWICE=WARNING: DATA RACE"}}, true, []string{"DONE 5 tests, 1 failure in "}},
 		{"runs some", suite{env: []string{"TWICE=1"}, run: []string{"TestOnce/good", "TestFine"}}, false, []string{"DONE 3 tests in "}},
