@@ -16,29 +16,27 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Exec runs agents by a program, which docs/reconcile-exec.md describes: it is called with
-// one of the words start, stop, alive, peek, send, command and last, and reads from its standard input
-// what that is about, as JSON.
+// Exec runs agents with a program that is called with a word (start, stop, alive, attach,
+// peek, send, command, last) and reads JSON from its standard input. docs/reconcile-exec.md
+// describes the protocol.
 type Exec struct {
 	Program string // absolute
-	Dir     string // in which it runs
+	Dir     string // its working folder
 	Environ []string
-	// Limits are how long each call may take; the zero value stands for Deadlines.
+	// Limits bound each call; zero means Deadlines.
 	Limits Limits
 }
 
-// Limits are how long the calls of a program may take.
 type Limits struct {
 	Start, Stop, Alive, Other time.Duration
 }
 
-// Deadlines are how long the calls of a program may take: a start may have to fetch an
-// image.
+// Deadlines are the default Limits. A start may have to fetch an image.
 var Deadlines = Limits{Start: 2 * time.Minute, Stop: 30 * time.Second, Alive: 10 * time.Second, Other: 30 * time.Second}
 
-// NewExec finds the program of "exec:PROGRAM", a name on the PATH or an absolute path. A
-// program in the town's folder, or in a project, is not taken: who writes there would
-// decide what gt runs.
+// NewExec finds the program of "exec:PROGRAM", a name on the PATH or an absolute path. It
+// refuses a program in the town's folder or in a project, because others could write there
+// and so decide what gt runs.
 func NewExec(program, town string, environ []string) (Exec, error) {
 	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
 		return Exec{}, fmt.Errorf("the runtime '%s' is neither a name nor an absolute path", program)
@@ -53,26 +51,24 @@ func NewExec(program, town string, environ []string) (Exec, error) {
 	return Exec{Program: path, Dir: town, Environ: environ}, nil
 }
 
-// Version is that of what a program is given.
+// Version is the protocol's version.
 const Version = 1
 
-// A call is what a program reads.
+// call is the program's input.
 type call struct {
 	Version  int        `json:"version"`
 	Session  *named     `json:"session,omitempty"`
-	Sessions []named    `json:"sessions,omitempty"` // of alive
-	Agent    *described `json:"agent,omitempty"`    // of start
-	Grace    int        `json:"grace,omitempty"`    // of stop, in seconds
-	Text     string     `json:"text,omitempty"`     // of send and command
+	Sessions []named    `json:"sessions,omitempty"`
+	Agent    *described `json:"agent,omitempty"`
+	Grace    int        `json:"grace,omitempty"` // of stop, in seconds
+	Text     string     `json:"text,omitempty"`
 }
 
-// named is a session.
 type named struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// described is how an agent is started.
 type described struct {
 	Client string            `json:"client"`
 	Dir    string            `json:"dir"`
@@ -80,17 +76,16 @@ type described struct {
 	Env    map[string]string `json:"env"`
 }
 
-// What a program ends with.
+// Exit statuses of the program.
 const (
-	codeNo   = 1  // it does not run; of start, something else has its name
-	codeBusy = 75 // nothing is known
-	codeWord = 80 // it does not know the word
+	codeNo   = 1  // it does not run; for start, another has its name
+	codeBusy = 75 // unknown
+	codeWord = 80 // unsupported word
 )
 
-// most is how many bytes of a program's answer count.
+// most bounds the program's output, in bytes.
 const most = 8 << 20
 
-// run calls the program.
 func (e Exec) run(ctx context.Context, word string, within time.Duration, c call) (string, error) {
 	c.Version = Version
 	input, err := json.Marshal(c)
@@ -127,8 +122,8 @@ func (e Exec) limits() Limits {
 
 func (r Ref) named() *named { return &named{r.ID, r.Name} }
 
-// Start lets the program start an agent. It is told the agent's own variables, and none of
-// this machine's.
+// Start implements Runtime. The program gets only the agent's own variables, none of this
+// machine's.
 func (e Exec) Start(ctx context.Context, a Agent) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -141,7 +136,7 @@ func (e Exec) Start(ctx context.Context, a Agent) error {
 	return err
 }
 
-// Stop lets the program stop an agent.
+// Stop implements Runtime.
 func (e Exec) Stop(ctx context.Context, r Ref) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -153,7 +148,7 @@ func (e Exec) Stop(ctx context.Context, r Ref) error {
 	return err
 }
 
-// Status asks the program once for all.
+// Status implements Remote with one call for all.
 func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 	if len(refs) == 0 {
 		return nil
@@ -201,7 +196,7 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 	return all
 }
 
-// parse takes in a word that stands behind a yes. One that is not known says nothing.
+// parse reads a word after yes. It ignores unknown words.
 func (s *Status) parse(word string) {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
@@ -221,7 +216,7 @@ func (s *Status) parse(word string) {
 	}
 }
 
-// Attach becomes the program, which shows an agent in this terminal.
+// Attach implements Remote.
 func (e Exec) Attach(r Ref) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -229,7 +224,7 @@ func (e Exec) Attach(r Ref) error {
 	return process.Exec(e.Dir, []string{e.Program, "attach", r.ID, r.Name}, e.Environ)
 }
 
-// Peek lets the program print what an agent shows.
+// Peek implements Remote.
 func (e Exec) Peek(ctx context.Context, r Ref) (string, error) {
 	if err := r.Check(); err != nil {
 		return "", err
@@ -237,7 +232,7 @@ func (e Exec) Peek(ctx context.Context, r Ref) (string, error) {
 	return e.run(ctx, "peek", e.limits().Other, call{Session: r.named()})
 }
 
-// Send lets the program give a prompt to an agent.
+// Send implements Remote.
 func (e Exec) Send(ctx context.Context, r Ref, text string) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -246,7 +241,7 @@ func (e Exec) Send(ctx context.Context, r Ref, text string) error {
 	return err
 }
 
-// Command lets the program give a command of its client's own to an agent.
+// Command implements Remote.
 func (e Exec) Command(ctx context.Context, r Ref, text string) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -255,7 +250,7 @@ func (e Exec) Command(ctx context.Context, r Ref, text string) error {
 	return err
 }
 
-// Last lets the program print what an agent said last.
+// Last implements Remote.
 func (e Exec) Last(ctx context.Context, r Ref) (string, error) {
 	if err := r.Check(); err != nil {
 		return "", err

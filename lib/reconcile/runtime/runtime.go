@@ -1,8 +1,7 @@
-// Package runtime runs the agents of sessions: in tmux, or by a program of the person's
-// that reaches a container, another machine or a scheduler (see Exec).
+// Package runtime runs the agents of sessions: in tmux, or by a program of the person that
+// reaches a container, another machine or a scheduler (see Exec).
 //
-// Every call may be made again after one that was cut short. What cannot be found out is
-// not known, which is never the same as no.
+// Every call may be repeated after it was interrupted. Unknown is never treated as no.
 package runtime
 
 import (
@@ -17,76 +16,75 @@ import (
 	"gt/lib/state/instance"
 )
 
-// Ref names what runs the agent of a session. The session's record holds all of it before
-// the agent is started, so that a start that was cut short is found again.
+// Ref names a session's runtime. The session's record holds it before the agent starts, so
+// that an interrupted start is found again.
 type Ref struct {
-	// ID is the session's, as instance.Variable has it: the store's Name of its id.
+	// ID is the session's, in the form of instance.Variable: the store's Name of its id.
 	ID string
-	// Name is what runs it is called: the session of tmux. Nothing else on the server has
-	// it.
+	// Name is the tmux session's, unique on the server.
 	Name   string
-	Server string // of tmux: its socket, "" for tmux's own default
+	Server string // tmux's socket; "" for the default
 	Agent  string // the client's name
 }
 
-// Agent is an agent that is to be started.
+// Agent is an agent to start.
 type Agent struct {
 	Ref
-	// Run is how it is started on this machine, with its whole environment.
+	// Run is the start on this machine, with the whole environment.
 	Run respawn.Run
-	// Vars are the variables that are its own, such as its template's. A runtime that starts
-	// it somewhere else passes on no others.
+	// Vars are the agent's own variables, such as its template's. A runtime that starts it
+	// elsewhere passes on no others.
 	Vars [][2]string
-	// Shared are those that what else is started in its session of tmux has as well. None
-	// is secret.
+	// Shared are variables for the whole tmux session. None is secret.
 	Shared [][2]string
-	// Environ is the environment of a tmux server that has to be started.
+	// Environ is for a tmux server that has to be started.
 	Environ []string
-	// HookReported reports whether a hook of the agent has told that it runs; nil where none does.
+	// HookReported reports whether a hook of the agent has run; nil if it has no hooks.
 	HookReported func() bool
 }
 
-// Status is what a Remote tells of an agent.
+// Status is what a Remote reports of an agent.
 type Status struct {
 	Alive    tick.Liveness
-	Attached bool  // somebody looks at it
-	Err      error // why it is not known
+	Attached bool  // a person looks at it
+	Err      error // why Alive is unknown
 
-	// What a runtime tells of an agent that does not tell it itself.
-	Waits   bool // it has had nothing to do for Idle
+	// What the runtime reports for an agent without hooks:
+	Waits   bool // it has been idle for Idle
 	Idle    time.Duration
-	Asks    bool      // it waits for somebody's answer
-	Limited bool      // its account is at a limit
-	Until   time.Time // when that ends; zero where it is not told
+	Asks    bool      // it waits for a person's answer
+	Limited bool      // its account is at a usage limit
+	Until   time.Time // end of the limit; zero if unknown
 }
 
-// Runtime runs agents. Its methods may be called at the same time.
+// Runtime runs agents. Its methods are safe for concurrent use.
 type Runtime interface {
-	// Start starts an agent and returns when it was seen to run. That the session's agent
-	// runs already is no error; ErrTaken says that something else has its name.
+	// Start starts an agent and returns once it runs. An agent that already runs is no
+	// error. ErrTaken means that something else has its name.
 	Start(context.Context, Agent) error
-	// Stop ends the agent and all that it started: it is asked to, and after Grace it is
-	// killed. That it does not run is no error, and what is not the session's stays.
+	// Stop ends the agent and its descendants, and kills them after Grace. An agent that
+	// does not run is no error. Stop leaves everything else alone.
 	Stop(context.Context, Ref) error
 }
 
-// Remote is a Runtime whose agents have neither a pane nor a process on this machine, for
-// all that is known: it alone tells what they do.
+// Remote is a Runtime whose agents may have neither a pane nor a process on this machine.
+// Only it knows what they do.
 type Remote interface {
 	Runtime
-	// Status finds out which of them run, however many in the same number of calls. The
-	// statuses are in the order of the refs.
+	// Status returns the status of each ref, in order. The number of calls does not depend
+	// on the number of refs.
 	Status(context.Context, []Ref) []Status
-	// Attach becomes what shows the agent in this terminal. It returns only an error.
+	// Attach replaces this process by one that shows the agent in this terminal. It returns
+	// only on failure.
 	Attach(Ref) error
-	// Peek returns what the agent shows; ErrNone where it does not run.
+	// Peek returns the agent's screen, or ErrNone.
 	Peek(context.Context, Ref) (string, error)
-	// Send gives a prompt to the agent; ErrNone where it does not run.
+	// Send gives the agent a prompt, or returns ErrNone.
 	Send(context.Context, Ref, string) error
-	// Command gives the agent a command of its client's own, such as /compact. Like Last it
-	// returns ErrCannot if the runtime does not know how.
+	// Command gives the agent a command of its client, such as /compact. Command and Last
+	// return ErrCannot if the runtime does not support them.
 	Command(context.Context, Ref, string) error
-	// Last returns what the agent said last; "" where it has said nothing.
+	// Last returns the agent's last message, or "".
 	Last(context.Context, Ref) (string, error)
 }
 
@@ -97,13 +95,13 @@ const Grace = 5 * time.Second
 var (
 	ErrNone  = errors.New("it is not running")
 	ErrTaken = errors.New("something else has its name")
-	// ErrUnknown says that nothing is known, also not whether anything was done.
+	// ErrUnknown means that nothing is known, not even whether the call did anything.
 	ErrUnknown = errors.New("it is not known")
-	// ErrCannot says that the runtime does not know how.
+	// ErrCannot means that the runtime does not support the call.
 	ErrCannot = errors.New("its runtime cannot do that")
 )
 
-// Check reports what is wrong with a ref.
+// Check returns an error for an invalid ref.
 func (r Ref) Check() error {
 	if err := instance.CheckName(r.Name); err != nil {
 		return err
@@ -114,7 +112,6 @@ func (r Ref) Check() error {
 	return nil
 }
 
-// unknown are the statuses of refs of which nothing is known.
 func unknown(n int, err error) []Status {
 	all := make([]Status, n)
 	for i := range all {

@@ -16,16 +16,15 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Tmux runs agents in tmux as gt-session does: each is what the pane of a session of its
-// own begins with.
+// Tmux runs each agent as the command of a tmux session of its own, as gt-session does.
 type Tmux struct {
-	Self string // the program that takes --exec BUFFER and calls respawn.Exec
+	Self string // the program that calls respawn.Exec for --exec BUFFER
 }
 
-// starting bounds how long an agent may take to become what its pane runs.
+// starting bounds how long the pane's process may take to become the agent.
 const starting = 15 * time.Second
 
-// Start starts an agent in a session of tmux of its own.
+// Start implements Runtime.
 func (t Tmux) Start(_ context.Context, a Agent) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -39,14 +38,14 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 		return nil
 	case found.others:
 		return fmt.Errorf("%w: the tmux session '%s'", ErrTaken, a.Name)
-	case found.left: // it ended, and its pane stayed
+	case found.left: // it ended, and its pane remained
 		if err := server.Kill(a.Name); err != nil {
 			return err
 		}
 	}
 	at := launch.Place{Server: server, Name: a.Name, Self: t.Self, Environ: a.Environ, Shared: a.Shared}
 	pane, err := at.Begin(tmux.NewBuffer(), a.Run)
-	if errors.Is(err, tmux.ErrDuplicate) { // somebody else was faster
+	if errors.Is(err, tmux.ErrDuplicate) { // another process was faster
 		switch found, err := find(server, a.Ref); {
 		case err != nil:
 			return err
@@ -61,7 +60,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 	if told == nil {
 		told = func() bool { return false }
 	}
-	// Its pane stays when it ends, so that who looks next sees its last words.
+	// The pane remains when the agent ends, to show its last words.
 	if _, err := launch.Survived(server, pane, starting, told); err != nil {
 		var ended *launch.EndedError
 		if errors.As(err, &ended) {
@@ -72,7 +71,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 	return nil
 }
 
-// unanswered marks an error that leaves open what was done.
+// unanswered adds ErrUnknown to an error that leaves open what was done.
 func unanswered(err error) error {
 	if errors.Is(err, tmux.ErrNoAnswer) {
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
@@ -80,7 +79,7 @@ func unanswered(err error) error {
 	return err
 }
 
-// Stop ends the agent of a session, then its session of tmux.
+// Stop implements Runtime.
 func (t Tmux) Stop(_ context.Context, r Ref) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -91,7 +90,7 @@ func (t Tmux) Stop(_ context.Context, r Ref) error {
 	case err != nil:
 		return err
 	case !found.own && !found.left:
-		return nil // there is none, or it is somebody else's
+		return nil // there is none, or it is another program's
 	case found.own:
 		if err := end(found.pane); err != nil {
 			return err
@@ -100,7 +99,7 @@ func (t Tmux) Stop(_ context.Context, r Ref) error {
 	return unanswered(server.Kill(r.Name))
 }
 
-// end asks what runs in a pane to end, and kills what has not after Grace.
+// end sends SIGTERM to the processes of a pane and kills them after Grace.
 func end(pane tmux.Pane) error {
 	p, running := fleet.Run(pane)
 	if running == status.NoAnswer {
@@ -114,15 +113,15 @@ func end(pane tmux.Pane) error {
 	return nil
 }
 
-// found is what has the name of a session on its server.
+// found is what a session's name belongs to on its server.
 type found struct {
 	pane   tmux.Pane // of the session's agent
-	own    bool      // the session's agent runs in it
-	left   bool      // nothing runs, and a pane is there
+	own    bool      // the session's agent runs
+	left   bool      // only a dead pane is there
 	others bool      // something else runs
 }
 
-// find looks for a session's agent. What cannot be told is an error.
+// find looks for a session's agent. It fails if that cannot be found out.
 func find(server tmux.Server, r Ref) (found, error) {
 	panes, err := server.Panes()
 	if errors.Is(err, tmux.ErrNoServer) {
@@ -154,7 +153,7 @@ func find(server tmux.Server, r Ref) (found, error) {
 func runs(pane tmux.Pane, id string) (tick.Liveness, error) {
 	p, running := fleet.Run(pane)
 	switch {
-	case running == status.NoAnswer, process.Name(pane.PID) == "tmux: server": // it becomes what it is to run
+	case running == status.NoAnswer, process.Name(pane.PID) == "tmux: server": // the server's copy of itself before its exec
 		return tick.Unknown, fmt.Errorf("%w whether the process %d runs", ErrUnknown, pane.PID)
 	case running == status.Dead || !fleet.Runs(p, pane, id):
 		return tick.No, nil

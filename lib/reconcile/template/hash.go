@@ -11,20 +11,19 @@ import (
 	"strings"
 )
 
-// Effective is how a session is started: its template, with what it has otherwise.
+// Effective is how a session starts: its template with the overlay applied.
 type Effective struct {
 	Template
-	Prompt string // the text
-	Setup  string // the text of the SetupScript
-	Town   string // the folder that relative paths are meant in
+	Prompt string
+	Setup  string // the text of SetupScript
+	Town   string // the folder for relative paths
 }
 
-// HashVersion is the way in which Hash is made. Hashes of two versions are not compared.
+// HashVersion is part of each hash. Hashes of different versions are not compared.
 const HashVersion = "v2"
 
-// Fields are what makes a session act as it does, by the name of the field. How many
-// sessions there are, how they are named and described, and how the file is written is no
-// part of it.
+// Fields returns what affects how a session acts. It leaves out the number, names and
+// descriptions of sessions, and the file's form.
 func (e Effective) Fields() map[string]string {
 	list := func(values []string) string {
 		var b strings.Builder
@@ -48,8 +47,7 @@ func (e Effective) Fields() map[string]string {
 	return fields
 }
 
-// resolved is the folder that a path leads to, so that a link to the same one is no change; the
-// path itself where there is none.
+// resolved follows links, so that another link to the same folder is no change.
 func resolved(dir string) string {
 	if at, err := filepath.EvalSymlinks(dir); err == nil {
 		return at
@@ -65,7 +63,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Hash is the fields in one short text: "v2:" and 16 hexadecimal digits.
+// Hash returns a short hash of the fields: "v2:" and 16 hexadecimal digits.
 func (e Effective) Hash() string { return hash(e.Fields()) }
 
 func hash(fields map[string]string) string {
@@ -76,8 +74,8 @@ func hash(fields map[string]string) string {
 	return HashVersion + ":" + digest(b.String())[:16]
 }
 
-// Digests are the fields' own short digests, which a session keeps beside its hash so that
-// it can be told in what it differs. They tell no value.
+// Digests returns a short digest of each field, from which its value cannot be read. A
+// session keeps them beside its hash to show what changed.
 func (e Effective) Digests() map[string]string {
 	digests := map[string]string{}
 	for name, value := range e.Fields() {
@@ -86,7 +84,7 @@ func (e Effective) Digests() map[string]string {
 	return digests
 }
 
-// Differs returns the names of the fields in which two differ, sorted.
+// Differs returns the names of the fields that differ, sorted.
 func Differs(before, now map[string]string) []string {
 	var names []string
 	for name, d := range before {

@@ -5,10 +5,9 @@ import (
 )
 
 // keyLines returns a function that finds the line of a key, such as pool.max, in the
-// [[agent]] block of that number, or else the line at which the block begins, or 0. The
-// parser knows the place of a key only where no other is called the same, and each block
-// has the same ones. A key that is written in an unusual way, quoted or in an inline
-// table, is not found, and the line is the block's.
+// [[agent]] block with a number. It falls back to the line of the key's table, of the
+// block, or 0. The parser's own positions do not help, because every block has the same
+// keys. A quoted key or one in an inline table is not found.
 func keyLines(text []byte) func(block int, key string) int {
 	type place struct {
 		block int
@@ -20,7 +19,7 @@ func keyLines(text []byte) func(block int, key string) int {
 	for line := range strings.Lines(string(text)) {
 		number++
 		line = strings.TrimSpace(line)
-		if fence != "" { // within a string of several lines
+		if fence != "" { // in a multi-line string
 			if strings.Contains(line, fence) {
 				fence = ""
 			}
@@ -31,7 +30,7 @@ func keyLines(text []byte) func(block int, key string) int {
 			continue
 		case strings.HasPrefix(line, "[["):
 			name, _, _ := strings.Cut(line[2:], "]]")
-			prefix = "-" // of another array
+			prefix = "-" // another array
 			if strings.TrimSpace(name) == "agent" {
 				block++
 				prefix = ""

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// overlays are what a template can let a session have otherwise, besides variables.
+// overlays are the keys, besides variables, that allow_overlay may list.
 var overlays = []string{"model", "name", "title", "prompt"}
 
-// maxPrompt bounds what a session's own prompt adds to its template's.
+// maxPrompt bounds a session's own prompt, in bytes.
 const maxPrompt = 16 << 10
 
-// Separator stands between a template's prompt and what a session adds to it.
+// Separator separates the template's prompt from the session's own.
 const Separator = "\n\n---\n\nAdditional context provided at session creation:\n\n"
 
 var envName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,127}$`)
@@ -28,9 +28,9 @@ func checkEnvName(s string) error {
 	return nil
 }
 
-// CheckOverlay reports what is wrong with what a session is to have otherwise than its
-// template: model, name, title, prompt where the template allows it, and env.NAME for the
-// variables that it lists.
+// CheckOverlay returns the errors of a session's overlay. Its keys are model, name, title
+// and prompt if allow_overlay lists them, and env.NAME for the variables of
+// allow_env_override.
 func (t Template) CheckOverlay(overlay map[string]string) error {
 	var all error
 	for _, key := range slices.Sorted(maps.Keys(overlay)) {
@@ -62,8 +62,8 @@ func (t Template) checkOverlay(key, value string) error {
 	return nil
 }
 
-// Allowed returns what of a session's overlay its template still allows, and the names of
-// what it does not: its owner may have taken that back since the session was made.
+// Allowed returns the part of a session's overlay that its template still allows, and the
+// other keys. The template may have changed since the session was made.
 func (t Template) Allowed(overlay map[string]string) (allowed map[string]string, stripped []string) {
 	allowed = maps.Clone(overlay)
 	for _, key := range slices.Sorted(maps.Keys(overlay)) {
@@ -75,8 +75,8 @@ func (t Template) Allowed(overlay map[string]string) (allowed map[string]string,
 	return allowed, stripped
 }
 
-// With is the template as a session with that overlay is started. prompt is the text of
-// its PromptTemplate.
+// With returns the template with a session's overlay applied. prompt is the text of
+// PromptTemplate.
 func (t Template) With(overlay map[string]string, prompt string) Effective {
 	e := Effective{Template: t, Prompt: prompt}
 	e.Title = cmp.Or(overlay["title"], t.Title)

@@ -21,11 +21,11 @@ import (
 	"gt/lib/text/spelling"
 )
 
-// Problem is what is wrong with a place in a file.
+// Problem is an error at a place in a file.
 type Problem struct {
 	File string
-	Line int    // from 1; 0 where it is not known
-	Key  string // such as agent.pool.max; "" for the file
+	Line int    // from 1; 0 if unknown
+	Key  string // such as agent.pool.max; "" for the whole file
 	Err  error
 }
 
@@ -42,10 +42,9 @@ func (p Problem) Error() string {
 
 func (p Problem) Unwrap() error { return p.Err }
 
-// Parse reads the templates of a file and returns them in its order, and all that is
-// wrong, in the order of its lines. With a problem, the templates are not to be used: what
-// a template was meant to say cannot be told. sets are variables, besides the session's own,
-// that gt sets itself: no template has them otherwise.
+// Parse returns the templates of a file in order, and all problems sorted by line. The
+// templates must not be used if there is a problem. sets names variables that gt sets
+// itself, which no template may set.
 func Parse(file string, text []byte, sets ...string) ([]Template, []Problem) {
 	var content struct {
 		Agent []map[string]any `toml:"agent"`
@@ -54,7 +53,8 @@ func Parse(file string, text []byte, sets ...string) ([]Template, []Problem) {
 		p := Problem{File: file, Key: "agent", Err: errors.New("templates are [[agent]] blocks")}
 		if syntax := (toml.ParseError{}); errors.As(err, &syntax) {
 			p.Key = ""
-			// Its own line is one more where what is wrong is the end of the line.
+			// The parser's own line number is one too high for an error at the end of a
+			// line.
 			p.Line = 1 + strings.Count(string(text[:min(syntax.Position.Start, len(text))]), "\n")
 			p.Err = errors.New(strings.ReplaceAll(syntax.Message, `'\n'`, "the end of the line"))
 		}
@@ -76,7 +76,6 @@ func Parse(file string, text []byte, sets ...string) ([]Template, []Problem) {
 	return all, r.problems
 }
 
-// A reader reads blocks and notes what is wrong with them.
 type reader struct {
 	file     string
 	lines    func(block int, key string) int
@@ -85,7 +84,7 @@ type reader struct {
 	problems []Problem
 }
 
-// knownName reports that a variable is one that gt sets.
+// knownName returns an error for a variable that gt sets.
 func (r *reader) knownName(name string) error {
 	if slices.Contains(r.sets, name) {
 		return fmt.Errorf("%s: gt sets it, so that what a session does is known as its own", name)
@@ -101,8 +100,8 @@ func (r *reader) bad(block int, key string, err error) {
 	r.problems = append(r.problems, Problem{File: r.file, Line: r.lines(block, key), Key: full, Err: err})
 }
 
-// mistyped reports tables that are nearly called as ours: those of gt's other programs, and
-// another program's, may stand in the file as well, and are passed over.
+// mistyped reports tables whose names look like misspelled agent or session. All other
+// unknown tables are ignored, because they may belong to another program.
 func (r *reader) mistyped(text []byte) {
 	number := 0
 	for line := range strings.Lines(string(text)) {
@@ -129,10 +128,10 @@ func (r *reader) mistyped(text []byte) {
 	}
 }
 
-// A table is one of a block, with the keys that were not asked for yet.
+// table is a table of a block. left holds the keys that were not read yet.
 type table struct {
 	r      *reader
-	prefix string // of its keys: "" or "pool."
+	prefix string // prefix of its keys: "" or "pool."
 	left   map[string]any
 }
 
@@ -140,7 +139,7 @@ func (r *reader) table(m map[string]any, prefix string) table {
 	return table{r, prefix, maps.Clone(m)}
 }
 
-// take calls set with a value of a key, if it is there and of the type.
+// take calls set with the value of a key if the key is there and has the type.
 func take[T any](t table, key, want string, set func(T) error) {
 	v, ok := t.left[key]
 	if !ok {
@@ -157,7 +156,7 @@ func take[T any](t table, key, want string, set func(T) error) {
 	}
 }
 
-// kind is what a person calls a value of TOML.
+// kind names the type of a TOML value for a person.
 func kind(v any) string {
 	switch v.(type) {
 	case string:
@@ -241,7 +240,7 @@ func (t table) texts(key string, to *[]string, check func(string) error) {
 	})
 }
 
-// inTown takes a path of a file in the town.
+// inTown reads the path of a file in the town.
 func (t table) inTown(key string, to *string) {
 	take(t, key, "a string", func(s string) error {
 		if !filepath.IsLocal(s) || path.Clean(s) != s || s == "." {
@@ -252,14 +251,14 @@ func (t table) inTown(key string, to *string) {
 	})
 }
 
-// refuseUnknown reports the keys that nobody asked for.
+// refuseUnknown reports the keys that were not read.
 func (t table) refuseUnknown(known ...string) {
 	for _, key := range slices.Sorted(maps.Keys(t.left)) {
 		t.r.bad(t.r.block, t.prefix+key, fmt.Errorf("unknown key (known: %s)", strings.Join(known, ", ")))
 	}
 }
 
-// Keys of the tables, as they are named when one is not known.
+// The known keys of the tables, for error messages.
 var (
 	keys = []string{"name", "provider", "command", "prompt_template", "work_dir", "env", "hooks", "pre_start", "session_setup", "session_setup_script",
 		"depends_on", "idle_timeout", "restart_window", "max_restarts_per_window", "account", "title", "description", "pool", "defaults"}
@@ -268,7 +267,6 @@ var (
 	defaultsKeys = []string{"model", "wake_mode", "allow_overlay", "allow_env_override"}
 )
 
-// template reads one block.
 func (r *reader) template(m map[string]any) Template {
 	t := blank()
 	t.Line, t.ProviderLine = r.lines(r.block, ""), r.lines(r.block, "provider")
@@ -376,7 +374,7 @@ func (r *reader) defaults(t *Template, d table) {
 	d.refuseUnknown(defaultsKeys...)
 }
 
-// together checks what must be true of all templates.
+// together checks the templates against each other.
 func (r *reader) together(all []Template) {
 	first := map[string]int{}
 	labels := map[string]string{}
@@ -410,10 +408,9 @@ func (r *reader) together(all []Template) {
 	}
 }
 
-// circle returns the way from a template through what it depends on back to it, nil where
-// there is none.
+// circle returns the cycle of dependencies through a template, or nil.
 func circle(all []Template, first map[string]int, name string) []string {
-	from := map[string]string{} // by what a template was come to
+	from := map[string]string{} // the template that each one was reached from
 	for queue := []string{name}; len(queue) > 0; queue = queue[1:] {
 		i, ok := first[queue[0]]
 		if !ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Runtime returns what runs the agents of a file's templates, the provider of its table
-// [session]: "" for tmux, or exec:PROGRAM.
+// Runtime returns the provider of a file's table [session], which runs its agents: "" for
+// tmux, or exec:PROGRAM.
 func Runtime(file string, text []byte) (string, []Problem) {
 	var content struct {
 		Session struct {
@@ -32,8 +32,8 @@ func Runtime(file string, text []byte) (string, []Problem) {
 	}
 }
 
-// providerLine is the line of the provider in the table [session], 0 where it is written in
-// another way.
+// providerLine returns the line of provider in the table [session], or 0 if it is written
+// in an unusual form.
 func providerLine(text string) int {
 	number, within := 0, false
 	for line := range strings.Lines(text) {

@@ -1,5 +1,5 @@
-// Package template reads from a town.toml how agents are started and how many there
-// should be: its [[agent]] blocks, in the syntax of Gas City's city.toml.
+// Package template reads from a town.toml how agents are started and how many there should
+// be: its [[agent]] blocks, in the syntax of Gas City's city.toml.
 //
 //	[[agent]]
 //	name = "worker"
@@ -22,44 +22,43 @@ import (
 	"gt/lib/reconcile/tick"
 )
 
-// Template is one [[agent]] block, with the defaults of what it leaves out.
+// Template is an [[agent]] block with its defaults filled in.
 type Template struct {
-	// Template is what decides how many sessions there are.
+	// Template is the part that package tick uses.
 	tick.Template
 	Line int // of the block in its file, from 1
-	// Lines of what is looked at elsewhere.
+	// Lines of keys that are checked elsewhere.
 	ProviderLine, PromptLine, SetupLine int
 
-	Title, Description string // which change nothing of how an agent runs
+	Title, Description string // do not affect how an agent runs
 
-	Provider       string            // the agent's name in the table of agents
-	Command        []string          // of the agent; empty for the agent's own
-	PromptTemplate string            // a file, relative to the town
-	WorkDir        string            // relative to the town, or absolute; "" for the town
-	Env            map[string]string // variables of the agent
+	Provider       string   // name in the table of agents
+	Command        []string // empty for the provider's own
+	PromptTemplate string   // file, relative to the town
+	WorkDir        string   // relative to the town, or absolute; "" for the town
+	Env            map[string]string
 	Hooks          []string
-	PreStart       []string // commands that run before the agent is started
-	SessionSetup   []string // commands that run in the agent's session of tmux when it runs
-	SetupScript    string   // a file with such commands, relative to the town
+	PreStart       []string // commands to run before the agent starts
+	SessionSetup   []string // commands to run in the agent's tmux session once it runs
+	SetupScript    string   // file with such commands, relative to the town
 	Model          string
 
-	Check        string // a command that prints how many sessions the pool should have; "" for none
-	RoutingLabel string // of the pool; the name of the folder of its markers
-	// OrphanedWork is what becomes of the work of the pool's sessions that are gone: Block
-	// or Release.
+	Check        string // command that prints the wanted size of the pool; "" for none
+	RoutingLabel string // of the pool, and the name of its folder of markers
+	// OrphanedWork is Block or Release.
 	OrphanedWork string
 
-	AllowOverlay []string // what a session may have otherwise than its template, see CheckOverlay
-	AllowEnv     []string // the variables that it may have otherwise
+	AllowOverlay []string // what a session may override; see CheckOverlay
+	AllowEnv     []string // variables that a session may override
 }
 
-// What becomes of work whose session is gone.
+// What happens to work whose session is gone.
 const (
 	Block   = "block"   // it stays with the session, marked with the reason
 	Release = "release" // another session may claim it
 )
 
-// Limits of what a block may say.
+// Limits of a block.
 const (
 	maxTemplates = 1000
 	maxPool      = 10_000
@@ -67,7 +66,6 @@ const (
 	maxItems     = 1000
 )
 
-// blank is a template with all the defaults.
 func blank() Template {
 	t, _ := tick.Defaults()
 	return Template{Template: t, OrphanedWork: Block, AllowOverlay: []string{"model", "name", "title"}}

@@ -13,7 +13,7 @@ import (
 	"gt/lib/text/duration"
 )
 
-// Reasons that work is marked with when its session is gone.
+// Reasons to mark the work of a session with that is gone.
 const (
 	workArchived    = "session_archived"
 	workCrashDrain  = "session_crash_drain"
@@ -22,8 +22,8 @@ const (
 	workClosed      = "session_closed"
 )
 
-// WorkReason is the reason that work is marked with which is found with a session in that
-// state, in which it has none.
+// WorkReason returns the reason for work of a session in a state in which it should have
+// none.
 func WorkReason(s lifecycle.State) string {
 	switch s {
 	case lifecycle.Suspended:
@@ -36,7 +36,7 @@ func WorkReason(s lifecycle.State) string {
 	return workClosed
 }
 
-// Events that are logged besides the change itself.
+// Events that are logged besides a change.
 const (
 	EventNoMarker      = "session.repair.active_no_label"
 	EventEvicted       = "session.quarantine.evicted"
@@ -48,21 +48,20 @@ const (
 	EventUnseen        = "session.unseen"
 )
 
-// driftWindow is the time in which at most Pool.MaxReplaced sessions are drained for drift.
+// driftWindow is the time for Pool.MaxReplaced.
 const driftWindow = 10 * time.Minute
 
-// firstBackoff is how long the first quarantine takes. Each one after it takes twice as
-// long, up to the template's cap.
+// firstBackoff is the length of the first quarantine. It doubles up to the template's cap.
 const firstBackoff = 30 * time.Second
 
-// firstPause is the pause before a start is tried again that did not come alive. Each one
-// after it is twice as long, up to the template's cap of a quarantine.
+// firstPause is the pause before a failed start is repeated. It doubles up to the cap of a
+// quarantine.
 const firstPause = time.Second
 
-// longestRest bounds how long a pool makes no session in the place of one that was given up.
+// longestRest bounds how long a pool waits before it replaces a session that it gave up.
 const longestRest = time.Hour
 
-// Decide decides what is done. The same facts give the same plan.
+// Decide returns a plan. The same facts always give the same plan.
 func Decide(f Facts) Plan {
 	d := &decision{Facts: f, templates: map[string]*Template{}, acted: map[string]bool{}, gaveUp: map[string]bool{}, occupied: map[string]int{}, leaving: map[string]int{}}
 	d.plan.After = Memory{Wanted: map[string]int{}, Drifted: map[string][]time.Time{}, Failing: map[string]Failing{}}
@@ -91,19 +90,18 @@ func Decide(f Facts) Plan {
 	return d.plan
 }
 
-// A decision is one under way.
 type decision struct {
 	Facts
 	templates map[string]*Template
-	occupied  map[string]int  // by pool, before this tick: it grows by what is missing, and what is taken away makes room for the next
-	leaving   map[string]int  // by pool: those of them that an action takes away
-	acted     map[string]bool // the sessions that have an action
-	retired   []Action        // shrinks, which are made together or not at all
-	gaveUp    map[string]bool // sessions that are given up because they did not stay alive
+	occupied  map[string]int  // by pool, before this tick; what leaves makes room for the next tick
+	leaving   map[string]int  // by pool: those of occupied that leave
+	acted     map[string]bool // session ids that have an action
+	retired   []Action        // made together or not at all; see shrink
+	gaveUp    map[string]bool // session ids that did not stay alive
 	plan      Plan
 }
 
-// act decides on a change of a session. One session changes once in a tick.
+// act adds a change. A session changes once in a tick.
 func (d *decision) act(change lifecycle.Change, s Session, after lifecycle.Session, why string, options ...func(*Action)) {
 	a := Action{Change: change, Session: after, Before: s.Session, Why: why}
 	for _, o := range options {
@@ -126,7 +124,7 @@ func failed(s lifecycle.Session) func(*Action) {
 	return func(a *Action) { a.Failed = &s }
 }
 
-// into is the record of a session that enters a state.
+// into returns the record of a session that enters a state.
 func (d *decision) into(s lifecycle.Session, state lifecycle.State, reason lifecycle.Reason) lifecycle.Session {
 	s.State, s.Reason = state, reason
 	switch state {
@@ -144,7 +142,7 @@ func (d *decision) into(s lifecycle.Session, state lifecycle.State, reason lifec
 	return s
 }
 
-// session decides what is done with a session for its own sake.
+// session decides about a session alone, without its pool.
 func (d *decision) session(s Session) {
 	row, known := repair(s)
 	if !known {
@@ -189,8 +187,8 @@ func (d *decision) session(s Session) {
 	}
 }
 
-// dated returns a session of which no time is in the future, and reports whether one was.
-// What waits for such a time would do so for as long as the clock was ahead.
+// dated moves a session's future times to now and reports whether there were any. Otherwise
+// the session would wait for as long as the clock was ahead.
 func (d *decision) dated(s Session, t *Template) (after lifecycle.Session, ahead bool) {
 	after = s.Session
 	for _, at := range []*time.Time{&after.CreatingAt, &after.ActiveAt, &after.SuspendedAt, &after.DrainAt, &after.ArchivedAt, &after.CrashSince, &after.LastCrashAt} {
@@ -208,7 +206,7 @@ func (d *decision) dated(s Session, t *Template) (after lifecycle.Session, ahead
 	return after, after != s.Session
 }
 
-// unseen notes, once for a template, why nothing is known of its runtimes.
+// unseen notes once for each template why its runtimes are unknown.
 func (d *decision) unseen(s Session) {
 	n := Note{Template: s.Template, Event: EventUnseen, Detail: s.Unseen, Text: "nothing tells whether its sessions run: " + s.Unseen}
 	if s.Unseen != "" && !slices.Contains(d.plan.Notes, n) {
@@ -216,7 +214,7 @@ func (d *decision) unseen(s Session) {
 	}
 }
 
-// suspend suspends a session, for that reason or because somebody ended it.
+// suspend suspends a session for a reason, or as UserRequest if a person ended it.
 func (d *decision) suspend(s Session, reason lifecycle.Reason, why string) {
 	if s.Left {
 		reason, why = lifecycle.UserRequest, "somebody ended it"
@@ -224,7 +222,7 @@ func (d *decision) suspend(s Session, reason lifecycle.Reason, why string) {
 	d.act(lifecycle.Suspend, s, d.into(s.Session, lifecycle.Suspended, reason), why, block(workSuspended))
 }
 
-// startable reports whether a session of a template may be started now, and why not.
+// startable reports whether a template's session may start now, or why not.
 func (d *decision) startable(t *Template) (why string, ok bool) {
 	if t == nil {
 		return "its template is gone", false
@@ -247,7 +245,7 @@ func (d *decision) startable(t *Template) (why string, ok bool) {
 	return "", true
 }
 
-// begin starts the runtime of a session whose creation was cut short.
+// begin starts the runtime of a session whose creation did not complete.
 func (d *decision) begin(s Session, t *Template) {
 	limit := time.Minute
 	if t != nil {
@@ -288,7 +286,7 @@ func (d *decision) begin(s Session, t *Template) {
 	d.act(lifecycle.Begin, s, after, "it did not stay alive "+try+because(after))
 }
 
-// counted is a session with one crash more.
+// counted returns the record with one more crash.
 func (d *decision) counted(s Session, t *Template) lifecycle.Session {
 	after := s.Session
 	if after.CrashSince.IsZero() || d.Now.Sub(after.CrashSince) > t.RestartWindow {
@@ -300,7 +298,7 @@ func (d *decision) counted(s Session, t *Template) lifecycle.Session {
 	return after
 }
 
-// because is what is known of how a session's agent ended, behind what came of that.
+// because returns how the session's agent ended, to append to a reason.
 func because(s lifecycle.Session) string {
 	if s.CrashReason == "" {
 		return ""
@@ -308,7 +306,6 @@ func because(s lifecycle.Session) string {
 	return ": " + s.CrashReason
 }
 
-// quarantine quarantines a session whose crashes were counted.
 func (d *decision) quarantine(s Session, t *Template, after lifecycle.Session, why string) {
 	rest := doubled(firstBackoff, after.QuarantineCycle, t.QuarantineCap)
 	after.QuarantineUntil = d.Now.Add(rest)
@@ -316,10 +313,9 @@ func (d *decision) quarantine(s Session, t *Template, after lifecycle.Session, w
 		fmt.Sprintf("%s; rests %s%s", why, duration.Format(rest), because(after)), block(workQuarantined))
 }
 
-// route gives back the marker to an active session of a pool that has lost it: it was
-// interrupted as it was made, if there is room for it, or else as it was retired. The
-// session itself fills no room here, or each creation that is interrupted in a pool that
-// is full now would end in a drain.
+// route handles an active pool session without a marker. Its creation was interrupted if
+// the pool has room for it, and else its retirement. The session itself does not count:
+// otherwise each interrupted creation in a pool that is now full would end in a drain.
 func (d *decision) route(s Session, t *Template) {
 	switch {
 	case t == nil || t.Pool == nil:
@@ -331,7 +327,7 @@ func (d *decision) route(s Session, t *Template) {
 	}
 }
 
-// doubled is a time that was doubled so many times, up to a limit.
+// doubled returns wait, doubled times times, up to limit.
 func doubled(wait time.Duration, times int, limit time.Duration) time.Duration {
 	for range times {
 		if wait *= 2; wait >= limit {
@@ -341,7 +337,7 @@ func doubled(wait time.Duration, times int, limit time.Duration) time.Duration {
 	return min(wait, limit)
 }
 
-// crashed decides what follows the end of a runtime that nobody asked for.
+// crashed handles a runtime that ended by itself.
 func (d *decision) crashed(s Session, t *Template) {
 	if t == nil {
 		d.suspend(s, lifecycle.CrashRecovery, "it ended, and its template is gone")
@@ -375,7 +371,7 @@ func (d *decision) crashed(s Session, t *Template) {
 	d.act(lifecycle.RestartHere, s, after, "it ended by itself "+try+because(after))
 }
 
-// drained archives a session that is drained when its work is done, or has had its time.
+// drained archives a draining session when its work is done or its time is over.
 func (d *decision) drained(s Session, t *Template) {
 	_, pool := Defaults()
 	limit := pool.DrainTimeout
@@ -393,8 +389,8 @@ func (d *decision) drained(s Session, t *Template) {
 	}
 }
 
-// wake resumes a session that no person suspended, when the reason for that is gone. How
-// many of a pool's are wanted, the pool decides.
+// wake resumes a session that no person suspended, once the reason is gone. For pool
+// sessions, pool decides.
 func (d *decision) wake(s Session, t *Template) {
 	switch {
 	case s.Reason == lifecycle.UserRequest || s.Pool != "":
@@ -405,7 +401,7 @@ func (d *decision) wake(s Session, t *Template) {
 	d.resume(s, t)
 }
 
-// resume resumes a suspended session, and reports whether it does.
+// resume resumes a suspended session if that is possible, and reports whether it was.
 func (d *decision) resume(s Session, t *Template) bool {
 	why, ok := d.startable(t)
 	if !ok {
@@ -427,10 +423,10 @@ func (d *decision) resume(s Session, t *Template) bool {
 	return true
 }
 
-// quarantined leaves a quarantined session alone, takes it back or retires it.
+// quarantined leaves a quarantined session, clears it or evicts it.
 func (d *decision) quarantined(s Session, t *Template) {
 	if t == nil {
-		return // the pools retire it
+		return // pools retires it
 	}
 	evict := func(why string) {
 		if s.Pool == "" {
@@ -463,7 +459,7 @@ func (d *decision) quarantined(s Session, t *Template) {
 	}
 }
 
-// judge decides on an active session that is as it should be.
+// judge handles an active session that is healthy.
 func (d *decision) judge(s Session, t *Template) {
 	if t == nil {
 		if s.Pool == "" {
@@ -514,13 +510,13 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// drifted reports whether a session runs with another configuration than it would be
-// started with now.
+// drifted reports whether a session's configuration is not the one that a start would use
+// now.
 func drifted(s Session) bool {
 	return s.Wanted != "" && s.Hash != "" && s.Hash != s.Wanted && version(s.Hash) == version(s.Wanted)
 }
 
-// version is the part of a hash that says how it was made.
+// version returns the version of a hash; see template.HashVersion.
 func version(hash string) string {
 	for i := range len(hash) {
 		if hash[i] == ':' {
@@ -537,8 +533,8 @@ func differs(s Session) string {
 	return strings.Join(s.Differs, ", ")
 }
 
-// order puts what takes something away before what adds something, and bounds how much is
-// changed.
+// order sorts the actions so that removals come before additions, and keeps at most
+// MaxChanges.
 func (d *decision) order() {
 	rank := func(a Action) int {
 		return slices.Index([]lifecycle.Change{
@@ -556,7 +552,7 @@ func (d *decision) order() {
 		switch a.Change {
 		case lifecycle.Suspend, lifecycle.Drain, lifecycle.Begin, lifecycle.RestartHere, lifecycle.Resume, lifecycle.Clear, lifecycle.Reactivate, lifecycle.Create:
 		default:
-			return false // a repair, or the end of what was begun
+			return false // a repair, or the completion of a change
 		}
 		if made++; made > d.MaxChanges {
 			held[a.Session.Template]++
@@ -568,19 +564,19 @@ func (d *decision) order() {
 	}
 }
 
-// Suspended is what a person's request to suspend an active session comes to.
+// Suspended returns the action for a person's request to suspend an active session.
 func Suspended(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
 	return Action{Change: lifecycle.Suspend, Before: s, Session: d.into(s, lifecycle.Suspended, lifecycle.UserRequest), Block: workSuspended, Why: "somebody asked for it"}
 }
 
-// ClosedBy is what a request to close a session comes to.
+// ClosedBy returns the action for a request to close a session.
 func ClosedBy(s lifecycle.Session, reason lifecycle.Reason, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
 	return Action{Change: lifecycle.Close, Before: s, Session: d.into(s, lifecycle.Closed, reason), Block: workClosed, Why: "somebody asked for it"}
 }
 
-// ResumedBy is what a person's request to resume a suspended session comes to.
+// ResumedBy returns the action for a person's request to resume a suspended session.
 func ResumedBy(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
 	after := d.into(s, lifecycle.Active, lifecycle.Resumed)
@@ -588,7 +584,7 @@ func ResumedBy(s lifecycle.Session, now time.Time) Action {
 	return Action{Change: lifecycle.Resume, Before: s, Session: after, Why: "somebody asked for it"}
 }
 
-// ClearedBy is what a person's request to take back a quarantined session comes to.
+// ClearedBy returns the action for a person's request to end a quarantine.
 func ClearedBy(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
 	after := d.into(s, lifecycle.Active, lifecycle.QuarantineCleared)
@@ -596,19 +592,19 @@ func ClearedBy(s lifecycle.Session, now time.Time) Action {
 	return Action{Change: lifecycle.Clear, Before: s, Session: after, Why: "somebody asked for it"}
 }
 
-// DrainedBy is what a person's request to drain an active session of a pool comes to.
+// DrainedBy returns the action for a person's request to drain an active pool session.
 func DrainedBy(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
 	return Action{Change: lifecycle.Drain, Before: s, Session: d.into(s, lifecycle.Draining, lifecycle.Manual), Why: "somebody asked for it"}
 }
 
-// CompletedBy is what follows the first start of a session.
+// CompletedBy returns the action that follows the first start of a session.
 func CompletedBy(s lifecycle.Session, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
 	return Action{Change: lifecycle.Complete, Before: s, Session: d.into(s, lifecycle.Active, lifecycle.CreationComplete), Why: "its runtime was seen alive"}
 }
 
-// Startable reports whether a session of a template may be started now, and why not.
+// Startable reports whether a template's session may start now, or why not.
 func Startable(f Facts, template string) (why string, ok bool) {
 	d := decision{Facts: f}
 	for i := range f.Templates {

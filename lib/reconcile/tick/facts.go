@@ -1,9 +1,8 @@
-// Package tick decides what is done to bring sessions to where their templates want them:
-// a pure function from what was read to changes, in order. It reads nothing, does nothing
-// and has no clock.
+// Package tick decides how to bring sessions to the state that their templates describe. It
+// is a pure function from facts to an ordered list of changes, without I/O or a clock.
 //
-// What it decides holds for what it was told. Whoever makes the changes reads each session
-// again before, and leaves alone one whose generation or token is another.
+// The caller reads each session again before it makes a change, and skips one whose
+// generation or token differs from the facts.
 package tick
 
 import (
@@ -12,7 +11,7 @@ import (
 	"gt/lib/state/lifecycle"
 )
 
-// Liveness is what is known of a runtime. What is not known acts on nothing.
+// Liveness is whether a runtime runs. Unknown causes no action.
 type Liveness int8
 
 const (
@@ -23,40 +22,40 @@ const (
 
 func (l Liveness) String() string { return [...]string{"unknown", "no", "yes"}[l] }
 
-// WakeMode is what a session begins with when it is taken back.
+// WakeMode is what a reactivated session begins with.
 type WakeMode string
 
 const (
-	Fresh  WakeMode = "fresh"  // a new conversation, so a new session is made instead
-	Resume WakeMode = "resume" // its conversation
+	Fresh  WakeMode = "fresh"  // a new conversation; a new session is made instead
+	Resume WakeMode = "resume" // its old conversation
 )
 
-// Which of several sessions comes first.
+// Orders of sessions.
 const (
-	LIFO      = "lifo"       // the newest
-	FIFO      = "fifo"       // the oldest
-	IdleFirst = "idle-first" // the one that has been idle for longest, then the newest
+	LIFO      = "lifo"       // newest first
+	FIFO      = "fifo"       // oldest first
+	IdleFirst = "idle-first" // longest idle first, then newest
 )
 
-// Template is what the tick has to know of one.
+// Template holds what the tick needs of a template.
 type Template struct {
 	Name        string
-	Pool        *Pool    // nil: any number of sessions, and nothing scales them
-	DependsOn   []string // templates of which at least one session has to be active before one is started
-	Account     string   // a limit of one session of an account holds all of them
+	Pool        *Pool    // nil for a template that is not scaled
+	DependsOn   []string // templates that need an active session first
+	Account     string   // a usage limit of one session holds all of its account
 	WakeMode    WakeMode
 	IdleTimeout time.Duration // 0: never
 
-	MaxRestarts     int // more within RestartWindow are a crash loop
+	MaxRestarts     int // more within RestartWindow is a crash loop
 	RestartWindow   time.Duration
 	CreationTimeout time.Duration
 
-	QuarantineAttempts int // how often it comes back from quarantine without being healthy
+	QuarantineAttempts int // returns from quarantine without becoming healthy
 	QuarantineCap      time.Duration
 	QuarantineHealthy  time.Duration
 }
 
-// Pool is how many sessions of a template there are.
+// Pool bounds how many sessions a template has.
 type Pool struct {
 	Min, Max          int
 	DrainTimeout      time.Duration
@@ -64,11 +63,11 @@ type Pool struct {
 	ReactivateOrder   string
 	MaxArchived       int
 	MaxUnavailable    int
-	MaxReplaced       int // because their configuration changed, in ten minutes
+	MaxReplaced       int // for drift, in driftWindow
 	ArchivedSecretTTL time.Duration
 }
 
-// Defaults of a template and of its pool.
+// Defaults returns the defaults of a template and its pool.
 func Defaults() (Template, Pool) {
 	return Template{
 			WakeMode: Fresh, MaxRestarts: 5, RestartWindow: time.Hour, CreationTimeout: time.Minute,
@@ -79,98 +78,98 @@ func Defaults() (Template, Pool) {
 		}
 }
 
-// Session is a session and what was read of it.
+// Session is a session's record and what was observed of it.
 type Session struct {
 	lifecycle.Session
 	Alive  Liveness
-	Routed bool // it has its marker
-	Claims int  // pieces of work that it has claimed and not done
+	Routed bool
+	Claims int // claimed pieces of work that are not done
 
-	// Wanted is the hash of the configuration that it would be started with now; "" where
-	// that cannot be told. Differs names what is not as it was.
+	// Wanted is the hash of the configuration that a start would use now; "" if unknown.
+	// Differs names the fields that changed.
 	Wanted  string
 	Differs []string
 
-	Idle     time.Time // since when it has nothing to do; zero while it works
-	Attached bool      // somebody looks at it
-	Asks     bool      // it waits for somebody's answer
-	Left     bool      // somebody ended it: no crash, and not undone
-	Started  bool      // its runtime was started before
-	Ended    string    // how its runtime ended, where that is known
-	Unseen   string    // why nothing is known of its runtime
-	Limited  bool      // its runtime ended at a limit of its account: no crash
+	Idle     time.Time // since when; zero while it works
+	Attached bool      // a person looks at it
+	Asks     bool      // it waits for a person's answer
+	Left     bool      // a person ended it: no crash, and not undone
+	Started  bool      // its runtime has started before
+	Ended    string    // how its runtime ended, if known
+	Unseen   string    // why its runtime's state is unknown
+	Limited  bool      // its runtime ended at a usage limit: no crash
 }
 
-// Demand is what a template's check said.
+// Demand is the result of a template's check.
 type Demand struct {
 	Wanted int
-	Err    error // why nothing is known; nothing is scaled then
+	Err    error // if set, the pool is not scaled
 }
 
-// Memory is what one tick leaves for the next.
+// Memory is what a tick leaves for the next one.
 type Memory struct {
-	// Wanted is how many sessions each pool should have. A shrink needs two ticks that
-	// agree; a template that is gone wants none.
+	// Wanted is the wanted size of each pool. A pool shrinks only if two ticks agree. A
+	// template that is gone wants none.
 	Wanted map[string]int `json:"wanted,omitempty"`
-	// Drifted are the times at which sessions were last drained because their configuration
-	// is another, by template.
+	// Drifted holds the times of the latest drains for drift, by template.
 	Drifted map[string][]time.Time `json:"drifted,omitempty"`
-	// Failing are templates whose sessions do not stay alive.
-	Failing map[string]Failing `json:"failing,omitempty"`
+	Failing map[string]Failing     `json:"failing,omitempty"`
 }
 
-// Failing is a template whose sessions do not stay alive, from when the first of them is
-// quarantined or given up until one is healthy.
+// Failing is a template whose sessions do not stay alive. It begins with the first one that
+// is quarantined or given up, and ends when one is healthy.
 type Failing struct {
 	Since  time.Time `json:"since"`
-	Reason string    `json:"reason,omitempty"` // of the last one
-	// Times is how many sessions were given up. Until then no other is made in their place.
+	Reason string    `json:"reason,omitempty"` // of the latest one
+	// Times is how many sessions were given up. Until Until, none is made to replace them.
 	Times int       `json:"times,omitempty"`
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Facts are what a tick decides on. What could not be read makes no Facts: the tick ends
-// with nothing changed.
+// Facts are the input of a tick. If something cannot be read there are no Facts, and the
+// tick changes nothing.
 type Facts struct {
 	Now       time.Time
-	Tick      string // its id, a part of the names of what it wants made
+	Tick      string // its id, a part of each Intent
 	Templates []Template
-	Sessions  []Session // all but archived and closed ones; of those, the ones that have a marker or a runtime, or could be taken back
+	Sessions  []Session // archived and closed ones only if they have a marker or a runtime, or could be reactivated
 	Demand    map[string]Demand
-	Held      map[string]time.Time // until when nothing of an account is started
+	Held      map[string]time.Time // accounts at a limit, and until when
 	Before    Memory
-	Force     bool // a shrink of most of what there is
-	// MaxChanges bounds how many sessions are started, drained and suspended; 0 does not.
+	Force     bool // allows a shrink of most sessions
+	// MaxChanges bounds how many sessions are started, drained and suspended; 0 for no
+	// bound.
 	MaxChanges int
 }
 
 // Action is a change of one session.
 type Action struct {
 	Change lifecycle.Change
-	// Session is as it is when the change is made. The id and the token of one to be
-	// created, and the new token of one that is reactivated, are filled in by who makes it.
+	// Session is the record after the change. The caller fills in the id and token of a
+	// created session and the new token of a reactivated one.
 	Session lifecycle.Session
-	Before  lifecycle.Session // as it was decided on; zero for one to be created
-	// Failed is what is written where its runtime does not start; nil for nothing.
+	Before  lifecycle.Session // the record before; zero for a created session
+	// Failed is written instead if the runtime does not start; may be nil.
 	Failed *lifecycle.Session
-	Block  string // the reason that its work is marked with, "" where it has none of
-	Event  string // that is logged besides
+	Block  string // reason to mark the session's work with; may be ""
+	Event  string // extra event; may be ""
 	Why    string
 }
 
-// Note is something that a tick noticed, and did nothing about or not all.
+// Note is an observation that caused no change, or not the whole one.
 type Note struct {
 	Template string
 	Session  string
-	Event    string // that is logged for it, "" for none
-	// Detail is what it is logged for again when it changes, while it holds.
+	Event    string // event to log; "" for none
+	// Detail is compared with the note of the tick before. Event is logged again if it
+	// changed.
 	Detail string
 	Text   string
 }
 
-// Plan is what a tick decided.
+// Plan is the result of a tick.
 type Plan struct {
-	Actions []Action // in the order in which they are made
+	Actions []Action // in the order in which to make them
 	Notes   []Note
 	After   Memory
 }

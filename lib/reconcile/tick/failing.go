@@ -6,9 +6,9 @@ import (
 	"gt/lib/state/lifecycle"
 )
 
-// failing remembers which templates have sessions that do not stay alive. It is noted once,
-// when the first of them is quarantined or given up; and no other one is made in the place
-// of one that was given up before a rest is over, which takes twice as long each time.
+// failing updates which templates have sessions that do not stay alive, and notes it once,
+// when the first is quarantined or given up. After a session is given up, the pool rests
+// before it makes another, twice as long each time.
 func (d *decision) failing() {
 	for i := range d.Templates {
 		t := &d.Templates[i]
@@ -45,14 +45,13 @@ func (d *decision) failing() {
 	}
 }
 
-// pauseAfter is how long no session is made after so many were given up.
+// pauseAfter returns how long a pool rests after times sessions were given up.
 func (t *Template) pauseAfter(times int) time.Duration {
 	return doubled(t.QuarantineCap, times-1, max(t.QuarantineCap, longestRest))
 }
 
-// stillFails reports whether a template of which that was so has sessions that do not stay
-// alive: none that was made since is healthy, and one of them is in trouble, or was given
-// up not long ago.
+// stillFails reports whether a failing template still fails: no session that was made since
+// is healthy, and one has crashed or was given up recently.
 func (d *decision) stillFails(t *Template, f Failing) bool {
 	is := !f.Until.IsZero() && d.Now.Before(f.Until.Add(longestRest))
 	for i := range d.Sessions {

@@ -12,8 +12,8 @@ import (
 	"gt/lib/text/duration"
 )
 
-// pools brings each pool to its size: of the templates in their order, then of those that
-// are gone.
+// pools resizes the pools of the templates, in their order, and then those whose template
+// is gone.
 func (d *decision) pools() {
 	for _, t := range d.Templates {
 		if t.Pool != nil {
@@ -34,23 +34,23 @@ func (d *decision) pools() {
 	d.shrink()
 }
 
-// members of a pool are grouped by what a pool asks of them.
+// members are the sessions of a pool.
 type members struct {
 	all       []Session
-	active    []Session // that run, and that nothing was decided on
+	active    []Session // alive, and not changed by this tick yet
 	suspended []Session
-	archived  []Session // that can be taken back
+	archived  []Session // can be reactivated
 	replaced  map[string]bool
-	ahead     map[string]Session // what one replaces that still runs, by the id of the new one
-	drained   []Session          // for drift, that were not replaced yet
+	ahead     map[string]Session // sessions that run until their replacement does, by the replacement's id
+	drained   []Session          // archived for drift, not replaced yet
 	running   int                // creating or active
-	draining  int                // for drift, that are replaced when they are gone
+	draining  int                // draining for drift, not replaced yet
 	unknown   bool
 }
 
 func (d *decision) members(t *Template) members {
 	m := members{replaced: map[string]bool{}, ahead: map[string]Session{}}
-	for i := range d.Sessions { // a copy of each, for each pool, takes seconds with 50,000
+	for i := range d.Sessions { // no copies: with 50,000 sessions they take seconds
 		s := &d.Sessions[i]
 		if s.Pool != t.Name {
 			continue
@@ -137,7 +137,7 @@ func (d *decision) pool(t *Template) {
 		return
 	}
 	occupied := d.occupied[t.Name] - len(m.ahead)
-	// Who is drained for drift is replaced when it is gone, and keeps its place until then.
+	// A session that drains for drift keeps its place until its replacement comes.
 	have := occupied + m.draining
 	wanted := min(have+len(m.drained), t.Pool.Max)
 	if checked {
@@ -146,7 +146,7 @@ func (d *decision) pool(t *Template) {
 	wanted = max(wanted, min(t.Pool.Min, t.Pool.Max), 0)
 	d.plan.After.Wanted[t.Name] = wanted
 
-	awake := wanted // how many of them should run
+	awake := wanted // how many of the wanted sessions should run
 	if !checked {
 		awake = min(t.Pool.Min, t.Pool.Max)
 	}
@@ -159,8 +159,8 @@ func (d *decision) pool(t *Template) {
 			running++
 		}
 	}
-	stay := occupied - d.leaving[t.Name] // of those that this tick has found
-	// One that is replaced ahead runs, and has its place until it is drained.
+	stay := occupied - d.leaving[t.Name] // minus those that leave in this tick
+	// A session that is replaced ahead keeps its place until it is drained.
 	there := d.occupied[t.Name] + m.draining
 	switch {
 	case there < wanted:
@@ -173,7 +173,7 @@ func (d *decision) pool(t *Template) {
 	d.drift(t, &m, wanted, max(0, wanted-there)+m.draining, len(recent))
 }
 
-// grow makes n more sessions active.
+// grow adds n active sessions to a pool: reactivated ones first, then new ones.
 func (d *decision) grow(t *Template, m *members, n int, why string) {
 	if n <= 0 {
 		return
@@ -224,7 +224,7 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 	}
 }
 
-// create makes a session of a pool, in the place of another one where that is named.
+// create makes a session of a pool. replaces is the id of the one that it replaces, or "".
 func (d *decision) create(t *Template, replaces, why string) {
 	slot, reason := d.slot(t), lifecycle.PoolScaleUp
 	if replaces != "" {
@@ -237,8 +237,7 @@ func (d *decision) create(t *Template, replaces, why string) {
 	}})
 }
 
-// slot returns the lowest place of a pool that no session has, nor one of those that this
-// tick makes.
+// slot returns the lowest free slot of a pool.
 func (d *decision) slot(t *Template) int {
 	taken := map[int]bool{}
 	for _, s := range d.Sessions {
@@ -258,8 +257,8 @@ func (d *decision) slot(t *Template) int {
 	return slot
 }
 
-// retire picks n sessions that leave the pool: suspended ones first, then in the pool's
-// order.
+// retire removes n sessions from a pool: suspended ones first, then in the pool's archive
+// order. shrink decides whether that happens.
 func (d *decision) retire(t *Template, m *members, n int, why string) {
 	for _, s := range slices.Backward(m.suspended) {
 		if n > 0 && !d.acted[s.ID] {
@@ -273,7 +272,7 @@ func (d *decision) retire(t *Template, m *members, n int, why string) {
 		case FIFO:
 			return -newest
 		case IdleFirst:
-			// Who works comes last.
+			// Busy sessions come last.
 			return cmp.Or(-cmp.Compare(b2i(!a.Idle.IsZero()), b2i(!b.Idle.IsZero())), a.Idle.Compare(b.Idle), newest)
 		}
 		return newest
@@ -287,8 +286,8 @@ func (d *decision) retire(t *Template, m *members, n int, why string) {
 	}
 }
 
-// byCreation compares two sessions by when they were made: those of one tick by their places, in
-// whose order it makes them.
+// byCreation orders sessions by creation, and those of one tick by slot, in which order the
+// tick makes them.
 func byCreation(a, b Session) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.ID, b.ID))
 }
@@ -300,11 +299,11 @@ func b2i(b bool) int {
 	return 0
 }
 
-// most is how many sessions are retired at once whatever their share is.
+// most is how many sessions may always retire at once.
 const most = 3
 
-// shrink makes the shrinks of all pools, unless most of the town would be retired: a file
-// that was read half, or a check that answers nonsense, must not end what runs.
+// shrink retires the sessions, unless that were most of the town's. A half-read file or a
+// broken check must not end everything.
 func (d *decision) shrink() {
 	active := 0
 	for _, s := range d.Sessions {
@@ -319,9 +318,9 @@ func (d *decision) shrink() {
 	d.plan.Actions = append(d.plan.Actions, d.retired...)
 }
 
-// drift drains sessions whose configuration is another by now, a few at a time: missing
-// are those of the pool that are not there, or about to go, as it is. The last one that
-// runs is drained when the one that replaces it runs, if the pool's max has room for both.
+// drift drains sessions whose configuration has changed, a few at a time. missing is how
+// many sessions the pool lacks already. The last running session is drained only once its
+// replacement runs, if the pool's max has room for both.
 func (d *decision) drift(t *Template, m *members, wanted, missing, recent int) {
 	starting, stay := m.running-len(m.active), 0
 	for _, s := range m.active {

@@ -4,22 +4,22 @@ import (
 	"gt/lib/state/lifecycle"
 )
 
-// Any stands for all values in a row of Repairs.
+// Any matches all values of a column of Repairs.
 const Any = -1
 
-// Repair is what is done with a session that is in a state, has a marker or none, has a
-// runtime or none, and was made for a pool or not. 1 is yes and 0 no; of the runtime, the
-// numbers are those of Liveness.
+// Repair is a row of Repairs: what is done with a session in a state, with or without a
+// marker, a runtime and a pool. In Marker and Pool, 1 is yes and 0 is no; Runtime holds a
+// Liveness.
 type Repair struct {
 	State   lifecycle.State
 	Marker  int
 	Runtime int
 	Pool    int
 	Do      What
-	Line    string // of the mission; "" for a row that it lacks
+	Line    string // the requirement, such as S4-81; "" if there is none
 }
 
-// What is done with a session.
+// The actions of Repairs.
 type What string
 
 const (
@@ -39,9 +39,9 @@ const (
 	RestOrClear   What = "clear, evict or leave it"
 )
 
-// Repairs is the table, in which the first row that fits counts. The marker of what must
-// not have one goes first and whatever the runtime does: that nothing gets work is safe
-// in each case. With a runtime of which nothing is known, nothing else is done.
+// Repairs is the table of repairs. The first row that matches a session counts. Removing a
+// marker comes first and regardless of the runtime: a session that gets no work is always
+// safe. If the runtime's state is unknown, nothing else is done.
 var Repairs = []Repair{
 	{lifecycle.Creating, 1, Any, Any, Unroute, "S4-81"},
 	{lifecycle.Creating, 0, int(Yes), 1, CompleteIt, "S4-62"},
@@ -58,7 +58,7 @@ var Repairs = []Repair{
 	{lifecycle.Active, 0, int(No), 0, Crashed, "S4-33"},
 	{lifecycle.Active, Any, int(Unknown), Any, WaitForIt, ""},
 
-	{lifecycle.Draining, 1, int(No), Any, ArchiveIt, "S4-69"}, // which removes the marker first
+	{lifecycle.Draining, 1, int(No), Any, ArchiveIt, "S4-69"}, // archiving removes the marker first
 	{lifecycle.Draining, 1, Any, Any, Unroute, "S4-68"},
 	{lifecycle.Draining, 0, int(Yes), Any, WaitForDrain, "S4-70"},
 	{lifecycle.Draining, 0, int(No), Any, ArchiveIt, "S4-71"},
@@ -70,7 +70,7 @@ var Repairs = []Repair{
 	{lifecycle.Suspended, 0, int(Unknown), Any, WaitForIt, ""},
 
 	{lifecycle.Quarantined, 1, int(No), Any, Unroute, "S4-76"},
-	{lifecycle.Quarantined, 1, Any, Any, Unroute, "S4-77"}, // the runtime is ended by the row below
+	{lifecycle.Quarantined, 1, Any, Any, Unroute, "S4-77"}, // the row below ends the runtime
 	{lifecycle.Quarantined, 0, int(Yes), Any, End, "S4-78"},
 	{lifecycle.Quarantined, 0, int(No), Any, RestOrClear, "S4-79"},
 	{lifecycle.Quarantined, 0, int(Unknown), Any, WaitForIt, ""},
@@ -86,7 +86,7 @@ var Repairs = []Repair{
 	{lifecycle.Closed, 0, int(Unknown), Any, WaitForIt, ""},
 }
 
-// repair finds the row for a session; false where its state is not known.
+// repair returns the row for a session, or false for an unknown state.
 func repair(s Session) (Repair, bool) {
 	fits := func(want int, is bool) bool { return want == Any || (want == 1) == is }
 	for _, row := range Repairs {

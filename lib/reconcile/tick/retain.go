@@ -9,9 +9,9 @@ import (
 	"gt/lib/text/duration"
 )
 
-// Retain decides what becomes of archived sessions: those above their pool's max_archived
-// are closed, the oldest first, and one that is never taken back loses its secrets after
-// archived_secret_ttl. Sessions that the plan changes are left alone.
+// Retain returns actions for archived sessions that the plan does not change. It closes the
+// oldest above the pool's max_archived. Sessions with the wake mode fresh, which are never
+// reactivated, lose their secrets after archived_secret_ttl.
 func Retain(f Facts, plan Plan) (more []Action) {
 	d := decision{Facts: f}
 	acted := map[string]bool{}
