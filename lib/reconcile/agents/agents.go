@@ -1,5 +1,5 @@
-// Package agents starts, ends and looks at the agents of sessions that were made from
-// templates: in tmux as gt-session does, or by the runtime that a town has chosen.
+// Package agents starts, ends and observes the agents of sessions that were made from
+// templates: in tmux as gt-session does, or with the runtime that a town has chosen.
 package agents
 
 import (
@@ -31,15 +31,14 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Agents are those of a store.
+// Agents are the agents of a store.
 type Agents struct {
-	// Runtime returns what runs a session's agent, by its name in the session's record: ""
-	// is tmux.
+	// Runtime returns a runtime by the name in a session's record; "" is tmux.
 	Runtime func(name string) (runtime.Runtime, error)
 	Store   instance.Store
 	Table   *agent.Table
 	Env     *cli.Env
-	// Issues says that bd may keep work here: it knows a session by its name.
+	// Issues says that bd may keep work here, where a session is known by its name.
 	Issues bool
 }
 
@@ -53,8 +52,7 @@ func (a Agents) warn(err error) {
 	}
 }
 
-// Status looks at sessions: at those in tmux with one look, and once at those of each other
-// runtime.
+// Status implements perform.Agents: it looks at tmux once, and at each other runtime once.
 func (a Agents) Status(ctx context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
 	by := map[string][]int{}
@@ -77,7 +75,7 @@ func (a Agents) Status(ctx context.Context, all []*instance.Instance) []perform.
 	return statuses
 }
 
-// elsewhere returns what their runtime tells of sessions, all of the same one.
+// elsewhere returns the statuses of sessions that share a remote runtime.
 func (a Agents) elsewhere(ctx context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
 	r, _, err := a.Remote(all[0])
@@ -104,7 +102,7 @@ func (a Agents) elsewhere(ctx context.Context, all []*instance.Instance) []perfo
 	return statuses
 }
 
-// inTmux returns what panes, processes and hooks tell of sessions.
+// inTmux returns statuses from panes, processes and hooks.
 func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
 	for i, m := range fleet.Members(a.Env.Getenv, a.Store, a.Table, all, a.Env.Now()) {
@@ -140,11 +138,11 @@ func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.St
 	return statuses
 }
 
-// retryAfter is after what time a limit is tried again that ends much later: it may have been
-// raised meanwhile, of which nobody tells.
+// retryAfter is how long to wait for a limit that ends much later. The limit may have been
+// raised meanwhile, which nothing reports.
 const retryAfter = 6 * time.Hour
 
-// retryAt is the end of a limit that began at a time, or when it is tried again.
+// retryAt returns the end of a limit or, if earlier, when to try again.
 func retryAt(since, until time.Time) time.Time {
 	if later := since.Add(retryAfter); until.After(later) {
 		return later.Truncate(time.Minute)
@@ -152,13 +150,13 @@ func retryAt(since, until time.Time) time.Time {
 	return until
 }
 
-// Start starts the agent of a session: with its conversation, where its client has one.
+// Start implements perform.Agents. It resumes the session's conversation if there is one.
 func (a Agents) Start(ctx context.Context, h *instance.Locked, e template.Effective) error {
 	s, err := a.starter(ctx, h.Instance, e)
 	if err != nil {
 		return err
 	}
-	if s.Template.Remote { // of a start that was cut short; one on this machine is seen anyway
+	if s.Template.Remote { // an interrupted start; launch sees one on this machine
 		if now := a.Status(ctx, []*instance.Instance{h.Instance})[0]; now.Alive == tick.Yes {
 			return nil
 		}
@@ -169,13 +167,13 @@ func (a Agents) Start(ctx context.Context, h *instance.Locked, e template.Effect
 	return err
 }
 
-// Remote reports whether a session's agent runs where neither tmux nor a process of this
-// machine tells of it.
+// Remote reports whether neither tmux nor a process of this machine shows a session's
+// agent.
 func Remote(in *instance.Instance) bool {
 	return in.Managed != nil && in.Managed.Runtime != "" && in.Managed.Runtime != "tmux"
 }
 
-// Remote returns what runs the agent of a session elsewhere, and what it calls the session.
+// Remote returns a session's remote runtime and its name there.
 func (a Agents) Remote(in *instance.Instance) (runtime.Remote, runtime.Ref, error) {
 	r, err := a.Runtime(in.Managed.Runtime)
 	if err != nil {
@@ -188,7 +186,7 @@ func (a Agents) Remote(in *instance.Instance) (runtime.Remote, runtime.Ref, erro
 	return remote, a.ref(in), nil
 }
 
-// Explain prints the steps in which a session's agent would be started.
+// Explain implements perform.Agents.
 func (a Agents) Explain(ctx context.Context, in *instance.Instance, e template.Effective) error {
 	s, err := a.starter(ctx, in, e)
 	if err != nil {
@@ -197,8 +195,8 @@ func (a Agents) Explain(ctx context.Context, in *instance.Instance, e template.E
 	return s.Explain(in)
 }
 
-// starter starts the agent of a session as its template has it, which is noted in its
-// record.
+// starter returns the starter for a session, and writes the template's client and arguments
+// into its record.
 func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.Effective) (launch.Starter, error) {
 	r, err := a.Runtime(in.Managed.Runtime)
 	if err != nil {
@@ -213,7 +211,7 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	}
 	vars := a.vars(in, e)
 	remote := Remote(in)
-	if remote { // which has no other way to tell its commands whose they are
+	if remote { // a remote agent's commands have no other way to identify it
 		vars = append(vars, [2]string{instance.Variable, a.Store.Name(in.ID)})
 	}
 	t := &launch.Template{Command: e.Command, Vars: vars, Remote: remote}
@@ -240,7 +238,7 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	}, nil
 }
 
-// vars are a session's own variables.
+// vars returns the session's own variables.
 func (a Agents) vars(in *instance.Instance, e template.Effective) (vars [][2]string) {
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
 		vars = append(vars, [2]string{name, e.Env[name]})
@@ -251,17 +249,16 @@ func (a Agents) vars(in *instance.Instance, e template.Effective) (vars [][2]str
 	return append(vars, [2]string{"GT_SESSION_NAME", in.Name}, [2]string{"GT_TEMPLATE", e.Name})
 }
 
-// Bounds of the commands of a template.
+// Bounds of a template's commands.
 const (
 	commandTime   = time.Minute
 	commandOutput = 1 << 20
 )
 
-// commands runs commands of a template, one after the other, in the session's folder and
-// with its variables.
+// commands runs a template's commands in the session's folder with its environment.
 func (a Agents) commands(ctx context.Context, in *instance.Instance, e template.Effective, environ []string, key string, all []string) error {
 	environ = append(slices.Clip(environ), "GT_TMUX_SESSION="+in.TmuxSession)
-	dir, err := a.Store.Enter(in) // an agent beside it can have exchanged it since
+	dir, err := a.Store.Enter(in) // another agent may have replaced the folder
 	if err != nil {
 		return launch.NoFolder(in, err)
 	}
@@ -279,11 +276,11 @@ func (a Agents) commands(ctx context.Context, in *instance.Instance, e template.
 	return nil
 }
 
-// lockWait is how long the end of a session waits for others that work in its home.
+// lockWait is how long closing a session waits for the lock of its home.
 const lockWait = 2 * time.Second
 
-// Stop ends the agent of a session. That somebody ends it is noted first: whoever finds
-// its process gone takes it for killed, not for crashed.
+// Stop implements perform.Agents. It first notes that gt ends the session, so that the
+// session counts as killed and not as crashed.
 func (a Agents) Stop(ctx context.Context, in *instance.Instance) error {
 	runs, err := a.Runtime(in.Managed.Runtime)
 	if err != nil {
@@ -301,5 +298,5 @@ func (a Agents) Stop(ctx context.Context, in *instance.Instance) error {
 	return nil
 }
 
-// reason is what a session's record has that was ended here.
+// reason is the end reason in a session's record.
 const reason = "gt-reconcile"

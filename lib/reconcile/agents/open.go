@@ -25,14 +25,14 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// actor is who stands in the events of a tick.
+// actor is the actor of a tick's events.
 const actor = "gt-reconcile"
 
-// maxReason bounds what is kept of how an agent ended, in characters.
+// maxReason bounds how an agent ended, in characters.
 const maxReason = 300
 
-// Of returns the agents of a town, or of a profile; "" is none. The program that calls it
-// takes --exec BUFFER and calls respawn.Exec.
+// Of returns the agents of a town, or of a profile unless that is "". The calling program
+// must call respawn.Exec for --exec BUFFER.
 func Of(env *cli.Env, t town.Town, profile string) (Agents, error) {
 	if err := t.State.Check(); err != nil {
 		return Agents{}, err
@@ -65,8 +65,7 @@ func Of(env *cli.Env, t town.Town, profile string) (Agents, error) {
 	}, nil
 }
 
-// Open returns the world of a program: the sessions of a town, or of a profile, with their
-// agents (see Of).
+// Open returns the world of a town or profile, with agents, work and checks.
 func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 	all, err := Of(env, t, profile)
 	if err != nil {

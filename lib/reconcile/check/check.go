@@ -1,8 +1,8 @@
-// Package check asks how many sessions pools should have: it runs the check of each
-// template, a command of a trusted town.toml that prints a number.
+// Package check runs the check of each pool: a command of a trusted town.toml that prints
+// how many sessions the pool should have.
 //
-// A check that fails, takes too long or prints something else tells nothing, which is
-// never taken for a number: the pool keeps what it has.
+// A check that fails, times out or prints anything else gives no number, and the pool keeps
+// its size.
 package check
 
 import (
@@ -24,32 +24,29 @@ import (
 	"gt/lib/sys/process"
 )
 
-// How long one check, and all of a tick together, may take.
+// Deadlines of one check and of all checks of a tick.
 const (
 	Each = 10 * time.Second
 	All  = 30 * time.Second
 )
 
-// AtOnce is how many checks run at the same time. They mostly wait.
 const AtOnce = 16
 
-// most is how many bytes a check may print.
+// most bounds a check's output, in bytes.
 const most = 4 << 10
 
-// Checks are how checks are run.
 type Checks struct {
-	Dir string // that they run in, and relative paths are meant in
-	// Environ is the person's environment, of which a check has a part; see Environment.
+	Dir string // the folder of checks
+	// Environ is the person's environment. Environment passes on a part of it.
 	Environ []string
-	// Clean makes what a check printed fit to be shown: without secrets, in one line.
+	// Clean redacts a check's output and makes it one line.
 	Clean func(string) string
 
-	Each, All time.Duration // 0 for the defaults
-	AtOnce    int           // 0 for the default
+	Each, All time.Duration
+	AtOnce    int
 }
 
-// Demand runs the checks of all templates that have one, AtOnce at a time, and returns what
-// they say by the template's name.
+// Demand runs the checks of all templates and returns the results by template name.
 func (c Checks) Demand(ctx context.Context, templates []template.Template) map[string]tick.Demand {
 	each, all := cmp.Or(c.Each, Each), cmp.Or(c.All, All)
 	deadline := time.Now().Add(all)
@@ -84,11 +81,10 @@ func (c Checks) Demand(ctx context.Context, templates []template.Template) map[s
 	return demand
 }
 
-// run runs one check.
 func (c Checks) run(ctx context.Context, t template.Template, within time.Duration) tick.Demand {
 	n, err := c.number(ctx, t, within)
 	if err != nil {
-		// An error may quote what the check printed.
+		// An error may quote the check's output.
 		return tick.Demand{Err: errors.New("its check tells nothing: " + c.Clean(err.Error()))}
 	}
 	return tick.Demand{Wanted: n}
@@ -114,14 +110,12 @@ func (c Checks) number(ctx context.Context, t template.Template, within time.Dur
 	return n, nil
 }
 
-// passed begin the names of variables, besides who and where the person is, that a
-// command of a template gets: bd finds its database by them.
+// passed are the prefixes of variables that bd needs to find its database.
 var passed = []string{"BEADS_DOLT_", "GT_DOLT_"}
 
-// Environment is what a command gets that works for a template and is not its agent: who
-// and where the person is, a PATH on which no project's programs are found, and the
-// template's own variables. Keys that happen to be in the environment of whoever made the
-// tick are not in it.
+// Environment returns the environment of a template's commands other than its agent: who
+// and where the person is, a PATH without projects, and the template's own variables. It
+// leaves out keys that are in the environment of the tick's caller.
 func Environment(environ []string, dir string, t template.Template) []string {
 	env := process.PersonEnviron(environ)
 	for _, kv := range environ {

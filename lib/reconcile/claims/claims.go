@@ -1,5 +1,5 @@
-// Package claims is what the sessions of a place have claimed and not done: notes that
-// gt-mail gave, and in a trusted town the issues that bd has assigned to them.
+// Package claims is the work that sessions have claimed and not done: notes from gt-mail,
+// and in a trusted town issues of bd.
 package claims
 
 import (
@@ -14,27 +14,26 @@ import (
 	"gt/lib/state/work"
 )
 
-// Work is that of a place. One value serves all ticks of a process.
+// Work implements perform.Work. One value serves all ticks of a process, and caches bd's
+// answers.
 type Work struct {
 	Notes work.Work
-	// Databases returns those of bd that the town or these folders have; nil where bd is
-	// not asked.
+	// Databases returns bd's databases of the town and these folders; nil disables bd.
 	Databases func(folders []string) ([]beads.Database, error)
-	// Release reports whether the work of a template's sessions is given back that are gone.
+	// Release reports whether the work of a template's gone sessions is given back.
 	Release func(template string) (bool, error)
 	Now     func() time.Time
 
 	mu     sync.Mutex
-	asked  time.Time // when bd was
-	folder []string  // for which
+	asked  time.Time
+	folder []string
 	issues []beads.Work
 }
 
-// fresh is how long an answer of bd's does where nobody's end depends on it: each costs
-// processes that open a database, and ticks are made each few seconds.
+// fresh is how long bd's answer is reused if no session's end depends on it. Asking bd
+// costs processes that open a database, and ticks are seconds apart.
 const fresh = time.Minute
 
-// Claims counts what sessions have claimed, by their names.
 func (w *Work) Claims(ctx context.Context, all []perform.Claimant) (map[string]int, error) {
 	claims, err := w.Notes.Claims(ctx)
 	if err != nil || w.Databases == nil || len(all) == 0 {
@@ -58,7 +57,7 @@ func (w *Work) Claims(ctx context.Context, all []perform.Claimant) (map[string]i
 	return claims, nil
 }
 
-// names are those by which bd knows a session.
+// names returns the assignees by which bd knows a session.
 func names(c perform.Claimant) []string {
 	if c.ID == "" {
 		return []string{c.Name}
@@ -66,8 +65,8 @@ func names(c perform.Claimant) []string {
 	return []string{c.Name, string(c.ID)}
 }
 
-// query returns the issues that are somebody's, each once: the worktrees of a repository
-// share a database.
+// query returns the assigned issues, each once: the worktrees of a repository share a
+// database.
 func (w *Work) query(all []perform.Claimant) ([]beads.Work, error) {
 	var folders []string
 	ends := false
@@ -99,8 +98,8 @@ func (w *Work) query(all []perform.Claimant) ([]beads.Work, error) {
 	return issues, nil
 }
 
-// Leave puts aside the notes that a session has claimed. An issue stays its own until the
-// session is gone: only that bd can be asked is made sure of.
+// Leave sets aside a session's notes. Its issues stay assigned until it is gone; Leave only
+// checks that bd works.
 func (w *Work) Leave(ctx context.Context, c perform.Claimant, reason string) error {
 	if w.Databases != nil && c.ID != "" {
 		databases, err := w.Databases([]string{c.Dir})
@@ -116,12 +115,10 @@ func (w *Work) Leave(ctx context.Context, c perform.Claimant, reason string) err
 	return w.Notes.Leave(ctx, c.Name, reason)
 }
 
-// Keep takes back what was put aside.
 func (w *Work) Keep(ctx context.Context, name string) error { return w.Notes.Keep(ctx, name) }
 
-// Free makes what a session has claimed nobody's: blocked for that reason or, where its
-// template's is released, given back. An issue is claimed without a marker, so that its turn
-// comes when the agent has ended; the next tick finds what a kill has left.
+// Free frees a session's work. Issues are claimed without a marker, so they are freed only
+// after the agent has ended. If that is interrupted, the next tick continues.
 func (w *Work) Free(ctx context.Context, c perform.Claimant, reason string) error {
 	if err := w.Notes.Free(ctx, c.Name, reason); err != nil || w.Databases == nil || c.ID == "" || !c.Gone {
 		return err
@@ -138,7 +135,7 @@ func (w *Work) Free(ctx context.Context, c perform.Claimant, reason string) erro
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked = time.Time{} // what it said is over
+	w.asked = time.Time{} // the cached answer is outdated
 	for _, d := range databases {
 		if err := d.Free(names(c), reason, release); err != nil {
 			return err

@@ -1,6 +1,6 @@
-// Package config reads the templates of a place, with the prompts and scripts that they
-// name: of a trusted town from its town.toml, as the person was shown it; outside a town
-// from the person's own configuration.
+// Package config reads the templates of a place with the prompts and scripts that they
+// name: for a trusted town from its town.toml in the version that the person trusted,
+// elsewhere from the person's own configuration.
 package config
 
 import (
@@ -16,31 +16,29 @@ import (
 	"gt/lib/state/beads"
 )
 
-// name is that of the file with the templates.
 const name = "town.toml"
 
-// maxFile bounds each file that is read.
 const maxFile = 1 << 20
 
-// Config is what a place says of its sessions.
+// Config is the configuration of a place's sessions.
 type Config struct {
-	File      string // that the templates stand in; it may be missing
-	Work      string // the folder that work_dir is relative to, and is by default
+	File      string // the file with the templates; it may be missing
+	Work      string // the folder for relative work_dirs, and the default
 	Templates []template.Template
-	Runtime   string // what runs the agents: "" for tmux, or exec:PROGRAM
+	Runtime   string // "" for tmux, or exec:PROGRAM
 
-	texts map[string]string // of prompts and scripts, by their paths
+	texts map[string]string // prompts and scripts by path
 }
 
-// Source is where the templates of a place are read.
+// Source is where a place's templates are read from.
 type Source struct {
 	File string
 	Work string
 	read func(name string) ([]byte, error)
-	sets []string // variables that gt sets here itself
+	sets []string // variables that gt sets itself
 }
 
-// Of returns the source of a town, or of a profile outside a town; "" is no profile.
+// Of returns the source of a town, or of a profile unless that is "".
 func Of(t town.Town, profile string, getenv func(string) string) Source {
 	if profile == "" && !t.Personal {
 		s := Source{File: filepath.Join(t.Root, name), Work: t.Root, read: t.Read}
@@ -61,7 +59,7 @@ func Of(t town.Town, profile string, getenv func(string) string) Source {
 	}}
 }
 
-// Broken says that a file was read and is not right.
+// Broken reports the problems of a file.
 type Broken struct{ Problems []template.Problem }
 
 func (b *Broken) Error() string {
@@ -73,8 +71,7 @@ func (b *Broken) Error() string {
 
 func (b *Broken) Unwrap() error { return b.Problems[0].Err }
 
-// Read reads the templates. A file that is not there has none. With any error nothing of
-// the rest is to be used.
+// Read reads the templates. A missing file has none. After an error nothing may be used.
 func (s Source) Read() (*Config, error) {
 	c := &Config{File: s.File, Work: s.Work, texts: map[string]string{}}
 	text, err := s.read(name)
@@ -120,7 +117,6 @@ func (s Source) Read() (*Config, error) {
 	return c, nil
 }
 
-// Find returns the template of that name, nil where there is none.
 func (c *Config) Find(name string) *template.Template {
 	for i := range c.Templates {
 		if c.Templates[i].Name == name {
@@ -130,17 +126,17 @@ func (c *Config) Find(name string) *template.Template {
 	return nil
 }
 
-// Effective is how a session of a template is started that has that overlay.
+// Effective returns how a session with an overlay starts.
 func (c *Config) Effective(t template.Template, overlay map[string]string) template.Effective {
 	e := t.With(overlay, c.texts[t.PromptTemplate])
 	e.Setup, e.Town = c.texts[t.SetupScript], c.Work
 	return e
 }
 
-// Named returns the files that the templates of a town.toml name, which belong to what a
-// person trusts with it.
+// Named returns the files that the templates of a town.toml name. The person trusts them
+// together with it.
 func Named(text []byte) (names []string) {
-	all, _ := template.Parse(name, text) // what is wrong with it is told where it is used
+	all, _ := template.Parse(name, text) // problems are reported where the templates are used
 	for _, t := range all {
 		for _, file := range []string{t.PromptTemplate, t.SetupScript} {
 			if file != "" {

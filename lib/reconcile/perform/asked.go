@@ -13,20 +13,19 @@ import (
 	"gt/lib/sys/flock"
 )
 
-// What a person asks for is made as a tick makes its changes: under the same locks, in the
-// same orders, and by this package alone.
+// A person's request is carried out like a change of a tick: by this package, under the
+// same locks and in the same order of operations.
 
-// ErrState says that a session is in no state from which that can be done.
+// ErrState reports that a session's state does not allow a request.
 var ErrState = errors.New("it is in another state")
 
-// ErrNoTemplate says that there is no template of that name.
 var ErrNoTemplate = errors.New("no such template")
 
-// ErrHeld says that a session may not be started now.
+// ErrHeld reports that a session may not start now.
 var ErrHeld = errors.New("it may not be started now")
 
-// New makes a session of a template and starts it. It returns the session also where its
-// agent did not start: the next tick tries again, and closes it where that takes too long.
+// New makes a session of a template and starts it. If its agent does not start, New returns
+// the session and an error; later ticks try again and close it after the creation timeout.
 func (w *World) New(ctx context.Context, name string, overlay map[string]string) (*instance.Instance, error) {
 	p, err := w.unchecked(ctx)
 	if err != nil {
@@ -70,17 +69,16 @@ func (w *World) New(ctx context.Context, name string, overlay map[string]string)
 	return again, err
 }
 
-// unchecked is Plan without the checks: nothing is scaled.
+// unchecked is Plan without running checks, so that nothing is scaled.
 func (w *World) unchecked(ctx context.Context) (*Plan, error) {
 	quiet := *w
 	quiet.Check = nil
 	return quiet.Plan(ctx)
 }
 
-// ErrOverlay says that a session may not have otherwise what it was to have.
 var ErrOverlay = errors.New("invalid overlay")
 
-// asked makes a change that a person asked for. It goes by the session as it is.
+// asked carries out a person's request on a session's current record.
 func (w *World) asked(ctx context.Context, id instance.ID, change func(lifecycle.Session) (tick.Action, error)) error {
 	in, err := w.Store.Get(id)
 	if err != nil {
@@ -100,7 +98,7 @@ func (w *World) asked(ctx context.Context, id instance.ID, change func(lifecycle
 				return err
 			}
 		}
-		w.warn(err) // to end it, nothing has to be known of its template
+		w.warn(err) // ending it does not need its template
 		c = &config.Config{}
 	}
 	if _, err = w.Do(ctx, c, a); errors.Is(err, errSkipped) {
@@ -109,7 +107,6 @@ func (w *World) asked(ctx context.Context, id instance.ID, change func(lifecycle
 	return err
 }
 
-// from returns an error for a session that is in none of the states.
 func from(s lifecycle.Session, states ...lifecycle.State) error {
 	for _, state := range states {
 		if s.State == state {
@@ -119,22 +116,22 @@ func from(s lifecycle.Session, states ...lifecycle.State) error {
 	return fmt.Errorf("%w: it is %s", ErrState, s.State)
 }
 
-// Suspend ends the agent of an active session, which is resumed with its conversation.
+// Suspend ends the agent of an active session, whose conversation is resumed later.
 func (w *World) Suspend(ctx context.Context, id instance.ID) error {
 	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
 		return tick.Suspended(s, w.now()), from(s, lifecycle.Active)
 	})
 }
 
-// Shutdown is Suspend for as long as everything is down: the session stays wanted, so that
-// who brings back all that was running knows it from one that was suspended on purpose.
+// Shutdown is Suspend while everything is down. Desired stays Running, so that Down can
+// tell these sessions from those that were suspended on purpose.
 func (w *World) Shutdown(ctx context.Context, id instance.ID) error {
 	down := *w
 	down.stayWanted = true
 	return down.Suspend(ctx, id)
 }
 
-// Down reports whether a session was ended by Shutdown, and not resumed since.
+// Down reports whether Shutdown ended a session that was not resumed since.
 func Down(in *instance.Instance) bool {
 	return in.Managed != nil && in.Managed.State == lifecycle.Suspended && in.Desired == instance.Running
 }
@@ -159,7 +156,7 @@ func (w *World) Resume(ctx context.Context, id instance.ID) error {
 	})
 }
 
-// Drain lets an active session of a pool finish what it has. The ticks archive it then.
+// Drain lets an active pool session finish its work. A later tick archives it.
 func (w *World) Drain(ctx context.Context, id instance.ID) error {
 	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
 		if s.Pool == "" {
@@ -169,7 +166,6 @@ func (w *World) Drain(ctx context.Context, id instance.ID) error {
 	})
 }
 
-// Close ends a session for good.
 func (w *World) Close(ctx context.Context, id instance.ID, reason lifecycle.Reason) error {
 	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
 		if s.State == lifecycle.Closed {
@@ -179,7 +175,7 @@ func (w *World) Close(ctx context.Context, id instance.ID, reason lifecycle.Reas
 	})
 }
 
-// Effective returns how the agent of a session would be started now.
+// Effective returns the configuration that a start of a session would use now.
 func (w *World) Effective(in *instance.Instance) (template.Effective, error) {
 	c, err := w.Config()
 	if err != nil {
@@ -193,8 +189,8 @@ func (w *World) Effective(in *instance.Instance) (template.Effective, error) {
 	return c.Effective(*t, allowed), nil
 }
 
-// Inspect returns how a session's template has it started, without and with what it has
-// otherwise.
+// Inspect returns the fields of a session's configuration, without and with its overlay.
+// They are nil if its template is gone.
 func (w *World) Inspect(in *instance.Instance) (plain, effective map[string]string, err error) {
 	c, err := w.Config()
 	if err != nil {

@@ -21,19 +21,20 @@ import (
 	"gt/lib/sys/flock"
 )
 
-// Outcome is what became of a change.
+// Outcome is the result of a change.
 type Outcome struct {
 	tick.Action
 	Name string
-	// Err is why it was not made, or not to its end; nil if it was.
+	// Err is why the change was not made, or not completely.
 	Err error
 }
 
-// Skipped reports whether it was not begun, for somebody else was at the session.
+// Skipped reports whether the change was not begun because something else was changing the
+// session.
 func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
 
-// Tick makes one tick. told is called with each change when it was made. The error is
-// that of a tick that changed nothing.
+// Tick makes one tick and calls told after each change. If it returns an error, it changed
+// nothing.
 func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 	if err := w.Store.CompleteMoves(); err != nil {
 		return nil, err
@@ -42,8 +43,8 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What was seen is remembered before anything is done: a shrink waits for a second
-	// tick also where this one is killed, and what is drained for drift counts.
+	// Remember before acting: the second tick of a shrink and the count of drifts must not
+	// depend on this one's survival.
 	if err := w.remember(p.before, p.after); err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 	for _, id := range p.closed {
 		w.warn(w.Store.TornDown(id))
 	}
-	failed := map[string]bool{} // templates
+	failed := map[string]bool{} // by template
 	w.actions(ctx, p, func(o Outcome) {
 		if o.Change == lifecycle.Close && o.Err == nil && neverRan(o.Session) {
 			failed[o.Session.Template] = true
@@ -87,8 +88,8 @@ const keptFailed = 10
 
 func neverRan(s lifecycle.Session) bool { return s.ActiveAt.IsZero() }
 
-// actions makes the changes in their order. Those that start an agent come last, and a few
-// of them are made at the same time: a start mostly waits.
+// actions makes the changes in order. Those that start an agent come last, several at a
+// time, because a start mostly waits.
 func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
 	var telling sync.Mutex
 	tell := func(o Outcome) {
@@ -117,7 +118,7 @@ func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
 			tell(Outcome{a, name, err})
 		}
 	})
-	// What was taken back fills its place by now.
+	// By now the reactivated sessions have their slots.
 	if ctx.Err() != nil || len(creates) == 0 {
 		return
 	}
@@ -134,8 +135,8 @@ func (w *World) actions(ctx context.Context, p *Plan, told func(Outcome)) {
 	})
 }
 
-// free makes work nobody's that was claimed as its session was about to lose its marker, or
-// by one that is gone. Nobody can take a session back meanwhile: its own lock is held.
+// free frees claims that a session made while it lost its marker, or that a gone session
+// left. The session's lock keeps it from being taken back meanwhile.
 func (w *World) free(ctx context.Context, o OrphanedWork) error {
 	if o.ID == "" {
 		return w.freeNobodys(ctx, o.Claimant)
@@ -143,7 +144,7 @@ func (w *World) free(ctx context.Context, o OrphanedWork) error {
 	held, err := w.Store.Hold(o.ID, lockWait)
 	switch {
 	case errors.Is(err, flock.ErrBusy), errors.Is(err, instance.ErrNone):
-		return nil // the next tick sees it as it is then
+		return nil // the next tick decides again
 	case err != nil:
 		return err
 	}
@@ -159,7 +160,7 @@ func (w *World) free(ctx context.Context, o OrphanedWork) error {
 	return w.Work.Free(ctx, o.Claimant, tick.WorkReason(state))
 }
 
-// freeNobodys is free for a name that no session had. One may have been made since.
+// freeNobodys is free for a name without a session, unless one was created since.
 func (w *World) freeNobodys(ctx context.Context, c Claimant) error {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
@@ -173,7 +174,6 @@ func (w *World) freeNobodys(ctx context.Context, c Claimant) error {
 	return w.Work.Free(ctx, c, tick.WorkReason(lifecycle.Closed))
 }
 
-// unroute removes a marker that nobody may have.
 func (w *World) unroute(s Stray) error {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
@@ -183,16 +183,15 @@ func (w *World) unroute(s Stray) error {
 	return w.Markers.Remove(s.Label, s.Name)
 }
 
-// lockWait is how long a change waits for another command that is at the session.
+// lockWait is how long a change waits for another command that holds the session.
 const lockWait = 100 * time.Millisecond
 
-// Do makes one change of a session that is there, in its order. It returns the session's
-// name.
+// Do makes one change of an existing session and returns the session's name.
 func (w *World) Do(ctx context.Context, c *config.Config, a tick.Action) (name string, err error) {
 	return w.do(ctx, c, a, a.Change.Order().Ops)
 }
 
-// do makes of a change the ops that are left of it.
+// do makes the given operations of a change.
 func (w *World) do(ctx context.Context, c *config.Config, a tick.Action, ops []lifecycle.Op) (name string, err error) {
 	ch := &transition{World: w, config: c, Action: a}
 	ch.session, err = w.Store.Hold(instance.ID(ch.Before.ID), lockWait)
@@ -218,7 +217,6 @@ func (w *World) do(ctx context.Context, c *config.Config, a tick.Action, ops []l
 	return name, nil
 }
 
-// logAction logs a change.
 func (w *World) logAction(name string, a tick.Action) {
 	kind := "session_state"
 	if a.Before.State == a.Session.State {
@@ -234,7 +232,7 @@ func (w *World) logAction(name string, a tick.Action) {
 	}
 }
 
-// transition is a change under way.
+// transition is a change in progress.
 type transition struct {
 	*World
 	config *config.Config
@@ -244,7 +242,8 @@ type transition struct {
 	effective template.Effective
 }
 
-// check reads the session again, and makes ready what the change needs.
+// check compares the session with the one that the change was decided on, and prepares the
+// change.
 func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	m := ch.session.Managed
 	if m == nil || m.Session != ch.Before {
@@ -303,13 +302,12 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	return nil
 }
 
-// put writes the record under the lock.
 func (ch *transition) put() error {
 	return ch.locked(func() error { return ch.session.Put(ch.now()) })
 }
 
-// locked does something under the lock of the lifecycle, if the session is still of the
-// generation and token that the change was decided on.
+// locked calls do under the lifecycle lock, if the session still has the revision, token
+// and generation of the decision.
 func (ch *transition) locked(do func() error) error {
 	lock, err := ch.Store.LockLifecycle()
 	if err != nil {
@@ -326,9 +324,9 @@ func (ch *transition) locked(do func() error) error {
 	return do()
 }
 
-// make does what the change consists of.
+// make performs the operations.
 func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
-	var left error // what the next tick does instead
+	var left error // the next tick retries it
 	for _, op := range ops {
 		var err error
 		switch op {
@@ -339,9 +337,9 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 				err = ch.Work.Leave(ctx, claimant(&ch.was), ch.Block)
 			}
 		case lifecycle.Free:
-			// Also what a change before it has left that was cut short.
+			// This includes what an interrupted change left.
 			err = ch.free(ctx, cmp.Or(ch.Block, tick.WorkReason(ch.Before.State)), false)
-			if ch.Block != "" { // it is tried again when the agent has ended, which it does not keep alive
+			if ch.Block != "" { // Kill retries it, and must not be prevented
 				left, err = err, nil
 			}
 		case lifecycle.Keep:
@@ -363,7 +361,7 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 		case lifecycle.Kill:
 			if err = ch.Agents.Stop(ctx, &ch.was); err == nil {
 				left = nil
-				err = ch.free(ctx, ch.Block, true) // also what it has claimed while it ended
+				err = ch.free(ctx, ch.Block, true) // also what it claimed while it ended
 			}
 			if err == nil && ch.Session.State == lifecycle.Closed {
 				ch.session.MarkTornDown()
@@ -376,7 +374,7 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 	return left
 }
 
-// free makes nobody's what the session has claimed; nothing where there is no reason to.
+// free frees the session's claims, if there is a reason to.
 func (ch *transition) free(ctx context.Context, reason string, gone bool) error {
 	if reason == "" || ch.Work == nil {
 		return nil
@@ -386,7 +384,7 @@ func (ch *transition) free(ctx context.Context, reason string, gone bool) error 
 	return ch.Work.Free(ctx, c, reason)
 }
 
-// failed notes that the session's agent did not start, and why.
+// failed records that the session's agent did not start.
 func (ch *transition) failed(err error) error {
 	after := ch.session.Managed.Session
 	if ch.Failed != nil {
@@ -397,13 +395,12 @@ func (ch *transition) failed(err error) error {
 		return err
 	}
 	werr := ch.locked(func() error { return ch.write(after) })
-	if errors.Is(werr, errSkipped) { // that it failed is not to be taken for a change that was not begun
+	if errors.Is(werr, errSkipped) { // the failure must not look like a change that was not begun
 		return err
 	}
 	return errors.Join(err, werr)
 }
 
-// write makes the session what it becomes.
 func (ch *transition) write(after lifecycle.Session) error {
 	m := ch.session.Managed
 	after.ID = m.ID
@@ -419,7 +416,7 @@ func (ch *transition) write(after lifecycle.Session) error {
 	return ch.session.Put(ch.now())
 }
 
-// route sets the session's marker, if it may have one.
+// route sets the session's marker if the session may have one.
 func (ch *transition) route() error {
 	t := ch.config.Find(ch.session.Managed.Template)
 	if t == nil || t.Pool == nil || ch.session.Managed.Pool == "" {
@@ -433,7 +430,7 @@ func (ch *transition) route() error {
 	})
 }
 
-// unrouteAll removes the markers of a session, whatever label they are of.
+// unrouteAll removes the session's markers of all labels.
 func (w *World) unrouteAll(name string) error {
 	all, err := w.Markers.All()
 	if err != nil {
@@ -451,18 +448,18 @@ func (w *World) unrouteAll(name string) error {
 
 func newToken() string { return strings.ToLower(rand.Text()) }
 
-// ErrFull says that a pool has as many sessions as it may have.
+// ErrFull reports that a pool has its maximum of sessions.
 var ErrFull = errors.New("the pool is full")
 
-// created is what became of a session that was to be made.
+// created is the result of a creation.
 type created struct {
 	tick.Action
 	in  *instance.Instance
-	err error // why there is no record of it
+	err error // why there is no record
 }
 
-// create makes the records of sessions. That there is room for them is looked at under the
-// same lock, by one look at those that are there.
+// create writes the records of new sessions. It checks the pools' room under the same lock
+// and with one read.
 func (w *World) create(c *config.Config, actions []tick.Action, overlay map[string]string) []created {
 	all := make([]created, len(actions))
 	for i, a := range actions {
@@ -506,13 +503,12 @@ func (w *World) create(c *config.Config, actions []tick.Action, overlay map[stri
 	return all
 }
 
-// places are those of a pool.
+// places are the used slots of a pool.
 type places struct {
 	occupied int
 	slots    map[int]bool
 }
 
-// with are the places with one more session.
 func (p *places) with(m *instance.Managed) *places {
 	if p == nil {
 		p = &places{slots: map[int]bool{}}
@@ -524,7 +520,7 @@ func (p *places) with(m *instance.Managed) *places {
 	return p
 }
 
-// record makes the record of a session, in the lowest place of its pool that is free.
+// record writes the record of a session in the lowest free slot of its pool.
 func (w *World) record(c *config.Config, t *template.Template, creation *instance.Tx, pool *places, s lifecycle.Session, overlay map[string]string) (in *instance.Instance, err error) {
 	if t.Pool != nil {
 		if pool == nil {
@@ -562,7 +558,7 @@ func (w *World) record(c *config.Config, t *template.Template, creation *instanc
 	}
 }
 
-// sessionName is what the session of tmux is called that a session's agent runs in.
+// sessionName returns the name of a session's tmux session.
 func (w *World) sessionName(name string) string {
 	if profile, ok := strings.CutPrefix(w.Store.Dir, "profiles/"); ok {
 		profile, _, _ = strings.Cut(profile, "/")

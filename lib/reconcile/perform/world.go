@@ -1,10 +1,10 @@
-// Package perform makes ticks: it gathers what is there, lets package tick decide, and
-// makes the changes, one after the other and each in its order (package lifecycle).
+// Package perform makes ticks: it gathers the facts, lets package tick decide, and makes
+// the changes one by one, each in its order of operations (package lifecycle).
 //
-// What cannot be read ends a tick with nothing changed. Each change takes the lock of its
-// session, so that nobody else starts or ends its agent, and reads the session again; the
-// lock of the lifecycle is held for each read and write, and never while an agent starts
-// or ends. A tick that is killed anywhere leaves what the next one goes on from.
+// If something cannot be read, the tick changes nothing. Each change locks its session, so
+// that nothing else starts or ends the agent, and reads the session again. The lifecycle
+// lock is held for each read and write, but never while an agent starts or ends. A tick can
+// be killed anywhere; the next one continues from what it left.
 package perform
 
 import (
@@ -29,61 +29,60 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Status is what is known of the agent of a session.
+// Status is what is known of a session's agent.
 type Status struct {
 	Alive    tick.Liveness
-	Idle     time.Time // since when it has nothing to do; zero while it works
+	Idle     time.Time // since when; zero while it works
 	Attached bool
-	Asks     bool // it waits for somebody's answer
-	Left     bool // somebody ended it
-	// Why is how it ended, where that is known: its exit status and its last words.
+	Asks     bool // it waits for a person's answer
+	Left     bool // a person ended it
+	// Why is its exit status and last words, if it ended.
 	Why     string
-	Err     error // why it is not known whether it runs
-	Limited bool  // its account is at a limit, or was when it ended
-	// LimitedAt is when that was last known: now, or as it ended.
+	Err     error // why Alive is unknown
+	Limited bool  // its account is at a usage limit, or was when it ended
+	// LimitedAt is when the limit was last seen.
 	LimitedAt time.Time
-	// LimitedUntil is when its client says that the limit ends; zero where it does not say.
+	// LimitedUntil is the end of the limit according to the client; zero if unknown.
 	LimitedUntil time.Time
 }
 
 // Agents runs the agents of sessions.
 type Agents interface {
-	// Status finds out what each does. The statuses are in the order of the sessions.
+	// Status returns the status of each session, in order.
 	Status(context.Context, []*instance.Instance) []Status
-	// Start starts the agent of a session, notes in its record what there is to know of
-	// that, and returns when the agent was seen to run. That it runs already is no error.
+	// Start starts a session's agent, notes the start in its record, and returns once the
+	// agent runs. An agent that already runs is no error.
 	Start(context.Context, *instance.Locked, template.Effective) error
-	// Explain prints how the agent would be started, and changes nothing.
+	// Explain prints the steps of a start.
 	Explain(context.Context, *instance.Instance, template.Effective) error
-	// Stop ends the agent. That it does not run is no error.
+	// Stop ends the agent. An agent that does not run is no error.
 	Stop(context.Context, *instance.Instance) error
 }
 
-// Work is what sessions have claimed, and not done.
+// Work is the work that sessions have claimed and not done.
 type Work interface {
-	// Claims counts it by the names of the sessions, with what was put aside. Others may be
-	// among them, which have no record any more. What cannot be read is an error: it is not
-	// known then who may end.
+	// Claims counts claims, set-aside ones included, by session name. The names may include
+	// sessions without a record. Claims fails if it cannot read everything, because then
+	// nothing shows which sessions may end.
 	Claims(context.Context, []Claimant) (map[string]int, error)
-	// Leave puts aside what a session has claimed that is about to go for that reason, and
-	// Keep takes that back where the session stays after all. What Free could not do then,
-	// Leave does not begin.
+	// Leave sets aside a session's claims before the session goes, and Keep undoes it if
+	// the session stays. Leave fails if Free could not do its part later.
 	Leave(ctx context.Context, c Claimant, reason string) error
 	Keep(ctx context.Context, name string) error
-	// Free makes what a session has claimed nobody's: it is blocked for that reason, or
-	// given back.
+	// Free removes a session's claims: the work is blocked with the reason or given back.
 	Free(ctx context.Context, c Claimant, reason string) error
 }
 
-// Claimant is a session as work names it that is assigned to it.
+// Claimant identifies a session to the work that is assigned to it.
 type Claimant struct {
 	Name     string
-	ID       instance.ID // "" of one of which nothing but the name is left
+	ID       instance.ID // "" if only the name is known
 	Template string
 	Dir      string
-	// Ends says that its claims decide now when it ends: an answer of a minute ago will not do.
+	// Ends says that the session may end because of the answer, so that a cached one will
+	// not do.
 	Ends bool
-	Gone bool // its agent has ended
+	Gone bool
 }
 
 func claimant(in *instance.Instance) Claimant {
@@ -96,29 +95,29 @@ type World struct {
 	Markers route.Markers
 	Config  func() (*config.Config, error)
 	Agents  Agents
-	Work    Work // nil where there is none
-	// Check asks how many sessions the pools should have; nil where nothing is asked.
+	Work    Work // may be nil
+	// Check returns the wanted size of each pool; nil checks nothing.
 	Check  func(context.Context, *config.Config) map[string]tick.Demand
-	Server string // of tmux, in which new sessions are started
+	Server string // tmux server for new sessions
 	Now    func() time.Time
-	// Log appends an event; nil does not.
+	// Log appends an event; may be nil.
 	Log  func(kind string, payload any)
 	Warn func(error)
-	// Clean makes a line of what an agent said fit to be kept and shown; nil leaves it as it is.
+	// Clean makes an agent's words fit to keep and show; may be nil.
 	Clean func(string) string
-	// Notify tells the person that a session does not stay alive; nil does not.
+	// Notify tells the person that a session does not stay alive; may be nil.
 	Notify func(session, why string)
 
 	Force      bool
 	MaxChanges int
-	AtOnce     int // how many agents a tick starts at the same time; 0 is one
+	AtOnce     int // how many agents start at the same time; 0 means 1
 
 	newID      func() instance.ID
-	archived   *instance.Shelf // what the ticks before have read
-	stayWanted bool            // what is suspended stays wanted
+	archived   *instance.Shelf // cache of earlier ticks
+	stayWanted bool            // Suspend leaves Desired at Running
 }
 
-// Of returns the world of a store, without what acts in it.
+// Of returns a world without agents, work and checks.
 func Of(s instance.Store) *World {
 	return &World{Store: s, Markers: route.Of(s), Now: time.Now, archived: new(instance.Shelf), newID: func() instance.ID { return instance.ID(session.NewID()) }}
 }
@@ -138,19 +137,20 @@ func (w *World) log(kind string, payload any) {
 	}
 }
 
-// Memory is what ticks remember, reconcile.json beside the instances.
+// Memory is what ticks remember: reconcile.json beside the instances.
 type Memory struct {
 	tick.Memory
-	Held          map[string]time.Time `json:"held,omitempty"` // accounts, until when nothing of theirs is started
-	LoggedNotices []string             `json:"told,omitempty"` // what was noticed and logged, and holds still
-	// Changed is when a tick last changed anything, and Changes how many sessions.
+	Held          map[string]time.Time `json:"held,omitempty"` // accounts at a limit, and until when
+	LoggedNotices []string             `json:"told,omitempty"` // notes that were logged and still hold
+	// Changed is when a tick last changed anything, and Changes is how many sessions it
+	// changed.
 	Changed time.Time `json:"changed_at,omitzero"`
 	Changes int       `json:"changes,omitempty"`
 
 	unknown openjson.Unknown
 }
 
-// MarshalJSON keeps what a newer gt has written.
+// MarshalJSON keeps fields of a newer gt.
 func (m *Memory) MarshalJSON() ([]byte, error) {
 	type plain Memory
 	return openjson.Marshal((*plain)(m), m.unknown)
@@ -176,8 +176,8 @@ func (w *World) memoryFile() atomicfile.Rolling {
 	}
 }
 
-// Memory returns what ticks remember. One that is no use counts as none: nothing is
-// retired then before two more ticks agree.
+// Memory returns what ticks remember. An unusable file counts as empty, which is safe: a
+// pool shrinks only after two more ticks agree.
 func (w *World) Memory() (*Memory, error) {
 	data, err := w.memoryFile().Read()
 	switch {
@@ -198,7 +198,7 @@ func (w *World) warn(err error) {
 	}
 }
 
-// remember writes the memory where it is another than before.
+// remember writes the memory if it changed.
 func (w *World) remember(before, after *Memory) error {
 	was, err := json.Marshal(before)
 	if err != nil {
@@ -220,11 +220,11 @@ func (w *World) remember(before, after *Memory) error {
 	return w.memoryFile().Write(data, atomicfile.Synced)
 }
 
-// Memory is what the last tick saw.
+// Memory returns what the last tick remembered.
 func (p *Plan) Memory() *Memory { return p.before }
 
-// NoTemplates returns the file that templates would stand in, where there are none, nor
-// sessions of any; else "".
+// NoTemplates returns the file for templates if there are neither templates nor open
+// sessions, and "" otherwise.
 func (p *Plan) NoTemplates() string {
 	open := func(s tick.Session) bool { return s.State != lifecycle.Closed }
 	if len(p.Facts.Templates) > 0 || slices.ContainsFunc(p.Facts.Sessions, open) {
@@ -233,34 +233,32 @@ func (p *Plan) NoTemplates() string {
 	return p.config.File
 }
 
-// Stray is a marker that belongs to no session that may have it.
+// Stray is a marker that no session may have.
 type Stray struct{ Label, Name string }
 
-// Plan is what a tick does.
+// Plan is what a tick will do.
 type Plan struct {
 	tick.Plan
 	Facts  tick.Facts
 	Strays []Stray
-	// Names are those of the sessions, by their ids.
+	// Names holds the session names by id.
 	Names map[string]string
 
-	config *config.Config
-	before *Memory
-	after  *Memory
-	closed []instance.ID // closed, and nothing is left of them to end
-	// Orphans are sessions that have claimed work and cannot do any: it is made nobody's.
+	config  *config.Config
+	before  *Memory
+	after   *Memory
+	closed  []instance.ID // closed, with nothing left to end
 	Orphans []OrphanedWork
 }
 
-// OrphanedWork is a session that has claimed work and cannot do any.
+// OrphanedWork is the claimed work of a session that cannot do it.
 type OrphanedWork struct {
 	Claimant
 	Claims int
 }
 
-// Frees is what becomes of the work that a session has claimed when a change is made: how
-// many pieces of it, and the reason that they are blocked with, "" where they are given
-// back. None where the change leaves it alone.
+// Frees returns how many claims of its session an action frees, and the reason to block
+// them with, or "" if they are given back.
 func (p *Plan) Frees(a tick.Action) (n int, blocked string) {
 	if a.Block == "" {
 		return 0, ""
@@ -276,21 +274,21 @@ func (p *Plan) Frees(a tick.Action) (n int, blocked string) {
 	return n, a.Block
 }
 
-// read is what was read of the sessions in one go.
+// read is what World.read returns.
 type read struct {
 	all         []*instance.Instance
 	markers     map[string][]string
-	tearingDown map[string]bool // by id: closed, and its runtime may run
+	tearingDown map[string]bool // by id: closed, but its runtime may still run
 }
 
-// read reads the sessions under the lock.
+// read reads the sessions and markers under the lifecycle lock.
 func (w *World) read() (*read, error) {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Unlock()
-	// A record that is damaged would count as one session less.
+	// A damaged record would count as a missing session.
 	var damaged error
 	s := w.Store
 	s.Warn = func(err error) { damaged = errors.Join(damaged, err) }
@@ -320,11 +318,11 @@ func (w *World) read() (*read, error) {
 	return r, err
 }
 
-// hold is for how long nothing of an account is started that is at a limit. Its end is
-// rounded, so that not each tick writes another one.
+// hold is how long nothing starts on an account at a limit of unknown end. limit rounds to
+// it, so that not every tick writes the memory.
 const hold = 5 * time.Minute
 
-// limit is until when nothing of an account is started that is at a limit.
+// limit returns until when nothing starts on the account.
 func (s Status) limit() time.Time {
 	if !s.LimitedUntil.IsZero() {
 		return s.LimitedUntil
@@ -332,7 +330,7 @@ func (s Status) limit() time.Time {
 	return s.LimitedAt.Add(2 * hold).Truncate(hold)
 }
 
-// Plan finds out what a tick would do, and changes nothing.
+// Plan returns what a tick would do, without doing it.
 func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	c, err := w.Config()
 	if err != nil {
@@ -374,7 +372,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	f.Held = maps.Clone(memory.Held)
 	maps.DeleteFunc(f.Held, func(_ string, until time.Time) bool { return !f.Now.Before(until) })
 	markers := newMarkers(r.markers)
-	plain := map[string]string{} // the hashes of templates, by name
+	plain := map[string]string{} // hashes without overlay, by template
 	for i, in := range r.all {
 		s, t := w.observed(in, statuses[i]), c.Find(in.Managed.Template)
 		p.Names[s.ID] = in.Name
@@ -397,7 +395,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	return p, nil
 }
 
-// hold notes until when nothing of an account is started, of which a session is at a limit.
+// hold records that the account of a session is at a limit.
 func (p *Plan) hold(account string, s Status) {
 	until := s.limit()
 	if !s.Limited || !until.After(p.Facts.Now) || !until.After(p.Facts.Held[account]) {
@@ -409,7 +407,7 @@ func (p *Plan) hold(account string, s Status) {
 	p.Facts.Held[account] = until
 }
 
-// markers are the routing markers that there are, and those of them that sessions keep.
+// markers are the routing markers and which of them sessions keep.
 type markers struct {
 	names  map[string][]string // by label
 	labels map[string][]string // by name
@@ -426,9 +424,9 @@ func newMarkers(names map[string][]string) markers {
 	return m
 }
 
-// keep keeps the markers of a session, whose template may be nil, and reports whether there
-// are any. One that may have no marker has none of any label; one that may, no other's than
-// its template's.
+// keep keeps the markers of a session and reports whether there are any. It keeps all of
+// them for a session that may have none, so that its repair removes them, and only those of
+// its template's label for a session that may. t may be nil.
 func (m markers) keep(s tick.Session, name string, t *template.Template) (routed bool) {
 	may := s.State == lifecycle.Active && s.Pool != ""
 	for _, label := range m.labels[name] {
@@ -452,7 +450,6 @@ func (m markers) strays() (strays []Stray) {
 	return strays
 }
 
-// orphans returns the sessions that have claimed work and cannot do any.
 func orphans(all []*instance.Instance, claimants map[string]Claimant, claims map[string]int) (orphans []OrphanedWork) {
 	works := map[string]bool{}
 	for _, in := range all {
@@ -469,7 +466,7 @@ func orphans(all []*instance.Instance, claimants map[string]Claimant, claims map
 	return orphans
 }
 
-// News are the notes with an event that the tick before did not have.
+// News returns the notes to log: those with an event that the tick before did not have.
 func (p *Plan) News() (news []tick.Note) {
 	for _, n := range p.Notes {
 		if n.Event != "" && !slices.Contains(p.before.LoggedNotices, noticeKey(n)) {
@@ -483,7 +480,7 @@ func noticeKey(n tick.Note) string {
 	return strings.TrimSuffix(n.Event+" "+n.Template+" "+n.Session+" "+n.Detail, " ")
 }
 
-// remembered is what is remembered of a tick that does all of the plan.
+// remembered returns the memory after a tick that does the whole plan.
 func (p *Plan) remembered(before *Memory) *Memory {
 	m := *before
 	m.Memory, m.Held, m.LoggedNotices = p.After, p.Facts.Held, nil
@@ -511,9 +508,8 @@ func (w *World) observed(in *instance.Instance, s Status) tick.Session {
 	return seen
 }
 
-// wanted returns the hash of the configuration that a session would be started with, and
-// in what its own differs. plain has the hashes of templates without an overlay, which most
-// sessions have none of.
+// wanted returns the hash of the configuration that a session would start with, and the
+// fields that differ. plain caches hashes of templates without an overlay.
 func wanted(c *config.Config, t template.Template, in *instance.Instance, plain map[string]string) (hash string, differs []string) {
 	if len(in.Managed.Overlay) == 0 {
 		if hash = plain[t.Name]; hash != "" && hash == in.Managed.Hash {
@@ -531,8 +527,8 @@ func wanted(c *config.Config, t template.Template, in *instance.Instance, plain 
 	return hash, differs
 }
 
-// errSkipped says that a change was not made, for the session is not what it was decided
-// on; the next tick sees it as it is.
+// errSkipped reports a change that was not made because the session is no longer as it was
+// decided on. The next tick decides again.
 var errSkipped = errors.New("left for the next tick")
 
 func skipped(format string, args ...any) error {
