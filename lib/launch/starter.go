@@ -161,12 +161,10 @@ func CannotTell(m fleet.Member) error {
 	return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")
 }
 
-// runsBelow reports whether a process is the instance's agent or a descendant.
 func runsBelow(m fleet.Member, pid int) bool {
 	return slices.ContainsFunc(live.Tree(m.Process), func(p process.Proc) bool { return p.PID == pid })
 }
 
-// openElsewhere is the error for a conversation that another process has open.
 func openElsewhere(name string, id session.ID, by *live.Holder) error {
 	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", name, id, by),
 		fmt.Sprintf("gt-session fork %s goes on with a copy of it", name))

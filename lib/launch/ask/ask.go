@@ -308,7 +308,6 @@ func (p *Predecessor) failed(ctx context.Context, err error, words ...string) er
 	return failure
 }
 
-// maxLines bounds how many of a client's last lines are repeated.
 const maxLines = 8
 
 // ErrInterrupted reports a question that was cancelled.

@@ -127,7 +127,6 @@ func (c *Conversation) send(v any) error {
 	return err
 }
 
-// broken returns the error for a client that ended.
 func (c *Conversation) broken(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) {
 		err = errors.New("it ended")

@@ -121,7 +121,6 @@ func seed(from string, patterns []string, to string) {
 	}
 }
 
-// database is what changes when a database is written to.
 type database struct {
 	size, log       int64 // of the write-ahead log, which size includes
 	changed, logged int64

@@ -16,7 +16,6 @@ type found struct {
 	shell bool     // a shell with -c
 }
 
-// walked is what a path of processes shows.
 type walked struct {
 	client    int     // index of the client's first process
 	launchers []found // innermost first

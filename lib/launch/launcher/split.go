@@ -47,7 +47,6 @@ func within(outer, inner []string) ([]string, bool) {
 	return all, true
 }
 
-// quoted quotes a command line for a shell.
 func quoted(command []string) string {
 	words := make([]string, len(command))
 	for i, w := range command {

@@ -57,7 +57,6 @@ func (w *Work) Claims(ctx context.Context, all []perform.Claimant) (map[string]i
 	return claims, nil
 }
 
-// names returns the assignees by which bd knows a session.
 func names(c perform.Claimant) []string {
 	if c.ID == "" {
 		return []string{c.Name}

@@ -232,7 +232,6 @@ func (w *World) logAction(name string, a tick.Action) {
 	}
 }
 
-// transition is a change in progress.
 type transition struct {
 	*World
 	config *config.Config
@@ -324,7 +323,6 @@ func (ch *transition) locked(do func() error) error {
 	return do()
 }
 
-// make performs the operations.
 func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 	var left error // the next tick retries it
 	for _, op := range ops {
@@ -384,7 +382,6 @@ func (ch *transition) free(ctx context.Context, reason string, gone bool) error 
 	return ch.Work.Free(ctx, c, reason)
 }
 
-// failed records that the session's agent did not start.
 func (ch *transition) failed(err error) error {
 	after := ch.session.Managed.Session
 	if ch.Failed != nil {
@@ -416,7 +413,6 @@ func (ch *transition) write(after lifecycle.Session) error {
 	return ch.session.Put(ch.now())
 }
 
-// route sets the session's marker if the session may have one.
 func (ch *transition) route() error {
 	t := ch.config.Find(ch.session.Managed.Template)
 	if t == nil || t.Pool == nil || ch.session.Managed.Pool == "" {
@@ -430,7 +426,6 @@ func (ch *transition) route() error {
 	})
 }
 
-// unrouteAll removes the session's markers of all labels.
 func (w *World) unrouteAll(name string) error {
 	all, err := w.Markers.All()
 	if err != nil {
@@ -451,7 +446,6 @@ func newToken() string { return strings.ToLower(rand.Text()) }
 // ErrFull reports that a pool has its maximum of sessions.
 var ErrFull = errors.New("the pool is full")
 
-// created is the result of a creation.
 type created struct {
 	tick.Action
 	in  *instance.Instance
@@ -503,7 +497,6 @@ func (w *World) create(c *config.Config, actions []tick.Action, overlay map[stri
 	return all
 }
 
-// places are the used slots of a pool.
 type places struct {
 	occupied int
 	slots    map[int]bool
@@ -558,7 +551,6 @@ func (w *World) record(c *config.Config, t *template.Template, creation *instanc
 	}
 }
 
-// sessionName returns the name of a session's tmux session.
 func (w *World) sessionName(name string) string {
 	if profile, ok := strings.CutPrefix(w.Store.Dir, "profiles/"); ok {
 		profile, _, _ = strings.Cut(profile, "/")

@@ -198,7 +198,6 @@ func (w *World) warn(err error) {
 	}
 }
 
-// remember writes the memory if it changed.
 func (w *World) remember(before, after *Memory) error {
 	was, err := json.Marshal(before)
 	if err != nil {
@@ -274,7 +273,6 @@ func (p *Plan) Frees(a tick.Action) (n int, blocked string) {
 	return n, a.Block
 }
 
-// read is what World.read returns.
 type read struct {
 	all         []*instance.Instance
 	markers     map[string][]string
@@ -322,7 +320,6 @@ func (w *World) read() (*read, error) {
 // it, so that not every tick writes the memory.
 const hold = 5 * time.Minute
 
-// limit returns until when nothing starts on the account.
 func (s Status) limit() time.Time {
 	if !s.LimitedUntil.IsZero() {
 		return s.LimitedUntil
@@ -438,7 +435,6 @@ func (m markers) keep(s tick.Session, name string, t *template.Template) (routed
 	return routed
 }
 
-// strays returns the markers that no session keeps.
 func (m markers) strays() (strays []Stray) {
 	for _, label := range slices.Sorted(maps.Keys(m.names)) {
 		for _, name := range m.names[label] {

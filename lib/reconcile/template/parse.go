@@ -240,7 +240,6 @@ func (t table) texts(key string, to *[]string, check func(string) error) {
 	})
 }
 
-// inTown reads the path of a file in the town.
 func (t table) inTown(key string, to *string) {
 	take(t, key, "a string", func(s string) error {
 		if !filepath.IsLocal(s) || path.Clean(s) != s || s == "." {
@@ -251,7 +250,6 @@ func (t table) inTown(key string, to *string) {
 	})
 }
 
-// refuseUnknown reports the keys that were not read.
 func (t table) refuseUnknown(known ...string) {
 	for _, key := range slices.Sorted(maps.Keys(t.left)) {
 		t.r.bad(t.r.block, t.prefix+key, fmt.Errorf("unknown key (known: %s)", strings.Join(known, ", ")))
@@ -374,7 +372,6 @@ func (r *reader) defaults(t *Template, d table) {
 	d.refuseUnknown(defaultsKeys...)
 }
 
-// together checks the templates against each other.
 func (r *reader) together(all []Template) {
 	first := map[string]int{}
 	labels := map[string]string{}
