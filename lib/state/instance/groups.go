@@ -18,26 +18,26 @@ import (
 
 const groupsFile = "groups.json"
 
-// maxGroups bounds the file: what gt does not know of an imported file of 100 MB is in it.
+// maxGroups bounds the file, in bytes. It contains the unknown parts of an imported file,
+// which can have 100 MB.
 const maxGroups = 256 << 20
 
-// Group is a group of instances. Groups that hold none are kept, too.
+// Group is a group of instances. Empty groups are kept.
 type Group struct {
-	Path     string `json:"path"` // work/backend
+	Path     string `json:"path"` // such as work/backend
 	Expanded bool   `json:"expanded"`
-	Order    int    `json:"order"` // among those of the same parent
-	// Imported is what else an imported file says of it, as JSON.
+	Order    int    `json:"order"` // among its siblings
+	// Imported holds the unknown fields of an imported group, as JSON.
 	Imported json.RawMessage `json:"imported,omitempty"`
 }
 
-// groups is the file groups.json.
 type groups struct {
 	Groups   []Group         `json:"groups"`
-	Imported json.RawMessage `json:"imported,omitempty"` // what else an imported file has
+	Imported json.RawMessage `json:"imported,omitempty"` // unknown fields of an imported file
 	unknown  openjson.Unknown
 }
 
-// MarshalJSON keeps what a newer gt has written.
+// MarshalJSON keeps fields of a newer gt.
 func (g *groups) MarshalJSON() ([]byte, error) {
 	type plain groups
 	return openjson.Marshal((*plain)(g), g.unknown)
@@ -65,7 +65,6 @@ func (s Store) groupsFile() atomicfile.Rolling {
 	}}
 }
 
-// Errors of changing groups.
 var (
 	ErrNoGroup  = errors.New("no such group")
 	ErrNotEmpty = errors.New("the group is not empty")
@@ -83,7 +82,7 @@ func (s Store) loadGroups() (*groups, error) {
 	return parseGroups(data)
 }
 
-// Groups returns the groups, each before those below it.
+// Groups returns the groups, each before its subgroups.
 func (s Store) Groups() ([]Group, error) {
 	g, err := s.loadGroups()
 	if err != nil {
@@ -92,7 +91,6 @@ func (s Store) Groups() ([]Group, error) {
 	return g.sorted(), nil
 }
 
-// sorted returns the groups in the order of a tree.
 func (g *groups) sorted() []Group {
 	order := map[string]int{}
 	for _, one := range g.Groups {
@@ -116,8 +114,8 @@ func (g *groups) sorted() []Group {
 	return all
 }
 
-// ensureGroup makes a group and those above it where they are missing. The caller holds
-// the folder's lock.
+// ensureGroup makes a group and its parents if they are missing. The caller holds the
+// folder's lock.
 func (s Store) ensureGroup(group string) error {
 	if err := CheckGroup(group); err != nil {
 		return err
@@ -128,7 +126,6 @@ func (s Store) ensureGroup(group string) error {
 	})
 }
 
-// add makes a group and those above it.
 func (g *groups) add(group string) {
 	if parent := path.Dir(group); parent != "." {
 		g.add(parent)
@@ -151,7 +148,7 @@ func (g *groups) has(group string) bool {
 
 // changeGroups changes the groups. The caller holds the folder's lock.
 func (s Store) changeGroups(change func(*groups) error) error {
-	g, err := s.loadGroups() // what is damaged is set aside when it is written
+	g, err := s.loadGroups() // a damaged file is set aside by the next write
 	if err != nil {
 		return err
 	}
@@ -163,13 +160,13 @@ func (s Store) changeGroups(change func(*groups) error) error {
 	if err != nil {
 		return err
 	}
-	if len(data) > maxGroups { // nobody could read it again
+	if len(data) > maxGroups { // it could not be read again
 		return fmt.Errorf("cannot keep the groups: they have more than %d bytes", maxGroups)
 	}
 	return s.groupsFile().Write(data, atomicfile.Synced)
 }
 
-// NewGroup makes a group, and those above it. ErrIsGroup says that it is there.
+// NewGroup makes a group and its parents, or returns ErrIsGroup.
 func (s Store) NewGroup(group string) error {
 	if err := CheckGroup(group); err != nil {
 		return err
@@ -188,8 +185,8 @@ func (s Store) NewGroup(group string) error {
 	})
 }
 
-// RemoveGroup removes a group and the empty groups below it. ErrNotEmpty says that it or
-// one below it holds instances.
+// RemoveGroup removes a group and its subgroups, or returns ErrNotEmpty if one holds
+// instances.
 func (s Store) RemoveGroup(group string) error {
 	lock, err := s.lock()
 	if err != nil {
@@ -214,9 +211,9 @@ func (s Store) RemoveGroup(group string) error {
 	})
 }
 
-// MoveGroup gives a group another path, with its groups and instances. The new path is
-// written first, then each instance, then the old one goes: after a kill the same
-// command goes on.
+// MoveGroup moves a group with its subgroups and instances. It writes the new path first,
+// then each instance, and removes the old path last, so that a repeated command completes a
+// killed one.
 func (s Store) MoveGroup(group, to string, now time.Time) error {
 	if err := CheckGroup(to); err != nil {
 		return err
@@ -224,7 +221,7 @@ func (s Store) MoveGroup(group, to string, now time.Time) error {
 	if In(to, group) {
 		return fmt.Errorf("cannot move group '%s' to '%s': %w", group, to, ErrInItself)
 	}
-	// The instances' locks come before the folder's.
+	// Instance locks come before the folder's lock.
 	held, err := s.holdGroup(group)
 	defer func() {
 		for _, h := range held {
@@ -257,8 +254,7 @@ func (s Store) MoveGroup(group, to string, now time.Time) error {
 	})
 }
 
-// holdGroup takes the locks of the instances in a group. It returns those that it has with an
-// error as well.
+// holdGroup locks the instances of a group. On error it returns those that it has locked.
 func (s Store) holdGroup(group string) (held []*Locked, err error) {
 	all, err := s.All()
 	if err != nil {
@@ -279,7 +275,7 @@ func (s Store) holdGroup(group string) (held []*Locked, err error) {
 	return held, nil
 }
 
-// copy adds a group and those below it a second time, at another path.
+// copy adds a group and its subgroups at another path.
 func (g *groups) copy(group, to string) error {
 	if !g.has(group) {
 		return fmt.Errorf("%w: %s", ErrNoGroup, group)

@@ -15,9 +15,9 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Parse reads an instance that was exported. Import looks whether it is any use. Only what
-// a person could have asked for is taken: a file of somebody else's starts nothing, and
-// names no process, socket or worktree.
+// Parse reads an exported instance; Import validates it. It takes only fields that a person
+// could have set: a file from elsewhere must start nothing, and name no process, socket or
+// worktree.
 func Parse(data []byte) (*Instance, error) {
 	from := new(Instance)
 	_, err := openjson.Unmarshal(data, from)
@@ -32,15 +32,14 @@ func Parse(data []byte) (*Instance, error) {
 
 // Imported is what a file of another store adds to this one.
 type Imported struct {
-	Instances []*Instance // with their ids; one without a name is given one
+	Instances []*Instance // with ids; Import names those without a name
 	Groups    []Group
-	// More is what else the file has, as JSON. It is kept, for an export.
+	// More holds the file's unknown fields, as JSON, for an export.
 	More json.RawMessage
 }
 
-// Import adds instances, and returns those that it added. One whose id is there already
-// is left alone, so that an import that was killed is completed by another. Nothing is
-// added where anything is wrong. The disk is waited for once.
+// Import adds instances and returns the added ones. It skips known ids, so that a repeated
+// import completes a killed one. It adds nothing if anything is invalid. It syncs once.
 func (s Store) Import(i Imported) (added []*Instance, err error) {
 	lock, err := s.lock()
 	if err != nil {
@@ -65,8 +64,8 @@ func (s Store) Import(i Imported) (added []*Instance, err error) {
 	return added, s.sync(added)
 }
 
-// Adopt notes new instances, each under its name or one like it that is free, and returns
-// those that it noted. The disk is waited for once.
+// Adopt adds instances, each under its name or a free variant, and returns the added ones.
+// It syncs once.
 func (s Store) Adopt(all []*Instance, now time.Time) ([]*Instance, error) {
 	c, err := s.Begin()
 	if err != nil {
@@ -83,7 +82,7 @@ func (s Store) Adopt(all []*Instance, now time.Time) ([]*Instance, error) {
 	return all, s.sync(all)
 }
 
-// Adoptable returns the instances that Adopt would note, with their names.
+// Adoptable returns what Adopt would add.
 func (s Store) Adoptable(all []*Instance, _ time.Time) ([]*Instance, error) {
 	_, names, err := s.named()
 	if err != nil {
@@ -95,7 +94,6 @@ func (s Store) Adoptable(all []*Instance, _ time.Time) ([]*Instance, error) {
 	return all, nil
 }
 
-// sync waits until instances that were written are on disk.
 func (s Store) sync(all []*Instance) error {
 	if len(all) == 0 {
 		return nil
@@ -107,7 +105,7 @@ func (s Store) sync(all []*Instance) error {
 	return atomicfile.Sync(s.path(""), names)
 }
 
-// Importable returns the instances that Import would add.
+// Importable returns what Import would add.
 func (s Store) Importable(i Imported) (added []*Instance, err error) {
 	there, err := s.All()
 	if err != nil {
@@ -116,7 +114,7 @@ func (s Store) Importable(i Imported) (added []*Instance, err error) {
 	return newOf(i.Instances, there)
 }
 
-// newOf returns the instances that are not known, with a name each.
+// newOf returns the instances that are not known, each with a name.
 func newOf(all, there []*Instance) (added []*Instance, err error) {
 	known, names := map[ID]*Instance{}, map[string]bool{}
 	parents, seen := map[ID]ID{}, map[ID]bool{}
@@ -152,7 +150,7 @@ func newOf(all, there []*Instance) (added []*Instance, err error) {
 		return nil, err
 	}
 	for _, in := range added {
-		in.Managed = nil // its template is another place's
+		in.Managed = nil // its template belongs elsewhere
 		if in.Name == "" {
 			in.Name = free(NameFor(cmp.Or(in.Title, filepath.Base(in.Path))), names)
 		}
@@ -173,7 +171,7 @@ func newOf(all, there []*Instance) (added []*Instance, err error) {
 	return added, err
 }
 
-// free returns a name that is like one and not among names, and adds it to them.
+// free returns name or a variant that is not in names, and adds it.
 func free(name string, names map[string]bool) string {
 	one := name
 	for n := 2; names[one]; n++ {
@@ -183,8 +181,7 @@ func free(name string, names map[string]bool) string {
 	return one
 }
 
-// take adds the groups of a file, and those of the instances. Groups that are there stay
-// as they are.
+// take adds the groups of an import and of its instances. Existing groups stay unchanged.
 func (g *groups) take(i Imported, added []*Instance) error {
 	before := slices.Clone(g.Groups)
 	for _, one := range i.Groups {
@@ -212,7 +209,7 @@ func (g *groups) take(i Imported, added []*Instance) error {
 	return nil
 }
 
-// Exported returns the groups and what else an imported file had.
+// Exported returns the groups and the unknown fields of an imported file.
 func (s Store) Exported() ([]Group, json.RawMessage, error) {
 	g, err := s.loadGroups()
 	if err != nil {

@@ -1,22 +1,20 @@
-// Package instance keeps the instances of gt-session: places for agents that outlive
-// their processes and conversations.
+// Package instance keeps the instances of gt-session: places for agents that outlive their
+// processes and conversations.
 //
-// An instance is a file of its own, <id>.json, with the three contents that it had
-// before, and a lock of its own, <id>.lock, which whoever starts or stops its agent
-// holds. The folder's lock, .lock, guards what must be true of all instances together:
-// their names, their parents and the groups, which are in groups.json. Who takes both
-// takes the instance's first. Beside them, <id>.session names the session that the
-// instance's agent has now; the agent's hook writes it.
+// An instance is the file <id>.json, with three earlier generations. Whoever starts or
+// stops its agent holds its lock, <id>.lock. The folder's lock, .lock, guards what concerns
+// all instances: names, parents and groups, which are in groups.json. Take the instance's
+// lock before the folder's. <id>.session names the agent's current session; the agent's
+// hook writes it.
 //
-// An instance that was made from a template (Managed) has its state in its file, and the
-// file lies in a folder of its own, archived or closed, where that is the state. The lock
-// of the lifecycle, instances.lock beside the folder, guards what must be true of the
-// states of all of them together.
+// The file of an instance that was made from a template (Managed) includes its state, and
+// lies in the folder archived or closed in these states. The lifecycle lock, instances.lock
+// beside the folder, guards the states of all of them.
 //
-// The folder is instances in the state of a town. A profile is a personal town of its
-// own, profiles/<name> in the state folder.
+// The folder is instances in a town's state. A profile is a personal town of its own,
+// profiles/<name> in the state folder.
 //
-// What an instance does now is not kept: it is derived (lib/live/status).
+// What an instance does now is not stored but derived (lib/live/status).
 package instance
 
 import (
@@ -36,10 +34,9 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// ID names an instance and never changes: a random UUID.
+// ID is a random UUID that never changes.
 type ID string
 
-// Desired is what a person wants of an instance.
 type Desired string
 
 const (
@@ -47,75 +44,74 @@ const (
 	Stopped Desired = "stopped"
 )
 
-// Instance is a place for an agent. Fields that a newer gt wrote survive.
+// Instance is a place for an agent. Fields of a newer gt survive.
 type Instance struct {
 	ID    ID     `json:"id"`
-	Name  string `json:"name"` // see CheckName; no other instance of the folder has it
+	Name  string `json:"name"` // unique in the folder; see CheckName
 	Title string `json:"title,omitempty"`
-	Path  string `json:"path"` // the folder that its agent works in
-	// Folder is the folder that was there when this became known; see Store.Enter. nil
-	// where nothing was there yet, or v0.1.0 made the instance.
+	Path  string `json:"path"` // the agent's folder
+	// Folder identifies the folder at Path; see Store.Enter. It is nil if there was none
+	// yet, or v0.1.0 made the instance.
 	Folder *place.Folder `json:"folder,omitempty"`
-	// Worktree is the git worktree that was made for its agent, and that its removal
-	// removes; nil where the agent works in a folder of the person's.
+	// Worktree is the git worktree that was made for the agent and is removed with the
+	// instance; nil if it works in a folder of the person.
 	Worktree *Worktree `json:"worktree,omitempty"`
 	Group    string    `json:"group,omitempty"` // see CheckGroup; "" for none
 	ParentID ID        `json:"parent_id,omitempty"`
 
-	// Agent is the client's name in the table of agents, Args the arguments behind its
-	// program that a person chose; never a prompt or the id of a session.
+	// Agent is the client's name in the table of agents. Args are the arguments that a
+	// person chose, never a prompt or session id.
 	Agent   string   `json:"agent"`
 	Args    []string `json:"args,omitempty"`
-	Account string   `json:"account,omitempty"` // the client's folder, where it is not the usual one
-	// Launcher are the words of what the agent is started in, before or around its command
-	// line: a sandbox, another user. None where it is started by itself.
+	Account string   `json:"account,omitempty"` // the client's folder, if not the usual one
+	// Launcher are the words before or around the agent's command line: a sandbox, another
+	// user. Empty for none.
 	Launcher []string `json:"launcher,omitempty"`
-	// Limits are what it was given besides, by the shell in which a person started it.
+	// Limits are the limits of the shell in which a person started the agent.
 	Limits *process.Limits `json:"limits,omitempty"`
 
-	// How its session of tmux is made: the style of its status line, whether its pane stays
-	// when the agent ends, and whether the agent is started again when it crashes.
+	// Of its tmux session: the style of the status line, whether the pane remains when the
+	// agent ends, and whether a crashed agent is restarted.
 	Theme   string `json:"theme,omitempty"`
 	Remain  bool   `json:"remain,omitempty"`
 	Respawn bool   `json:"respawn,omitempty"`
 
-	Role  string `json:"role,omitempty"`  // of a town's worker, its address
-	Topic string `json:"topic,omitempty"` // what the session is about that its last start began
+	Role  string `json:"role,omitempty"`  // address of a town's worker
+	Topic string `json:"topic,omitempty"` // topic of the session that the last start began
 
 	Desired Desired `json:"desired"`
-	// SessionID is the session that its agent was given or had last, and SessionAt when
-	// that became known.
+	// SessionID is the session that the agent was given or had last, since SessionAt.
 	SessionID session.ID `json:"session_id,omitempty"`
 	SessionAt time.Time  `json:"session_at,omitzero"`
 	ChainID   session.ID `json:"chain_id,omitempty"`
-	// ForkOf is the session of which its first start makes a copy, until it goes on with
-	// that copy.
+	// ForkOf is the session that the first start copies. It is cleared when the copy
+	// exists.
 	ForkOf session.ID `json:"fork_of,omitempty"`
 
-	TmuxServer  string    `json:"tmux_server,omitempty"` // its socket; "" for tmux's own default
+	TmuxServer  string    `json:"tmux_server,omitempty"` // socket; "" for the default
 	TmuxSession string    `json:"tmux_session,omitempty"`
 	TmuxPane    string    `json:"tmux_pane,omitempty"`
-	StartedAt   time.Time `json:"started_at,omitzero"` // its agent, the last time
+	StartedAt   time.Time `json:"started_at,omitzero"` // last start of the agent
 
-	// Adopted is the agent's process where gt did not start it.
+	// Adopted is the agent's process if gt did not start it.
 	Adopted *Adopted `json:"adopted,omitempty"`
 
 	Acknowledged time.Time `json:"acknowledged_at,omitzero"` // when a person last saw that it waits
-	// LoadedMCPNames are the MCP servers that its folder's .mcp.json named at the start.
+	// LoadedMCPNames are the MCP servers in the folder's .mcp.json at the start.
 	LoadedMCPNames []string `json:"loaded_mcp_names,omitempty"`
-	// Imported is the agent as an imported file has it, as JSON.
+	// Imported is the agent in an imported file, as JSON.
 	Imported json.RawMessage `json:"imported,omitempty"`
 
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 
-	// Managed is nil for an instance that was made from no template.
+	// Managed is nil for an instance without a template.
 	Managed *Managed `json:"lifecycle,omitempty"`
 
 	unknown openjson.Unknown
 }
 
-// Adopted is a process, as package process names it.
+// Adopted is a process.Proc in a file.
 type Adopted struct {
 	PID   int    `json:"pid"`
 	Start string `json:"pid_start"`
@@ -123,21 +119,19 @@ type Adopted struct {
 	NS    string `json:"pid_ns,omitempty"`
 }
 
-// Adopt notes a process.
 func Adopt(p process.Proc) *Adopted { return &Adopted{p.PID, p.Start, p.Boot, p.NS} }
 
-// Process is the process that was noted.
 func (a *Adopted) Process() process.Proc { return process.Noted(a.PID, a.Start, a.Boot, a.NS) }
 
 // Worktree is a git worktree that was made for an instance.
 type Worktree struct {
 	Path       string `json:"path"`
 	Branch     string `json:"branch"`
-	Repository string `json:"repository"`      // the folder of the repository that it belongs to
-	Ready      bool   `json:"ready,omitempty"` // it was made to its end
+	Repository string `json:"repository"`      // its repository's folder
+	Ready      bool   `json:"ready,omitempty"` // it is complete
 }
 
-// WorktreePath is the path of the worktree that was made for it, "" where none was.
+// WorktreePath returns the worktree's path, or "".
 func (in *Instance) WorktreePath() string {
 	if in.Worktree == nil {
 		return ""
@@ -145,26 +139,25 @@ func (in *Instance) WorktreePath() string {
 	return in.Worktree.Path
 }
 
-// MarkStarted notes that its agent is started, and the session that it gets, "" where only a
-// hook will tell that. resumes reports that the conversation of the session goes on: it was
-// there before.
+// MarkStarted records a start of the agent and its session, "" if only a hook will report
+// it. resumes says that the session existed before.
 func (in *Instance) MarkStarted(at time.Time, id session.ID, resumes bool) {
 	switch {
 	case id == "":
 	case !resumes:
 		in.SessionID, in.SessionAt = id, at.UTC()
 	case id != in.SessionID:
-		in.SessionID, in.SessionAt = id, in.StartedAt // a hook told of it since
+		in.SessionID, in.SessionAt = id, in.StartedAt // its hook reported it since
 	}
 	in.StartedAt = at.UTC()
 }
 
-// maxName bounds a name, and each name in the path of a group, in bytes.
+// maxName bounds names of instances and groups, in bytes.
 const maxName = 64
 
-// CheckName reports what is wrong with a name: it has 1 to 64 bytes of letters, digits,
-// '-' and '_', and begins with a letter or digit. tmux gives '.', ':', '=', '%', '@' and
-// '$' a meaning.
+// CheckName returns an error unless a name has 1 to 64 bytes of letters, digits, '-' and
+// '_' and begins with a letter or digit. tmux gives '.', ':', '=', '%', '@' and '$' a
+// meaning.
 func CheckName(name string) error {
 	if name == "" || len(name) > maxName {
 		return fmt.Errorf("invalid name '%.80s' (it has 1 to %d bytes)", name, maxName)
@@ -181,7 +174,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// NameFor makes a name of a text, such as a folder's name.
+// NameFor makes a name from a text, such as a folder's name.
 func NameFor(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -203,7 +196,7 @@ func NameFor(text string) string {
 	return name
 }
 
-// Variant is a name with something behind it, shortened where it would be too long.
+// Variant returns a name with a suffix, shortened to maxName.
 func Variant(name, suffix string) string {
 	for len(name)+len(suffix) > maxName {
 		_, n := utf8.DecodeLastRuneInString(name)
@@ -212,11 +205,11 @@ func Variant(name, suffix string) string {
 	return name + suffix
 }
 
-// maxDepth bounds how deep groups are nested.
+// maxDepth bounds the levels of groups.
 const maxDepth = 16
 
-// CheckGroup reports what is wrong with the path of a group, such as work/backend/api. It
-// has at most 16 names of what CheckName allows, besides blanks within.
+// CheckGroup returns an error for an invalid group path. A valid one, such as
+// work/backend/api, has at most 16 names, which may contain blanks.
 func CheckGroup(group string) error {
 	elems := strings.Split(group, "/")
 	if len(elems) > maxDepth {
@@ -233,12 +226,11 @@ func CheckGroup(group string) error {
 	return nil
 }
 
-// In reports whether a group is another or below it.
+// In reports whether a group is other or below it.
 func In(group, other string) bool {
 	return group == other || strings.HasPrefix(group, other+"/")
 }
 
-// valid reports what is wrong with what was read.
 func (in *Instance) valid(id ID) error {
 	switch {
 	case in.ID != id:
@@ -260,7 +252,7 @@ func (in *Instance) valid(id ID) error {
 		what string
 		id   session.ID
 	}{{"session", in.SessionID}, {"fork", in.ForkOf}, {"chain", in.ChainID}, {"parent", session.ID(in.ParentID)}} {
-		if _, err := session.ParseID(string(other.id)); other.id != "" && err != nil { // they become arguments and names of files
+		if _, err := session.ParseID(string(other.id)); other.id != "" && err != nil { // they become arguments and file names
 			return fmt.Errorf("its %s: %w", other.what, err)
 		}
 	}
@@ -274,7 +266,7 @@ func (w *Worktree) valid() bool {
 	return filepath.IsAbs(w.Path) && path.Clean(w.Path) == w.Path && w.Path != "/" && filepath.IsAbs(w.Repository) && w.Branch != ""
 }
 
-// MarshalJSON keeps what a newer gt has written.
+// MarshalJSON keeps fields of a newer gt.
 func (in *Instance) MarshalJSON() ([]byte, error) {
 	type plain Instance
 	return openjson.Marshal((*plain)(in), in.unknown)

@@ -16,32 +16,31 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Managed is what an instance that was made from a template has besides: where it stands
-// (package lifecycle), and which configuration it was started with. It is a part of the
-// instance's file, so that a change of the state is one write.
+// Managed is what an instance from a template has besides: its state (package lifecycle)
+// and its configuration. It is part of the instance's file, so that a change of state is
+// one write.
 type Managed struct {
 	lifecycle.Session
-	// Revision counts the writes. A kill can leave a copy in two folders: the one with the
-	// higher revision counts, and a closed one before all.
+	// Revision counts the writes. If a kill left copies in two folders, a closed one
+	// counts, else the one with the higher revision.
 	Revision int `json:"revision"`
-	// Runtime is what runs its agent: "" for tmux, or exec:PROGRAM.
+	// Runtime is "" for tmux, or exec:PROGRAM.
 	Runtime string `json:"runtime,omitempty"`
-	// Overlay is what it has otherwise than its template, by key; it may hold secrets.
+	// Overlay overrides the template, by key. It may hold secrets.
 	Overlay map[string]string `json:"overlay,omitempty"`
-	// Fields are the digests of what Hash is made from, by name.
+	// Fields are the digests of the parts of Hash, by name.
 	Fields map[string]string `json:"config_fields,omitempty"`
 
 	unknown openjson.Unknown
 }
 
-// UnmarshalJSON notes what a newer gt has written.
+// UnmarshalJSON keeps fields of a newer gt.
 func (m *Managed) UnmarshalJSON(data []byte) (err error) {
 	type plain Managed
 	m.unknown, err = openjson.Unmarshal(data, (*plain)(m))
 	return err
 }
 
-// MarshalJSON keeps what a newer gt has written.
 func (m *Managed) MarshalJSON() ([]byte, error) {
 	type plain Managed
 	return openjson.Marshal((*plain)(m), m.unknown)
@@ -54,9 +53,9 @@ func (m *Managed) valid() error {
 	return CheckName(m.Template)
 }
 
-// Scrub removes the secrets of an instance: the handle of its conversation and what its
-// overlay has of variables and prompt. One that is closed keeps none, and neither does one
-// that was archived long ago and is not taken back.
+// Scrub removes an instance's secrets: the conversation's id, and the overlay's variables
+// and prompt. It is called for closed instances and for old archived ones that are never
+// reactivated.
 func (in *Instance) Scrub() {
 	in.SessionID, in.SessionAt, in.ForkOf = "", time.Time{}, ""
 	if in.Managed == nil {
@@ -69,13 +68,12 @@ func (in *Instance) Scrub() {
 	}
 }
 
-// The folders of instances that a list does not show.
+// The folders of instances that All leaves out.
 const (
 	Archived = "archived"
 	Closed   = "closed"
 )
 
-// folder is the folder in which an instance's file belongs.
 func (in *Instance) folder() string {
 	if in.Managed != nil {
 		switch in.Managed.State {
@@ -88,7 +86,8 @@ func (in *Instance) folder() string {
 	return ""
 }
 
-// scrubbed reports whether an instance's secrets were removed, and nothing may keep them.
+// scrubbed reports whether an instance's secrets were removed and must not be kept in a
+// backup.
 func (in *Instance) scrubbed() bool {
 	return in.folder() != "" && !in.Managed.ScrubbedAt.IsZero()
 }
@@ -107,8 +106,8 @@ func (s Store) where(id ID) (all []string, err error) {
 	return all, nil
 }
 
-// newest returns the copy of an instance that counts, and the folder that it lies in. main
-// is the one of the folder "", nil where there is none.
+// newest returns the copy of an instance that counts, and its folder. main is the copy in
+// the folder "", or nil.
 func (s Store) newest(main *Instance, id ID) (found *Instance, folder string, err error) {
 	found = main
 	for _, other := range []string{Archived, Closed} {
@@ -128,7 +127,7 @@ func (s Store) newest(main *Instance, id ID) (found *Instance, folder string, er
 	return found, folder, nil
 }
 
-// retired returns the ids of those of which a copy is archived or closed.
+// retired returns the ids of archived and closed instances.
 func (s Store) retired() (map[ID]bool, error) {
 	all := map[ID]bool{}
 	for _, folder := range []string{Archived, Closed} {
@@ -143,7 +142,6 @@ func (s Store) retired() (map[ID]bool, error) {
 	return all, nil
 }
 
-// ids returns the ids of the files in a folder.
 func (s Store) ids(folder string) (ids []ID, err error) {
 	entries, err := atomicfile.ReadDir(s.path(folder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,8 +157,7 @@ func (s Store) ids(folder string) (ids []ID, err error) {
 	return ids, nil
 }
 
-// In returns the instances that are archived or closed, in the order in which they were
-// made, as All does.
+// In returns the archived or closed instances, in order of creation.
 func (s Store) In(folder string) (all []*Instance, unread error) {
 	ids, err := s.ids(folder)
 	if err != nil {
@@ -181,8 +178,8 @@ func (s Store) In(folder string) (all []*Instance, unread error) {
 	return all, unread
 }
 
-// TearingDown returns the closed instances of which a runtime may be left: those whose lock is
-// still there, see Over.
+// TearingDown returns the closed instances whose runtime may still run: those that still
+// have a lock file (see MarkTornDown).
 func (s Store) TearingDown() (all []*Instance, unread error) {
 	ids, err := s.ids(Closed)
 	if err != nil {
@@ -203,15 +200,16 @@ func (s Store) TearingDown() (all []*Instance, unread error) {
 	return all, unread
 }
 
-// MarkTornDown notes that nothing is left of a closed instance but its record. It releases it.
+// MarkTornDown records that nothing but the record is left of a closed instance, by
+// removing its lock.
 func (h *Locked) MarkTornDown() {
 	if h.folder() == Closed {
 		h.lock.Remove()
 	}
 }
 
-// Forget removes the records of closed instances that is picks, but for the newest ones. One
-// of which a runtime may be left stays.
+// Forget removes the records of closed instances that match is, except the newest keep, and
+// those whose runtime may still run.
 func (s Store) Forget(is func(*Instance) bool, keep int) error {
 	all, err := s.In(Closed)
 	if err != nil {
@@ -235,7 +233,7 @@ func (s Store) Forget(is func(*Instance) bool, keep int) error {
 	return nil
 }
 
-// TornDown is Held.TornDown for one that nobody is at.
+// TornDown calls MarkTornDown unless the instance is locked.
 func (s Store) TornDown(id ID) error {
 	h, err := s.Hold(id, 0)
 	if errors.Is(err, flock.ErrBusy) || errors.Is(err, ErrNone) {
@@ -248,8 +246,8 @@ func (s Store) TornDown(id ID) error {
 	return nil
 }
 
-// completeMove removes the copies of an instance that do not count, and what else is secret of
-// one that is closed.
+// completeMove removes the copies of an instance that do not count, and what is secret of a
+// scrubbed one.
 func (h *Locked) completeMove() error {
 	at := h.folder()
 	for _, other := range h.copies {
@@ -266,8 +264,8 @@ func (h *Locked) completeMove() error {
 	return nil
 }
 
-// CompleteMoves finishes moves between the folders that were cut short, but for those of instances
-// that somebody else is at.
+// CompleteMoves completes interrupted moves between the folders, except of locked
+// instances.
 func (s Store) CompleteMoves() error {
 	seen := map[ID]int{}
 	for _, folder := range []string{"", Archived, Closed} {
@@ -300,28 +298,25 @@ func (s Store) CompleteMoves() error {
 	return nil
 }
 
-// beside is a file beside the store's folder.
 func (s Store) beside(name string) string {
 	return s.State.Path(filepath.Dir(s.Dir), name)
 }
 
-// Root is the folder, relative to the state, that the store's folder lies in.
+// Root is the parent of Dir.
 func (s Store) Root() string { return filepath.Dir(s.Dir) }
 
-// LockLifecycle takes the lock that is held for each read, decision and write of what
-// must be true of the states of all instances, and never while anything waits. Who takes
-// an instance's lock, too, takes that one first.
+// LockLifecycle takes the lock for reads, decisions and writes that concern the states of
+// all instances. It must not be held while waiting for anything. Take an instance's lock
+// before it.
 func (s Store) LockLifecycle() (*flock.Lock, error) { return s.lockBeside("instances.lock", lockWait) }
 
-// LockController takes the lock of the one that runs ticks; flock.ErrBusy says that
-// another does.
+// LockController takes the lock of the process that runs ticks, or returns flock.ErrBusy.
 func (s Store) LockController() (*flock.Lock, error) { return s.lockBeside("controller.lock", 0) }
 
-// LockWorkers takes the lock of who chooses one of a town's workers.
+// LockWorkers takes the lock for choosing a town's worker.
 func (s Store) LockWorkers() (*flock.Lock, error) { return s.lockBeside("workers.lock", workersWait) }
 
-// workersWait is how long others may take to choose: one that is idle has its worktree
-// removed.
+// workersWait is long because choosing an idle worker removes its worktree.
 const workersWait = time.Minute
 
 func (s Store) lockBeside(name string, wait time.Duration) (*flock.Lock, error) {

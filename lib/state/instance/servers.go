@@ -8,11 +8,9 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxServers bounds the .mcp.json that is read.
 const maxServers = 1 << 20
 
-// Servers are the names of the MCP servers that a folder's .mcp.json has, which the
-// agents that start in it load.
+// Servers returns the names of the MCP servers in a folder's .mcp.json.
 func Servers(dir string) (names []string) {
 	data, err := atomicfile.Read(filepath.Join(dir, ".mcp.json"), maxServers)
 	if err != nil {

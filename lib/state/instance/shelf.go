@@ -11,21 +11,20 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// A Shelf holds the archived instances of a store as they were read. Who reads them again
-// and again, as ticks do, opens only the files that are others by now: archived ones pile
-// up, and hardly ever change. The zero value is empty. Several goroutines may read at once.
+// Shelf caches the archived instances of a store. Archived instances pile up and hardly
+// change, so ticks, which read them again and again, open only the changed files. The zero
+// value is empty. A Shelf is safe for concurrent use.
 type Shelf struct {
 	mu   sync.Mutex
 	held map[ID]onShelf
 }
 
 type onShelf struct {
-	file os.FileInfo // before it was read
+	file os.FileInfo // stat before it was read
 	in   *Instance
 }
 
-// Read returns what In(Archived) does, whatever the shelf holds. The instances are not to
-// be changed.
+// Read returns the same as In(Archived). The caller must not change the instances.
 func (h *Shelf) Read(s Store) (all []*Instance, unread error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -42,7 +41,7 @@ func (h *Shelf) Read(s Store) (all []*Instance, unread error) {
 		}
 		was, ok := h.held[id]
 		if !ok || file == nil || !os.SameFile(file, was.file) || file.Size() != was.file.Size() || !file.ModTime().Equal(was.file.ModTime()) {
-			damaged := false // what was told of it is told each time
+			damaged := false // warn again each time
 			told := s
 			told.Warn = func(err error) { damaged = true; s.warn(err) }
 			in, err := told.Get(id)
@@ -70,8 +69,8 @@ func (h *Shelf) Read(s Store) (all []*Instance, unread error) {
 	return all, unread
 }
 
-// shelved describes the file of an archived instance, nil where there is a copy elsewhere,
-// or none.
+// shelved stats the file of an archived instance. It returns nil if there is none or
+// another folder has a copy.
 func (s Store) shelved(id ID) (file os.FileInfo, err error) {
 	for _, folder := range []string{"", Closed, Archived} {
 		path := s.file(folder, id).Path

@@ -20,17 +20,17 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Store is the folder of a town's or a profile's instances. Reading needs no lock.
+// Store is the folder of a town's or profile's instances. Reading needs no lock.
 type Store struct {
 	State place.State
-	// Dir is the folder, relative to the state: instances, profiles/work/instances or
+	// Dir is relative to the state: instances, profiles/work/instances or
 	// towns/<town>/instances.
 	Dir string
-	// Warn is told of files that are no use, and what became of them. It may be nil.
+	// Warn is called for unusable files; may be nil.
 	Warn func(error)
 }
 
-// Personal is the store of a profile; "" is the personal town.
+// Personal returns the store of a profile, or of the personal town for "".
 func Personal(state place.State, profile string) Store {
 	if profile == "" {
 		return Store{State: state, Dir: folder}
@@ -38,7 +38,6 @@ func Personal(state place.State, profile string) Store {
 	return Store{State: state, Dir: filepath.Join("profiles", profile, folder)}
 }
 
-// Profiles returns the names of the profiles, sorted.
 func Profiles(state place.State) ([]string, error) {
 	entries, err := atomicfile.ReadDir(state.Path("profiles"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,16 +55,15 @@ func Profiles(state place.State) ([]string, error) {
 	return names, nil
 }
 
-// OfTown is the store of a trusted town.
+// OfTown returns the store of a trusted town.
 func OfTown(state place.State, root string) Store {
 	dir, err := filepath.Rel(string(state), state.Town(root))
-	if err != nil { // both are absolute
+	if err != nil { // cannot happen: both are absolute
 		dir = filepath.Join("towns", filepath.Base(root))
 	}
 	return Store{State: state, Dir: filepath.Join(dir, folder)}
 }
 
-// Stores returns all stores that a state has.
 func Stores(state place.State) ([]Store, error) {
 	all := []Store{Personal(state, "")}
 	for _, kind := range []string{"profiles", "towns"} {
@@ -88,11 +86,10 @@ const (
 	lockWait = 5 * time.Second
 )
 
-// Errors of looking for an instance.
 var (
 	ErrNone  = errors.New("no such instance")
 	ErrTaken = errors.New("the name is taken")
-	// ErrClosed says that an instance was closed, and never changes again.
+	// ErrClosed reports that an instance is closed and never changes again.
 	ErrClosed = errors.New("it is closed")
 )
 
@@ -104,8 +101,7 @@ func (s Store) warn(err error) {
 	}
 }
 
-// file is the file of an instance in one of the folders; "" is the one of those that are
-// neither archived nor closed.
+// file returns an instance's file in a folder: "", Archived or Closed.
 func (s Store) file(folder string, id ID) atomicfile.Rolling {
 	return atomicfile.Rolling{Path: s.path(filepath.Join(folder, string(id)+suffix)), Limit: maxFile, Warn: s.Warn, Valid: func(data []byte) error {
 		_, err := parse(id, data)
@@ -126,7 +122,7 @@ func parse(id ID, data []byte) (*Instance, error) {
 	return in, in.valid(id)
 }
 
-// Get returns an instance, ErrNone where there is none.
+// Get returns an instance, or ErrNone.
 func (s Store) Get(id ID) (*Instance, error) {
 	if _, err := session.ParseID(string(id)); err != nil {
 		return nil, ErrNone
@@ -139,7 +135,7 @@ func (s Store) Get(id ID) (*Instance, error) {
 	return in, err
 }
 
-// get returns the copy of an instance that lies in a folder.
+// get returns the copy of an instance in a folder.
 func (s Store) get(folder string, id ID) (*Instance, error) {
 	var in *Instance
 	f := s.file(folder, id)
@@ -151,27 +147,27 @@ func (s Store) get(folder string, id ID) (*Instance, error) {
 	switch {
 	case err == nil:
 		if folder != "" && in.Managed != nil {
-			in.Managed.State = lifecycle.State(folder) // whatever somebody has written into it
+			in.Managed.State = lifecycle.State(folder) // the folder decides, not the file's content
 		}
 		return in, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNone
 	case !atomicfile.Unread(err):
-		s.warn(err) // it is no use, and nothing replaces it
+		s.warn(err) // it is unusable, and has no earlier generation
 		return nil, ErrNone
 	}
 	return nil, err
 }
 
-// sequentialBelow is how many instances one processor reads in no time.
+// sequentialBelow is up to how many instances one processor reads fast enough.
 const sequentialBelow = 32
 
-// file is one of the files that All reads.
+// file is a file that All reads.
 type file struct {
 	id     ID
 	in     *Instance
 	err    error
-	warned []error // in the order of the files, whoever reads them
+	warned []error // in the order of the files
 }
 
 func (f *file) read(s Store) {
@@ -179,9 +175,8 @@ func (f *file) read(s Store) {
 	f.in, f.err = s.get("", f.id)
 }
 
-// All returns the instances, in the order in which they were made, without those that are
-// archived or closed. Those that cannot be read now are missing, and the error says which;
-// one that is no use is passed over with a warning.
+// All returns the instances in order of creation, without archived and closed ones. If some
+// cannot be read, the error says which. Unusable ones are skipped with a warning.
 func (s Store) All() ([]*Instance, error) {
 	entries, err := atomicfile.ReadDir(s.path(""))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -190,7 +185,7 @@ func (s Store) All() ([]*Instance, error) {
 		return nil, atomicfile.Error("read", s.path(""), err)
 	}
 	files := make([]file, 0, len(entries)/2)
-	litter := false // of writers that were killed
+	litter := false // temporary files of killed writers
 	for _, e := range entries {
 		litter = litter || strings.HasPrefix(e.Name(), ".") && e.Name() != lockName
 		if name, ok := strings.CutSuffix(e.Name(), suffix); ok && e.Name() != groupsFile {
@@ -199,7 +194,7 @@ func (s Store) All() ([]*Instance, error) {
 	}
 	s.readAll(files)
 	all := make([]*Instance, 0, len(files))
-	elsewhere := sync.OnceValues(s.retired) // read once there is one that may have a newer copy
+	elsewhere := sync.OnceValues(s.retired) // only if needed
 	var unread error
 	for _, f := range files {
 		for _, err := range f.warned {
@@ -216,7 +211,7 @@ func (s Store) All() ([]*Instance, error) {
 			}
 		}
 		switch {
-		case err == nil && folder != "": // it was about to be moved there
+		case err == nil && folder != "": // it was being moved there
 		case err == nil:
 			all = append(all, in)
 		case !errors.Is(err, ErrNone):
@@ -230,7 +225,6 @@ func (s Store) All() ([]*Instance, error) {
 	return all, unread
 }
 
-// readAll reads files, many of them on several processors.
 func (s Store) readAll(files []file) {
 	read := func(some []file) {
 		for i := range some {
@@ -244,7 +238,6 @@ func (s Store) readAll(files []file) {
 	cli.Parallel(slices.Collect(slices.Chunk(files, sequentialBelow)), read)
 }
 
-// lock takes the folder's lock.
 func (s Store) lock() (*flock.Lock, error) {
 	if err := s.State.Prepare(s.path("")); err != nil {
 		return nil, err
@@ -252,8 +245,8 @@ func (s Store) lock() (*flock.Lock, error) {
 	return flock.Acquire(s.path(lockName), lockWait)
 }
 
-// Create notes a new instance, for which the caller has filled in everything but the
-// times, and the id where it needs none that is known before. ErrTaken says that another has its name.
+// Create adds an instance. The caller has set everything but the times and, optionally, the
+// id. It returns ErrTaken if the name is in use.
 func (s Store) Create(in *Instance, now time.Time) error {
 	c, err := s.Begin()
 	if err != nil {
@@ -263,16 +256,15 @@ func (s Store) Create(in *Instance, now time.Time) error {
 	return c.Create(in, now)
 }
 
-// A Tx notes new instances, however many, and reads those that are there once.
-// Nobody else notes any until it is released.
+// Tx adds any number of instances but reads the existing ones once. It holds the folder's
+// lock until Release.
 type Tx struct {
-	All   []*Instance // that are there, and were made
+	All   []*Instance // the existing and the added ones
 	store Store
 	lock  *flock.Lock
 	names map[string]bool
 }
 
-// Begin begins one.
 func (s Store) Begin() (*Tx, error) {
 	lock, err := s.lock()
 	if err != nil {
@@ -286,8 +278,7 @@ func (s Store) Begin() (*Tx, error) {
 	return c, nil
 }
 
-// named returns all instances, and the names that are taken: of those and of the archived
-// ones.
+// named returns all instances, and the names in use, including those of archived ones.
 func (s Store) named() (all []*Instance, names map[string]bool, err error) {
 	if all, err = s.All(); err != nil {
 		return nil, nil, err
@@ -303,10 +294,8 @@ func (s Store) named() (all []*Instance, names map[string]bool, err error) {
 	return all, names, nil
 }
 
-// Release ends it.
 func (c *Tx) Release() { c.lock.Unlock() }
 
-// Create is Store.Create.
 func (c *Tx) Create(in *Instance, now time.Time) error {
 	return c.create(in, now, atomicfile.Synced)
 }
@@ -315,7 +304,7 @@ func (c *Tx) create(in *Instance, now time.Time, d atomicfile.Durability) error 
 	if c.names[in.Name] {
 		return fmt.Errorf("%w: %s", ErrTaken, in.Name)
 	}
-	for _, other := range c.All { // of a template none has a worktree
+	for _, other := range c.All { // template instances have no worktree
 		if in.Worktree != nil && other.Worktree != nil && other.Worktree.Path == in.Worktree.Path {
 			return fmt.Errorf("the worktree '%s' is %s's", in.Worktree.Path, other.Name)
 		}
@@ -336,8 +325,8 @@ func (c *Tx) create(in *Instance, now time.Time, d atomicfile.Durability) error 
 			in.Folder = &dir.Folder
 			dir.Close()
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.As(err, &exchanged):
-			// Its start says what is wrong, or makes the folder.
-		default: // without its identity, another folder would pass for it
+			// The start reports it, or makes the folder.
+		default: // without an identity, another folder could take its place
 			return atomicfile.Error("use", in.Path, err)
 		}
 	}
@@ -350,8 +339,8 @@ func (c *Tx) create(in *Instance, now time.Time, d atomicfile.Durability) error 
 	return nil
 }
 
-// Enter opens the folder of an instance, in which its agent is to work, if it is the one
-// that it was (see place.State.Enter). A role's directory may be made again.
+// Enter opens an instance's folder if it is still the same one (see place.State.Enter). A
+// role's directory may be made anew.
 func (s Store) Enter(in *Instance) (*place.Opened, error) {
 	var was place.Folder
 	if in.Folder != nil {
@@ -360,7 +349,6 @@ func (s Store) Enter(in *Instance) (*place.Opened, error) {
 	return s.State.Enter(in.Path, was, in.Role != "")
 }
 
-// put writes an instance. It is on disk when put returns.
 func (s Store) put(in *Instance) error { return s.write(in, atomicfile.Synced) }
 
 func (s Store) write(in *Instance, d atomicfile.Durability) error {
@@ -379,28 +367,27 @@ func (s Store) write(in *Instance, d atomicfile.Durability) error {
 	}
 	f := s.file(in.folder(), in.ID)
 	if in.scrubbed() {
-		return f.WriteWithoutBackups(data, d) // they have the secrets
+		return f.WriteWithoutBackups(data, d) // those have the secrets
 	}
 	return f.Write(data, d)
 }
 
-// Locked is an instance whose agent nobody else starts or stops.
+// Locked is an instance whose lock is held, so that nothing else starts or stops its agent.
 type Locked struct {
 	*Instance
 	store  Store
 	lock   *flock.Lock
-	copies []string // the folders that have one, where it is Managed
-	closed bool     // when it was taken
+	copies []string // folders with a copy, if Managed
+	closed bool     // when it was locked
 }
 
-// Hold takes an instance's lock, and waits for it at most that long; flock.ErrBusy says
-// that somebody else is at it. The instance is as it is now, not as it was before the
-// wait.
+// Hold locks an instance, waiting at most that long, and reads it afterwards. It returns
+// flock.ErrBusy if another holds the lock.
 func (s Store) Hold(id ID, wait time.Duration) (*Locked, error) {
 	if _, err := session.ParseID(string(id)); err != nil {
 		return nil, ErrNone
 	}
-	// No lock is made for what is not there.
+	// Make no lock for an instance that does not exist.
 	at, err := s.where(id)
 	if err != nil {
 		return nil, err
@@ -411,7 +398,7 @@ func (s Store) Hold(id ID, wait time.Duration) (*Locked, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.Get(id) // what is damaged is set aside when it is written
+	in, err := s.Get(id) // a damaged file is set aside by the next write
 	if err != nil {
 		lock.Unlock()
 		return nil, err
@@ -427,10 +414,9 @@ func (s Store) Hold(id ID, wait time.Duration) (*Locked, error) {
 	return h, nil
 }
 
-// Release gives the instance back.
 func (h *Locked) Release() { h.lock.Unlock() }
 
-// Put writes the instance. One that was closed stays as it is: ErrClosed.
+// Put writes the instance, or returns ErrClosed for one that was closed.
 func (h *Locked) Put(now time.Time) error {
 	if h.closed {
 		return ErrClosed
@@ -443,7 +429,6 @@ func (h *Locked) Put(now time.Time) error {
 	return h.completeMove()
 }
 
-// Rename gives the instance another name.
 func (h *Locked) Rename(name string, now time.Time) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -466,8 +451,8 @@ func (h *Locked) Rename(name string, now time.Time) error {
 	return h.Put(now)
 }
 
-// Move puts the instance into a group, which is made where it is missing; "" takes it
-// out of its group.
+// Move puts the instance into a group, creating it if necessary; "" takes it out of its
+// group.
 func (h *Locked) Move(group string, now time.Time) error {
 	lock, err := h.store.lock()
 	if err != nil {
@@ -483,7 +468,7 @@ func (h *Locked) Move(group string, now time.Time) error {
 	return h.Put(now)
 }
 
-// Remove removes the instance; its children become children of nobody.
+// Remove removes the instance. Its children lose their parent.
 func (h *Locked) Remove(now time.Time) error {
 	all, err := h.store.All()
 	if err != nil {
@@ -516,15 +501,15 @@ func (h *Locked) Remove(now time.Time) error {
 
 const sessionSuffix = ".session"
 
-// Now is the session that an instance's agent has, as its hook told.
+// Now is the session that an instance's agent has now, as its hook reported.
 type Now struct {
 	SessionID session.ID `json:"session_id"`
 	Agent     string     `json:"agent,omitempty"`
 	At        time.Time  `json:"at"`
 }
 
-// Session returns the session that an instance's agent has now: what its hook told
-// since the agent was started, or else what it was given. "" where neither is known.
+// Session returns the session of an instance's agent: the one that its hook has reported
+// since the start, else the one that it was given, or "".
 func (s Store) Session(in *Instance) session.ID {
 	if id, ok := s.currentSession(in); ok {
 		return id
@@ -532,8 +517,8 @@ func (s Store) Session(in *Instance) session.ID {
 	return in.SessionID
 }
 
-// HookReported reports whether a hook of the instance's agent told of its session since the agent
-// was started.
+// HookReported reports whether a hook of the agent has reported its session since the
+// start.
 func (s Store) HookReported(in *Instance) bool {
 	_, ok := s.currentSession(in)
 	return ok
@@ -549,7 +534,7 @@ func (s Store) currentSession(in *Instance) (session.ID, bool) {
 		return "", false
 	}
 	id, err := session.ParseID(string(now.SessionID))
-	if id == in.ForkOf { // Claude Code until 2.1.213 tells its parent's id at the start of a fork
+	if id == in.ForkOf { // up to 2.1.213, Claude Code reports its parent's id when a fork starts
 		return "", false
 	}
 	return id, err == nil

@@ -12,25 +12,23 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Variable tells an agent's hooks which instance it is: the path of the instance's file
-// in the state folder, without its suffix, and behind a colon the process that the agent
-// began as. What the agent starts inherits the variable, and is not the instance's agent.
+// Variable identifies an agent's instance to its hooks: the path of the instance's file in
+// the state folder without suffix, a colon, and the PID that the agent began as. The
+// agent's children inherit the variable, but have another PID.
 const Variable = "GT_INSTANCE"
 
-// Launched ends the variable of an agent that was started in a launcher: the process is the
-// launcher's.
+// Launched is the suffix of Variable for an agent in a launcher, whose PID it is.
 const Launched = ":launched"
 
-// Name is the variable's value without the process, which only the process itself knows.
+// Name returns the variable's value without the PID, which only the process itself knows.
 func (s Store) Name(id ID) string { return s.Dir + "/" + string(id) }
 
-// Bind notes the session of the agent whose client is the process pid, a child of parent,
-// where variable says that it is an instance's. It is one small file, which a loss of
-// power may take.
+// Bind records the session of the agent with the client process pid, a child of parent, if
+// variable names its instance. It does not wait for the disk.
 func Bind(state place.State, variable string, pid, parent int, now Now) error {
 	s, id, ok := named(state, variable, pid, parent)
 	if !ok || !atomicfile.Exists(s.path(string(id)+suffix)) {
-		return nil // the agent is not an instance's, or that was removed
+		return nil // not an instance's agent, or the instance was removed
 	}
 	now.At = now.At.UTC().Round(time.Millisecond)
 	data, err := json.Marshal(now)
@@ -40,8 +38,8 @@ func Bind(state place.State, variable string, pid, parent int, now Now) error {
 	return atomicfile.Write(s.path(string(id)+sessionSuffix), append(data, '\n'), atomicfile.Unsynced)
 }
 
-// TopicOf returns the topic that the agent was started with whose client is that process,
-// as Bind has it; "" where there is none.
+// TopicOf returns the topic of the agent with that process, or "". Its arguments are those
+// of Bind.
 func TopicOf(state place.State, variable string, pid, parent int) string {
 	s, id, ok := named(state, variable, pid, parent)
 	if !ok {
@@ -70,9 +68,9 @@ func named(state place.State, variable string, pid, parent int) (Store, ID, bool
 	return s, ID(id), began == pid || began == parent || launched && s.first(ID(id), pid)
 }
 
-// first reports whether no other process than pid told that it is the agent of an instance
-// since that was started. Between the agent and what its launcher began as stands more than
-// one process, perhaps with numbers of its own, but the agent is the first to tell.
+// first reports whether pid was the first process to report itself as the agent since the
+// instance's start. A launcher may put several processes, in namespaces of their own,
+// between its first process and the agent.
 func (s Store) first(id ID, pid int) bool {
 	in, err := s.Get(id)
 	if err != nil {
@@ -86,8 +84,8 @@ func (s Store) first(id ID, pid int) bool {
 	return err == nil && r != nil && r.PID == pid
 }
 
-// OfVariable returns the instance that a variable names, if its agent has the session:
-// what an instance's agent starts has the variable, too. It is nil otherwise.
+// OfVariable returns the instance that a variable names if its agent has the session, or
+// nil. The agent's children have the variable too, but not the session.
 func OfVariable(state place.State, variable string, id session.ID) *Instance {
 	name, _, _ := strings.Cut(variable, ":")
 	dir, instance := filepath.Split(name)
@@ -102,8 +100,8 @@ func OfVariable(state place.State, variable string, id session.ID) *Instance {
 	return in
 }
 
-// OfAgent returns the instance that a variable names, and its store; nil where there is
-// none. What the instance's agent starts has the variable as well.
+// OfAgent returns the instance that a variable names and its store, or nil. The caller may
+// be the agent's child.
 func OfAgent(state place.State, variable string) (Store, *Instance) {
 	name, _, _ := strings.Cut(variable, ":")
 	dir, id := filepath.Split(name)
@@ -118,7 +116,7 @@ func OfAgent(state place.State, variable string) (Store, *Instance) {
 	return s, in
 }
 
-// known reports whether a folder is one of those that Store names.
+// known reports whether a folder can be a Store's Dir.
 func known(dir string) bool {
 	elems := strings.Split(dir, "/")
 	switch {

@@ -12,23 +12,21 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Current says which session the calling program runs in, the first that
-// holds, or "":
+// Current returns the session that the calling program runs in, or "". The first of these
+// counts:
 //
-//   - for a command: the client's own variable; GT_SESSION_UUID, which
-//     gt-prime exports; GT_SESSION_ID;
-//   - for a hook without an input: GT_SESSION_ID, which its wiring may set; the
+//   - for a command: the client's own variable, then GT_SESSION_UUID, which gt-prime
+//     exports, then GT_SESSION_ID;
+//   - for a hook without input: GT_SESSION_ID, which its wiring may set, then the
 //     client's own variable;
-//   - for both, the live session of this home whose process is an ancestor.
+//   - for both: the live session of this home whose process is an ancestor.
 //
-// The client's own word comes before ours: a forked session of Claude Code
-// gets a copy of its parent's exports, but its own variable is right. A session that
-// runs in another pane comes from the tmux session's environment, and is not ours. Of two
-// clients, one started within the other, the inner one's counts. A value that is
-// no session id is passed over.
+// The client's variable comes first because a forked session of Claude Code inherits its
+// parent's exports. A session in another pane is skipped: it comes from the tmux session's
+// environment. If one client was started within another, the inner one counts. Invalid ids
+// are skipped.
 //
-// clientVars are the variables in which clients tell their commands the id of the
-// session.
+// clientVars are the variables in which clients give their commands the session id.
 func (s Store) Current(getenv func(string) string, clientVars []string, hook bool) ID {
 	given := func(vars ...string) (ids []ID) {
 		for _, v := range vars {
@@ -63,9 +61,8 @@ func (s Store) Current(getenv func(string) string, clientVars []string, hook boo
 	return ""
 }
 
-// inOtherPane reports whether the session is known to run in another pane of the tmux
-// server that we are in. Of one that a server runs for all its client's windows, the
-// pane that a command sees says nothing.
+// inOtherPane reports whether the session runs in another pane of the caller's tmux server.
+// A session of a server that serves several windows has no pane of its own.
 func (s Store) inOtherPane(id ID, getenv func(string) string) bool {
 	server, pane := tmux.FromEnv(getenv)
 	if pane == "" {
@@ -75,8 +72,7 @@ func (s Store) inOtherPane(id ID, getenv func(string) string) bool {
 	return err == nil && r != nil && !r.Ended() && r.TmuxServer == server && r.TmuxPane != "" && r.TmuxPane != pane && !r.Server().IsSet()
 }
 
-// inner are those of the sessions whose process is above the calling program, the
-// nearest first.
+// inner returns those sessions whose process is an ancestor, nearest first.
 func (s Store) inner(ids []ID) []ID {
 	of := map[int]ID{}
 	for _, id := range slices.Backward(ids) {
@@ -93,18 +89,19 @@ func (s Store) inner(ids []ID) []ID {
 	return found
 }
 
-// idFile is session_id, which Gas Town reads in a town's role directory too:
+// idFile names the home's latest session. Gas Town reads it in a role's directory of a
+// town, too:
 //
 //	<id>
 //	<RFC 3339>
 const idFile = "session_id"
 
-// Persist notes the session as the home's latest, which it has been since now. One that
-// goes on is noted already, and to look costs a fraction of a new file.
+// Persist records the session as the home's latest. It reads before it writes, because a
+// new file costs far more.
 func (s Store) Persist(id ID, now time.Time) error {
 	text := string(id) + "\n" + now.UTC().Format(time.RFC3339) + "\n"
 	if s.Persisted() == id {
-		return s.Home.Mirror().Write(idFile, []byte(text)) // where others may have written
+		return s.Home.Mirror().Write(idFile, []byte(text)) // others may have changed the mirror
 	}
 	if err := atomicfile.Write(s.Home.Path(idFile), []byte(text), atomicfile.Unsynced); err != nil {
 		return err
@@ -112,7 +109,7 @@ func (s Store) Persist(id ID, now time.Time) error {
 	return s.Home.Mirror().Write(idFile, []byte(text))
 }
 
-// Persisted returns the home's latest session, "" where none is noted.
+// Persisted returns the home's latest session, or "".
 func (s Store) Persisted() ID {
 	data, err := atomicfile.Read(s.Home.Path(idFile), maxRecord)
 	if err != nil {
@@ -126,8 +123,8 @@ func (s Store) Persisted() ID {
 	return id
 }
 
-// Here returns the record of the session that the calling command runs in or, for a
-// person, of the one that began last in this home; ErrNone where the home has none.
+// Here returns the record of the session that the caller runs in, or else of the home's
+// latest. It returns ErrNone if the home has none.
 func (s Store) Here(getenv func(string) string, clientVars []string) (*Record, error) {
 	if id := s.Current(getenv, clientVars, false); id != "" {
 		if r, err := s.Get(id); err != nil || r != nil {
@@ -144,5 +141,4 @@ func (s Store) Here(getenv func(string) string, clientVars []string) (*Record, e
 	return all[0], nil
 }
 
-// ErrNone is what a home without sessions gives.
 var ErrNone = errors.New("no session is known in this folder")

@@ -1,5 +1,5 @@
-// Package session keeps the records of a home's sessions, and with them the
-// thread: who followed whom, why, and how each ended.
+// Package session keeps the records of a home's sessions and their thread: who followed
+// whom, why, and how each session ended.
 package session
 
 import (
@@ -8,12 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// ID names a session: the client's own id where it is known, usually a UUID.
-// An ID that came through ParseID is safe as the name of a file.
+// ID names a session: the client's own id if known, usually a UUID. An ID from ParseID is
+// safe as a file name.
 type ID string
 
-// ParseID checks an id that came from outside: 1 to 128 letters, digits,
-// '.', '-' and '_', beginning with a letter or digit.
+// ParseID checks an id from outside: 1 to 128 letters, digits, '.', '-' and '_', beginning
+// with a letter or digit.
 func ParseID(s string) (ID, error) {
 	if s == "" || len(s) > 128 {
 		return "", fmt.Errorf("a session id has 1 to 128 characters, not %d", len(s))
@@ -31,13 +31,12 @@ func ParseID(s string) (ID, error) {
 	return ID(s), nil
 }
 
-// NewID makes an id for a session whose client takes one: a random UUID (RFC 9562,
-// version 4).
+// NewID makes an id for a client that accepts one: a random UUID (RFC 9562, version 4).
 func NewID() ID { return ID(uuid.NewString()) }
 
-// InventID makes an id for a session whose client neither gives nor takes one. It is
-// a UUID of version 8, whose bits are the maker's to define, so that it is never taken
-// for one that the client knows: such a session cannot be resumed.
+// InventID makes an id for a client that neither names nor accepts one. UUID version 8,
+// whose bits are free to define, marks the id as unknown to the client: it cannot resume
+// the session.
 func InventID() ID {
 	id := uuid.New()
 	id[6] = id[6]&0x0f | inventedVersion<<4

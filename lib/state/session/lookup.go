@@ -7,8 +7,8 @@ import (
 	"gt/lib/place/home"
 )
 
-// Lookup returns the record of a session, nil where there is none. An error says
-// that nobody knows what it holds.
+// Lookup returns a session's record, or nil. An error means that the record could not be
+// read.
 func Lookup(state place.State, id ID) (*Record, error) {
 	if _, err := ParseID(string(id)); err != nil {
 		return nil, nil
@@ -20,8 +20,8 @@ func Lookup(state place.State, id ID) (*Record, error) {
 	return Store{Home: h}.Get(id)
 }
 
-// AtWork reports whether a session has begun and neither ended nor lost its process, by its
-// own record in the state. A record that is missing or cannot be read says nothing of one.
+// AtWork reports whether a session runs according to its record. A missing or unreadable
+// record counts as no.
 func AtWork(state place.State, id ID, now time.Time) bool {
 	r, _ := Lookup(state, id)
 	return r != nil && !r.Ended() && !r.Crashed(now)

@@ -15,49 +15,47 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Store holds the records of one home's sessions. Its reading methods need no
-// lock; whoever changes a record holds the home's lock.
+// Store holds the records of one home's sessions. Reading needs no lock; changing a record
+// needs the home's lock.
 type Store struct {
 	Home home.Home
-	// Warn is told of records that are no use, and what became of them. It may
-	// be nil.
+	// Warn is called for unusable records; may be nil.
 	Warn func(error)
 }
 
-// maxRecord bounds a record, which has some hundred bytes.
+// maxRecord bounds a record, in bytes. A typical one has a few hundred.
 const maxRecord = 1 << 20
 
-// keep is how long the record of a session that ended stays in its home. The
-// event log remembers it longer.
+// keep is how long the record of an ended session stays. The event log keeps its events
+// longer.
 const keep = 7 * 24 * time.Hour
 
 const suffix = ".json"
 
-// keepEnded bounds how many of those there are, for a start reads them all.
+// keepEnded bounds the records of ended sessions, because a start reads them all.
 const keepEnded = 16
 
 func (s Store) dir() string       { return s.Home.Path("sessions") }
 func (s Store) path(id ID) string { return s.Home.Path("sessions", string(id)+suffix) }
 func (s Store) log() eventlog.Log { return eventlog.Log(s.Home.Town.Events()) }
 
-// logEvent appends an event of a session to the log, and whatever holds that up, where
-// only the person can write.
+// logEvent appends an event to the log, or to the spare log in the person's own folder if
+// another user blocks the log.
 func (s Store) logEvent(now time.Time, kind, actor string, payload any) error {
 	return s.log().AppendOr(eventlog.Log(s.Home.Town.Spare()), s.warn, now, kind, actor, payload)
 }
 
-// Exists reports whether there is a record of that session. Like Get it takes any
-// id, for some come from files that others write: one that is none has no
-// record.
+// Exists reports whether a session has a record. Like Get it accepts any id, because some
+// come from files that others write.
 func (s Store) Exists(id ID) bool {
 	if _, err := ParseID(string(id)); err != nil {
 		return false
 	}
 	_, err := os.Lstat(s.path(id))
-	return !errors.Is(err, fs.ErrNotExist) // one that cannot be looked at is no reason to make another
+	return !errors.Is(err, fs.ErrNotExist) // if it cannot be read, do not create another
 }
 
-// IDs returns the sessions that there are records of, by the names of their files.
+// IDs returns the ids of the records, from their file names.
 func (s Store) IDs() ([]ID, error) {
 	entries, err := atomicfile.ReadDir(s.dir())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,9 +73,8 @@ func (s Store) IDs() ([]ID, error) {
 	return ids, nil
 }
 
-// Get returns the record of a session, nil when there is none. Where it is no
-// use, the one that was there before it is returned (atomicfile.Rolling); where
-// that cannot be had either, it counts as none.
+// Get returns a session's record, or nil. It falls back to an earlier generation of a
+// damaged record (atomicfile.Rolling), and returns nil if all are damaged.
 func (s Store) Get(id ID) (*Record, error) { return s.load(id, atomicfile.Rolling.Read) }
 
 func (s Store) load(id ID, load func(atomicfile.Rolling) ([]byte, error)) (*Record, error) {
@@ -109,7 +106,6 @@ func (s Store) warn(err error) {
 	}
 }
 
-// file is the record of that session with the three that were there before it.
 func (s Store) file(id ID) atomicfile.Rolling {
 	return atomicfile.Rolling{Path: s.path(id), Limit: maxRecord, Warn: s.Warn, Valid: func(data []byte) error {
 		_, err := parse(id, data)
@@ -119,7 +115,7 @@ func (s Store) file(id ID) atomicfile.Rolling {
 
 func parse(id ID, data []byte) (*Record, error) {
 	r := new(Record)
-	if err := r.UnmarshalJSON(data); err != nil { // json.Unmarshal would go over it once more
+	if err := r.UnmarshalJSON(data); err != nil { // json.Unmarshal would scan data twice
 		return nil, err
 	}
 	if r.ID != id {
@@ -129,12 +125,12 @@ func parse(id ID, data []byte) (*Record, error) {
 	return r, nil
 }
 
-// All returns the records of the home, the newest first. One that cannot be
-// read is passed over, or it would keep every later session from being noted.
+// All returns the home's records, newest first. It skips unreadable ones, so that they do
+// not keep later sessions from being recorded.
 func (s Store) All() ([]*Record, error) { return s.all(atomicfile.Rolling.Read) }
 
-// Repair is All, and sets right what cannot be read: it is set aside, and what is
-// used in its place becomes the record. The caller holds the home's lock.
+// Repair is All, but also sets damaged records aside and restores the generation in use.
+// The caller holds the home's lock.
 func (s Store) Repair() ([]*Record, error) { return s.all(atomicfile.Rolling.Repair) }
 
 func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, error) {
@@ -162,9 +158,9 @@ func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, er
 	return all, nil
 }
 
-// Put writes the record. d is Synced where the next step must not outlive it.
-// Where the session ended with it, or goes on after an end, no generation from
-// before may stand in for it.
+// Put writes the record. d is Synced if the next step depends on it. If the session has
+// ended or reopened since the record was read, the older generations go, so that none of
+// them can stand in.
 func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	if _, err := ParseID(string(r.ID)); err != nil {
 		return err
@@ -187,9 +183,9 @@ func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	return nil
 }
 
-// prune removes the records of sessions that ended long ago, and all but keepEnded of
-// those that ended since. One whose hand-over still waits stays. all is sorted newest
-// first. That one cannot be removed is left to the next time.
+// prune removes the records of sessions that ended longer than keep ago, and all but
+// keepEnded of the others that ended. It keeps those whose hand-over waits. all is sorted
+// newest first.
 func (s Store) prune(all []*Record, now time.Time) {
 	ended := 0
 	for _, r := range all {
@@ -197,11 +193,12 @@ func (s Store) prune(all []*Record, now time.Time) {
 			continue
 		}
 		if r.Handoff != nil && now.Sub(r.EndedAt) <= keep {
-			continue // its successor is about to take it up: without the record a stranger would
+			continue // its successor still needs the record
 		}
 		ended++
 		if ended > keepEnded || now.Sub(r.EndedAt) > keep {
-			// Nothing but the record tells that there may be a tail (lib/conversation/tail).
+			// Only the record shows that there may be a tail (lib/conversation/tail), so
+			// the tail goes first.
 			if atomicfile.Remove(s.Home.Path("sessions", string(r.ID)+".tail")) == nil && s.file(r.ID).Remove() == nil {
 				s.Home.Town.State.Unfix(string(r.ID))
 				for _, beside := range []string{".request", ".served", ".turn", ".state"} { // of lib/state/request and lib/state/activity

@@ -17,13 +17,12 @@ const (
 	Dead                    // it has no end, and its process is gone: it crashed
 )
 
-// A Candidate is a session of the home as a new one finds it.
+// Candidate is an existing session that a new one may follow.
 type Candidate struct {
 	*Record
 	Liveness Liveness
 }
 
-// Observe looks at the processes of the sessions.
 func Observe(now time.Time, records []*Record) []Candidate {
 	candidates := make([]Candidate, len(records))
 	for i, r := range records {
@@ -32,8 +31,8 @@ func Observe(now time.Time, records []*Record) []Candidate {
 	return candidates
 }
 
-// liveness looks at the session's process. What has been silent for too long is
-// dead before it is running: a process of another host may have a number of ours.
+// liveness checks for silence before the process, because a process of another host may
+// have the same number.
 func (r *Record) liveness(now time.Time) Liveness {
 	switch {
 	case r.Ended():
@@ -46,8 +45,8 @@ func (r *Record) liveness(now time.Time) Liveness {
 	return Unclear
 }
 
-// succession is how a new session follows another of its home. Of several that it
-// might follow it takes the one with the highest.
+// succession is how a new session follows another of its home. If several are possible, the
+// highest counts.
 //
 //	succession    the other session                            ends or ended by
 //	afterHandoff  left the hand-over that is taken up          handoff
@@ -56,8 +55,8 @@ func (r *Record) liveness(now time.Time) Liveness {
 //	afterLoss     broke off elsewhere                          crash, killed
 //	unrelated     runs, ended well, or has its successor       -
 //
-// A session that is adopted runs already when it is first noticed: it follows no
-// session that broke off.
+// An adopted session, which already runs when gt notices it, follows no session that broke
+// off.
 type succession int
 
 const (
@@ -68,17 +67,16 @@ const (
 	afterHandoff
 )
 
-// newcomer is a session that begins in a home with these others.
+// newcomer is a new session and the other sessions of its home.
 type newcomer struct {
 	StartParams
 	now  time.Time
 	home []Candidate
 }
 
-// FindPredecessor returns the session that a new one follows, nil where it follows
-// none, and the outcome by which that one ends or ended. It is a function of its
-// arguments alone. home are the sessions of the home, the newest first; of two that
-// are followed in the same way, the newer counts.
+// FindPredecessor returns the session that a new one follows and the outcome by which that
+// one ends, or nil. It depends on its arguments only. home is sorted newest first; the
+// newer of two equal candidates counts.
 func FindPredecessor(now time.Time, home []Candidate, p StartParams) (*Record, Outcome) {
 	return newcomer{p, now, home}.predecessor()
 }
@@ -105,7 +103,6 @@ func (n newcomer) predecessor() (*Record, Outcome) {
 	return nil, ""
 }
 
-// follows returns how the newcomer follows the other session.
 func (n newcomer) follows(c Candidate) succession {
 	switch {
 	case c.ID == n.ID:
@@ -122,25 +119,22 @@ func (n newcomer) follows(c Candidate) succession {
 	return afterLoss
 }
 
-// lost reports whether the session broke off and is still waiting for a successor.
-// One that is found dead now always is. One that an earlier start found dead, or
-// that was ended from outside, is for a while: until another session has followed it.
+// lost reports whether the session broke off and waits for a successor. A session that is
+// found dead now always does. One that was found dead before or was killed does for the
+// time recent, until another session follows it.
 func (n newcomer) lost(c Candidate) bool {
 	return c.Liveness == Dead || c.brokeOff() && n.recently(c.EndedAt) && !n.followedByAnother(c.Record)
 }
 
-// brokeOff reports whether the session ended without a word, or from outside.
 func (r *Record) brokeOff() bool { return r.Outcome == Killed || r.Outcome == Crash }
 
-// recent is how long ago a session may have broken off for the next one to
-// follow it.
+// recent is how long a session that broke off can be followed.
 const recent = 24 * time.Hour
 
 func (n newcomer) recently(t time.Time) bool { return n.now.Sub(t).Abs() < recent }
 
-// followedByAnother reports whether another session than the newcomer has followed
-// r. A start that was killed after it had named itself as the successor has left no
-// record, and has followed nobody.
+// followedByAnother reports whether another session has followed r. A successor without a
+// record does not count: its start was killed.
 func (n newcomer) followedByAnother(r *Record) bool {
 	return r.ChildID != "" && r.ChildID != n.ID &&
 		slices.ContainsFunc(n.home, func(c Candidate) bool { return c.ID == r.ChildID })
@@ -151,20 +145,19 @@ func (n newcomer) replaces(r *Record) bool {
 	return runs(n.Process, r) && (!r.Ended() || n.wasCleared(r) || n.wasLeft(r))
 }
 
-// runs reports whether p is known, and is the process of r.
 func runs(p process.Proc, r *Record) bool { return p.IsSet() && r.Process() == p }
 
-// clearTime is how long the session after a /clear takes to begin.
+// clearTime is how long a session may take to begin after /clear.
 const clearTime = time.Minute
 
-// wasCleared reports whether /clear ended the session for the newcomer: a moment ago,
-// or whenever it was, if nobody has followed it.
+// wasCleared reports whether /clear ended the session, either just now or without a
+// successor since.
 func (n newcomer) wasCleared(r *Record) bool {
 	return r.Reason == "clear" && (n.now.Sub(r.EndedAt) < clearTime || r.ChildID == "")
 }
 
-// wasLeft reports whether the session ended in the way in which its client ends one
-// that is cleared, and one that the person leaves.
+// wasLeft reports whether the session ended with a reason that its client gives both after
+// /clear and after the person left.
 func (n newcomer) wasLeft(r *Record) bool {
 	return r.Outcome == Done && n.ClearReason != "" && r.Reason == n.ClearReason
 }

@@ -14,20 +14,19 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Kinds of Pending.
 const (
-	KindHandoff = "handoff" // the session ends, a fresh one takes over
-	KindAuto    = "auto"    // saved before a compaction, the session lives on
-	KindCycle   = "cycle"   // the conversation goes on in a new process
+	KindHandoff = "handoff" // the session ends and a fresh one takes over
+	KindAuto    = "auto"    // saved before a compaction; the session continues
+	KindCycle   = "cycle"   // the conversation continues in a new process
 )
 
-// StartParams are what is known of a session when it begins or goes on.
+// StartParams describe a session that begins or continues.
 type StartParams struct {
 	ID             ID
-	Source         string // as the client says: startup, resume, clear, compact, fork
-	Agent          string // the client
+	Source         string // the client's: startup, resume, clear, compact, fork
+	Agent          string
 	Process        process.Proc
-	Server         process.Proc // what runs it behind the client, unknown where that does
+	Server         process.Proc // the server behind the client that runs it; unset if there is none
 	TmuxSession    string
 	TmuxPane       string
 	TmuxServer     string
@@ -40,43 +39,40 @@ type StartParams struct {
 	WorkUnit       string
 	MoleculeID     string
 	StepRef        string
-	Note           string   // the hand-over note that it is given
-	DeliveredNotes []string // the other hand-over notes that it is given
-	HookKey        string   // tells one hook input from the next; "" for none
+	Note           string   // the hand-over note that it gets
+	DeliveredNotes []string // further hand-over notes that it gets
+	HookKey        string   // identifies a hook input; may be ""
 	Predecessor    ID       // the session whose hand-over it takes up
-	Recovers       ID       // another, which broke off and which it is told of besides
-	ClearReason    string   // what its client says at the end of a session that is cleared, where that is not "clear"
-	// Adopted reports that the session began without our notice: it runs
-	// already, and takes nobody's place.
+	Recovers       ID       // another session that broke off, which it is also told about
+	ClearReason    string   // the client's end reason after /clear, if not "clear"
+	// Adopted reports that gt notices the session only while it runs already. It replaces
+	// no other.
 	Adopted bool
 }
 
-// Started is what Start found and did.
+// Started is the result of Start.
 type Started struct {
 	Record *Record
-	// Parent is the session that this one follows, nil where it follows none.
+	// Parent is the session that this one follows, or nil.
 	Parent *Record
-	// Continued reports that the session was known already and goes on.
+	// Continued reports that the session was known before.
 	Continued bool
-	// Duplicate reports that the session acted on the same hook input a moment ago:
-	// the hook is wired twice, and Start did nothing this time.
+	// Duplicate reports that Start did nothing, because the session had just acted on the
+	// same hook input: the hook is wired twice.
 	Duplicate bool
-	// Others are live sessions of the same identity, apart from those that
-	// this one runs inside.
+	// Others are live sessions of the same identity, except those that this one runs
+	// inside.
 	Others []*Record
 }
 
-// dedupWindow is the time within which the same hook input counts as one.
+// dedupWindow is how long the same hook input counts as a duplicate.
 const dedupWindow = 10 * time.Second
 
-// Start notes that a session begins, or that a known one goes on, and links it
-// into its chain. all are the home's records, which the caller has read since
-// it took the home's lock.
+// Start records that a session begins or continues, and links it into its chain. all are
+// the home's records, read under the home's lock, which the caller still holds.
 //
-// Whom a new session follows, FindPredecessor decides. The session inherits the
-// chain of the one that it follows; one that follows none begins a chain. Start
-// closes the sessions that are found to have lost their process, each with its
-// session_end.
+// A new session inherits the chain of its predecessor (see FindPredecessor) or begins one.
+// Start also closes the sessions that lost their process, and logs a session_end for each.
 func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, error) {
 	own, all := split(all, f.ID)
 	if own != nil && own.actedOn(f.HookKey, now) && (!f.Process.IsSet() || own.Process() == f.Process) {
@@ -91,7 +87,7 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 		return st, s.resume(now, own, f)
 	}
 	n := newcomer{f, now, Observe(now, all)}
-	parent, how := n.predecessor() // before closing: an ended session no longer shows it
+	parent, how := n.predecessor() // before closing, because an ended session no longer shows it
 	over := false
 	if parent != nil {
 		over = parent.Ended()
@@ -105,14 +101,14 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 	if err := s.closePassed(n); err != nil {
 		return st, err
 	}
-	if over { // or it was written when it was closed
+	if over { // otherwise closing it has written it
 		if err := s.Put(parent, atomicfile.Unsynced); err != nil {
 			return st, err
 		}
 	}
 	st.Parent, st.Record = parent, s.newRecord(now, f, parent)
 	if st.Record.Note == "" && how == Done {
-		st.Record.Note = parent.Note // it is for the chain, which goes on
+		st.Record.Note = parent.Note // the note is for the chain, which continues
 	}
 	if err := s.announce(now, st.Record, f.Topic, f.Subject); err != nil {
 		return st, err
@@ -127,7 +123,7 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 	return st, nil
 }
 
-// endRunOf ends what a process ran until now.
+// endRunOf ends the session that a process ran until now.
 func (s Store) endRunOf(p process.Proc, now time.Time, all []*Record) error {
 	if !p.IsSet() {
 		return nil
@@ -142,8 +138,8 @@ func (s Store) endRunOf(p process.Proc, now time.Time, all []*Record) error {
 	return nil
 }
 
-// noteRecovery notes the new session in the one that it recovers, if that is not its parent. One that
-// has not ended is written when it is closed.
+// noteRecovery makes the new session the child of the one that it recovers, unless that is
+// its parent. If that one has not ended, closing it writes the record.
 func (s Store) noteRecovery(all []*Record, f StartParams, parent *Record) error {
 	i := slices.IndexFunc(all, func(r *Record) bool { return r.ID == f.Recovers })
 	if i < 0 || all[i] == parent {
@@ -156,14 +152,12 @@ func (s Store) noteRecovery(all []*Record, f StartParams, parent *Record) error 
 	return s.Put(all[i], atomicfile.Unsynced)
 }
 
-// actedOn reports whether the session acted on the same hook input a moment ago: a
-// hook that is wired twice runs twice at the same moment.
 func (r *Record) actedOn(key string, now time.Time) bool {
 	return key != "" && r.Hook != nil && r.Hook.Key == key && now.Sub(r.Hook.At).Abs() < dedupWindow
 }
 
-// Claim reports whether the caller is the first to act on the hook input, and
-// notes it in r, which the caller writes. The caller holds the home's lock.
+// Claim reports whether the caller is the first to act on a hook input, and notes it in r,
+// which the caller must write. The caller holds the home's lock.
 func (r *Record) Claim(now time.Time, key string) bool {
 	if r.actedOn(key, now) {
 		return false
@@ -172,7 +166,7 @@ func (r *Record) Claim(now time.Time, key string) bool {
 	return true
 }
 
-// resume lets a known session go on, in whatever process it is now.
+// resume continues a known session, possibly in another process.
 func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 	another := f.Process.IsSet() && r.Process() != f.Process
 	moved := another
@@ -182,7 +176,7 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 		}
 	}
 	if r.Ended() {
-		// A resume that was killed between the event and the record has logged it.
+		// If a resume was killed between event and record, the event is there already.
 		moved = s.lastEvent(r.ID).Type != eventlog.SessionResume
 	}
 	if moved {
@@ -194,18 +188,18 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 		}
 	}
 	r.reopen(now)
-	r.Source = cmp.Or(f.Source, r.Source) // a command's says nothing
+	r.Source = cmp.Or(f.Source, r.Source) // a command has no source
 	if f.Process.IsSet() || f.Server.IsSet() {
 		r.SetProcess(f.Process)
 		r.SetServer(f.Server)
 	}
 	if f.TmuxPane != "" {
 		if inPane(r, f) {
-			f.TmuxSession = cmp.Or(f.TmuxSession, r.TmuxSession) // its name is known already
+			f.TmuxSession = cmp.Or(f.TmuxSession, r.TmuxSession) // the name is known already
 		}
 		r.TmuxSession, r.TmuxPane, r.TmuxServer = f.TmuxSession, f.TmuxPane, f.TmuxServer
 	} else if another {
-		r.TmuxSession, r.TmuxPane, r.TmuxServer = "", "", "" // it runs outside now
+		r.TmuxSession, r.TmuxPane, r.TmuxServer = "", "", "" // it runs outside tmux now
 	}
 	if f.Transcript != "" {
 		r.Transcript = f.Transcript
@@ -216,7 +210,7 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 	return s.Put(r, atomicfile.Unsynced)
 }
 
-// reopen lets the session go on. The end that it had stays among its runs.
+// reopen continues a session and adds its end to Runs.
 func (r *Record) reopen(now time.Time) {
 	if r.Ended() {
 		began := r.StartedAt
@@ -230,7 +224,6 @@ func (r *Record) reopen(now time.Time) {
 	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
 }
 
-// split takes the session's own record out of all.
 func split(all []*Record, id ID) (own *Record, rest []*Record) {
 	rest = slices.DeleteFunc(slices.Clone(all), func(r *Record) bool {
 		if r.ID == id {
@@ -241,8 +234,8 @@ func split(all []*Record, id ID) (own *Record, rest []*Record) {
 	return own, rest
 }
 
-// closePassed ends the sessions that the new one shows to be over: the one whose
-// hand-over it takes up, the one that its process ran, and those that are dead.
+// closePassed ends the sessions that the new one shows to be over: the one whose hand-over
+// it takes up, the one that its process ran, and the crashed ones.
 func (s Store) closePassed(n newcomer) error {
 	for _, c := range n.home {
 		if c.Ended() {
@@ -264,17 +257,15 @@ func (s Store) closePassed(n newcomer) error {
 	return nil
 }
 
-// inPane reports whether the session was in the pane that the new one is in. Two
-// containers may each have a server of that path, and a pane of that number.
+// inPane reports whether the session was in the new one's pane. It compares hosts too,
+// because two containers may each have a server of that path and a pane of that number.
 func inPane(r *Record, f StartParams) bool {
 	return r.TmuxPane != "" && r.TmuxPane == f.TmuxPane && r.TmuxServer == f.TmuxServer &&
 		(r.Host == "" || f.Host == "" || r.Host == f.Host)
 }
 
-// others are the live sessions of the same identity that the new one does not
-// run inside of.
 func others(all []*Record, f StartParams, actor string) []*Record {
-	var up []int // asked for where it matters, which is rare: it is a look at each process above
+	var up []int // computed on demand: it inspects every ancestor
 	inside := func(r *Record) bool {
 		if !f.Process.IsSet() || r.Elsewhere() {
 			return false
@@ -313,7 +304,7 @@ func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 			r.MoleculeID, r.StepRef = parent.MoleculeID, parent.StepRef
 		}
 		if r.TmuxSession == "" && inPane(parent, f) {
-			r.TmuxSession = parent.TmuxSession // its name is known already
+			r.TmuxSession = parent.TmuxSession // the name is known already
 		}
 	}
 	if f.HookKey != "" {
@@ -322,7 +313,7 @@ func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 	return r
 }
 
-// startPayload is the payload of session_start: Gas Town's keys, then ours.
+// startPayload is the payload of session_start: Gas Town's keys first, then gt's own.
 type startPayload struct {
 	SessionID  ID     `json:"session_id"`
 	Role       string `json:"role"`
@@ -344,8 +335,8 @@ type startPayload struct {
 	PID        int    `json:"pid,omitempty"`
 }
 
-// announce logs the start of a session, once: a start that was killed between
-// the event and the record finds its event at the end of the log.
+// announce logs the start of a session once, even if an earlier start was killed between
+// event and record.
 func (s Store) announce(now time.Time, r *Record, topic, subject string) error {
 	if s.lastEvent(r.ID).Type == eventlog.SessionStart {
 		return nil
@@ -361,23 +352,19 @@ func (s Store) announce(now time.Time, r *Record, topic, subject string) error {
 	})
 }
 
-// lastEvent is the last that the log says of the session's life.
+// lastEvent returns the log's last event of the session's life.
 func (s Store) lastEvent(id ID) eventlog.Event {
 	return s.log().Last(string(id), eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd)
 }
 
 var (
-	// ErrEnded is what ending a session that is over gives.
-	ErrEnded = errors.New("the session has ended already")
-	// ErrUnknown is what a session without a record gives.
+	ErrEnded   = errors.New("the session has ended already")
 	ErrUnknown = errors.New("no such session")
 )
 
-// End closes a session and logs it. A session that has prepared a hand-over
-// ends by it, whatever outcome was asked for. Ending a session that is over
-// gives ErrEnded, one that is not known ErrUnknown, and neither changes
-// anything. args are what its client was started with, where that is known. The caller
-// holds the home's lock.
+// End closes a session and logs it. A prepared hand-over decides the outcome. For a session
+// that has ended it returns ErrEnded, for an unknown one ErrUnknown, and changes nothing.
+// args are the client's arguments, if known. The caller holds the home's lock.
 func (s Store) End(now time.Time, id ID, o Outcome, reason string, args ...string) (*Record, error) {
 	r, err := s.Get(id)
 	if err != nil {
@@ -392,8 +379,8 @@ func (s Store) End(now time.Time, id ID, o Outcome, reason string, args ...strin
 	return r, s.end(now, r, o, reason)
 }
 
-// Stop notes that somebody is about to end the session's process. The caller holds the
-// home's lock.
+// Stop records that the session's process is about to be ended. The caller holds the home's
+// lock.
 func (s Store) Stop(id ID, stop Stop) error {
 	r, err := s.Get(id)
 	if err != nil || r == nil || r.Ended() {
@@ -403,7 +390,6 @@ func (s Store) Stop(id ID, stop Stop) error {
 	return s.Put(r, atomicfile.Unsynced)
 }
 
-// endPayload is the payload of session_end.
 type endPayload struct {
 	SessionID ID      `json:"session_id"`
 	Outcome   Outcome `json:"outcome"`
@@ -413,11 +399,11 @@ type endPayload struct {
 	LastSeen  string  `json:"last_seen,omitempty"` // of a crash, which is found later
 }
 
-// lostReason is the reason of a crash.
+// lostReason is the end reason of a crash.
 const lostReason = "its process is gone"
 
-// classifyEnd is the outcome that the record stands for: of a hand-over that was prepared and of
-// a stop it is that, whatever it looks like.
+// classifyEnd returns the outcome to record. A prepared hand-over or a stop overrides what
+// the end looks like.
 func (r *Record) classifyEnd(o Outcome, reason string) (Outcome, string) {
 	switch {
 	case r.Handoff != nil && r.Handoff.Kind == KindHandoff:
@@ -428,9 +414,8 @@ func (r *Record) classifyEnd(o Outcome, reason string) (Outcome, string) {
 	return o, reason
 }
 
-// Lost returns how a session ended whose process is gone and whose end nobody has noted yet,
-// as the next start in its home will note it, and when it gave its last sign of life. ok is
-// false where it has ended, or may run.
+// Lost returns how and when a session ended that crashed but is not closed yet, as the next
+// start will record it. ok is false if it has ended or may run.
 func (r *Record) Lost(now time.Time) (at time.Time, o Outcome, reason string, ok bool) {
 	if !r.Crashed(now) {
 		return time.Time{}, "", "", false
@@ -448,8 +433,7 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	if o == Crash {
 		told.LastSeen = r.sign().UTC().Format(time.RFC3339Nano)
 	}
-	// An end that was killed between the event and the record is what the log
-	// says, and not what we take it for.
+	// If an end was killed between event and record, the event counts.
 	if e := s.lastEvent(r.ID); e.Type == eventlog.SessionEnd {
 		was := endPayload{}
 		if json.Unmarshal(e.Payload, &was) == nil {
@@ -468,9 +452,8 @@ func (s Store) end(now time.Time, r *Record, o Outcome, reason string) error {
 	return s.Put(r, atomicfile.Unsynced)
 }
 
-// Commits returns the commits that a session which is over has made and that are still
-// there. That a session crashed is noticed when the next one starts, so its own end at
-// its last sign of life.
+// Commits returns the session's commits that still exist. A crash is noticed later, so a
+// crashed session ends at its last sign of life.
 func (s Store) Commits(r *Record) []git.Commit {
 	to := r.EndedAt
 	if r.Outcome == Crash || r.Outcome == "" {

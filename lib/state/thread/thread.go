@@ -1,13 +1,12 @@
-// Package thread keeps what a chain of sessions knows, so that it outlives every
-// hand-over, compaction, clear and crash: what the person asked for first, what must
-// always, never or only be done, what each session handed over, and what is still to be
-// done.
+// Package thread keeps what a chain of sessions knows across hand-overs, compactions,
+// clears and crashes: the person's first request, standing instructions, what each session
+// handed over, and open todos.
 //
-// It is one file for the chain, threads/<chain>.json in the state folder, with the three
-// contents that it had before and a lock of its own, threads/<chain>.lock: chains go
-// from one home to another, so a home's lock does not do. Who takes both takes the
-// home's first. The file is made by rule from what people and agents said; who starts a
-// session only reads it. Whoever gives it a text has taken the secrets out of that.
+// A thread is the file threads/<chain>.json in the state folder, with three earlier
+// generations and its own lock, threads/<chain>.lock. A home's lock would not do, because a
+// chain can move between homes. Take the home's lock before the thread's. Rules, not a
+// model, make the file from what people and agents said. Callers redact every text before
+// they add it.
 package thread
 
 import (
@@ -30,108 +29,106 @@ import (
 	"gt/lib/text/standing"
 )
 
-// How much is kept of each, in bytes of a text.
+// Limits, in bytes unless the name is a plural.
 const (
-	MaxRequest      = 64 << 10 // of the first request
+	MaxRequest      = 64 << 10
 	MaxInstructions = 20
-	maxLast         = 16 << 10 // of what was handed over last
-	maxOlder        = 1 << 10  // of what was handed over before
+	maxLast         = 16 << 10 // of the latest hand-over
+	maxOlder        = 1 << 10  // of earlier hand-overs
 	maxMessages     = 40
 	maxTodos        = 50
 	maxTodo         = 400
 	maxSessions     = 100
-	maxTaken        = 100 // of a session's instructions
+	maxTaken        = 100 // per session
 	maxFile         = 1 << 20
 )
 
 // Thread is what a chain knows.
 type Thread struct {
 	ChainID session.ID `json:"chain_id"`
-	// Request is what the person asked for first.
+	// Request is the person's first request.
 	Request Quote `json:"request,omitzero"`
-	// Instructions are what must always, never or only be done, the oldest first.
+	// Instructions are the standing instructions, oldest first.
 	Instructions []Instruction `json:"instructions,omitempty"`
-	// Messages are what was handed over, the oldest first.
+	// Messages are the hand-overs, oldest first.
 	Messages []Message `json:"messages,omitempty"`
-	// Todos are the open items of the agent's list, and Done is how many are
-	// finished, as the session TodosOf said last.
+	// Todos are the open items of the agent's list and Done counts the finished ones, both
+	// from the session TodosOf.
 	Todos   []Todo     `json:"todos,omitempty"`
 	Done    int        `json:"done,omitempty"`
 	TodosOf session.ID `json:"todos_of,omitempty"`
-	// Beside is what worked beside the last session when its last turn ended.
+	// Beside is what ran beside the last session at the end of its last turn.
 	Beside *Beside `json:"beside,omitempty"`
-	// Sessions are those of the chain that something is known of, the oldest first.
+	// Sessions are the known sessions of the chain, oldest first.
 	Sessions []Session `json:"sessions,omitempty"`
 
 	unknown openjson.Unknown
 }
 
-// Beside is what works beside a session, a line each.
+// Beside lists what runs beside a session, a line each.
 type Beside struct {
 	Session session.ID `json:"session"`
-	Running []string   `json:"running,omitempty"` // in the background
-	Team    []string   `json:"team,omitempty"`    // its name, and the agents in it
+	Running []string   `json:"running,omitempty"` // background tasks
+	Team    []string   `json:"team,omitempty"`    // the team's name, and its agents
 }
 
 // Quote is something that the person said.
 type Quote struct {
 	Text    string     `json:"text"`
 	Session session.ID `json:"session,omitempty"`
-	Time    time.Time  `json:"time,omitzero"` // zero where it is not known
+	Time    time.Time  `json:"time,omitzero"` // zero if unknown
 }
 
-// Instruction is a standing instruction and where it comes from.
+// Instruction is a standing instruction and its source.
 type Instruction struct {
 	standing.Instruction
-	Session session.ID `json:"session,omitempty"` // in which the person said it; empty where it was added by a command
+	Session session.ID `json:"session,omitempty"` // where the person said it; "" if a command added it
 	Time    time.Time  `json:"time,omitzero"`
 }
 
 // Message is what a session handed over.
 type Message struct {
 	Session session.ID `json:"session,omitempty"`
-	Note    string     `json:"note"` // the note that holds all of it
+	Note    string     `json:"note"` // id of the complete note
 	Subject string     `json:"subject"`
 	Text    string     `json:"text,omitempty"` // the session's own words
 	Time    time.Time  `json:"time,omitzero"`
 }
 
-// Todo is an item of the agent's list.
 type Todo struct {
 	Text   string `json:"text"`
 	Status string `json:"status"` // pending or in_progress
 }
 
-// Session is a session of the chain.
 type Session struct {
 	ID    session.ID `json:"id"`
 	Agent string     `json:"agent,omitempty"`
-	// Taken are digests of the instructions that were taken over from it, so that
-	// each is taken once, also where something later took its place.
+	// Taken are digests of the instructions that were taken from it. Each is taken only
+	// once, even if another has replaced it since.
 	Taken []string `json:"taken,omitempty"`
 }
 
-// Part is what is known of one session of the chain.
+// Part is what is known of one session.
 type Part struct {
 	Session session.ID
 	Agent   string
-	First   Quote // what the person asked for first in it
-	// Standing are the instructions that the person gave in it, the oldest first,
-	// and what took earlier ones back.
+	First   Quote // the person's first request in it
+	// Standing are the person's instructions in it, oldest first, including those that lift
+	// earlier ones.
 	Standing []standing.Instruction
 	Todos    []Todo
 	Done     int
-	Beside   *Beside   // at the end of a turn; nil where that is not known
-	Time     time.Time // when it was said, at the latest
+	Beside   *Beside   // at the end of a turn; nil if unknown
+	Time     time.Time // the latest time at which it was said
 }
 
-// Take takes over what is known of a session. Taken over again, it changes nothing.
+// Take adds what is known of a session. Repeating it changes nothing.
 func (t *Thread) Take(p Part) {
 	i := slices.IndexFunc(t.Sessions, func(s Session) bool { return s.ID == p.Session })
 	if i < 0 {
 		t.Sessions = append(t.Sessions, Session{ID: p.Session, Agent: p.Agent})
 		if n := len(t.Sessions) - maxSessions; n > 0 {
-			t.Sessions = slices.Delete(t.Sessions, 1, 1+n) // the first one has the request
+			t.Sessions = slices.Delete(t.Sessions, 1, 1+n) // the first session has the request
 		}
 		i = len(t.Sessions) - 1
 	}
@@ -162,15 +159,14 @@ func (t *Thread) Take(p Part) {
 	}
 }
 
-// after reports whether something was said after what was asked for first in the same
-// session, so that it was not the first: a hook can miss a prompt that the conversation has.
+// after reports whether p's first request came before the quote, in the same session. A
+// hook can miss a prompt that the conversation has.
 func (s Quote) after(p Part) bool {
 	return s.Session == p.Session && !p.First.Time.IsZero() && p.First.Time.Before(s.Time)
 }
 
-// Essential returns what of a thread must not be lost even where there is little room:
-// the first request, the standing instructions and what is still to be done. Of nil it
-// is nil.
+// Essential returns the parts that must fit even into little room: the first request, the
+// instructions and the todos.
 func (t *Thread) Essential() *Thread {
 	if t == nil {
 		return nil
@@ -178,13 +174,13 @@ func (t *Thread) Essential() *Thread {
 	return &Thread{ChainID: t.ChainID, Request: t.Request, Instructions: t.Instructions, Todos: t.Todos, Done: t.Done, TodosOf: t.TodosOf}
 }
 
-// Add notes an instruction that the person gives by a command.
+// Add adds an instruction that the person gave by a command.
 func (t *Thread) Add(in standing.Instruction, now time.Time) {
 	t.instruct(Instruction{Instruction: in, Time: now})
 }
 
-// instruct adds an instruction, which takes the place of those that it repeats or
-// takes back. Of too many the oldest go that were found, then those that were added.
+// instruct adds an instruction and removes those that it repeats or lifts. If there are too
+// many, the oldest found ones go first, then those from commands.
 func (t *Thread) instruct(in Instruction) {
 	t.Instructions = slices.DeleteFunc(t.Instructions, func(old Instruction) bool { return in.Replaces(old.Instruction) })
 	if in.Kind == standing.Lifted {
@@ -197,7 +193,7 @@ func (t *Thread) instruct(in Instruction) {
 	}
 }
 
-// Drop removes the instruction of that number, from 1 on, and returns it.
+// Drop removes and returns the n-th instruction, counted from 1.
 func (t *Thread) Drop(n int) (Instruction, bool) {
 	if n < 1 || n > len(t.Instructions) {
 		return Instruction{}, false
@@ -207,7 +203,7 @@ func (t *Thread) Drop(n int) (Instruction, bool) {
 	return in, true
 }
 
-// Hand notes what a session hands over, in the place of what the same note said before.
+// Hand adds a hand-over, or replaces the one with the same note.
 func (t *Thread) Hand(m Message) {
 	t.Messages = slices.DeleteFunc(t.Messages, func(old Message) bool { return old.Note == m.Note })
 	for i := range t.Messages {
@@ -220,13 +216,12 @@ func (t *Thread) Hand(m Message) {
 	}
 }
 
-// TakeBack removes what the note handed over.
+// TakeBack removes the hand-over of a note.
 func (t *Thread) TakeBack(note string) {
 	t.Messages = slices.DeleteFunc(t.Messages, func(m Message) bool { return m.Note == note })
 }
 
-// Join takes over from another thread what a session has said, which belongs to this
-// chain now.
+// Join moves what a session said from another thread to this one.
 func (t *Thread) Join(from *Thread, id session.ID) {
 	if from.Request.Session == id && t.Request.Text == "" {
 		t.Request = from.Request
@@ -254,8 +249,8 @@ func (t *Thread) Join(from *Thread, id session.ID) {
 	}
 }
 
-// Leave removes what a session has said, which belongs to another chain now. What took
-// the place of an earlier instruction in it does not bring that back.
+// Leave removes what a session said, which now belongs to another chain. Instructions that
+// it replaced do not come back.
 func (t *Thread) Leave(id session.ID) {
 	if t.Request.Session == id {
 		t.Request = Quote{}
@@ -271,8 +266,8 @@ func (t *Thread) Leave(id session.ID) {
 	t.Sessions = slices.DeleteFunc(t.Sessions, func(s Session) bool { return s.ID == id })
 }
 
-// Cleaned returns a thread of which every text has gone through clean: secrets are known
-// now that may not have been when it was written.
+// Cleaned returns the thread with clean applied to every text. Secrets may be known now
+// that were unknown when it was written.
 func (t *Thread) Cleaned(clean func(string) string) *Thread {
 	c := *t
 	c.Request.Text = clean(t.Request.Text)
@@ -297,15 +292,13 @@ func (t *Thread) Cleaned(clean func(string) string) *Thread {
 	return &c
 }
 
-// digest tells one text from another.
 func digest(text string) string {
 	h := fnv.New64a()
 	h.Write([]byte(text))
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// cut returns a text of at most n bytes, in whole characters, that says where it was
-// cut.
+// cut shortens a text to n bytes, in whole characters, and marks the cut.
 func cut(text string, n int) string {
 	const mark = " […]"
 	if len(text) <= n {
@@ -314,8 +307,8 @@ func cut(text string, n int) string {
 	return strings.TrimRight(text[:start(text, n-len(mark))], " \n") + mark
 }
 
-// cutMiddle returns a text of at most n bytes of which the middle is cut out: what is to be
-// done next stands at the end of what is handed over.
+// cutMiddle shortens a text to n bytes by cutting its middle: the next steps are at the end
+// of a hand-over.
 func cutMiddle(text string, n int) string {
 	const mark = " … [cut] … "
 	if len(text) <= n {
@@ -330,7 +323,7 @@ func cutMiddle(text string, n int) string {
 	return text[:front] + mark + text[back:]
 }
 
-// start returns where the character that stands at n begins.
+// start returns the beginning of the character at n.
 func start(text string, n int) int {
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
@@ -338,10 +331,9 @@ func start(text string, n int) int {
 	return n
 }
 
-// ErrNone is what a chain without a thread gives.
 var ErrNone = errors.New("no such thread")
 
-// file is the thread's file, with the three contents that it had before.
+// file returns the thread's file. It keeps three earlier generations.
 func file(state place.State, chain session.ID, warn func(error)) (atomicfile.Rolling, error) {
 	if _, err := session.ParseID(string(chain)); err != nil {
 		return atomicfile.Rolling{}, err
@@ -365,8 +357,8 @@ func parse(chain session.ID, data []byte) (*Thread, error) {
 	return t, nil
 }
 
-// Read returns the thread of a chain, ErrNone where there is none. What cannot be used
-// counts as none, and warn is told.
+// Read returns a chain's thread, or ErrNone. An unusable file counts as none and causes a
+// warning.
 func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error) {
 	f, err := file(state, chain, warn)
 	if err != nil {
@@ -376,10 +368,10 @@ func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error
 	return t, err
 }
 
-// load returns a thread, and the file that holds it.
+// load returns a thread and the content of its file.
 func load(chain session.ID, f atomicfile.Rolling, read func(atomicfile.Rolling) ([]byte, error), warn func(error)) (*Thread, []byte, error) {
 	var t *Thread
-	f.Valid = func(data []byte) (err error) { // once is enough
+	f.Valid = func(data []byte) (err error) { // parse only once
 		t, err = parse(chain, data)
 		return err
 	}
@@ -390,7 +382,7 @@ func load(chain session.ID, f atomicfile.Rolling, read func(atomicfile.Rolling) 
 	return t, data, nil
 }
 
-// judge sorts what came of a reading: whether it is there, cannot be read, or is no use.
+// judge maps the error of a read: a missing or unusable file becomes ErrNone.
 func judge(err error, warn func(error)) error {
 	switch {
 	case err == nil:
@@ -405,12 +397,11 @@ func judge(err error, warn func(error)) error {
 	return ErrNone
 }
 
-// lockWait bounds the wait for others that change the same thread. What cannot be taken
-// over now is so at the end of the next turn.
+// lockWait bounds the wait for another writer. What is missed now is added at the end of
+// the next turn.
 const lockWait = 2 * time.Second
 
-// Update changes the thread of a chain, which begins where there is none, and writes it
-// where that changed anything.
+// Update changes a chain's thread, creating it if necessary, and writes it if it changed.
 func Update(state place.State, chain session.ID, d atomicfile.Durability, warn func(error), change func(*Thread)) (*Thread, error) {
 	f, err := file(state, chain, warn)
 	if err != nil {
@@ -427,7 +418,7 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 	t, before, err := load(chain, f, atomicfile.Rolling.Repair, warn)
 	if errors.Is(err, ErrNone) {
 		t = &Thread{ChainID: chain}
-		before, err = openjson.File(t) // nothing is written for a thread that knows nothing
+		before, err = openjson.File(t) // an empty thread is not written
 	}
 	if err != nil {
 		return nil, err
@@ -440,7 +431,7 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 	return t, f.Write(after, d)
 }
 
-// MarshalJSON keeps what a newer gt has written.
+// MarshalJSON keeps fields of a newer gt.
 func (t *Thread) MarshalJSON() ([]byte, error) {
 	type plain Thread
 	return openjson.Marshal((*plain)(t), t.unknown)
