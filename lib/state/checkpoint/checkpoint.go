@@ -1,15 +1,12 @@
-// Package checkpoint keeps what a session saves while it works, for its successor in
-// case the session dies without a hand-over. The file is checkpoint.json in the place of
-// the home in the state (docs/checkpoint.md).
+// Package checkpoint keeps what a session saves while it works, for its successor if it
+// dies without a hand-over. The file is checkpoint.json in the home's state
+// (docs/checkpoint.md).
 //
-// While that file holds what another session of the home may still need, a session
-// writes checkpoint-<id>.json beside it instead, so neither overwrites the other.
-//
-// The file's three previous versions are beside it, and are used if the file is damaged
-// (atomicfile.Rolling).
+// While another session of the home may still need that file, a session writes
+// checkpoint-<id>.json beside it. Each has three earlier generations (atomicfile.Rolling).
 //
 // In a trusted town, Gas Town's file .polecat-checkpoint.json in the role's folder is
-// updated too. If another program wrote that file, it is read as a claim.
+// updated too. If another program wrote that file, it is a claim.
 package checkpoint
 
 import (
@@ -34,57 +31,52 @@ import (
 	"gt/lib/text/term"
 )
 
-// File is the name of the checkpoint in the home's place in the state.
 const File = "checkpoint.json"
 
 // StaleAfter is the age from which a checkpoint is ignored.
 const StaleAfter = 24 * time.Hour
 
-// forget is the age from which a checkpoint beside the home's own is removed. It is far
-// longer than StaleAfter: a clock that is wrong for an hour can make all checkpoints
-// stale, but must not delete them.
+// forget is the age at which a checkpoint beside the home's own is removed. A clock that is
+// wrong for an hour can make all checkpoints stale, but must not delete them.
 const forget = 7 * StaleAfter
 
-// maxSize bounds the size of a checkpoint, and maxFiles the size of its list of files,
-// in bytes.
+// maxSize bounds a checkpoint, and maxFiles its list of files, in bytes.
 const (
 	maxSize  = 4 << 20
 	maxFiles = 256 << 10
 )
 
-// Checkpoint is what a session saves. Empty fields are left out of the file, and fields
-// that a newer version wrote are kept.
+// Checkpoint is what a session saves. Empty fields are omitted. Fields of a newer gt
+// survive.
 type Checkpoint struct {
 	MoleculeID    string     `json:"molecule_id,omitempty"`
 	CurrentStep   string     `json:"current_step,omitempty"`
 	StepTitle     string     `json:"step_title,omitempty"`
-	ModifiedFiles []string   `json:"modified_files,omitempty"` // as git.Quote writes them
-	MoreFiles     int        `json:"more_files,omitempty"`     // the number of modified files that are not listed
+	ModifiedFiles []string   `json:"modified_files,omitempty"` // in the form of git.Quote
+	MoreFiles     int        `json:"more_files,omitempty"`     // count of the unlisted ones
 	LastCommit    string     `json:"last_commit,omitempty"`
 	Branch        string     `json:"branch,omitempty"`
 	HookedBead    string     `json:"hooked_bead,omitempty"`
 	Timestamp     time.Time  `json:"timestamp"`
 	SessionID     session.ID `json:"session_id,omitempty"`
 	Notes         string     `json:"notes,omitempty"`
-	LastAnswer    string     `json:"last_answer,omitempty"` // the agent's, at its last stop
-	TakenBy       session.ID `json:"taken_by,omitempty"`    // the session that was told of it
+	LastAnswer    string     `json:"last_answer,omitempty"` // at its last stop
+	TakenBy       session.ID `json:"taken_by,omitempty"`    // the session that was told about it
 
-	// Claimed reports that another program of the town wrote it, or anybody else who
-	// can write to the role's folder.
+	// Claimed reports that it comes from the role's folder, where other programs can write.
 	Claimed bool `json:"-"`
 
-	// hidden reports that Gas Town's file holds a claimed checkpoint that no session
-	// was told of yet, so this one must not be written there.
+	// hidden reports that Gas Town's file holds a claim that no session was told about yet,
+	// so that this checkpoint must not replace it.
 	hidden bool
 
 	file    atomicfile.Rolling
 	unknown openjson.Unknown
 }
 
-// plain is Checkpoint without its methods.
 type plain Checkpoint
 
-// UnmarshalJSON reads a checkpoint and keeps the fields that it does not know.
+// UnmarshalJSON keeps unknown fields.
 func (c *Checkpoint) UnmarshalJSON(data []byte) (err error) {
 	var p plain
 	p.unknown, err = openjson.Unmarshal(data, &p)
@@ -92,29 +84,27 @@ func (c *Checkpoint) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// MarshalJSON writes the checkpoint and the unknown fields after it.
+// MarshalJSON writes the unknown fields last.
 func (c *Checkpoint) MarshalJSON() ([]byte, error) {
 	return openjson.Marshal((*plain)(c), c.unknown)
 }
 
-// Stale reports whether the checkpoint is too old to use. The same distance in the
-// future means that the clock was wrong, and counts as stale too.
+// Stale reports whether the checkpoint is too old to use. The same distance in the future,
+// from a wrong clock, counts too.
 func (c *Checkpoint) Stale(now time.Time) bool { return now.Sub(c.Timestamp).Abs() >= StaleAfter }
 
-// List returns the checkpoints of the home and of its sessions, the newest first, and
-// changes nothing. If one cannot be read or parsed, the error says so and what replaces
-// it; the others are returned as well.
+// List returns the checkpoints of the home and its sessions, newest first. If some are
+// damaged, it returns the others and an error that names the replacement.
 func List(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Read) }
 
-// Repair is List, but it also repairs checkpoints that cannot be read: it sets the
-// damaged file aside, and the version that replaces it becomes the checkpoint. The
+// Repair is List, but also sets damaged files aside and restores the generation in use. The
 // caller must hold the home's lock.
 func Repair(h home.Home) ([]*Checkpoint, error) { return list(h, atomicfile.Rolling.Repair) }
 
-// list reads the home's checkpoint and those of sessions that have a record. It finds
-// them by their names, so other files there cost nothing, however many there are.
+// list finds checkpoints by the ids of the session records, so that other files cost
+// nothing.
 func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkpoint, error) {
-	ids, failed := session.Store{Home: h}.IDs() // if that fails, the home's own is still returned
+	ids, failed := session.Store{Home: h}.IDs() // on error, the home's own is still returned
 	paths := []string{h.Path(File), beside(h, byHand)}
 	for _, id := range ids {
 		paths = append(paths, beside(h, id))
@@ -138,8 +128,7 @@ func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkp
 	return all, failed
 }
 
-// claimed returns the checkpoint in the role's folder of a trusted town, or nil if there
-// is none.
+// claimed returns the checkpoint in the role's folder of a trusted town, or nil.
 func claimed(h home.Home) (*Checkpoint, error) {
 	m := h.Mirror()
 	data, err := m.Read(place.Checkpoint, maxSize)
@@ -164,8 +153,7 @@ func claimed(h home.Home) (*Checkpoint, error) {
 	return c, nil
 }
 
-// toldFile is the name of the file that records the last claim that a session was told
-// of, and which session that was.
+// toldFile records the last claim that a session was told about, and that session.
 const toldFile = "checkpoint.told"
 
 // claim returns a text that identifies a claimed checkpoint.
@@ -173,8 +161,8 @@ func (c *Checkpoint) claim() string {
 	return string(c.SessionID) + " " + c.Timestamp.UTC().Format(time.RFC3339Nano) + "\n"
 }
 
-// beside returns the path of a session's checkpoint while the home's own file holds
-// another session's. What a person writes is no session's.
+// beside returns the path of a session's checkpoint while the home's own file is another's.
+// What a person writes belongs to no session.
 func beside(h home.Home, id session.ID) string {
 	return h.Path(prefix + string(cmp.Or(id, byHand)) + ".json")
 }
@@ -184,11 +172,10 @@ const (
 	byHand = "by-hand"
 )
 
-// maxForget bounds how many files each write of a checkpoint examines for removal.
+// maxForget bounds the files that sweep examines.
 const maxForget = 256
 
-// sweep removes old checkpoints beside the home's own whose sessions have no record any
-// more.
+// sweep removes old checkpoints of sessions without a record.
 func sweep(h home.Home, now time.Time) error {
 	dir, err := os.Open(h.Runtime())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -211,7 +198,6 @@ func sweep(h home.Home, now time.Time) error {
 	return failed
 }
 
-// rolling returns the checkpoint file at that path.
 func rolling(path string) atomicfile.Rolling {
 	return atomicfile.Rolling{Path: path, Limit: maxSize, Judge: atomicfile.Ours, Valid: func(data []byte) error {
 		_, err := parse(data)
@@ -219,14 +205,14 @@ func rolling(path string) atomicfile.Rolling {
 	}}
 }
 
-// read returns the checkpoint, or nil if there is none. The error can also be a warning
-// that comes with a checkpoint.
+// read returns the checkpoint, or nil. The error may be a warning that accompanies a
+// checkpoint.
 func read(file atomicfile.Rolling, load func(atomicfile.Rolling) ([]byte, error)) (*Checkpoint, error) {
 	var warned error
 	var c *Checkpoint
 	of := file
 	of.Warn = func(err error) { warned = errors.Join(warned, err) }
-	of.Valid = func(data []byte) (err error) { // once is enough
+	of.Valid = func(data []byte) (err error) { // parse only once
 		c, err = parse(data)
 		return err
 	}
@@ -251,16 +237,15 @@ func parse(data []byte) (*Checkpoint, error) {
 	return &c, nil
 }
 
-// Open returns the checkpoint of a session, to be changed and written: the one that the
-// session wrote last, or a new one. It sets aside files that cannot be read and removes
-// forgotten ones. It always returns a checkpoint, even with an error. The caller must
-// hold the home's lock.
+// Open returns the checkpoint of a session, to be changed and written: its last one or a
+// new one. It also sets damaged files aside and removes old ones. It always returns a
+// checkpoint, even with an error. The caller must hold the home's lock.
 func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	all, err := Repair(h)
 	err = errors.Join(err, sweep(h, now))
 	path := h.Path(File)
 	if info, lerr := os.Lstat(path); lerr == nil && !info.Mode().IsRegular() {
-		path = beside(h, id) // it could not be set aside either
+		path = beside(h, id) // setting it aside failed
 	}
 	var own *Checkpoint
 	hidden := false
@@ -285,10 +270,9 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 	return own, err
 }
 
-// wanted reports whether another session than id may still need the checkpoint. Its
-// holder is the session that was told of it, or else the session that wrote it. The
-// checkpoint is needed while its holder has not ended, or if the holder is unknown and
-// no session was told.
+// wanted reports whether another session than id may still need the checkpoint. Its holder,
+// the session that was told about it or else wrote it, needs it until it has ended. An
+// unknown holder may need it unless a session was told.
 func wanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
 	if c.Stale(now) {
 		return false
@@ -297,9 +281,8 @@ func wanted(h home.Home, c *Checkpoint, id session.ID, now time.Time) bool {
 	return pending || !known && c.TakenBy == ""
 }
 
-// pending reports whether the holder of the checkpoint, if it is not the session id, has
-// a record here (known) and has not ended (pending): no session found it dead and was
-// told.
+// pending reports whether the checkpoint's holder has a record (known) and has not ended
+// (pending). Both are about a session other than id.
 func pending(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {
 	holder := cmp.Or(c.TakenBy, c.SessionID)
 	if holder == id {
@@ -315,13 +298,13 @@ func pending(h home.Home, c *Checkpoint, id session.ID) (known, pending bool) {
 	return true, !r.Ended()
 }
 
-// Write saves a checkpoint that Open returned, atomically and synced to disk. The caller
-// must hold the home's lock.
+// Write saves a checkpoint from Open, atomically and synced. The caller must hold the
+// home's lock.
 func (c *Checkpoint) Write(h home.Home) error {
 	return errors.Join(c.put(atomicfile.Synced), c.show(h))
 }
 
-// show copies the home's checkpoint to where other programs of a town look for it.
+// show copies the home's checkpoint to where other programs of a town read it.
 func (c *Checkpoint) show(h home.Home) error {
 	if filepath.Base(c.file.Path) != File || c.hidden {
 		return nil
@@ -333,7 +316,6 @@ func (c *Checkpoint) show(h home.Home) error {
 	return h.Mirror().Write(place.Checkpoint, data)
 }
 
-// Clean applies clean to every text of the checkpoint.
 func (c *Checkpoint) Clean(clean func(string) string) {
 	for _, text := range []*string{
 		&c.MoleculeID, &c.CurrentStep, &c.StepTitle, &c.Branch, &c.HookedBead, &c.Notes, &c.LastAnswer,
@@ -346,8 +328,7 @@ func (c *Checkpoint) Clean(clean func(string) string) {
 	c.unknown.Clean(clean)
 }
 
-// SetFiles lists the changed files, as many as fit into a checkpoint, and counts the
-// others.
+// SetFiles lists the changed files up to maxFiles, and counts the others.
 func (c *Checkpoint) SetFiles(changes []git.Change) {
 	c.ModifiedFiles, c.MoreFiles = nil, 0
 	size := 0
@@ -361,9 +342,9 @@ func (c *Checkpoint) SetFiles(changes []git.Change) {
 	}
 }
 
-// Take records that the session by was told of the checkpoint. It does nothing if the
-// file is gone, has another session's checkpoint, or was told to another session since c
-// was read. The caller must hold the home's lock.
+// Take records that the session by was told about the checkpoint. It does nothing if the
+// file has another checkpoint now, or another session was told. The caller must hold the
+// home's lock.
 func Take(h home.Home, c *Checkpoint, by session.ID) error {
 	if c.Claimed {
 		return atomicfile.Write(h.Path(toldFile), []byte(c.claim()+string(by)+"\n"), atomicfile.Unsynced)
@@ -373,10 +354,10 @@ func Take(h home.Home, c *Checkpoint, by session.ID) error {
 		return err
 	}
 	now.TakenBy = by
-	return errors.Join(err, now.put(atomicfile.Unsynced)) // if this is lost, a session is told twice
+	return errors.Join(err, now.put(atomicfile.Unsynced)) // losing this only repeats a message
 }
 
-// put writes the checkpoint. It returns warnings as errors, too.
+// put writes the checkpoint. It returns warnings as errors.
 func (c *Checkpoint) put(d atomicfile.Durability) error {
 	data, err := openjson.File(c)
 	if err != nil {
@@ -388,10 +369,9 @@ func (c *Checkpoint) put(d atomicfile.Durability) error {
 	return errors.Join(warned, file.Write(data, d))
 }
 
-// Clear removes the session's checkpoint, or all of the home's if id is "". It removes
-// the previous versions first, so that none of them comes back. It sets aside files that
-// cannot be read, because their owner is unknown, and reports them to warn. The caller
-// must hold the home's lock.
+// Clear removes a session's checkpoint, or all of the home's if id is "". It sets damaged
+// files aside, because their owner is unknown, and calls warn. The caller must hold the
+// home's lock.
 func Clear(h home.Home, id session.ID, warn func(error)) error {
 	all, err := Repair(h)
 	warn(err)
@@ -409,7 +389,7 @@ func Clear(h home.Home, id session.ID, warn func(error)) error {
 	}
 	own := rolling(h.Path(File))
 	if _, err := os.Lstat(own.Path); errors.Is(err, fs.ErrNotExist) {
-		failed = errors.Join(failed, own.Remove()) // the previous versions of a file that somebody else removed
+		failed = errors.Join(failed, own.Remove()) // generations of a file that somebody else removed
 	}
 	return failed
 }
@@ -424,8 +404,7 @@ func (c *Checkpoint) Summary() string {
 	return item("molecule", c.MoleculeID) + item("step", step) + item("notes", c.Notes)
 }
 
-// item returns an item of a list, indented if it has several lines, or "" for an empty
-// text.
+// item returns an indented list item, or "" for an empty text.
 func item(what, text string) string {
 	text = strings.TrimSpace(term.CleanText(text))
 	if text == "" {
@@ -434,7 +413,6 @@ func item(what, text string) string {
 	return fmt.Sprintf("- %s: %s\n", what, strings.ReplaceAll(text, "\n", "\n  "))
 }
 
-// Text returns what the checkpoint holds, as a list.
 func (c *Checkpoint) Text() string {
 	var b strings.Builder
 	say := func(what, text string) { b.WriteString(item(what, text)) }

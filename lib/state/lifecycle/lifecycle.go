@@ -1,12 +1,11 @@
-// Package lifecycle is what a session that was made from a template can be: its states,
-// the reasons for which it enters them, the changes between them, and the order in which
-// each change is made. All of it is data, which the reconciler follows, the tests go
-// through and docs/reconcile.md prints.
+// Package lifecycle defines sessions that are made from templates: their states, the
+// reasons for entering them, the changes between them, and each change's order of
+// operations. All of it is data: the reconciler follows it, tests check it, and
+// docs/reconcile.md prints it.
 //
-// A session has at most one marker, which makes it eligible for new work. Only an active
-// session of a pool whose runtime was seen alive is given one, and it is taken away before
-// anything else happens to the session. Nothing but the marker is asked when work is given
-// out.
+// A session has at most one marker, which alone makes it eligible for new work. Only an
+// active pool session whose runtime was seen alive gets one, and it is removed before
+// anything else happens to the session.
 package lifecycle
 
 import (
@@ -15,20 +14,18 @@ import (
 	"time"
 )
 
-// State is where a session stands.
 type State string
 
 const (
-	Creating    State = "creating"    // its record is there, its runtime is not known to be
+	Creating    State = "creating"    // it has a record; its runtime is not known to run
 	Active      State = "active"      // it runs
-	Suspended   State = "suspended"   // it does not run, and goes on where it was when it is resumed
-	Draining    State = "draining"    // it gets no new work, and ends when it has done what it has
-	Archived    State = "archived"    // it was retired; of a pool only
+	Suspended   State = "suspended"   // it does not run, and continues when it is resumed
+	Draining    State = "draining"    // it gets no new work, and ends when its work is done
+	Archived    State = "archived"    // a retired pool session
 	Quarantined State = "quarantined" // it crashed too often, and rests
-	Closed      State = "closed"      // it is over, for good
+	Closed      State = "closed"      // it is over for good
 )
 
-// Reason is why a session entered its state.
 type Reason string
 
 const (
@@ -61,22 +58,21 @@ const (
 	StaleCreating Reason = "stale_creating"
 )
 
-// Words is the reason as a person reads it.
+// Words returns the reason with spaces, for a person.
 func (r Reason) Words() string { return strings.ReplaceAll(string(r), "_", " ") }
 
-// Row is what there is to know of a state.
+// Row is the definition of a state.
 type Row struct {
 	State    State
-	Reasons  []Reason // for which it is entered
-	To       []State  // that may follow, besides Closed, which may follow any other
+	Reasons  []Reason // for entering it
+	To       []State  // next states, besides Closed, which may follow any other
 	Occupies bool     // it counts against the pool's max
-	Runs     bool     // a runtime belongs to it
+	Runs     bool     // it has a runtime
 	Listed   bool     // by default
 	PoolOnly bool
 	Means    string
 }
 
-// States are all of them.
 var States = []Row{
 	{Creating, []Reason{PoolScaleUp, UserRequest, ConfigDriftReplace}, []State{Active, Quarantined}, true, true, true, false,
 		"its record is there, its runtime is not known to run yet"},
@@ -94,8 +90,7 @@ var States = []Row{
 		"it is over; its record stays, without its secrets, and never changes again"},
 }
 
-// Row returns what there is to know of a state, and false for one that this version does
-// not know.
+// Row returns the definition of a state, or false for an unknown one.
 func (s State) Row() (Row, bool) {
 	i := slices.IndexFunc(States, func(r Row) bool { return r.State == s })
 	if i < 0 {
@@ -104,42 +99,40 @@ func (s State) Row() (Row, bool) {
 	return States[i], true
 }
 
-// Takes reports whether a session may enter the state for that reason.
+// Takes reports whether a session may enter the state for a reason.
 func (s State) Takes(r Reason) bool {
 	row, _ := s.Row()
 	return slices.Contains(row.Reasons, r)
 }
 
-// Occupies reports whether a session in that state counts against the max of its pool. One
-// in a state that is not known does, for nothing tells that it does not.
+// Occupies reports whether the state counts against the pool's max. An unknown state does,
+// to be safe.
 func (s State) Occupies() bool {
 	row, known := s.Row()
 	return row.Occupies || !known
 }
 
-// May reports whether that state may follow.
+// May reports whether next may follow the state.
 func (s State) May(next State) bool {
 	row, known := s.Row()
 	return known && (slices.Contains(row.To, next) || next == Closed && s != Closed)
 }
 
-// Op is a thing that is done as part of a change. Each is done whole or not at all, and
-// may be done twice.
+// Op is a step of a change. It is done completely or not at all, and may be repeated.
 type Op string
 
 const (
-	Block   Op = "block"   // the work that the session has claimed is put aside
-	Free    Op = "free"    // what was put aside is nobody's: blocked, or given back
-	Keep    Op = "keep"    // what was put aside is its own again
-	Unroute Op = "unroute" // its marker is removed
-	Write   Op = "write"   // its record is written, in one piece
-	Kill    Op = "kill"    // its runtime is ended, if there is one
-	Start   Op = "start"   // its runtime is started; that it runs already is no error
-	Confirm Op = "confirm" // its runtime was seen alive
-	Route   Op = "route"   // its marker is set
+	Block   Op = "block"   // sets the session's claimed work aside
+	Free    Op = "free"    // blocks or gives back the work that was set aside
+	Keep    Op = "keep"    // undoes Block
+	Unroute Op = "unroute" // removes its marker
+	Write   Op = "write"   // writes its record in one piece
+	Kill    Op = "kill"    // ends its runtime, if any
+	Start   Op = "start"   // starts its runtime unless it runs
+	Confirm Op = "confirm" // checks that its runtime is alive
+	Route   Op = "route"   // sets its marker
 )
 
-// Change is a kind of change of a session.
 type Change string
 
 const (
@@ -155,7 +148,7 @@ const (
 	Quarantine  Change = "quarantine"
 	Clear       Change = "clear"
 	Close       Change = "close"
-	Note        Change = "note" // a counter or a secret in its record; the state stays
+	Note        Change = "note" // changes a counter or secret in its record; the state stays
 
 	RemoveMarker  Change = "remove-marker"
 	RestoreMarker Change = "restore-marker"
@@ -165,15 +158,14 @@ const (
 // Order is how a change is made.
 type Order struct {
 	Change Change
-	From   []State // none: it is made; nil for any
-	To     State   // "" where it stays
+	From   []State // empty: the session is created; nil: any state
+	To     State   // "" if the state stays
 	Ops    []Op
-	Why    string // the order is this one
+	Why    string // reason for the order
 }
 
-// Orders are those of all changes. What stops between two of a change's ops leaves what
-// the next tick knows how to go on from, and never a session that gets work and has no
-// runtime.
+// Orders are the orders of all changes. After an interruption between two operations the
+// next tick can continue, and no session without a runtime gets work.
 var Orders = []Order{
 	{Create, []State{}, Creating, []Op{Write, Start}, "a runtime without a record would be nobody's; the next tick starts what has a record only"},
 	{Begin, []State{Creating}, "", []Op{Write, Start}, "as restart; a tick that was cut short has left it out, or its agent did not stay alive"},
@@ -193,7 +185,6 @@ var Orders = []Order{
 	{KillRuntime, nil, "", []Op{Kill}, ""},
 }
 
-// Order returns how a change is made.
 func (c Change) Order() Order {
 	i := slices.IndexFunc(Orders, func(o Order) bool { return o.Change == c })
 	if i < 0 {
@@ -202,28 +193,28 @@ func (c Change) Order() Order {
 	return Orders[i]
 }
 
-// Session is the part of a session's record that its lifecycle consists of. One change
-// writes all of it at once.
+// Session is the lifecycle's part of a session's record. A change writes it at once.
 type Session struct {
 	ID       string `json:"-"`
 	Template string `json:"template"`
-	// Pool is the template again for one that was made for a pool, whatever the template
-	// says by now.
+	// Pool is the template if the session was made for a pool, even if the template has
+	// none any more.
 	Pool   string `json:"pool_template,omitempty"`
-	Slot   int    `json:"pool_slot,omitempty"` // in the pool, from 1; no other that occupies it has it
+	Slot   int    `json:"pool_slot,omitempty"` // in the pool, from 1; unique among the sessions that occupy it
 	State  State  `json:"state"`
 	Reason Reason `json:"state_reason"`
 
-	Generation int    `json:"generation"`     // 1, and one more each time it is reactivated
-	Token      string `json:"instance_token"` // another one each time it is made or reactivated
+	Generation int    `json:"generation"`     // 1, incremented with each reactivation
+	Token      string `json:"instance_token"` // new for each creation and reactivation
 	Intent     string `json:"intent,omitempty"`
-	// Hash is of the configuration that its runtime was started with, see package template.
+	// Hash is the hash of the configuration that the runtime was started with; see package
+	// template.
 	Hash     string `json:"config_hash,omitempty"`
-	Replaces string `json:"replaces,omitempty"` // the session that was drained for drift, in the place of which it is
+	Replaces string `json:"replaces,omitempty"` // the session drained for drift that it replaces
 
 	CreatedAt   time.Time `json:"created_at,omitzero"`
 	CreatingAt  time.Time `json:"creating_at,omitzero"`
-	ActiveAt    time.Time `json:"active_at,omitzero"` // when it last became active, or was restarted
+	ActiveAt    time.Time `json:"active_at,omitzero"` // last activation or restart
 	SuspendedAt time.Time `json:"suspended_at,omitzero"`
 	DrainAt     time.Time `json:"drain_started,omitzero"`
 	DrainReason Reason    `json:"drain_reason,omitempty"` // kept when it is archived
@@ -233,10 +224,10 @@ type Session struct {
 	CrashCount  int       `json:"crash_count,omitempty"` // since CrashSince
 	CrashSince  time.Time `json:"crash_since,omitzero"`
 	LastCrashAt time.Time `json:"last_crash_at,omitzero"`
-	// CrashReason is how its agent last ended or failed to start, as far as that is known:
-	// cleaned, without secrets, and cut.
+	// CrashReason is how the agent last ended or failed to start, if known: redacted, in
+	// one line, and cut.
 	CrashReason     string    `json:"crash_reason,omitempty"`
 	QuarantineUntil time.Time `json:"quarantine_until,omitzero"`
-	QuarantineCycle int       `json:"quarantine_cycle,omitempty"` // how often it came back from there
+	QuarantineCycle int       `json:"quarantine_cycle,omitempty"` // number of returns from quarantine
 	ScrubbedAt      time.Time `json:"scrubbed_at,omitzero"`       // when its secrets were removed
 }

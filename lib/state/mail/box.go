@@ -37,9 +37,9 @@ import (
 // Box holds the notes of one agent.
 type Box struct {
 	home home.Home
-	at   place.Shared // its folder, in the town or in the home's place in the state
-	own  bool         // it is in the state, where nobody else can write
-	err  error        // why there is no such box
+	at   place.Shared // in the town or in the home's state
+	own  bool         // in the state, where only the person can write
+	err  error        // set if there is no such box
 }
 
 // Of returns the box of an address. In a town that is the box of the role; any valid
@@ -62,24 +62,22 @@ func Of(h home.Home, address string) Box {
 	return Box{err: fmt.Errorf("'%s' has no mailbox here: it has no role in the town", address)}
 }
 
-// Dir returns the path of the box, for messages only.
 func (b Box) Dir() string { return b.at.Path("") }
 
-// file returns the path of a file in the box, for messages only.
 func (b Box) file(elem ...string) string { return b.at.Path(filepath.Join(elem...)) }
 
-// MaxBody is the maximum size of a note's text: 1 MiB.
+// MaxBody bounds a note's text, in bytes.
 const MaxBody = 1 << 20
 
-// MaxSubject is the maximum size of a note's subject in bytes. It fits a header line.
+// MaxSubject bounds a note's subject, in bytes, so that it fits a header line.
 const MaxSubject = 900
 
 // ErrTooLarge is returned for a text or subject over its maximum.
 var ErrTooLarge = errors.New("too large")
 
-// Deliver puts a note into the box, hooked or unread, and returns its ID. If the note
-// has no Date, it sets it to now. When Deliver returns, the note is on disk. A process
-// that is killed earlier leaves a complete note or none.
+// Deliver puts a note into the box, hooked or unread, and returns its ID. An empty Date
+// becomes now. The note is on disk when Deliver returns; a process that is killed earlier
+// leaves a complete note or none.
 func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 	if len(n.Body) > MaxBody {
 		return "", fmt.Errorf("the message is %w (%d bytes, over %d)", ErrTooLarge, len(n.Body), MaxBody)
@@ -114,8 +112,8 @@ func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 	return n.ID, dir.deliver(filepath.Join("tmp", unique), to, text.Bytes())
 }
 
-// opened is a box whose folder is open, so that everything is read and written there even
-// if somebody replaces the folder meanwhile.
+// opened is a box whose folder is open, so that replacing the folder meanwhile has no
+// effect.
 type opened struct {
 	*os.Root
 	Box
@@ -155,7 +153,6 @@ func (b Box) prepare() (*opened, error) {
 	return o, nil
 }
 
-// make makes the folders that are missing.
 func (o *opened) make() error {
 	for _, folder := range folders {
 		if _, err := o.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
@@ -216,7 +213,6 @@ func (o *opened) deliver(tmp, to string, text []byte) error {
 // abandoned is the age from which Maildir regards a file in tmp as left over.
 const abandoned = 36 * time.Hour
 
-// sweep removes what killed deliveries left in tmp.
 func (o *opened) sweep(now time.Time) {
 	dir, err := o.Open("tmp" + atomicfile.Folder)
 	if err != nil {
@@ -231,7 +227,6 @@ func (o *opened) sweep(now time.Time) {
 	}
 }
 
-// entry is a note's file in the box.
 type entry struct {
 	folder  string // "new" or "cur"
 	name    string
@@ -240,13 +235,12 @@ type entry struct {
 	arrived time.Time
 }
 
-// file returns the path of the note in its box.
 func (e entry) file() string { return filepath.Join(e.folder, e.name) }
 
 func (e entry) has(flag byte) bool { return strings.IndexByte(e.flags, flag) >= 0 }
 
-// isDelivered reports whether the note was given to the agent as work. In a town, anybody who
-// can write there can set the flag, so there gt's own record must confirm it.
+// isDelivered reports whether the note was given to the agent as work. In a town, anybody
+// who can write there can set the flag, so gt's own record has to confirm it.
 func (o *opened) isDelivered(e entry) bool {
 	switch {
 	case !e.has('F') || e.has('T'):
@@ -309,18 +303,17 @@ func (o *opened) all() ([]entry, error) {
 	return slices.CompactFunc(found, func(a, c entry) bool { return a.unique == c.unique }), nil
 }
 
-// List returns all notes, the newest first, without their bodies. A file that is not a
-// message is listed with its Problem.
+// List returns all notes, newest first, without bodies. A file that is not a message has a
+// Problem.
 func (b Box) List() ([]Note, error) {
 	return b.notes(func(*opened, entry) bool { return true })
 }
 
-// most is how many notes a hook opens: anybody who can write to a town can put any number
-// of them there.
+// most bounds the notes that a hook opens, because a town can contain any number.
 const most = 100
 
-// Unread returns the newest notes that are neither seen nor hooked, the newest first,
-// without their bodies. more is the number of older ones.
+// Unread returns the newest notes that are neither seen nor hooked, newest first, without
+// bodies. more counts the others.
 func (b Box) Unread() (notes []Note, more int, err error) {
 	notes, err = b.notes(func(o *opened, e entry) bool {
 		if !o.unread(e) {
@@ -332,7 +325,7 @@ func (b Box) Unread() (notes []Note, more int, err error) {
 	return notes, max(more-most, 0), err
 }
 
-// CountUnread returns how many notes are neither seen nor hooked, without opening them.
+// CountUnread counts the notes that are neither seen nor hooked, without opening them.
 func (b Box) CountUnread() (n int, err error) {
 	err = b.withOpen(func(o *opened) error {
 		found, err := o.all()
@@ -346,9 +339,8 @@ func (b Box) CountUnread() (n int, err error) {
 	return n, err
 }
 
-// Arrived returns how many unread notes have come in after a time, by their names alone.
-// One whose name does not tell when it came, as another program may deliver it, does not
-// count.
+// Arrived counts the unread notes that came after a time, by their names. Notes of other
+// programs whose names have no time do not count.
 func (b Box) Arrived(after time.Time) (n int, err error) {
 	err = b.withOpen(func(o *opened) error {
 		found, err := o.scan(o.unread, "new")
@@ -373,7 +365,7 @@ func (b Box) notes(want func(*opened, entry) bool) (notes []Note, err error) {
 	return notes, err
 }
 
-// withOpen calls do with the box; a box that is missing has nothing in it.
+// withOpen calls do with the box, unless the box does not exist.
 func (b Box) withOpen(do func(*opened) error) error {
 	o, err := b.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -385,7 +377,6 @@ func (b Box) withOpen(do func(*opened) error) error {
 	return do(o)
 }
 
-// read reads notes without their bodies, in their order.
 func (o *opened) read(found []entry) []Note {
 	var notes []Note
 	for _, e := range found {
@@ -398,9 +389,8 @@ func (o *opened) read(found []entry) []Note {
 	return notes
 }
 
-// Hooked returns the notes that are the agent's work, the oldest first, without their
-// bodies. It opens only files that are hooked. If there are very many, it returns the
-// oldest ones and the newest ones, because the newest include what a session left for
+// Hooked returns the agent's work, oldest first, without bodies. If there are very many
+// notes, it returns the oldest and the newest: the newest include what a session left for
 // itself.
 func (b Box) Hooked() ([]Note, error) {
 	o, err := b.open()
@@ -423,7 +413,7 @@ func (b Box) Hooked() ([]Note, error) {
 	return o.read(found), nil
 }
 
-// Whole returns a note that was listed with its body. It does not list the box again.
+// Whole returns a listed note with its body, without listing the box again.
 func (b Box) Whole(n Note) (Note, error) {
 	o, err := b.lookUp(n.ID)
 	if err != nil {
@@ -443,7 +433,7 @@ func (b Box) Whole(n Note) (Note, error) {
 // ErrNotFound is returned if no note in the box has the ID.
 var ErrNotFound = errors.New("no such note")
 
-// Ambiguous is the error for the beginning of an ID that several notes share.
+// Ambiguous is the error for the beginning of several IDs.
 type Ambiguous struct {
 	ID    string
 	Notes []Note // without their bodies
@@ -453,8 +443,7 @@ func (a *Ambiguous) Error() string {
 	return fmt.Sprintf("'%s' means %d notes", a.ID, len(a.Notes))
 }
 
-// Get returns a note with its body, by its ID or by a beginning of it that no other note
-// shares.
+// Get returns a note with its body, by its ID or a unique beginning of it.
 func (b Box) Get(id string) (Note, error) {
 	o, err := b.lookUp(id)
 	if err != nil {
@@ -474,7 +463,7 @@ func (b Box) Get(id string) (Note, error) {
 	}
 }
 
-// lookUp opens the box to find a note in it. If there is no box, there is no such note.
+// lookUp opens the box to find a note. Without a box it returns ErrNotFound.
 func (b Box) lookUp(id string) (*opened, error) {
 	o, err := b.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -485,8 +474,8 @@ func (b Box) lookUp(id string) (*opened, error) {
 
 func notFound(id string) error { return fmt.Errorf("%w: '%s'", ErrNotFound, id) }
 
-// maxRescans is how often find lists the box before it gives up: a listing can miss a file
-// that is renamed meanwhile.
+// maxRescans is how often find lists the box. A listing can miss a file that is renamed
+// meanwhile.
 const maxRescans = 3
 
 func (o *opened) find(id string) (entry, error) {
@@ -515,9 +504,8 @@ func (o *opened) find(id string) (entry, error) {
 	return entry{}, notFound(id)
 }
 
-// readNote reads a note's file, and its body if body is set. For a file that is not a message
-// it returns a note with a Problem. It returns an error only if the body was asked for
-// or the file is gone.
+// readNote reads a note's file. If it is not a message, it returns a note with a Problem,
+// and an error only with body. If the file is gone, it returns an error.
 func (o *opened) readNote(e entry, body bool) (Note, error) {
 	n, err := readFile(o.Root, e.file(), body)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -565,7 +553,7 @@ func (b Box) Hook(id string) error {
 	return o.change(e, "F", "T")
 }
 
-// whole returns the content of a note's file, also if its flags change meanwhile.
+// whole returns the content of a note's file, even if its flags change meanwhile.
 func (o *opened) whole(e entry) ([]byte, error) {
 	for {
 		f, err := atomicfile.OpenIn(o.Root, e.file())
@@ -583,8 +571,8 @@ func (o *opened) whole(e entry) ([]byte, error) {
 	}
 }
 
-// vouch records in the state that gt gave the note as work, with exactly this text. For
-// a box in the state that is not necessary.
+// vouch records that gt gave the note as work, with exactly this text. A box in the state
+// needs no record.
 func (b Box) vouch(id string, text []byte) error {
 	if b.own {
 		return nil
@@ -596,7 +584,7 @@ func (b Box) vouch(id string, text []byte) error {
 	return atomicfile.Write(path, []byte(town.Digest(text)+"\n"), atomicfile.Synced)
 }
 
-// unvouch removes that record, so that nobody else can give the note again.
+// unvouch removes the record, so that nobody else can give the note again.
 func (o *opened) unvouch(e entry) error {
 	if o.own {
 		return nil
@@ -604,16 +592,15 @@ func (o *opened) unvouch(e entry) error {
 	return atomicfile.Remove(o.home.Town.Given(idOf(e.unique)))
 }
 
-// Unhook takes a note off the agent's work. The note stays in the box and counts as seen.
+// Unhook takes a note off the agent's work and marks it as seen.
 func (b Box) Unhook(id string) error { return b.mark(id, "S", "F") }
 
-// MarkSeen marks a note as read. It does not change whether the note is hooked.
+// MarkSeen marks a note as read.
 func (b Box) MarkSeen(id string) error { return b.mark(id, "S", "") }
 
-// DoneWith closes a note. It is no longer hooked, and is listed only on request.
+// DoneWith closes a note.
 func (b Box) DoneWith(id string) error { return b.mark(id, "ST", "F") }
 
-// mark adds flags to a note and removes others.
 func (b Box) mark(id, add, take string) error {
 	o, err := b.lookUp(id)
 	if err != nil {
@@ -627,8 +614,8 @@ func (b Box) mark(id, add, take string) error {
 	return o.mark(e, add, take)
 }
 
-// mark adds flags to a note and removes others. If it removes any, nobody can give the
-// note as work again by setting its flag.
+// mark changes flags. If it removes some, setting a flag by hand cannot give the note as
+// work again.
 func (o *opened) mark(e entry, add, take string) error {
 	if err := o.change(e, add, take); err != nil || take == "" {
 		return err
@@ -636,8 +623,8 @@ func (o *opened) mark(e entry, add, take string) error {
 	return o.unvouch(e)
 }
 
-// Supersede unhooks the earlier hand-over notes of a chain, which the note by replaces.
-// by must have been delivered before. An empty chain is ignored.
+// Supersede unhooks the earlier hand-over notes of a chain, which the delivered note by
+// replaces. It ignores an empty chain.
 func (b Box) Supersede(chain, by string) error {
 	if chain == "" {
 		return nil
@@ -666,16 +653,15 @@ func (b Box) Supersede(chain, by string) error {
 	return err
 }
 
-// change adds and removes flags. It does nothing if the note's flags are right already.
+// change adds and removes flags, unless they are right already.
 func (o *opened) change(e entry, add, take string) error {
 	for {
 		to := filepath.Join("cur", e.unique+withFlags(changeFlags(e.flags, add, take)))
 		if e.file() == to {
 			return nil
 		}
-		// Another process may have changed the same note: then its name is different
-		// now, and we apply our change on top. We do not wait for the disk: losing a
-		// flag only repeats a message.
+		// If another process changed the note, it has another name now, and this change
+		// applies on top. There is no sync: losing a flag only repeats a message.
 		err := atomicfile.RenameIn(o.Root, e.file(), to)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return atomicfile.Error("rename", o.file(e.file()), err)
@@ -688,12 +674,12 @@ func (o *opened) change(e entry, add, take string) error {
 
 // Arriving is a note that comes from another box.
 type Arriving struct {
-	Name  string // of its file there
+	Name  string // file name there
 	Fresh bool   // the file was in new
 }
 
-// flags returns the flags of the note in its new box. Given work becomes an unread note,
-// because the flags in another box prove nothing here.
+// flags returns the note's flags in its new box. Work becomes an unread note, because flags
+// of another box prove nothing here.
 func (a Arriving) flags() string {
 	if a.Fresh {
 		return ""
@@ -712,8 +698,8 @@ func (a Arriving) flags() string {
 	return changeFlags(flags, "", take)
 }
 
-// Known returns a function that reports whether a note is in the box already. It compares
-// the part of the names that never changes.
+// Known returns a function that reports whether the box has a note already, by the part of
+// its name that never changes.
 func (b Box) Known() (func(Arriving) bool, error) {
 	known := map[string]bool{}
 	o, err := b.open()
@@ -733,12 +719,11 @@ func (b Box) Known() (func(Arriving) bool, error) {
 	}, err
 }
 
-// MaxMessage is the maximum size of a note's file, in bytes.
+// MaxMessage bounds a note's file, in bytes.
 const MaxMessage = maxMessage
 
-// Take puts a note from another box into this one under the same name. The caller must
-// check first that the note is not Known, so that taking it twice leaves one. The note is
-// on disk when Take returns, and never visible in part.
+// Take puts a note from another box into this one under the same name. The caller checks
+// Known first. The note is on disk when Take returns, and never visible in part.
 func (b Box) Take(a Arriving, text []byte) error {
 	unique, _ := splitName(a.Name)
 	if unique == "" || strings.HasPrefix(unique, ".") || strings.ContainsRune(unique, '/') {

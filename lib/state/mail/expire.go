@@ -8,16 +8,16 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxExpired is how many notes Expire opens: a hook has a few milliseconds.
+// maxExpired bounds the notes that Expire opens: a hook has a few milliseconds.
 const maxExpired = 8
 
-// Expire removes hand-over notes that were delivered: seen or done, not given to
-// anybody, and arrived longer ago than age. It asks for the age only if a note could be
-// removed for it, which is minAge or more. keep returns true for a note that must stay.
+// Expire removes hand-over notes that are seen or done, nobody's work, and older than age.
+// It calls age only if a note is older than minAge. It keeps notes for which keep returns
+// true.
 //
-// Each call looks at a few notes and begins at another place among them. Nothing is lost
-// if it is killed, or if two remove at once: each note is one file, and a note that
-// somebody gives to an agent meanwhile has another name.
+// Each call examines a few notes, starting at another place each time. It can be killed or
+// run twice at once: each note is one file, and a note that becomes work meanwhile gets
+// another name.
 func (b Box) Expire(now time.Time, minAge time.Duration, age func() time.Duration, keep func(Note) bool) error {
 	o, err := b.open()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// newUnique returns the part of a file's name that never changes: the second and
-// microsecond of the delivery, a random number, and the name of the machine. People type
-// the random number.
+// newUnique returns the part of a file name that never changes: second and microsecond, a
+// random number, which people type, and the machine's name.
 func newUnique(now time.Time) string {
 	var random [4]byte
 	rand.Read(random[:]) // never fails: crypto/rand ends the process instead
@@ -26,8 +25,8 @@ func newUnique(now time.Time) string {
 	return fmt.Sprintf("%d.M%06dR%x.%s", now.Unix(), now.Nanosecond()/1000, random, host)
 }
 
-// idOf returns the ID of the note with this unique name: the random number if gt made the
-// name, else eight hex digits of the name's hash.
+// idOf returns the ID of the note with this unique name: gt's random number, or eight hex
+// digits of the name's hash.
 func idOf(unique string) string {
 	if parts := strings.SplitN(unique, ".", 3); len(parts) == 3 && isDigits(parts[0]) {
 		if micro, id, ok := strings.Cut(parts[1], "R"); ok && len(id) == 8 && isHex(id) &&
@@ -39,8 +38,7 @@ func idOf(unique string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// arrival returns when the note was delivered according to its name, or the zero time if
-// the name does not say.
+// arrival returns when a note was delivered according to its name, or zero.
 func arrival(unique string) time.Time {
 	seconds, rest, _ := strings.Cut(unique, ".")
 	s, err := strconv.ParseInt(seconds, 10, 64)
@@ -59,7 +57,6 @@ func arrival(unique string) time.Time {
 	return time.Unix(s, micro*1000)
 }
 
-// splitName splits a file's name into its unique part and its flags.
 func splitName(name string) (unique, flags string) {
 	unique, info, _ := strings.Cut(name, ":")
 	flags, ok := strings.CutPrefix(info, "2,")
@@ -71,8 +68,8 @@ func splitName(name string) (unique, flags string) {
 
 func withFlags(flags string) string { return ":2," + flags }
 
-// changeFlags adds and removes flags and keeps the others, which other mail programs may
-// have set. The result is in ASCII order, as Maildir requires.
+// changeFlags adds and removes flags and keeps those of other mail programs. The result is
+// in ASCII order, as Maildir requires.
 func changeFlags(flags, add, take string) string {
 	var set []byte
 	for _, f := range []byte(flags + add) {
@@ -88,13 +85,12 @@ func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") =
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// NewName returns a name for a note's file that no other has, and its ID; see IDOf.
+// NewName returns an unused name for a note's file and its ID.
 func NewName(now time.Time) (name, id string) {
 	name = newUnique(now)
 	return name, idOf(name)
 }
 
-// IDOf returns the ID of the note in a file of that name.
 func IDOf(name string) string {
 	unique, _ := splitName(name)
 	return idOf(unique)

@@ -17,10 +17,9 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// The types of notes.
 const (
 	Plain   = "note"    // a message
-	Handoff = "handoff" // what a session leaves to its successor
+	Handoff = "handoff" // from a session to its successor
 )
 
 // Note is one message. Notes in a list have no Body.
@@ -31,27 +30,26 @@ type Note struct {
 	To      string    `json:"to,omitempty"`
 	Subject string    `json:"subject"`
 	Date    time.Time `json:"date,omitzero"`
-	Session string    `json:"session,omitempty"` // the session that wrote it
+	Session string    `json:"session,omitempty"` // the writer's session
 	Chain   string    `json:"chain,omitempty"`   // that session's chain
 	Seen    bool      `json:"seen"`
 	Hooked  bool      `json:"hooked"`
 	Done    bool      `json:"done"`
 	Path    string    `json:"path,omitempty"`
-	Problem string    `json:"problem,omitempty"` // why the file could not be read as a message
+	Problem string    `json:"problem,omitempty"` // why the file is not a readable message
 	Body    string    `json:"body,omitempty"`
 
 	messageID string
 }
 
-// Clean returns the note with clean applied to its texts.
 func (n Note) Clean(clean func(string) string) Note {
 	n.From, n.To, n.Subject, n.Body = clean(n.From), clean(n.To), clean(n.Subject), clean(n.Body)
 	n.Type, n.Session, n.Chain = clean(n.Type), clean(n.Session), clean(n.Chain)
 	return n
 }
 
-// domain turns an agent's address into a mail address. Its top-level domain is reserved
-// and never resolves, so no reply leaves the machine.
+// domain makes a mail address of an agent's address. The top-level domain is reserved, so a
+// reply never leaves the machine.
 const domain = "gt.invalid"
 
 // WriteTo writes the note as an RFC 5322 message whose lines end in \n. The flags, ID
@@ -88,10 +86,10 @@ func (n Note) WriteTo(w io.Writer) (int64, error) {
 	return b.WriteTo(w)
 }
 
-// maxMessage bounds the size of a message with its attachments, in bytes.
+// maxMessage bounds a message with its attachments, in bytes.
 const maxMessage = 16 << 20
 
-// maxHeader bounds the size of a message's header, in bytes.
+// maxHeader bounds a message's header, in bytes.
 const maxHeader = 256 << 10
 
 // Parse reads a message, of gt or of any mail program. The body of a message in several
@@ -132,7 +130,7 @@ func parseHeader(r io.Reader) (Note, *mail.Message, error) {
 	return n, m, nil
 }
 
-// readFile reads a note's file in its box. Without body it reads only the header.
+// readFile reads a note's file: with body, or only the header.
 func readFile(dir *os.Root, name string, body bool) (Note, error) {
 	f, err := atomicfile.OpenIn(dir, name)
 	if err != nil {
@@ -154,8 +152,8 @@ func reason(err error) error {
 	return err
 }
 
-// oneLine makes a value fit for a header: it replaces line ends and other control
-// characters with spaces, and runs of spaces with one.
+// oneLine makes a value fit for a header. Control characters and runs of spaces become one
+// space.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -200,8 +198,7 @@ func decodeAddress(s string) string {
 	return oneLine(a.Name + " <" + a.Address + ">")
 }
 
-// words decodes RFC 2047. It leaves charsets encoded that the standard library does not
-// know.
+// words decodes RFC 2047. Charsets that the standard library does not know stay encoded.
 var words = new(mime.WordDecoder)
 
 func decodeWords(s string) string {
@@ -237,7 +234,7 @@ func encodeWords(s string) string {
 				code += fmt.Sprintf("=%02X", c)
 			}
 		}
-		// A character is never split between two words.
+		// A character must not be split between words.
 		if used+len(code) > width {
 			b.WriteString(end + "\n " + open)
 			used = len(open) + len(end)
@@ -249,7 +246,6 @@ func encodeWords(s string) string {
 	return b.String()
 }
 
-// atomRune replaces characters that a Message-ID must not contain.
 func atomRune(r rune) rune {
 	if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || r == '.' || r == '-' || r == '_' {
 		return r

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// StaleReason reports whether a note is older than the session that reads it. If so, a
-// predecessor may have dealt with it already, and the reason shows both times. If one of
-// the times is zero, the note is not stale.
+// StaleReason reports whether a note is older than the session that reads it, so that a
+// predecessor may have dealt with it, and shows both times. It is false if a time is zero.
 func StaleReason(note, sessionCreated time.Time) (bool, string) {
 	if note.IsZero() || sessionCreated.IsZero() || !note.Before(sessionCreated) {
 		return false, ""

@@ -11,11 +11,10 @@ import (
 	"strings"
 )
 
-// maxDepth bounds how deep parts can be nested.
+// maxDepth bounds the nesting of parts.
 const maxDepth = 8
 
-// text returns what a reader sees of a body: the text itself, or in a body of several
-// parts the text parts and a line for each other part.
+// text returns a body's text: of several parts the texts, and a line for each other part.
 func text(contentType, encoding string, body io.Reader) (string, error) {
 	var b strings.Builder
 	err := writePart(&b, contentType, encoding, "", body, 0)
@@ -67,7 +66,7 @@ func writeParts(b *strings.Builder, kind string, parts *multipart.Reader, depth 
 		if err != nil {
 			return err
 		}
-		// One alternative is enough: the plain text, which comes first.
+		// One alternative is enough; plain text comes first.
 		if kind == "multipart/alternative" && b.Len() > before && !strings.HasPrefix(b.String()[before:], "[") {
 			return nil
 		}
@@ -84,8 +83,8 @@ func decode(encoding string, r io.Reader) io.Reader {
 	return r
 }
 
-// toUTF8 converts text of the charsets that need no table. It leaves others as they are,
-// so their invalid UTF-8 stays visible.
+// toUTF8 converts charsets that need no table. It leaves others unchanged, so that their
+// invalid UTF-8 stays visible.
 func toUTF8(charset string, data []byte) string {
 	switch strings.ToLower(charset) {
 	case "iso-8859-1", "latin1":

@@ -1,17 +1,16 @@
-// Package marker keeps the file that says a hand-over is done: that the
-// "/handoff" a fresh session may see in its surroundings was its
-// predecessor's, and that a note waits for it.
+// Package marker keeps the file that says that a hand-over is done. It tells a fresh
+// session that a "/handoff" in its surroundings was its predecessor's, and that a note
+// waits.
 //
-// The file is handoff, in what the state keeps of the home:
+// The file is handoff, in the home's state:
 //
 //	<tmux session, or session id outside tmux>
 //	[reason]
 //
-// Where a second session of the same home hands over while that name is
-// taken, its marker is handoff.<session id>, so neither
-// overwrites the other. In a trusted town the same file stands in the role's
-// folder, .runtime/handoff, for Gas Town; what another program left there, also
-// under the name handoff_to_successor, is read as its claim.
+// If the name is taken when another session of the home hands over, its marker is
+// handoff.<session id>. In a trusted town, Gas Town has a copy in the role's folder,
+// .runtime/handoff. A file of another program there, also with the name
+// handoff_to_successor, is a claim.
 package marker
 
 import (
@@ -27,8 +26,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// Compaction is the reason of a marker that was left before a compaction: the
-// conversation goes on, and is not told that it is new.
+// Compaction is the reason of a marker that was left before a compaction. The conversation
+// continues and is not told that it is new.
 const Compaction = "compaction"
 
 const (
@@ -37,20 +36,17 @@ const (
 	maxBytes = 4096
 )
 
-// Marker is one marker that lies in a home.
 type Marker struct {
-	Name   string // the file's name
-	From   string // tmux session or session id that handed over
-	Reason string // empty for a plain hand-over
-	// Claimed reports that another program of the town wrote it, or whoever else
-	// can write to the role's folder.
+	Name   string // file name
+	From   string // the tmux session or session id that handed over
+	Reason string // "" for a plain hand-over
+	// Claimed reports that it comes from the role's folder, where other programs can write.
 	Claimed bool
 }
 
-// Write leaves a marker for the session and returns its name. previous is the
-// name of a marker that the same session left before, which is replaced; "" or
-// what is no marker's name where there is none. A name that something other
-// than a file has is taken. The caller holds the home's lock.
+// Write leaves a marker for the session and returns its name. It replaces previous, the
+// session's earlier marker, unless that is no marker's name. The caller holds the home's
+// lock.
 func Write(h home.Home, id session.ID, from, reason, previous string, d atomicfile.Durability) (name string, err error) {
 	name = previous
 	if !is(name) || name == foreign || !replaceable(h.Path(name)) {
@@ -67,32 +63,29 @@ func Write(h home.Home, id session.ID, from, reason, previous string, d atomicfi
 		return name, err
 	}
 	if name == plain {
-		// Nobody but other programs reads it there, so it is no reason to fail.
+		// Only other programs read the copy, so failing to write it is no error.
 		_ = h.Mirror().Write(plain, []byte(text))
 	}
 	return name, nil
 }
 
-// claimed reports whether another program of the town has left a marker, where
-// the home itself holds none of that name.
+// claimed reports whether another program of the town has left a marker.
 func claimed(h home.Home) bool {
 	_, err := h.Mirror().Read(plain, maxBytes)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// is reports whether a file of that name, which may come from a record that
-// somebody else wrote, is a marker.
+// is reports whether a name, which may come from a record that somebody else wrote, is a
+// marker's.
 func is(name string) bool {
 	return name == plain || name == foreign || strings.HasPrefix(name, plain+".") && !strings.Contains(name, "/")
 }
 
-// replaceable reports whether a file can be written in that place.
 func replaceable(path string) bool {
 	info, err := os.Lstat(path)
 	return err != nil || info.Mode().IsRegular()
 }
 
-// List returns the markers that lie in the home.
 func List(h home.Home) ([]Marker, error) {
 	entries, err := atomicfile.ReadDir(h.Runtime())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +97,7 @@ func List(h home.Home) ([]Marker, error) {
 		if n := e.Name(); is(n) {
 			m, err := read(h, n)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // taken away meanwhile
+				continue // removed meanwhile
 			}
 			if err != nil {
 				failed = err
@@ -123,7 +116,7 @@ func List(h home.Home) ([]Marker, error) {
 		}
 		m := parse(n, data)
 		if slices.Contains(found, m) {
-			continue // ours, as others see it
+			continue // a copy of ours
 		}
 		m.Claimed = true
 		found = append(found, m)
@@ -131,8 +124,8 @@ func List(h home.Home) ([]Marker, error) {
 	return found, failed
 }
 
-// Unowned returns the markers of the home's own that no session of it is known to have
-// left: a person's, and one whose hand-over was killed before it came to note it.
+// Unowned returns the home's markers that no session's record names: a person's, and those
+// of hand-overs that were killed before they recorded it.
 func Unowned(h home.Home, records []*session.Record) ([]Marker, error) {
 	all, err := List(h)
 	return slices.DeleteFunc(all, func(m Marker) bool {
@@ -140,8 +133,8 @@ func Unowned(h home.Home, records []*session.Record) ([]Marker, error) {
 	}), err
 }
 
-// Remove takes the marker away: its text was delivered. What others see of it goes
-// first, or it would be taken for another program's.
+// Remove removes a marker whose text was delivered. The copy goes first, because alone it
+// would look like another program's.
 func (m Marker) Remove(h home.Home) error {
 	if m.Claimed || m.Name == plain {
 		if err := h.Mirror().Remove(m.Name); err != nil || m.Claimed {

@@ -1,18 +1,15 @@
-// Package pidfile tracks the processes of a town's sessions, so that they can
-// be found, and ended, by whoever comes later. Each has a file, <session>.pid, in
-// what the state keeps of the town (town.Town.Pids):
+// Package pidfile tracks the processes of a town's sessions, so that others can find and
+// end them. Each has a file, <session>.pid, in the town's state (town.Town.Pids):
 //
 //	<pid>|<boot id>:<start>:<namespace>
 //
-// with the kernel's id of the boot, its figure for the start of the process and
-// the PID namespace that the number counts in (process.Proc; macOS has none): no
-// clock takes part, and a number that was given to another process since is never
-// mistaken for the one that was tracked.
+// Boot id and start are the kernel's, so the format depends on no clock, and a PID that was
+// reused is recognized. The namespace is the PID namespace of the number (see process.Proc;
+// macOS has none).
 //
-// A trusted town has a copy of each where S1 says (town.Town.SharedPids), for other
-// programs to read; what they write there is listed and never acted on, whatever it
-// says. Gas Town has a local time after the bar: whether its process runs can be told, and
-// is no proof (docs/pid-files.md).
+// A trusted town has a copy of each where S1 says (town.Town.SharedPids). What other
+// programs write there is listed but never acted on. Gas Town writes a local time after the
+// bar, which shows whether its process runs but proves nothing (docs/pid-files.md).
 package pidfile
 
 import (
@@ -35,38 +32,35 @@ import (
 	"gt/lib/text/term"
 )
 
-// State is what has become of a tracked process.
+// State is the state of a tracked process.
 type State string
 
 const (
-	Alive   State = "alive"   // it runs
-	Gone    State = "gone"    // it does not; its number may be another's now
-	Foreign State = "foreign" // whether it runs cannot be told: another program noted it, or its PID namespace is not ours
+	Alive   State = "alive"
+	Gone    State = "gone"    // it ended; its PID may be another's now
+	Foreign State = "foreign" // unknown: another program wrote the file, or the PID is of another namespace
 	Corrupt State = "corrupt" // the file names no process
 )
 
-// File is what one PID file says.
 type File struct {
 	Session string
-	Process process.Proc // without a start where another program wrote the file
+	Process process.Proc // without a start if another program wrote the file
 	State   State
 
-	// Timed reports that another program's file says when its process began, and Runs
-	// that a process with that number did, to within seconds: enough to be told, and no
-	// proof that would let it be ended.
+	// Timed reports that another program's file has a start time, and Runs that a process
+	// with this PID started then, within seconds. That is good enough to show, but not to
+	// end the process.
 	Timed, Runs bool
 
-	// Claimed reports that only what other programs of the town write says so. Such
-	// a file is theirs to remove.
+	// Claimed reports that only the town's copy exists, which other programs can write.
+	// They have to remove it.
 	Claimed bool
 
 	data []byte
 }
 
-// Dir is the folder of a town's PID files.
 type Dir struct{ town town.Town }
 
-// Of returns the folder of the town.
 func Of(t town.Town) Dir { return Dir{t} }
 
 const (
@@ -76,8 +70,8 @@ const (
 	lockWait = 3 * time.Second
 )
 
-// CheckName refuses what cannot be the name of a session's file. A tmux
-// session's name and a client's session id can.
+// CheckName returns an error for a name that is neither a tmux session's nor a client's
+// session id.
 func CheckName(s string) error {
 	switch {
 	case s == "" || len(s) > maxName:
@@ -94,8 +88,8 @@ func (d Dir) path(session string) string {
 	return filepath.Join(d.town.Pids(), session+suffix)
 }
 
-// Track writes the session's file, in the place of what it said before. It
-// does not wait for the disk, for no process outlives a loss of power.
+// Track writes or replaces the session's file. It does not sync, because no process
+// survives a loss of power.
 func (d Dir) Track(session string, p process.Proc) error {
 	if err := CheckName(session); err != nil {
 		return err
@@ -113,14 +107,13 @@ func (d Dir) Track(session string, p process.Proc) error {
 	return shared.Write(name, format(p))
 }
 
-// Get returns what the session's file says, and how its process is; an error
-// that is fs.ErrNotExist where the session is not tracked. What only another
-// program says is never more than Foreign.
+// Get returns a session's file and its process's state, or fs.ErrNotExist. A file of
+// another program is at most Foreign.
 func (d Dir) Get(session string) (File, error) {
 	if err := CheckName(session); err != nil {
 		return File{}, err
 	}
-	// Whoever made the folder says which processes are ours to end.
+	// The folder's owner decides which processes gt may end.
 	if err := atomicfile.CheckOwner(d.town.Pids()); err != nil {
 		return File{}, err
 	}
@@ -135,7 +128,7 @@ func (d Dir) Get(session string) (File, error) {
 	return f.parse(data)
 }
 
-// parse says how the process of the file is.
+// parse sets the state of the file's process.
 func (f File) parse(data []byte) (_ File, err error) {
 	if f.State != "" {
 		return f, nil
@@ -156,8 +149,8 @@ func (f File) parse(data []byte) (_ File, err error) {
 	return f, nil
 }
 
-// claimed is what another program says of a session that is not tracked: a number,
-// which it may have noted in another PID namespace.
+// claimed returns another program's file of a session that is not tracked. Its PID may be
+// of another namespace.
 func (d Dir) claimed(session string) (File, error) {
 	data, err := d.town.SharedPids().Read(session+suffix, maxSize)
 	if err != nil {
@@ -168,8 +161,8 @@ func (d Dir) claimed(session string) (File, error) {
 	return f.parse(data)
 }
 
-// List returns the files by the names of their sessions. One that cannot be
-// read is reported, and the others are returned all the same.
+// List returns the files by session name. If some cannot be read, it returns the others and
+// an error.
 func (d Dir) List() ([]File, error) {
 	if err := atomicfile.CheckOwner(d.town.Pids()); err != nil {
 		return nil, err
@@ -201,8 +194,8 @@ func (d Dir) List() ([]File, error) {
 	return all, failed
 }
 
-// Remove takes the file away, and its copy. One that was written anew since it was
-// read says something else, and stays; and so does what another program wrote.
+// Remove removes a file and its copy. It keeps one that was rewritten since it was read,
+// and those of other programs.
 func (d Dir) Remove(f File) error {
 	if f.Claimed {
 		return nil
@@ -227,8 +220,7 @@ func (d Dir) Remove(f File) error {
 	return atomicfile.Remove(d.path(f.Session))
 }
 
-// lock makes the folder, private and out of git's sight, and the caller the
-// only one to change what is in it.
+// lock makes the folder if necessary and locks it.
 func (d Dir) lock() (*flock.Lock, error) {
 	if err := d.town.State.Prepare(d.town.Pids()); err != nil {
 		return nil, err
@@ -247,8 +239,7 @@ func format(p process.Proc) []byte {
 	return fmt.Appendf(nil, "%d|%s:%s:%s\n", p.PID, p.Boot, p.Start, p.NS)
 }
 
-// parse reads a file. The state is Corrupt where it names no process, else
-// open. Process 1 is the system's own, and nobody's agent.
+// parse reads a file. The state is Corrupt or still "". PID 1 is never an agent.
 func parse(data []byte) (process.Proc, State) {
 	number, start, _ := strings.Cut(strings.TrimSpace(string(data)), "|")
 	pid, err := strconv.ParseInt(number, 10, 32)
@@ -264,24 +255,23 @@ func parse(data []byte) (process.Proc, State) {
 	return p, ""
 }
 
-// began reads the time that Gas Town writes behind the bar: what "ps -o lstart" says, a
-// local time to the second.
+// began reads Gas Town's time after the bar: "ps -o lstart", a local time in seconds.
 func began(data []byte) (time.Time, bool) {
 	_, start, _ := strings.Cut(strings.TrimSpace(string(data)), "|")
 	t, err := time.ParseInLocation("Mon Jan _2 15:04:05 2006", strings.TrimSpace(start), time.Local)
 	return t, err == nil
 }
 
-// sameMoment reports whether two times are the same to within the rounding of both. A
-// zone that was another when one of them was written shifts it by quarters of an hour.
+// sameMoment reports whether two times are equal, except for rounding and for quarters of
+// an hour, by which another time zone shifts them.
 func sameMoment(a, b time.Time) bool {
 	const near, quarter, day = 3 * time.Second, 15 * time.Minute, 26 * time.Hour
 	off := a.Sub(b).Abs()
 	return off <= day && (off%quarter <= near || quarter-off%quarter <= near)
 }
 
-// isBoot knows a boot's id, a UUID, and isStart the figure of Linux (clock
-// ticks) or macOS (seconds and microseconds).
+// isBoot reports whether s can be a boot id, a UUID. isStart reports whether s can be a
+// start time of Linux (clock ticks) or macOS (seconds and microseconds).
 func isBoot(s string) bool {
 	return len(s) == 36 && strings.Trim(s, "0123456789abcdefABCDEF-") == ""
 }
@@ -290,11 +280,10 @@ func isStart(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789.") == ""
 }
 
-// isNamespace knows the number of a namespace.
 func isNamespace(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// stateOf says how the process is. An error where the system does not tell:
-// nothing is known then, and nothing is to be done.
+// stateOf returns the state of a process. On error it is unknown, and the caller must do
+// nothing.
 func stateOf(p process.Proc) (State, error) {
 	if p.Elsewhere() {
 		return Foreign, nil
@@ -313,7 +302,7 @@ func stateOf(p process.Proc) (State, error) {
 	return Alive, nil
 }
 
-// Probe says how the process is now.
+// Probe returns the current state of the process.
 func (f File) Probe() (State, error) {
 	if f.State == Corrupt {
 		return Corrupt, nil
