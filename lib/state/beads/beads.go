@@ -1,10 +1,9 @@
-// Package beads asks bd (Beads, the issue tracker that Gas Town keeps its work
-// in) what an agent has to do. It is the only package that runs bd.
+// Package beads asks bd (Beads, the issue tracker that Gas Town uses) for an agent's work.
+// It is the only package that runs bd.
 //
-// bd opens a database and may take a second, so it is asked only where the
-// home has a .beads folder, within a deadline, a process a question, and never by a
-// hook that runs often. Whatever goes wrong is an error that the caller warns
-// of: what gt itself keeps is complete without bd.
+// bd opens a database and can take a second. So it runs only if the home has a .beads
+// folder, with a deadline, and never in a hook that runs often. Callers treat errors as
+// warnings, because gt's own state is complete without bd.
 package beads
 
 import (
@@ -26,10 +25,8 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Deadline is how long a hook waits for bd.
 const Deadline = 700 * time.Millisecond
 
-// Work is one issue.
 type Work struct {
 	ID          string    `json:"id"`
 	Title       string    `json:"title"`
@@ -41,10 +38,10 @@ type Work struct {
 	Updated     time.Time `json:"updated_at"`
 }
 
-// Find returns the folder with the .beads that an agent's work is in: its home,
-// or else the nearest folder above it in its town, for the worktrees of a rig
-// share the rig's. "" where there is none, and outside a trusted town: bd reads
-// from there which programs it runs.
+// Find returns the folder that contains the .beads of an agent: its home, or the nearest
+// one above in its town, because the worktrees of a rig share the rig's. It returns "" if
+// there is none, or outside a trusted town, because .beads configures which programs bd
+// runs.
 func Find(h home.Home) string {
 	if h.Town.Trust == nil {
 		return ""
@@ -59,8 +56,7 @@ func Find(h home.Home) string {
 	}
 }
 
-// Dir returns the folder that bd has to be told of by BEADS_DIR, the rig's; "" where
-// bd finds its own, in the home.
+// Dir returns the value for BEADS_DIR, or "" if bd finds the folder itself, in the home.
 func Dir(h home.Home) string {
 	if dir := Find(h); dir != "" && dir != h.Dir {
 		return filepath.Join(dir, ".beads")
@@ -68,25 +64,23 @@ func Dir(h home.Home) string {
 	return ""
 }
 
-// maxOutput bounds what is taken from bd: 8 MiB, some thousand issues.
+// maxOutput bounds bd's output: 8 MiB, some thousand issues.
 const maxOutput = 8 << 20
 
-// Given returns the issues that are assigned to the agent of that home and are in
-// progress or hooked: first what is begun, each in bd's order. Without a .beads folder
-// (see Find), or without bd in PATH, there are none, at the cost of a look. With an error
-// come those that bd told all the same.
+// Given returns the issues that are assigned to the home's agent: first those in progress,
+// then hooked ones, each in bd's order. It returns none without a .beads folder or bd. With
+// an error it returns what it got.
 //
-// All issues of a status are asked for and the agent's picked here, for the same agent
-// has several names there: its address (demo/crew/joe), the short form that gt uses in
-// places (demo/joe), and either with a slash at the end. Each status is asked for by
-// itself, at the same time: some versions of bd take no list of them and find nothing.
+// It asks for all issues of a status and filters them, because an agent has several names
+// there: its address (demo/crew/joe), a short form that Gas Town uses in places (demo/joe),
+// and each with a slash at the end. It asks for each status in parallel, because some
+// versions of bd find nothing for a list of them.
 func Given(h home.Home, environ []string, deadline time.Duration) ([]Work, error) {
 	given, _, err := Collect(h, environ, deadline, 0)
 	return given, err
 }
 
-// Collect returns what Given does, and at most so many issues that are ready to be
-// worked on, by the agent or by anybody.
+// Collect returns what Given does, and up to most issues that the agent could work on.
 func Collect(h home.Home, environ []string, deadline time.Duration, most int) (given, ready []Work, err error) {
 	dir := Find(h)
 	if dir == "" {
@@ -118,7 +112,7 @@ func Collect(h home.Home, environ []string, deadline time.Duration, most int) (g
 		t.Wait()
 	}
 	for i, q := range asked {
-		if left := time.Until(end); failed[i] != nil && left > 0 { // they may have been in each other's way
+		if left := time.Until(end); failed[i] != nil && left > 0 { // they may have delayed each other
 			q.Within = left
 			answers[i], failed[i] = query(q)
 		}
@@ -143,14 +137,13 @@ func Collect(h home.Home, environ []string, deadline time.Duration, most int) (g
 	return given, ready, err
 }
 
-// The statuses of work that an agent has.
 const (
 	InProgress = "in_progress"
 	hooked     = "hooked"
 )
 
-// Molecule returns the molecule that the text of work names in a line of its own, as Gas
-// Town writes it: "attached_molecule: mol-7"; "" for none.
+// Molecule returns the molecule that an issue names in a line of its own, as Gas Town
+// writes it ("attached_molecule: mol-7"), or "".
 func Molecule(text string) string {
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(line, ":")
@@ -161,9 +154,8 @@ func Molecule(text string) string {
 	return ""
 }
 
-// parse reads bd's answer: an array of issues, null where there are none. What
-// stands before it (bd writes some of its warnings to standard output) is
-// passed over.
+// parse reads bd's answer: an array of issues, or null. It skips text before it, because bd
+// prints some warnings to standard output.
 func parse(out []byte) ([]Work, error) {
 	for line := out; len(line) > 0; {
 		if line[0] == '[' || bytes.HasPrefix(line, []byte("null")) {
@@ -177,7 +169,7 @@ func parse(out []byte) ([]Work, error) {
 					Work
 					Updated string `json:"updated_at"`
 				}
-				// A field that another version writes otherwise is passed over.
+				// Skip fields whose type differs in another version.
 				_ = json.Unmarshal(raw, &issue)
 				if issue.ID != "" {
 					issue.Work.Updated, _ = time.Parse(time.RFC3339, issue.Updated)
@@ -194,7 +186,7 @@ func parse(out []byte) ([]Work, error) {
 	return nil, errors.New("its answer is not a list of issues")
 }
 
-// means reports whether the assignee of an issue is that agent.
+// means reports whether an issue's assignee is that agent.
 func means(assignee string, who identity.Identity) bool {
 	assignee = strings.TrimSuffix(assignee, "/")
 	switch {
@@ -208,8 +200,7 @@ func means(assignee string, who identity.Identity) bool {
 	return (who.Role == identity.Crew || who.Role == identity.Polecat) && assignee == who.Rig+"/"+who.Name
 }
 
-// session is the name of the session of a template that the agent is, by which it claims
-// (see Actor); "" for another agent.
+// session returns the name by which a template's session claims issues (see Actor), or "".
 func session(environ []string) (name string) {
 	for _, kv := range environ {
 		if value, ok := strings.CutPrefix(kv, "GT_SESSION_NAME="); ok {
@@ -219,8 +210,7 @@ func session(environ []string) (name string) {
 	return name
 }
 
-// find looks for bd on the PATH, where no project's own is found; "" where there
-// is none.
+// find returns bd's path, or "". It does not search projects.
 func find(h home.Home, environ []string) string {
 	bd, err := process.LookPath("bd", h.Dir, environ)
 	if err != nil {
@@ -243,12 +233,11 @@ func bdEnviron(h home.Home, environ []string) []string {
 	return append(env, "PATH="+process.SearchPath(h.Dir, environ), "BEADS_NO_DAEMON=1")
 }
 
-// question is a run of bd, all of whose processes end at the deadline: it may start others.
+// question returns a run of bd. All its processes end at the deadline.
 func question(bd, dir string, environ []string, deadline time.Duration, args ...string) bounded.Program {
 	return bounded.Program{Path: bd, Args: args, Dir: dir, Env: environ, Within: deadline, Most: maxOutput, Linger: 50 * time.Millisecond}
 }
 
-// query returns bd's answer.
 func query(q bounded.Program) ([]byte, error) {
 	r, err := q.Run(context.Background())
 	var failed *bounded.Failed
@@ -266,8 +255,7 @@ func query(q bounded.Program) ([]byte, error) {
 	return r.Out, err
 }
 
-// firstError is what bd complains of: the first line that it calls an error,
-// else the first.
+// firstError returns bd's first line that begins with "Error: ", or else its first line.
 func firstError(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for _, line := range lines {

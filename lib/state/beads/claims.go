@@ -11,16 +11,16 @@ import (
 	"gt/lib/place/town"
 )
 
-// A Database is one that a trusted town keeps issues in.
+// Database is a database of issues of a trusted town.
 type Database struct {
-	dir     string // the folder with the .beads
+	dir     string // the folder that contains .beads
 	bd      string
 	environ []string
 }
 
-// Databases returns those of a trusted town: its own, and for each of the folders, which lie
-// in it, the nearest one from there up. Where there is one, bd has to be on the PATH: what
-// sessions have claimed is not known otherwise.
+// Databases returns a trusted town's databases: its own and, for each of the folders in it,
+// the nearest one above. If there is one, bd has to be on the PATH, because otherwise
+// claims are unknown.
 func Databases(t town.Town, folders, environ []string) ([]Database, error) {
 	if t.Trust == nil {
 		return nil, nil
@@ -52,19 +52,19 @@ func Databases(t town.Town, folders, environ []string) ([]Database, error) {
 	return all, nil
 }
 
-// claimed are the statuses of an issue that has to be done by whom it is assigned to. A
-// blocked or deferred one waits for somebody else.
+// claimed are the statuses of issues that the assignee has to do. Blocked and deferred ones
+// wait for somebody else.
 var claimed = []string{InProgress, hooked, "open"}
 
-// listTime bounds each question, and mostIssues its answer: who has a claim there decides
-// what is ended, so that half an answer is none.
+// Bounds of a question. The answer decides which sessions end, so a partial one counts as
+// an error.
 const (
 	listTime   = 30 * time.Second
-	listLinger = 2 * time.Second // a machine that is busy reads slowly
+	listLinger = 2 * time.Second // a busy machine reads slowly
 	mostIssues = 64 << 20
 )
 
-// list returns the issues of a status that are somebody's.
+// list returns the assigned issues of a status.
 func (d Database) list(status string) ([]Work, error) {
 	q := question(d.bd, d.dir, d.environ, listTime, "list", "--status="+status, "--json", "--limit=0", "--readonly")
 	q.Most, q.Linger = mostIssues, listLinger
@@ -79,16 +79,16 @@ func (d Database) list(status string) ([]Work, error) {
 	return slices.DeleteFunc(found, func(w Work) bool { return w.Assignee == "" || w.Status != status }), nil
 }
 
-// Check reports whether bd can be asked.
+// Check returns an error if bd does not work.
 func (d Database) Check() error {
 	_, err := d.list(InProgress)
 	return err
 }
 
-// Claims returns the issues that are somebody's and not done.
+// Claims returns the issues that are assigned and not done.
 func (d Database) Claims() ([]Work, error) {
 	var all []Work
-	for _, status := range claimed { // one after the other: an embedded database has one reader
+	for _, status := range claimed { // in sequence: an embedded database has one reader
 		found, err := d.list(status)
 		if err != nil {
 			return nil, err
@@ -98,14 +98,14 @@ func (d Database) Claims() ([]Work, error) {
 	return all, nil
 }
 
-// freeTime bounds a write of bd's: another may be under way.
+// freeTime bounds a write, which may wait for another one.
 const freeTime = 10 * time.Second
 
-// tries is how often what has changed meanwhile is looked at again.
+// tries is how often Free reads again after a change.
 const tries = 3
 
-// Free makes the issues nobody's that are assigned to one of the names: blocked, with the
-// reason among the notes and still assigned to who had it, or given back.
+// Free frees the issues that are assigned to one of the names. It gives them back, or
+// blocks them with the reason in the notes and keeps the assignee.
 func (d Database) Free(names []string, reason string, giveBack bool) error {
 	var failed error
 	for range tries {
@@ -127,8 +127,7 @@ func (d Database) Free(names []string, reason string, giveBack bool) error {
 	return failed
 }
 
-// free is Free of one issue, if it still is as it was read: an agent may just be done
-// with it.
+// free frees an issue unless it has changed: its agent may have just finished it.
 func (d Database) free(w Work, reason string, giveBack bool) error {
 	args := []string{"update", w.ID, "--actor=gt-reconcile", "--append-notes=" + reason + ": " + w.Assignee + " had it"}
 	if giveBack {
@@ -137,7 +136,7 @@ func (d Database) free(w Work, reason string, giveBack bool) error {
 		args = append(args, "--status=blocked")
 	}
 	_, err := query(question(d.bd, d.dir, d.environ, freeTime, append(slices.Clip(args), "--if-assignee="+w.Assignee, "--if-status="+w.Status)...))
-	if err != nil && strings.Contains(err.Error(), "unknown flag: --if-") { // before 1.3
+	if err != nil && strings.Contains(err.Error(), "unknown flag: --if-") { // bd before 1.3
 		_, err = query(question(d.bd, d.dir, d.environ, freeTime, args...))
 	}
 	if err != nil {
@@ -146,8 +145,7 @@ func (d Database) free(w Work, reason string, giveBack bool) error {
 	return nil
 }
 
-// Actor are the variables by which bd knows who claims an issue: the newer one and the
-// older one.
+// Actor returns the variables, the newer and the older, that tell bd who claims an issue.
 func Actor(name string) [][2]string {
 	return [][2]string{{"BEADS_ACTOR", name}, {"BD_ACTOR", name}}
 }

@@ -8,10 +8,8 @@ import (
 	"gt/lib/place/home"
 )
 
-// hookDeadline is how long bd is waited for when it writes.
 const hookDeadline = 5 * time.Second
 
-// Hook hooks an issue to the agent.
 func Hook(h home.Home, id string, environ []string) error {
 	dir := Find(h)
 	if dir == "" {

@@ -1,7 +1,6 @@
-// Package keepalive keeps the sign of life of whoever works in a home:
-// keepalive.json, rewritten at every prompt and tool call. In a trusted town it
-// stands in .runtime of the role's folder as well, where Gas Town reads its first
-// two fields.
+// Package keepalive keeps the heartbeat of an agent in a home: keepalive.json, rewritten at
+// every prompt and tool call. In a trusted town there is a copy in .runtime of the role's
+// folder. Gas Town reads its first two fields.
 //
 //	{"last_command":"Bash","timestamp":"2026-01-17T01:00:00.123Z",
 //	 "state":"running","session_id":"…"}
@@ -16,33 +15,29 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// State is what the agent is doing.
 type State string
 
 const (
-	Running State = "running" // it works
-	Waiting State = "waiting" // its turn is over, a person is awaited
-	Ended   State = "ended"   // its session is over
+	Running State = "running"
+	Waiting State = "waiting" // its turn is over
+	Ended   State = "ended"
 )
 
-// Idle is the age from which on an agent counts as idle.
+// Idle is the age at which an agent counts as idle.
 const Idle = 5 * time.Minute
 
-// never is the age of a sign that was never given.
+// never is the age of a missing heartbeat.
 const never = 365 * 24 * time.Hour
 
-// ahead is how far in the future a sign may be that a clock was set back after.
-// What is further ahead was written under a clock that was wrong, and would be
-// new for years.
+// ahead is how far in the future a heartbeat may be, after a clock was set back. Beyond
+// that the clock was wrong, and the heartbeat would look new for years.
 const ahead = 24 * time.Hour
 
-// file is the sign's name in the state of the home; maxSize is far over what it has.
 const (
 	file    = "keepalive.json"
 	maxSize = 64 << 10
 )
 
-// Heartbeat is a sign of life.
 type Heartbeat struct {
 	LastCommand string     `json:"last_command"`
 	Timestamp   time.Time  `json:"timestamp"`
@@ -50,8 +45,8 @@ type Heartbeat struct {
 	SessionID   session.ID `json:"session_id,omitempty"`
 }
 
-// Touch gives a sign. It is whole for every reader; a loss of power may take
-// it. The home's state is made where it is missing.
+// Touch writes a heartbeat atomically, without sync. It creates the home's state if
+// necessary.
 func Touch(h home.Home, s Heartbeat) error {
 	if err := h.Prepare(); err != nil {
 		return err
@@ -67,8 +62,7 @@ func Touch(h home.Home, s Heartbeat) error {
 	return h.Mirror().Write(file, data)
 }
 
-// Read returns the home's last sign of life, nil when there is none or it
-// cannot be understood.
+// Read returns the home's last heartbeat, or nil if it is missing or invalid.
 func Read(h home.Home) *Heartbeat {
 	data, err := atomicfile.Read(h.Path(file), maxSize)
 	if err != nil {
@@ -85,9 +79,8 @@ func parse(data []byte) *Heartbeat {
 	return &s
 }
 
-// Age is how long ago the sign was given; a year where there is none, so that
-// whoever compares needs no case for it. A sign from the future is new, for a
-// clock was set back; but see ahead.
+// Age returns how long ago the heartbeat was, a year for nil. One from the future counts as
+// new, up to ahead.
 func (s *Heartbeat) Age(now time.Time) time.Duration {
 	if s == nil {
 		return never

@@ -1,17 +1,15 @@
-// Package request carries what a command asks for that runs in an agent's sandbox,
-// out of which neither the state nor tmux can be reached, to the agent's hooks,
-// which run outside.
+// Package request carries requests of a command in an agent's sandbox, which can reach
+// neither the state nor tmux, to the agent's hooks, which run outside.
 //
-// The command leaves a line of JSON in <home>/.runtime/requests/<session id>
-// (place.Request), and prints the digest of the whole file. Anything in the
-// sandbox can write that file. So a hook takes it over only where the client's own
-// account of the turn shows that digest as what a command of the session printed;
-// from then on its copy in the state counts, sessions/<id>.request. It is served at
-// the end of the turn, once: what is served stands in sessions/<id>.served before
-// anything of it is done.
+// The command writes a line of JSON to <home>/.runtime/requests/<session id>
+// (place.Request) and prints the line's digest. Anything in the sandbox can write that
+// file, so a hook takes a line only if the client's own account of the turn shows the
+// digest as a command's output. From then on the copy in the state counts,
+// sessions/<id>.request. It is served once, at the end of the turn: sessions/<id>.served
+// holds an item before anything of it is done.
 //
-// A command that can write the state, and only cannot reach tmux, leaves its line
-// in the copy itself.
+// A command that can write the state, but cannot reach tmux, adds its line to the copy
+// itself.
 package request
 
 import (
@@ -35,52 +33,49 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// The kinds of Item.
 const (
 	Handoff    = "handoff"
 	Note       = "note"
 	Checkpoint = "checkpoint"
-	Claim      = "claim" // of the work that is left for its template
+	Claim      = "claim" // claims work of the session's template
 	Done       = "done"
 	Back       = "back"
 )
 
-// OfWork reports whether an item is about the work of a template's sessions.
 func (i Item) OfWork() bool { return i.Kind == Claim || i.Kind == Done || i.Kind == Back }
 
-// Item is what one command asks for. It names no other session, pane or role: all
-// is for the session that it is from, and for its successor.
+// Item is a request of one command. It names no other session, pane or role: it applies to
+// its own session and the successor.
 type Item struct {
 	Kind string    `json:"kind"`
 	At   time.Time `json:"at"`
 
-	// Of a note and of a hand-over.
+	// For Note and Handoff:
 	Subject string `json:"subject,omitempty"`
 	Message string `json:"message,omitempty"`
-	Given   bool   `json:"given,omitempty"` // the note is work for the agent
+	Given   bool   `json:"given,omitempty"` // the note becomes the agent's work
 
-	// Of a hand-over.
+	// For Handoff:
 	To     string `json:"to,omitempty"`
 	Cycle  bool   `json:"cycle,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	Work   string `json:"work,omitempty"` // a note of its own box; of done and back, the work
-	Bare   bool   `json:"bare,omitempty"` // nothing is collected
+	Work   string `json:"work,omitempty"` // a note of its own box; for Done and Back, the work
+	Bare   bool   `json:"bare,omitempty"` // collect nothing
 
-	// Of a checkpoint; nil leaves what was said before.
+	// For Checkpoint; nil keeps the earlier value:
 	Notes     *string `json:"notes,omitempty"`
 	Molecule  *string `json:"molecule,omitempty"`
 	Step      *string `json:"step,omitempty"`
 	StepTitle *string `json:"step_title,omitempty"`
 }
 
-// Denied reports whether an error is what a sandbox gives a command that writes
-// where it may not.
+// Denied reports whether an error is a sandbox's refusal to write.
 func Denied(err error) bool {
 	return errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM)
 }
 
-// HomeOf is the home in which the session's hooks look for its request: the one
-// that its first hook had, wherever the command runs.
+// HomeOf returns the home in which the session's hooks look for its requests: the one of
+// its first hook, wherever the command runs.
 func HomeOf(getenv func(string) string, h home.Home, id session.ID) home.Home {
 	state := place.StateOf(getenv)
 	if at, dir, _ := state.Fixed(string(id)); at != "" {
@@ -89,19 +84,18 @@ func HomeOf(getenv func(string) string, h home.Home, id session.ID) home.Home {
 	return h
 }
 
-// Kind is what each Line begins with.
+// Kind is the prefix of each Line.
 const Kind = "gt-request sha256:"
 
-// Line is what a command prints of the item that it has left, and what the client's
-// account of the turn has to show. It stands for that item alone: what somebody else
-// in the sandbox has put beside it is not served with it.
+// Line returns what a command prints for an item, and what the client's account of the turn
+// has to show. It is about that item alone, so others in the file are not served with it.
 func Line(item []byte) string {
 	sum := sha256.Sum256(item)
 	return Kind + hex.EncodeToString(sum[:])
 }
 
-// Leave adds an item to what the session asks for. said is a line that the command
-// has to print; it is empty where the item is in the state already.
+// Leave adds an item to the session's requests. The command must print said, unless that is
+// empty.
 func Leave(h home.Home, id session.ID, item Item) (said string, err error) {
 	line, err := json.Marshal(item)
 	if err != nil {
@@ -128,7 +122,7 @@ func Leave(h home.Home, id session.ID, item Item) (said string, err error) {
 	return Line(line), nil
 }
 
-// keep adds to what the state has of the request.
+// keep adds to the copy in the state.
 func keep(h home.Home, id session.ID, data []byte) error {
 	lock, err := h.Lock()
 	if err != nil {
@@ -152,7 +146,7 @@ func copyOf(h home.Home, id session.ID) string { return h.Path("sessions", strin
 func served(h home.Home, id session.ID) string { return h.Path("sessions", string(id)+".served") }
 func turn(h home.Home, id session.ID) string   { return h.Path("sessions", string(id)+".turn") }
 
-// read returns a file of the state, empty where there is none.
+// read returns a file of the state; empty if there is none.
 func read(path string) ([]byte, error) {
 	data, err := atomicfile.Read(path, 8*place.MaxRequest)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -161,23 +155,21 @@ func read(path string) ([]byte, error) {
 	return data, err
 }
 
-// HadTurn reports whether a turn of the session has begun before.
 func HadTurn(h home.Home, id session.ID) bool { return !turnOf(h, id).IsZero() }
 
-// Turn notes that a turn of the session begins: what was asked for before is not
-// served any more.
+// Turn records the beginning of a turn. Earlier requests are not served any more.
 func Turn(h home.Home, id session.ID, now time.Time) error {
 	err := os.Chtimes(turn(h, id), now, now)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = atomicfile.Write(turn(h, id), nil, atomicfile.Unsynced)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // no session is noted here yet
+		return nil // the session has no record here yet
 	}
 	return err
 }
 
-// turnOf is when the turn began, the zero time where that is not known.
+// turnOf returns when the turn began, or zero.
 func turnOf(h home.Home, id session.ID) time.Time {
 	info, err := os.Lstat(turn(h, id))
 	if err != nil {
@@ -186,16 +178,17 @@ func turnOf(h home.Home, id session.ID) time.Time {
 	return info.ModTime()
 }
 
-// slack is how far the clock by which the kernel dates files may be behind.
+// slack is how far the kernel's clock for file times may be behind.
 const slack = 20 * time.Millisecond
 
-// Waits reports whether the state has a request of the session. It is one look.
+// Waits reports whether the state has a request of the session. It costs one lstat.
 func Waits(h home.Home, id session.ID) bool {
 	_, err := os.Lstat(copyOf(h, id))
 	return err == nil
 }
 
-// Asked reports whether a hand-over is asked for that was not served yet, and its subject.
+// Asked reports whether a hand-over is requested and not served yet, and returns its
+// subject.
 func Asked(h home.Home, id session.ID) (subject string, asked bool) {
 	own, _ := read(copyOf(h, id))
 	theirs, _, _ := place.RequestOf(h.Dir, string(id)).Read()
@@ -208,8 +201,8 @@ func Asked(h home.Home, id session.ID) (subject string, asked bool) {
 	return subject, asked
 }
 
-// Withdraw removes the hand-overs from what a session asks for. The caller holds the
-// home's lock, where the sandbox lets it.
+// Withdraw removes the hand-overs from a session's requests. The caller holds the home's
+// lock if its sandbox allows that.
 func Withdraw(h home.Home, id session.ID) error {
 	without := func(data []byte) (rest []byte) {
 		for line := range bytes.Lines(data) {
@@ -242,17 +235,16 @@ func Withdraw(h home.Home, id session.ID) error {
 	return err
 }
 
-// Asks reports whether there may be a request in the project. It is one look.
+// Asks reports whether the project may have a request. It costs one lstat.
 func Asks(h home.Home, id session.ID) bool {
 	return place.RequestOf(h.Dir, string(id)).Exists()
 }
 
-// gitWait bounds git.
 const gitWait = time.Second
 
-// Take takes the items of a request over from the project into the state whose lines
-// are among those that the client's account shows. What else lies there waits for its
-// own; a request that is older than the turn is removed.
+// Take moves those items of a request from the project to the state whose lines the
+// client's account shows. Others stay for their own turn. It removes a request that is
+// older than the turn.
 func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 	r := place.RequestOf(h.Dir, string(id))
 	data, changed, err := r.Read()
@@ -301,7 +293,7 @@ func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 	return true, r.Remove()
 }
 
-// check refuses what no command of this turn has left.
+// check returns an error for an item of another turn.
 func check(data []byte, began time.Time) error {
 	items, err := parse(data)
 	if err != nil {
@@ -331,9 +323,9 @@ func parse(data []byte) (items []Item, err error) {
 	return items, nil
 }
 
-// Serve returns what the state has of the request and when that was last added to,
-// once it is noted as served: whoever is killed now does none of it, and nobody does
-// any of it twice. The caller holds the home's lock.
+// Serve returns the request in the state and when it last grew, after recording it as
+// served. If the caller is killed afterwards, the request is lost rather than served twice.
+// The caller holds the home's lock.
 func Serve(h home.Home, id session.ID) (items []Item, left time.Time, err error) {
 	info, err := os.Lstat(copyOf(h, id))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -349,11 +341,11 @@ func Serve(h home.Home, id session.ID) (items []Item, left time.Time, err error)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	if bytes.Contains(done, data) { // who noted that was killed before the next step
+	if bytes.Contains(done, data) { // the one who recorded that was killed before removing the copy
 		return nil, time.Time{}, atomicfile.Remove(copyOf(h, id))
 	}
 	if len(done) > 4*place.MaxRequest {
-		done = nil // of turns that are over: check refuses what is as old
+		done = nil // of earlier turns; check refuses items that old
 	}
 	if err := atomicfile.Write(served(h, id), append(done, data...), atomicfile.Synced); err != nil {
 		return nil, time.Time{}, err

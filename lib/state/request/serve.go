@@ -12,7 +12,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Session is whose request is served.
+// Session is a session whose request is served.
 type Session struct {
 	Home   home.Home
 	Record *session.Record
@@ -21,8 +21,8 @@ type Session struct {
 	Warn   func(error)
 }
 
-// Do does what an item asks for, as its command does outside of a sandbox. A
-// hand-over becomes its note, without a restart.
+// Do does what the item's command does outside a sandbox. A hand-over becomes its note,
+// without a restart.
 func (s Session) Do(item Item) error {
 	if item.Kind == Checkpoint {
 		return s.checkpoint(item)
@@ -50,11 +50,11 @@ func (s Session) record(item Item) error {
 	if err != nil {
 		return err
 	}
-	s.Warn(box.Supersede(n.Chain, id)) // at the worst it is told again
+	s.Warn(box.Supersede(n.Chain, id)) // a failure only repeats a message
 	if s.Record.Handoff == nil {
 		return nil
 	}
-	s.Record.Handoff.Note = id // one before it waits: who takes that up is told this
+	s.Record.Handoff.Note = id // whoever takes up the earlier one gets this
 	return session.Store{Home: s.Home, Warn: s.Warn}.Put(s.Record, atomicfile.Unsynced)
 }
 
@@ -93,8 +93,8 @@ func (s Session) checkpointLocked(item Item, state git.State) error {
 	return c.Write(s.Home)
 }
 
-// Leftover makes notes of what a session asked for whose turn never ended, because
-// its process is gone. The caller holds the home's lock.
+// Leftover turns the request of a session whose process is gone into notes. The caller
+// holds the home's lock.
 func (s Session) Leftover() error {
 	if !Waits(s.Home, s.Record.ID) || s.Record.Live() {
 		return nil
@@ -102,7 +102,7 @@ func (s Session) Leftover() error {
 	items, _, err := Serve(s.Home, s.Record.ID)
 	for _, item := range items {
 		switch {
-		case item.OfWork(): // the work of a session that is gone is accounted for by gt-reconcile
+		case item.OfWork(): // gt-reconcile accounts for a gone session's work
 		case item.Kind == Checkpoint:
 			err = errors.Join(err, s.checkpointLocked(item, git.State{}))
 		default:

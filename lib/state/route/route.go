@@ -1,9 +1,9 @@
-// Package route keeps the markers of sessions that may be given work: one empty file a
-// session, route/<label>/<name>, and nothing else. Whoever gives out work lists the folder
-// of a label, and needs to know nothing of states.
+// Package route keeps the markers of sessions that may get work: an empty file for each,
+// route/<label>/<name>. Whoever gives out work lists a label's folder and need not know any
+// states.
 //
-// A marker is there for an active session whose runtime was seen alive. It can outlive
-// its runtime until the tick that sees the death, and while the session is started again.
+// Only an active session whose runtime was seen alive gets a marker. The marker can outlive
+// the runtime until the next tick notices, and while the session is restarted.
 package route
 
 import (
@@ -22,19 +22,17 @@ import (
 
 const folder = "route"
 
-// Markers are those of a town, or of a profile.
 type Markers struct {
 	state place.State
 	dir   string // relative to the state
 }
 
-// Of returns the markers of a store's sessions.
 func Of(s instance.Store) Markers { return Markers{s.State, filepath.Join(s.Root(), folder)} }
 
-// Dir is the folder with a folder for each label.
+// Dir returns the folder that has a folder for each label.
 func (m Markers) Dir() string { return m.state.Path(m.dir) }
 
-// CheckLabel reports what is wrong with a label: it becomes the name of a folder.
+// CheckLabel returns an error unless the label can be a folder name.
 func CheckLabel(s string) error {
 	if s == "" || len(s) > 128 || strings.HasPrefix(s, ".") || strings.ContainsAny(s, "/\x00\n") {
 		return fmt.Errorf("invalid label '%.140s' (1 to 128 bytes, no '/', not beginning with '.')", s)
@@ -52,8 +50,7 @@ func (m Markers) path(label, name string) (string, error) {
 	return m.state.Path(m.dir, label, name), nil
 }
 
-// Set gives a session its marker. It is there when Set returns, also after a loss of
-// power. That it has one already is no error.
+// Set gives a session its marker, synced to disk. It may have one already.
 func (m Markers) Set(label, name string) error {
 	path, err := m.path(label, name)
 	if err != nil {
@@ -68,7 +65,7 @@ func (m Markers) Set(label, name string) error {
 	return atomicfile.Write(path, nil, atomicfile.Synced)
 }
 
-// Remove takes a session's marker away. That it has none is no error.
+// Remove removes a session's marker, if it has one.
 func (m Markers) Remove(label, name string) error {
 	path, err := m.path(label, name)
 	if err != nil {
@@ -77,7 +74,7 @@ func (m Markers) Remove(label, name string) error {
 	return atomicfile.Remove(path)
 }
 
-// All returns the labels with the names of the sessions that have a marker there, sorted.
+// All returns the names of sessions with a marker by label, sorted.
 func (m Markers) All() (map[string][]string, error) {
 	labels, err := atomicfile.ReadDir(m.Dir())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +94,7 @@ func (m Markers) All() (map[string][]string, error) {
 	return all, nil
 }
 
-// In returns the names of the sessions that have a marker of a label, sorted.
+// In returns the names of sessions with a marker of a label, sorted.
 func (m Markers) In(label string) (names []string, err error) {
 	if err := CheckLabel(label); err != nil {
 		return nil, err
@@ -109,7 +106,7 @@ func (m Markers) In(label string) (names []string, err error) {
 	} else if err != nil {
 		return nil, atomicfile.Error("read", dir, err)
 	}
-	litter := false // of a writer that was killed
+	litter := false // a temporary file of a killed writer
 	for _, e := range entries {
 		if litter = litter || strings.HasPrefix(e.Name(), "."); instance.CheckName(e.Name()) == nil {
 			names = append(names, e.Name())

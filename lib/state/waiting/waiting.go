@@ -1,5 +1,5 @@
-// Package waiting knows the hand-overs of a home that nobody has taken up yet, and takes
-// one back.
+// Package waiting finds the hand-overs of a home that no session has taken up yet, and
+// cancels them.
 package waiting
 
 import (
@@ -17,17 +17,16 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Handover is one that the next session to start would be told of.
+// Handover is a hand-over that the next session would get.
 type Handover struct {
-	Note   mail.Note       // without its body; without an ID where there is no note
-	Record *session.Record // of the session that left it, nil where that is not known
-	// Asked reports that it is only asked for, from inside a sandbox, and is done when
-	// the turn ends.
+	Note   mail.Note       // without body; without ID if there is no note
+	Record *session.Record // of the session that handed over; nil if unknown
+	// Asked reports that it is only a request from a sandbox, to be done at the end of the
+	// turn.
 	Asked bool
 }
 
-// In returns the hand-overs that wait in a home. Who is to take one back holds the
-// home's lock.
+// In returns the hand-overs that wait in a home. To cancel one, hold the home's lock.
 func In(h home.Home, warn func(error)) ([]Handover, error) {
 	records, err := session.Store{Home: h, Warn: warn}.All()
 	if err != nil {
@@ -54,7 +53,7 @@ func In(h home.Home, warn func(error)) ([]Handover, error) {
 			continue
 		}
 		if by := find(p.TakenBy); by != nil && by.Live() {
-			continue // who is being told of it
+			continue // that session is getting it
 		}
 		note, err := box.Get(p.Note)
 		if err != nil && !errors.Is(err, mail.ErrNotFound) {
@@ -63,8 +62,8 @@ func In(h home.Home, warn func(error)) ([]Handover, error) {
 		note.Body = ""
 		found = append(found, Handover{Note: note, Record: r})
 	}
-	// A person's, and what a hand-over left that was killed: gt-prime tells of it where
-	// nobody else will (isAbandoned).
+	// The rest are a person's, or of a killed hand-over. gt-prime shows them if nothing
+	// else does (isAbandoned).
 	unowned := 0
 	for _, n := range hooked {
 		if n.Type != mail.Handoff || n.Seen || slices.ContainsFunc(records, func(r *session.Record) bool { return r.Handoff != nil && r.Handoff.Note == n.ID }) {
@@ -82,9 +81,8 @@ func In(h home.Home, warn func(error)) ([]Handover, error) {
 	return found, err
 }
 
-// Cancel takes a hand-over back: nobody is told of it any more. Its note stays, as one
-// that is done. The caller holds the home's lock. Killed, it leaves a hand-over that
-// waits or one that is taken back; which, In tells.
+// Cancel cancels a hand-over and closes its note. The caller holds the home's lock. After a
+// kill, the hand-over either still waits (see In) or is cancelled.
 func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	store := session.Store{Home: h, Warn: warn}
 	if w.Asked {
@@ -118,7 +116,7 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	return store.Put(r, atomicfile.Synced)
 }
 
-// log tells of it once, also where the one before was killed behind this.
+// log logs the cancellation once, even if an earlier Cancel was killed after it.
 func (w Handover) log(h home.Home, now time.Time, warn func(error)) {
 	payload := struct {
 		SessionID session.ID `json:"session_id,omitempty"`
@@ -135,8 +133,8 @@ func (w Handover) log(h home.Home, now time.Time, warn func(error)) {
 	warn(log.AppendOr(eventlog.Log(h.Town.Spare()), warn, now, eventlog.HandoffCancelled, h.Identity.Address(), payload))
 }
 
-// dropMarker removes the hand-over's marker. One that nobody is known to have left goes
-// with any note of which the same holds.
+// dropMarker removes the hand-over's marker. A marker that no session's record names is
+// removed only if there are more of them than notes without a session.
 func (w Handover) dropMarker(h home.Home, store session.Store, warn func(error)) error {
 	if w.Record != nil {
 		all, err := marker.List(h)

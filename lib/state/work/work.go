@@ -1,14 +1,14 @@
-// Package work keeps notes that are work for any session of a template. Each note is one
-// file, and the folder that it lies in is what became of it:
+// Package work keeps notes that are work for any session of a template. Each note is a
+// file, whose folder is its state:
 //
 //	work/<template>/new/<note>                               nobody has it
 //	work/<template>/members/<session>/cur/<note>             the session has claimed it
-//	work/<template>/members/<session>/leaving/<why>/<note>   so it has, and is about to go
+//	work/<template>/members/<session>/leaving/<why>/<note>   the same, and is about to go
 //	work/<template>/members/<session>/blocked/<why>/<note>   the session is gone
 //	work/<template>/done/<note>
 //
-// Each change is one rename, so that no kill loses a note or makes two of it, and of two
-// that claim the same note one gets it.
+// Each change is one rename, so that a kill neither loses nor doubles a note, and only one
+// of two sessions can claim it.
 package work
 
 import (
@@ -29,17 +29,14 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Work is that of a place's templates.
 type Work struct {
 	store   instance.Store
 	markers route.Markers
-	// Release reports whether the work of a template's sessions that are gone is given back;
-	// nil, or false, blocks it until somebody looks at it. Where that cannot be found out it
-	// stays put aside.
+	// Release reports whether a template's gone sessions give their work back. If it is nil
+	// or false, the work is blocked until a person decides. On error it stays set aside.
 	Release func(template string) (bool, error)
 }
 
-// Of returns the work of a store's sessions.
 func Of(s instance.Store) Work { return Work{store: s, markers: route.Of(s)} }
 
 const (
@@ -56,15 +53,14 @@ func (w Work) path(elem ...string) string {
 	return w.store.State.Path(append([]string{w.store.Root(), folder}, elem...)...)
 }
 
-// Errors of work.
 var (
 	ErrNone     = errors.New("there is no work")
 	ErrNotFound = mail.ErrNotFound
-	// ErrUnrouted is given to a session that may have no new work.
+	// ErrUnrouted reports a session that may get no new work.
 	ErrUnrouted = errors.New("the session gets no work now")
 )
 
-// names lists the notes of a folder, the oldest first.
+// names returns the notes of a folder, oldest first.
 func names(dir string) ([]string, error) {
 	entries, err := atomicfile.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +69,7 @@ func names(dir string) ([]string, error) {
 		return nil, atomicfile.Error("read", dir, err)
 	}
 	var all []string
-	litter := false // of a writer that was killed
+	litter := false // a temporary file of a killed writer
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
 			litter = true
@@ -84,11 +80,10 @@ func names(dir string) ([]string, error) {
 	if litter {
 		atomicfile.Sweep(dir, time.Now())
 	}
-	slices.Sort(all) // they begin with the second
+	slices.Sort(all) // names begin with the time in seconds
 	return all, nil
 }
 
-// folders lists the folders in a folder.
 func folders(dir string) ([]string, error) {
 	entries, err := atomicfile.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,8 +101,7 @@ func folders(dir string) ([]string, error) {
 	return all, nil
 }
 
-// Give leaves a note for the sessions of a template, and returns its ID. It is on disk
-// when Give returns.
+// Give leaves a note for a template's sessions, synced to disk, and returns its ID.
 func (w Work) Give(template string, n mail.Note, now time.Time) (id string, err error) {
 	if err := instance.CheckName(template); err != nil {
 		return "", err
@@ -128,8 +122,8 @@ func (w Work) Give(template string, n mail.Note, now time.Time) (id string, err 
 	return id, atomicfile.Write(filepath.Join(dir, name), text.Bytes(), atomicfile.Synced)
 }
 
-// move renames a note into a folder, which is made where it is missing. fs.ErrNotExist
-// says that it is not there any more.
+// move renames a note into a folder, which it creates if necessary. If the note is gone, it
+// returns fs.ErrNotExist.
 func (w Work) move(from string, to ...string) error {
 	dir := w.path(to...)
 	if err := w.store.State.Prepare(dir); err != nil {
@@ -138,10 +132,9 @@ func (w Work) move(from string, to ...string) error {
 	return atomicfile.Rename(from, filepath.Join(dir, filepath.Base(from)), atomicfile.Synced)
 }
 
-// Claim makes the oldest note of a template that nobody has the session's, and returns it.
-// Only a session with a marker is given work: one that is about to end has
-// lost it before its work is accounted for, so one that loses it meanwhile gives the note
-// back.
+// Claim claims the oldest free note of a template for a session with a marker. A session
+// that is about to end loses its marker before its work is accounted for. So Claim checks
+// the marker again afterwards and gives the note back if it is gone.
 func (w Work) Claim(template, session string) (mail.Note, error) {
 	if err := errors.Join(instance.CheckName(template), instance.CheckName(session)); err != nil {
 		return mail.Note{}, err
@@ -168,7 +161,7 @@ func (w Work) Claim(template, session string) (mail.Note, error) {
 	for _, name := range all {
 		err := w.move(w.path(template, fresh, name), template, members, session, cur)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // somebody else was faster
+			continue // another session was faster
 		} else if err != nil {
 			return mail.Note{}, err
 		}
@@ -181,7 +174,7 @@ func (w Work) Claim(template, session string) (mail.Note, error) {
 	return mail.Note{}, ErrNone
 }
 
-// read reads a note. One that cannot be read has a Problem.
+// read reads a note. An unreadable one has a Problem.
 func read(path string, body bool) mail.Note {
 	var n mail.Note
 	data, err := atomicfile.Read(path, mail.MaxMessage)
@@ -198,15 +191,15 @@ func read(path string, body bool) mail.Note {
 	return n
 }
 
-// Item is a note and where it stands.
+// Item is a note and its state.
 type Item struct {
 	mail.Note
 	Template string `json:"template"`
-	Holder   string `json:"holder,omitempty"`  // the session that has claimed it, or had
-	Blocked  string `json:"blocked,omitempty"` // why it is
+	Holder   string `json:"holder,omitempty"`  // the session that has or had claimed it
+	Blocked  string `json:"blocked,omitempty"` // reason; "" if it is not blocked
 }
 
-// List returns all notes that are not done, those that nobody has last.
+// List returns all notes that are not done. Free ones come last.
 func (w Work) List() ([]Item, error) {
 	templates, err := folders(w.path())
 	if err != nil {
@@ -232,8 +225,8 @@ func (w Work) List() ([]Item, error) {
 	return append(all, open...), nil
 }
 
-// withLock calls do with each note of a template that a session has or had; why is "" where it
-// is not blocked.
+// withLock calls do with each note of a template that a session has or had. why is ""
+// unless it is blocked.
 func (w Work) withLock(template string, do func(session, why, path string) error) error {
 	sessions, err := folders(w.path(template, members))
 	if err != nil {
@@ -268,13 +261,11 @@ func (w Work) withLock(template string, do func(session, why, path string) error
 	return nil
 }
 
-// claim is a note that a session has.
 type claim struct {
 	path  string
-	aside string // the reason that it was put aside for, "" where it was not
+	aside string // reason for which it was set aside, or ""
 }
 
-// claimed lists the notes of a template that a session has.
 func (w Work) claimed(template, session string) (all []claim, err error) {
 	reasons, err := folders(w.path(template, members, session, leaving))
 	if err != nil {
@@ -296,7 +287,7 @@ func (w Work) claimed(template, session string) (all []claim, err error) {
 	return all, nil
 }
 
-// Claims counts what sessions have claimed and not done, by their names.
+// Claims counts the claimed notes by session name.
 func (w Work) Claims(context.Context) (map[string]int, error) {
 	claims := map[string]int{}
 	templates, err := folders(w.path())
@@ -321,22 +312,21 @@ func (w Work) Claims(context.Context) (map[string]int, error) {
 	return claims, nil
 }
 
-// Leave puts aside what a session has claimed, which is about to go for that reason: it
-// counts as claimed until the session is gone. Where it stays after all, Keep takes back
-// what was done. Each of the three may be called again.
+// Leave sets aside a session's claimed notes before the session goes. They still count as
+// claimed. Leave, Keep and Free may be repeated.
 func (w Work) Leave(_ context.Context, session, reason string) error {
 	return w.each(session, reason, func(t, aside string) ([]string, error) {
 		return []string{t, members, session, leaving, cmp.Or(aside, reason)}, nil
 	})
 }
 
-// Keep gives a session back what was put aside.
+// Keep undoes Leave.
 func (w Work) Keep(_ context.Context, session string) error {
 	return w.each(session, leaving, func(t, _ string) ([]string, error) { return []string{t, members, session, cur}, nil })
 }
 
-// Free makes what a session has claimed nobody's: blocked for the reason that it was put
-// aside for, or else for that one, or, where the template's is released, given back.
+// Free frees a session's claimed notes: they are given back if Release says so, or blocked,
+// with the reason of Leave if there was one.
 func (w Work) Free(_ context.Context, session, reason string) error {
 	return w.each(session, reason, func(t, aside string) ([]string, error) {
 		release, err := w.Release != nil, error(nil)
@@ -350,7 +340,6 @@ func (w Work) Free(_ context.Context, session, reason string) error {
 	})
 }
 
-// each moves what a session has claimed to where it belongs.
 func (w Work) each(session, reason string, to func(template, aside string) ([]string, error)) error {
 	if err := errors.Join(instance.CheckName(session), instance.CheckName(reason)); err != nil {
 		return err
@@ -380,22 +369,21 @@ func (w Work) each(session, reason string, to func(template, aside string) ([]st
 	return nil
 }
 
-// Done closes a note that a session has claimed.
 func (w Work) Done(session, id string) error {
 	return w.one(id, func(t, holder, why string) bool { return holder == session && why == "" }, done)
 }
 
-// Back gives a note back that a session has or had, blocked or not.
+// Back gives back a note that any session has or had.
 func (w Work) Back(id string) error {
 	return w.one(id, func(string, string, string) bool { return true }, fresh)
 }
 
-// BackOf is Back for what the session itself has, and blocked work that it had.
+// BackOf gives back a note that this session has or had.
 func (w Work) BackOf(session, id string) error {
 	return w.one(id, func(_, holder, _ string) bool { return holder == session }, fresh)
 }
 
-// one moves the note with that id of those that fit into a folder of its template.
+// one moves the note with that id to a folder of its template, if fits accepts exactly one.
 func (w Work) one(id string, fits func(template, holder, why string) bool, to string) error {
 	templates, err := folders(w.path())
 	if err != nil {
