@@ -8,9 +8,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Config returns the path of a file or folder of the person's configuration, below
-// $XDG_CONFIG_HOME/gt (~/.config/gt). It returns "" if neither XDG_CONFIG_HOME nor
-// HOME is an absolute path.
+// Config returns a path in the person's configuration, $XDG_CONFIG_HOME/gt (~/.config/gt),
+// or "" if neither variable is an absolute path.
 func Config(getenv func(string) string, elem ...string) string {
 	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) {
@@ -23,10 +22,9 @@ func Config(getenv func(string) string, elem ...string) string {
 	return filepath.Join(append([]string{dir, "gt"}, elem...)...)
 }
 
-// ReadConfig reads at most limit bytes of a file that Config names. It follows links,
-// because people keep their settings elsewhere and link to them (stow, chezmoi). The
-// file that a link leads to must belong to the person or to root, and must not be
-// writable by everybody.
+// ReadConfig returns at most limit bytes of a file from Config. It follows links, because
+// people keep their settings elsewhere (stow, chezmoi). The file must belong to the person
+// or root and not be writable by everybody.
 func ReadConfig(path string, limit int64) ([]byte, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Opened is a folder that was opened, and judged by what was opened: whatever its path
-// leads to afterwards, it stays the same folder.
+// Opened is an open folder. It stays the same folder, whatever its path leads to later.
 type Opened struct {
 	Folder
 	file *os.File
@@ -35,8 +34,8 @@ func Open(path string) (*Opened, error) {
 	return &Opened{here, f}, nil
 }
 
-// Reopen opens the folder at path if it is the folder was, and fails with an
-// *ExchangedError otherwise.
+// Reopen opens the folder at path if it is the folder was. Otherwise it fails with an
+// *ExchangedError.
 func Reopen(path string, was Folder) (*Opened, error) {
 	o, err := Open(path)
 	if err == nil && !was.is(o.Folder) {
@@ -46,17 +45,15 @@ func Reopen(path string, was Folder) (*Opened, error) {
 	return o, err
 }
 
-// Chdir changes the working directory to the folder.
 func (o *Opened) Chdir() error { return o.file.Chdir() }
 
-// Close closes the folder.
 func (o *Opened) Close() error { return o.file.Close() }
 
-// ExchangedError reports that another folder is where the folder of an agent was.
+// ExchangedError reports that another folder is in the place of an agent's folder.
 type ExchangedError struct {
 	Path string
-	// Link is the link that leads to the other one, "" if there is none. Was is zero if
-	// nothing was recorded of the folder.
+	// Link is the link that leads to the other folder, or "". Was is zero if no folder was
+	// recorded.
 	Link    string
 	Was, Is Folder
 }
@@ -79,11 +76,10 @@ func (f Folder) birthText() string {
 	return time.Unix(0, f.BirthTime).Format("2006-01-02 15:04:05.000")
 }
 
-// Enter opens the folder at path, in which an agent is to work. It must be the folder
-// was, however it is reached. If nothing was recorded (the zero Folder), and if remade is
-// set, it may be another one, but no link may lead to it that an agent could have made.
-// The same holds if the file system does not record when a folder was made: some number
-// theirs anew with each mount. It fails with an *ExchangedError otherwise.
+// Enter opens an agent's folder at path, which must be the folder was. If was is zero or
+// remade is set, it may be another folder, but not one behind a link that an agent could
+// have made. The same holds if the file system records no birth times, because some assign
+// new inode numbers with each mount. Otherwise Enter fails with an *ExchangedError.
 func (s State) Enter(path string, was Folder, remade bool) (*Opened, error) {
 	o, err := Open(path)
 	if err != nil || was.Inode != 0 && was.is(o.Folder) {
@@ -98,7 +94,7 @@ func (s State) Enter(path string, was Folder, remade bool) (*Opened, error) {
 	case err != nil:
 		return nil, err
 	}
-	// The path is followed once more, now without any link.
+	// Open the path again, now without any link.
 	f, err := openLinkless(real)
 	if err != nil {
 		return nil, err
@@ -115,9 +111,9 @@ func (s State) Enter(path string, was Folder, remade bool) (*Opened, error) {
 	return &Opened{is, f}, nil
 }
 
-// resolve follows the links in a path. link is the first one that an agent could have
-// made, "" if there is none: one in a project, a town or a folder that sessions have worked
-// in, one in the place of such a folder, or another user's.
+// resolve follows the links in a path. link is the first one that an agent could have made,
+// or "": one in a project, a town or a session's home, in the place of such a folder, or of
+// another user.
 func (s State) resolve(path string) (real, link string, err error) {
 	real = "/"
 	rest, project := strings.Split(filepath.Clean(path), "/")[1:], false
@@ -157,8 +153,8 @@ func (s State) resolve(path string) (real, link string, err error) {
 	return real, "", nil
 }
 
-// project reports whether agents write in a folder: it is the top of a repository, a town
-// or the home of a session. One that has the state in it is none.
+// project reports whether agents write in a folder: a repository's top, a town or a
+// session's home. A folder that contains the state is no project.
 func (s State) project(dir string) bool {
 	if s.Within(dir) {
 		return false

@@ -16,7 +16,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Folder identifies a folder, also among those that have had the same path.
+// Folder identifies a folder, even among those that had the same path.
 type Folder struct {
 	Path   string `json:"path"` // without links
 	Device uint64 `json:"device"`
@@ -28,7 +28,6 @@ type Folder struct {
 	Address string `json:"address,omitempty"`
 }
 
-// Identify identifies the folder at a path.
 func Identify(path string) (Folder, error) { return identifyReal(Real(path)) }
 
 func identifyReal(real string) (Folder, error) {
@@ -37,9 +36,9 @@ func identifyReal(real string) (Folder, error) {
 	return f, err
 }
 
-// Same reports whether f and g are the same folder. A device number can change with
-// a restart, and on some file systems with every mount, so it is compared only if the
-// file system does not record when the folder was made.
+// Same reports whether f and g are the same folder. A device number can change with a
+// restart, and on some file systems with every mount, so it is compared only if there is no
+// birth time.
 func (f Folder) Same(g Folder) bool {
 	if f.Inode != g.Inode || f.BirthTime != g.BirthTime {
 		return false
@@ -52,11 +51,9 @@ func (f Folder) is(here Folder) bool {
 	return f.Same(here) || f.Inode == here.Inode && reborn(here.Path)
 }
 
-// folderRecord is the name of the file that records which folder an entry of the state
-// belongs to.
+// folderRecord is the file that records which folder an entry of the state belongs to.
 const folderRecord = "path"
 
-// readFolder reads the note in a folder of the state.
 func readFolder(dir string) (Folder, error) {
 	var f Folder
 	data, err := atomicfile.Read(filepath.Join(dir, folderRecord), 64<<10)
@@ -66,7 +63,7 @@ func readFolder(dir string) (Folder, error) {
 	if !gjson.ValidBytes(data) {
 		return f, atomicfile.Error("understand", filepath.Join(dir, folderRecord), errors.New("it is not JSON"))
 	}
-	// encoding/json would spend more time on reflection than everything else here takes.
+	// encoding/json would take longer than everything else here.
 	for key, value := range gjson.ParseBytes(data).Map() {
 		switch key {
 		case "path":
@@ -87,19 +84,19 @@ func readFolder(dir string) (Folder, error) {
 	return f, nil
 }
 
-// Kept is the place in the state that holds the data of a home.
+// Kept is the place of a home in the state.
 type Kept struct {
 	At string // the folder
 
-	moved  bool // its note has an earlier path of the home
+	moved  bool // its record has an earlier path
 	anyone bool // it belongs to whatever folder has the path
 
-	address string // that was recorded
-	known   bool   // there is a record
+	address string
+	known   bool
 }
 
-// Address returns the address that was recorded for the home where it is now, "" if
-// none was. known reports whether there is a record.
+// Address returns the recorded address of a home that has not moved, and whether there is a
+// record.
 func (k Kept) Address() (address string, known bool) {
 	if k.moved {
 		return "", false
@@ -107,13 +104,13 @@ func (k Kept) Address() (address string, known bool) {
 	return k.address, k.known
 }
 
-// KeptAt returns the place at, with what is recorded there.
+// KeptAt returns the place at with its record.
 func (s State) KeptAt(at string) Kept {
 	f, err := readFolder(at)
 	return Kept{At: at, address: f.Address, known: err == nil}
 }
 
-// Recorded returns the folder that is recorded for a home, the zero Folder if none is.
+// Recorded returns the recorded folder of a home, or zero.
 func (s State) Recorded(k Kept) Folder {
 	f, err := readFolder(k.At)
 	if err != nil {
@@ -123,9 +120,9 @@ func (s State) Recorded(k Kept) Folder {
 }
 
 // Addresses returns the addresses of all homes whose folders have one of these names,
-// but for those that have been at path.
+// except those at path.
 func (s State) Addresses(path string, names []string) map[string]bool {
-	entries, _ := atomicfile.ReadDir(s.Path("homes")) // what cannot be read takes no name
+	entries, _ := atomicfile.ReadDir(s.Path("homes")) // unreadable ones use no name
 	var begins []string
 	for _, base := range names {
 		readable := key(filepath.Join("/", base))
@@ -144,14 +141,14 @@ func (s State) Addresses(path string, names []string) map[string]bool {
 	return all
 }
 
-// Home returns the place in the state for the home at dir, whose path must not contain
-// links. The folder there may not exist yet. Two folders that have had the same path
-// have a place each, unless anyone is set: a town's role directory belongs to the role,
-// however often it is made again. A folder that was moved keeps its place.
+// Home returns the place in the state of the home at dir, a path without links that need
+// not exist. Two folders that had the same path have separate places. If anyone is set they
+// share one: a town's role folder belongs to the role, however often it is made anew. A
+// folder that moves keeps its place.
 func (s State) Home(dir string, anyone bool) Kept {
 	here, err := identifyReal(dir)
 	at := s.Path("homes", key(here.Path))
-	if anyone || err != nil { // it was removed meanwhile, or cannot be inspected
+	if anyone || err != nil { // it was just removed or cannot be read
 		return Kept{At: at, anyone: anyone}
 	}
 	known, err := readFolder(at)
@@ -172,22 +169,20 @@ func (s State) Home(dir string, anyone bool) Kept {
 	return Kept{At: at}
 }
 
-// kept returns the place at, whose record is known, for the folder that is here now.
 func (known Folder) kept(at string, here Folder) Kept {
 	return Kept{At: at, moved: known.Path != here.Path, address: known.Address, known: true}
 }
 
-// A folder can also be found by its identity: a link in the state,
-// folders/<inode>-<born>, leads to its place. There is no such link if the file system
-// does not record when a folder was made.
+// A moved folder is found by its identity: a link in the state, folders/<inode>-<born>,
+// leads to its place. Without birth times there is no such link.
 
 // byWhat returns the path of a folder's link.
 func (s State) byWhat(f Folder) string {
 	return s.Path("folders", fmt.Sprintf("%x-%x", f.Inode, f.BirthTime))
 }
 
-// former returns the place of a folder that was moved here from another path. ok is
-// false if there is none, or if the other path still leads to the same folder.
+// former returns the place of a folder that was moved here. ok is false if there is none,
+// or if the old path still leads to the same folder.
 func (s State) former(here Folder) (k Kept, ok bool) {
 	if here.BirthTime == 0 {
 		return Kept{}, false
@@ -210,8 +205,7 @@ func (s State) former(here Folder) (k Kept, ok bool) {
 	return Kept{At: at, moved: true}, true
 }
 
-// MakeHome makes the folder that Home returned and records which home it belongs to.
-// It writes the record again if the home has moved.
+// MakeHome makes the folder from Home and records its home, again if the home has moved.
 func (s State) MakeHome(k Kept, dir, address string) error {
 	at := k.At
 	if _, err := os.Lstat(filepath.Join(at, folderRecord)); err == nil && !k.moved {
@@ -222,7 +216,7 @@ func (s State) MakeHome(k Kept, dir, address string) error {
 	}
 	f, err := Identify(dir)
 	if err != nil {
-		return nil // the folder is gone, so there is nothing to record
+		return nil // the folder is gone; there is nothing to record
 	}
 	f.Address = address
 	data, err := json.Marshal(f)
@@ -240,12 +234,12 @@ func (s State) MakeHome(k Kept, dir, address string) error {
 	}
 	err = atomicfile.Create(filepath.Join(at, folderRecord), data, atomicfile.Unsynced)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // another process that starts here was faster
+		return nil // another process was faster
 	}
 	return err
 }
 
-// linkTo makes the link that leads to a folder's place after the folder has moved.
+// linkTo makes the link to a folder's place that former reads.
 func (s State) linkTo(f Folder, at string) error {
 	if f.BirthTime == 0 {
 		return nil
@@ -261,8 +255,8 @@ func (s State) linkTo(f Folder, at string) error {
 	return atomicfile.Error("create", link, err)
 }
 
-// Homes returns all homes that have a place in the state, keyed by that place's path.
-// Entries whose record cannot be read are left out.
+// Homes returns all homes in the state by the path of their place. It leaves out unreadable
+// ones.
 func (s State) Homes() (map[string]Folder, error) {
 	entries, err := atomicfile.ReadDir(s.Path("homes"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -280,12 +274,12 @@ func (s State) Homes() (map[string]Folder, error) {
 	return homes, nil
 }
 
-// A session's first hook fixes its home, because the agent and the programs that it
-// runs can change the working directory that later hooks see. A link in the state,
-// sessions/<id>, leads to the place of its home.
+// A session's first hook fixes its home, because the agent and its programs can change the
+// working directory that later hooks see. A link in the state, sessions/<id>, leads to the
+// home's place.
 
-// Fix records at as the place of the session's home. A session that has one already
-// keeps it. The caller has validated the id.
+// Fix records at as the place of the session's home, unless there is one. The caller has
+// validated the id.
 func (s State) Fix(id, at string) error {
 	link := s.Path("sessions", id)
 	if _, err := os.Readlink(link); err == nil {
@@ -301,14 +295,13 @@ func (s State) Fix(id, at string) error {
 	return atomicfile.Error("create", link, err)
 }
 
-// Fixed returns the place of the session's home and the home's path; both are "" if
-// none is recorded. It fails if the record cannot be read.
+// Fixed returns the place and the path of the session's recorded home, or "".
 func (s State) Fixed(id string) (at, dir string, err error) {
 	k, dir, err := s.FixedKept(id)
 	return k.At, dir, err
 }
 
-// FixedKept is Fixed for who needs what else is recorded there.
+// FixedKept is Fixed with the whole record.
 func (s State) FixedKept(id string) (k Kept, dir string, err error) {
 	at, err := s.FixedAt(id)
 	if at == "" {
@@ -323,7 +316,7 @@ func (s State) FixedKept(id string) (k Kept, dir string, err error) {
 	return Kept{At: at, address: f.Address, known: true}, f.Path, nil
 }
 
-// FixedAt is Fixed without a look at the home, which need not be there.
+// FixedAt is Fixed without reading the home's record.
 func (s State) FixedAt(id string) (string, error) {
 	link := s.Path("sessions", id)
 	target, err := os.Readlink(link)
@@ -335,5 +328,4 @@ func (s State) FixedAt(id string) (string, error) {
 	return s.Path("homes", filepath.Base(target)), nil
 }
 
-// Unfix forgets the home of a session whose other data is gone.
 func (s State) Unfix(id string) { os.Remove(s.Path("sessions", id)) }

@@ -29,17 +29,14 @@ func identifyOpened(f *os.File) (Folder, error) {
 	return folderOf(&st), nil
 }
 
-// openLinkless opens a folder if no part of its path is a link.
+// openLinkless opens a folder whose path contains no links.
 func openLinkless(path string) (*os.File, error) {
 	return os.OpenFile(path, openFolder|unix.O_NOFOLLOW_ANY, 0)
 }
 
-// Dir is the path by which a program is started in the folder.
 func (o *Opened) Dir() string { return o.Path }
 
-// linkless reports whether a path exists and no part of it is a link. Here it always
-// returns false: macOS has no single system call that answers.
+// linkless always returns false: macOS has no single system call for it.
 func linkless(string) bool { return false }
 
-// reborn reports whether a folder's time of birth can change.
 func reborn(string) bool { return false }

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkless reports whether a path exists and no part of it is a link. It is a single
-// system call instead of one for each part, and returns false if the kernel does not
-// have it.
+// linkless reports whether a path exists without links. It uses one system call for all
+// parts, and returns false if the kernel lacks it.
 func linkless(path string) bool {
 	if !filepath.IsAbs(path) {
 		return false
@@ -35,10 +34,10 @@ const openFolder = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
 
 func identifyOpened(f *os.File) (Folder, error) { return statx(int(f.Fd()), "", unix.AT_EMPTY_PATH) }
 
-// openLinkless opens a folder if no part of its path is a link.
+// openLinkless opens a folder whose path contains no links.
 func openLinkless(path string) (*os.File, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: openFolder, Resolve: unix.RESOLVE_NO_SYMLINKS})
-	if errors.Is(err, unix.ENOSYS) { // before Linux 5.6: its path is looked at when it is open
+	if errors.Is(err, unix.ENOSYS) { // before Linux 5.6: check its path once it is open
 		f, err := os.OpenFile(path, openFolder, 0)
 		if err != nil {
 			return nil, err
@@ -55,7 +54,7 @@ func openLinkless(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// Dir is the path by which a program is started in the folder.
+// Dir returns the path by which a program is started in the folder.
 func (o *Opened) Dir() string { return fmt.Sprintf("/proc/self/fd/%d", o.file.Fd()) }
 
 func statx(at int, path string, flags int) (Folder, error) {
@@ -71,9 +70,8 @@ func statx(at int, path string, flags int) (Folder, error) {
 	return f, nil
 }
 
-// reborn reports whether a folder's time of birth can change. In a container's overlay
-// file system, a folder of the image is copied when it is first written to; only its
-// inode number stays the same.
+// reborn reports whether a folder's birth time can change. In a container's overlay file
+// system, the first write copies a folder of the image, and only the inode number stays.
 func reborn(path string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(path, &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC

@@ -6,35 +6,31 @@ import (
 	"time"
 )
 
-// Mirror is the set of files in a home of a trusted town that other programs of the
-// town read and write: the files of S1. gt's own copies are in the state and are
-// authoritative; what it reads from a mirror is only a claim. The zero Mirror is empty
-// and ignores writes.
+// Mirror is the files of S1 in a home of a trusted town, which the town's other programs
+// read and write. gt's own copies in the state count; a mirror's content is a claim. The
+// zero Mirror is empty and ignores writes.
 type Mirror struct {
 	home string
-	only map[string]bool // names that git does not show; nil means all
-	read bool            // git has not been asked yet, so nothing is written
+	only map[string]bool // names that git does not show; nil for all
+	read bool            // git was not asked yet, so nothing is written
 }
 
-// MirrorOf returns the mirror in the home at dir. only names the files that it has;
-// nil means all of them.
+// MirrorOf returns the mirror in the home at dir. only names its files; nil for all.
 func MirrorOf(dir string, only map[string]bool) Mirror { return Mirror{home: dir, only: only} }
 
-// MirrorUnknown returns the mirror in the home at dir while it is not known yet which
-// files git shows there. Its files can be read and removed, but not written.
+// MirrorUnknown returns the mirror in the home at dir before git was asked. Its files can
+// be read and removed, but not written.
 func MirrorUnknown(dir string) Mirror { return Mirror{home: dir, read: true} }
 
-// Runtime is the folder of S1's files in a home. Checkpoint is the one file that is
-// beside it.
+// Runtime is the folder of S1's files in a home. Only Checkpoint is beside it.
 const (
 	Runtime    = ".runtime"
 	Checkpoint = ".polecat-checkpoint.json"
 )
 
-// MirrorFiles lists all files that gt reads or writes in a mirror.
+// MirrorFiles are all files of a mirror.
 var MirrorFiles = []string{"handoff", "handoff_to_successor", "session_id", "keepalive.json", Checkpoint}
 
-// MirrorPath returns the path of a mirror's file relative to the home.
 func MirrorPath(name string) string {
 	if name == Checkpoint {
 		return name
@@ -42,7 +38,6 @@ func MirrorPath(name string) string {
 	return filepath.Join(Runtime, name)
 }
 
-// folder returns the folder that the file is in.
 func (m Mirror) folder(name string) Shared {
 	if name == Checkpoint {
 		return Shared{m.home, nil}
@@ -50,15 +45,14 @@ func (m Mirror) folder(name string) Shared {
 	return Shared{m.home, []string{Runtime}}
 }
 
-// Path returns the path of a file, for messages only.
+// Path returns a file's path, for messages only.
 func (m Mirror) Path(name string) string { return m.folder(name).Path(name) }
 
-// has reports whether the mirror has a file of that name. A file that git tracks or
-// shows belongs to the repository instead.
+// has reports whether the mirror has a file. One that git tracks or shows belongs to the
+// repository.
 func (m Mirror) has(name string) bool { return m.home != "" && (m.only == nil || m.only[name]) }
 
-// Write replaces a file of the mirror atomically. It ignores files that the mirror does
-// not have.
+// Write replaces a file atomically. It ignores files that the mirror does not have.
 func (m Mirror) Write(name string, data []byte) error {
 	if m.read || !m.has(name) {
 		return nil
@@ -66,15 +60,14 @@ func (m Mirror) Write(name string, data []byte) error {
 	return m.folder(name).Write(name, data)
 }
 
-// Sweep removes temporary files that killed processes left in the mirror. It leaves
-// those younger than an hour, which may still be in use.
+// Sweep removes temporary files of killed writers that are older than an hour.
 func (m Mirror) Sweep(now time.Time) {
 	for _, name := range []string{Checkpoint, "session_id"} { // one of each folder
 		m.folder(name).Sweep(MirrorFiles, now)
 	}
 }
 
-// Remove removes a file from the mirror. A missing file is not an error.
+// Remove removes a file if it exists.
 func (m Mirror) Remove(name string) error {
 	if !m.has(name) {
 		return nil
@@ -82,8 +75,8 @@ func (m Mirror) Remove(name string) error {
 	return m.folder(name).Remove(name)
 }
 
-// Read returns the content of a file, at most limit bytes, or fs.ErrNotExist. It reads
-// only regular files that belong to this user or root and have no second hard link.
+// Read returns at most limit bytes of a file, or fs.ErrNotExist. It reads only regular
+// files of this user or root with a single hard link.
 func (m Mirror) Read(name string, limit int64) ([]byte, error) {
 	if !m.has(name) {
 		return nil, fs.ErrNotExist

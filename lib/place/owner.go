@@ -6,7 +6,6 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// ownerOf returns the ID of the user who owns the file.
 func ownerOf(path string) (int, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Top returns the top of the worktree that dir is in: the nearest folder at or above
-// dir, but not above limit, that contains .git (a file in a linked worktree). It returns
-// dir itself if there is none, or if the .git belongs to another user (see Counts).
+// Top returns the top of the worktree that contains dir: the nearest folder with .git (a
+// file in a linked worktree), up to limit. It returns dir if there is none, or if .git
+// belongs to another user (see Counts).
 func Top(dir, limit string) string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -26,10 +26,9 @@ func Top(dir, limit string) string {
 	}
 }
 
-// Counts reports whether a file in or above the folder dir belongs to this user or to
-// root, which git also requires of a repository. For root, a file of the user who called
-// sudo counts too, and so does a file of dir's owner: in a container, a mounted project
-// belongs to another user.
+// Counts reports whether a file in or above dir belongs to this user or root, as git
+// requires of a repository. For root, the user who called sudo and dir's owner count too:
+// in a container, a mounted project belongs to another user.
 func Counts(info fs.FileInfo, dir string) bool {
 	uid := atomicfile.Owner(info)
 	switch {

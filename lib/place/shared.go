@@ -12,29 +12,26 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Shared is a folder inside another one, such as a project, that others write to as
-// well. What is read there is only a claim. The folder is reached from the opened outer
-// folder, and no link is followed on the way. The zero Shared is empty and ignores
-// writes.
+// Shared is a folder inside a project or town that others can write to, so its content is a
+// claim. It is reached from the opened outer folder without following links. The zero
+// Shared is empty and ignores writes.
 type Shared struct {
 	project string
-	way     []string // the folders that lead to it from the project
+	way     []string // folders from the project to it
 }
 
-// SharedIn returns the folder that is reached from top by these names, one inside the
-// other.
+// SharedIn returns the folder that is reached from top by these names.
 func SharedIn(top string, names ...string) Shared { return Shared{top, names} }
 
-// PidsIn returns the folder in which the programs of the town at root record the
-// processes of sessions: .runtime/pids in S1.
+// PidsIn returns the folder of S1 in which a town's programs record processes.
 func PidsIn(root string) Shared { return Shared{root, []string{Runtime, "pids"}} }
 
-// Path returns the path of a file in the folder, for messages only.
+// Path returns a file's path, for messages only.
 func (s Shared) Path(name string) string {
 	return filepath.Join(append(append([]string{s.project}, s.way...), name)...)
 }
 
-// open opens the folder. With make it first creates the parts that are missing.
+// open opens the folder, after creating it if make is set.
 func (s Shared) open(make bool) (*os.Root, error) {
 	create := func(above *os.Root, name string) error { return nil }
 	if make {
@@ -44,21 +41,21 @@ func (s Shared) open(make bool) (*os.Root, error) {
 	return dir, err
 }
 
-// Open opens the folder. It returns fs.ErrNotExist if there is none.
+// Open opens the folder, or returns fs.ErrNotExist.
 func (s Shared) Open() (*os.Root, error) {
 	dir, err := s.open(false)
 	return dir, atomicfile.Error("use", s.Path(""), err)
 }
 
-// Make opens the folder and creates the parts that are missing, private to the user and
-// synced to disk. An error names the folder that is in the way.
+// Make opens the folder after creating missing parts, with mode 0700 and synced. An error
+// names the folder in the way.
 func (s Shared) Make() (*os.Root, error) {
 	dir, at, err := s.walk(atomicfile.MkdirIn)
 	return dir, atomicfile.Error("use", at, err)
 }
 
-// MakeOurs is Make for a folder beside a log. It refuses a folder that belongs to
-// another user, and creates none inside such a folder (see atomicfile.MayMake).
+// MakeOurs is Make for a folder beside a log. It refuses one of another user, and creates
+// none inside such a folder (see atomicfile.MayMake).
 func (s Shared) MakeOurs() (*os.Root, error) {
 	path := s.Path("")
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +78,7 @@ func (s Shared) MakeOurs() (*os.Root, error) {
 	return dir, nil
 }
 
-// walk opens one folder after the other. at is the path of the last one that it tried.
+// walk opens one folder after the other. at is the last path that it tried.
 func (s Shared) walk(create func(above *os.Root, name string) error) (dir *os.Root, at string, err error) {
 	if s.project == "" {
 		return nil, "", fs.ErrNotExist
@@ -105,7 +102,7 @@ func (s Shared) walk(create func(above *os.Root, name string) error) (dir *os.Ro
 	return dir, at, nil
 }
 
-// openDir opens a folder below another. It refuses links.
+// openDir opens a folder below another, unless it is a link.
 func openDir(above *os.Root, name string) (*os.Root, error) {
 	info, err := above.Lstat(name)
 	switch {
@@ -125,7 +122,6 @@ func openDir(above *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
-// Write replaces a file in the folder atomically.
 func (s Shared) Write(name string, data []byte) error {
 	if s.project == "" {
 		return nil
@@ -138,14 +134,14 @@ func (s Shared) Write(name string, data []byte) error {
 	return atomicfile.Error("write", s.Path(name), err)
 }
 
-// Read returns the content of a file, at most limit bytes, or fs.ErrNotExist. It reads
-// only regular files that belong to this user or root and have no second hard link.
+// Read returns at most limit bytes of a file, or fs.ErrNotExist. It reads only regular
+// files of this user or root with a single hard link.
 func (s Shared) Read(name string, limit int64) ([]byte, error) {
 	data, _, err := s.read(name, limit)
 	return data, err
 }
 
-// OpenFile opens a file, of any size, that Read would read.
+// OpenFile opens a file that Read would read, of any size.
 func (s Shared) OpenFile(name string) (*os.File, error) {
 	dir, err := s.open(false)
 	if err != nil {
@@ -156,8 +152,7 @@ func (s Shared) OpenFile(name string) (*os.File, error) {
 	return f, atomicfile.Error("read", s.Path(name), err)
 }
 
-// read is Read. It also returns the time of the file's last change, which its writer
-// cannot forge.
+// read is Read with the file's ctime, which its writer cannot forge.
 func (s Shared) read(name string, limit int64) (data []byte, changed time.Time, err error) {
 	dir, err := s.open(false)
 	if err == nil {
@@ -167,11 +162,10 @@ func (s Shared) read(name string, limit int64) (data []byte, changed time.Time, 
 	return data, changed, atomicfile.Error("read", s.Path(name), err)
 }
 
-// maxNames bounds how many names are read of a folder that anybody can fill.
 const maxNames = 4096
 
-// Names returns the names in the folder, at most 4096. It returns none if the folder
-// does not exist.
+// Names returns up to 4096 names in the folder, which anybody can fill, and none if it does
+// not exist.
 func (s Shared) Names() ([]string, error) {
 	dir, err := s.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -198,7 +192,7 @@ func namesIn(dir *os.Root) ([]string, error) {
 	return names, err
 }
 
-// Remove removes a file from the folder. A missing one is not an error.
+// Remove removes a file if it exists.
 func (s Shared) Remove(name string) error {
 	dir, err := s.open(false)
 	if err == nil {
@@ -211,8 +205,8 @@ func (s Shared) Remove(name string) error {
 	return atomicfile.Error("remove", s.Path(name), err)
 }
 
-// Sweep removes temporary files that killed writers of these names left. It leaves
-// those younger than an hour, which may still be in use.
+// Sweep removes temporary files of killed writers of these names that are older than an
+// hour.
 func (s Shared) Sweep(names []string, now time.Time) {
 	dir, err := s.open(false)
 	if err != nil {
@@ -222,8 +216,8 @@ func (s Shared) Sweep(names []string, now time.Time) {
 	atomicfile.SweepIn(dir, names, now)
 }
 
-// openOwn opens a regular file below an open folder without following links. The file
-// must belong to this user or root and must not have a second hard link.
+// openOwn opens a regular file below an open folder without following links. The file must
+// belong to this user or root and have a single hard link.
 func openOwn(dir *os.Root, name string) (*os.File, os.FileInfo, error) {
 	f, err := atomicfile.OpenIn(dir, name)
 	if err != nil {

@@ -33,15 +33,14 @@ type State string
 // Nowhere stands for a missing state folder. Nothing can be read or written there.
 const Nowhere State = "/proc/self/nowhere/gt"
 
-// Foreign stands for a state folder that is reached through another user's link.
-// Nothing can be read or written there either.
+// Foreign stands for a state folder behind another user's link. Nothing can be read or
+// written there.
 const Foreign State = "/dev/null/foreign"
 
-// StateOf returns the state folder of the person with this environment:
-// $XDG_STATE_HOME/gt or ~/.local/state/gt. Without HOME it uses the home folder of the
-// passwd entry, and never a folder that others can write to. It resolves links on the
-// way that belong to the person or to root, and returns Foreign if one belongs to
-// another user. The folder may not exist yet.
+// StateOf returns the person's state folder: $XDG_STATE_HOME/gt or ~/.local/state/gt.
+// Without HOME it uses the home of the passwd entry, never a folder that others can write
+// to. It resolves links of the person or root, and returns Foreign for a link of another
+// user. The folder need not exist.
 func StateOf(getenv func(string) string) State {
 	state := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
@@ -63,10 +62,10 @@ func StateOf(getenv func(string) string) State {
 	return State(Real(state))
 }
 
-// foreignLink reports whether a link on the way to a path belongs to another user, root
-// excepted. That user could lead gt into any folder of ours, such as a clone.
+// foreignLink reports whether a path contains a link of another user, except root. That
+// user could lead gt into any folder of the person, such as a clone.
 func foreignLink(path string) bool {
-	for range 40 { // the kernel follows no more than that
+	for range 40 { // the kernel's limit
 		link, rest := "", ""
 		elems := strings.Split(filepath.Clean(path), "/")[1:]
 		for i := range elems {
@@ -98,8 +97,8 @@ func foreignLink(path string) bool {
 	return true
 }
 
-// passwdHome returns this user's home folder as in /etc/passwd, or "". (os/user would
-// bring cgo into every hook.)
+// passwdHome returns the user's home in /etc/passwd, or "". os/user would bring cgo into
+// every hook.
 func passwdHome() string {
 	data, err := os.ReadFile("/etc/passwd")
 	if err != nil {
@@ -114,7 +113,7 @@ func passwdHome() string {
 	return ""
 }
 
-// Real resolves the links in a path. The end of the path need not exist.
+// Real resolves the links in a path, whose end need not exist.
 func Real(path string) string {
 	path = filepath.Clean(path)
 	if linkless(path) {
@@ -133,8 +132,8 @@ func Real(path string) string {
 	return path
 }
 
-// Path returns the path of a file or folder in the state folder. For the zero State it
-// is in Nowhere, never in the working directory.
+// Path returns a path in the state folder. For the zero State it is in Nowhere, never in
+// the working directory.
 func (s State) Path(elem ...string) string {
 	if s == "" {
 		s = Nowhere
@@ -142,8 +141,8 @@ func (s State) Path(elem ...string) string {
 	return Join(string(s), elem...)
 }
 
-// Join is filepath.Join for a path that is clean, which most are: a list of a thousand
-// agents joins some thousands.
+// Join is a fast filepath.Join for clean paths: a list of a thousand agents joins some
+// thousands.
 func Join(dir string, elem ...string) string {
 	size := len(dir)
 	for _, e := range elem {
@@ -168,8 +167,8 @@ var errNone = errors.New("HOME is not set, and the passwd entry has no home fold
 
 var errForeign = errors.New("another user's symbolic link is on the way to gt's state folder")
 
-// Check returns an error that says why the state folder cannot be used, or nil. It must
-// be a folder of this user that nobody else can write to, or not exist yet.
+// Check returns an error if the state folder cannot be used. It must belong to this user or
+// root and not be writable by others, or not exist.
 func (s State) Check() error {
 	if s == Nowhere || s == "" {
 		return fmt.Errorf("nothing is kept: %w", errNone)
@@ -193,7 +192,7 @@ func (s State) Check() error {
 	return nil
 }
 
-// Prepare creates a folder of the state, private to the user, with its parents.
+// Prepare creates a folder of the state and its parents with mode 0700.
 func (s State) Prepare(dir string) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -201,9 +200,8 @@ func (s State) Prepare(dir string) error {
 	return atomicfile.EnsurePrivateDir(dir)
 }
 
-// Within reports whether the state folder is inside the folder real, whose path must
-// not contain links (see Real). Whoever can write to such a project can also write what
-// gt believes.
+// Within reports whether the state folder is inside real, a path without links. Whoever can
+// write to such a project can also write what gt believes.
 func (s State) Within(real string) bool {
 	return s != Nowhere && s != Foreign && Inside(string(s), real)
 }
@@ -213,8 +211,8 @@ func Inside(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// key returns the name of the folder in the state that holds the data of the folder
-// real: its base name for people, and a hash of its path for gt.
+// key returns the name of a folder's entry in the state: its base name for people, and a
+// hash of its path.
 func key(real string) string {
 	sum := sha256.Sum256([]byte(real))
 	name := strings.Map(func(r rune) rune {
@@ -234,8 +232,8 @@ func key(real string) string {
 	return name + "-" + hex.EncodeToString(sum[:16])
 }
 
-// hashed is the length of what ends a key.
+// hashed is the length of the hash that ends a key.
 const hashed = 32
 
-// maxName bounds the readable part of a name, in bytes.
+// maxName bounds the readable part of a key, in bytes.
 const maxName = 60

@@ -16,25 +16,23 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Trust records that the person trusts a folder as a town. Its file is in the town's
-// folder of the state. Like direnv's "allow", it covers what the person was shown, and
-// nothing that is written later.
+// Trust records that the person trusts a folder as a town. Like direnv's "allow", it covers
+// the files that the person was shown, and no later ones.
 type Trust struct {
 	Folder
-	Owner int       `json:"owner"` // the ID of the user who owns the folder
+	Owner int       `json:"owner"` // user ID of the folder's owner
 	Since time.Time `json:"since"`
 	// Files maps every file of the town that can name a program, an argument, a
 	// variable or a prompt, by its path in the town, to its SHA-256 in hex.
 	Files map[string]string `json:"files"`
-	// Mail reports that an agent may start on work in one of the town's boxes even
-	// if this person's gt has not put it there.
+	// Mail reports that agents may also start on work in the town's boxes that this
+	// person's gt did not put there.
 	Mail bool `json:"mail,omitempty"`
-	// Shows reports that git would show or track the files that gt shares in the
-	// town, so gt keeps them in the state instead.
+	// Shows reports that git would show or track the files that gt shares in the town. Then
+	// gt keeps them in the state.
 	Shows bool `json:"shows,omitempty"`
 }
 
-// trustFile is the name of a Trust in the folder of its town.
 const trustFile = "trust.json"
 
 var (
@@ -44,11 +42,11 @@ var (
 	ErrChanged = errors.New("it is not what was trusted; gt-hooks trust shows it again")
 )
 
-// Town returns the folder of the state that holds the data of the town at root.
+// Town returns the folder of the state for the town at root.
 func (s State) Town(root string) string { return s.Path("towns", key(Real(root))) }
 
-// Trusted returns the person's trust in the town at root. It returns ErrUntrusted if
-// there is none, or if another folder is at that path now.
+// Trusted returns the person's trust in the town at root. It returns ErrUntrusted if there
+// is none, or if another folder is there now.
 func (s State) Trusted(root string) (*Trust, error) {
 	t, err := readTrust(filepath.Join(s.Town(root), trustFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,8 +80,8 @@ func readTrust(path string) (*Trust, error) {
 	return t, nil
 }
 
-// Towns returns all trusted towns, sorted by path. Those that can be read are returned
-// with an error for the others.
+// Towns returns the trusted towns, sorted by path. With an error it returns those that it
+// could read.
 func (s State) Towns() ([]*Trust, error) {
 	entries, err := atomicfile.ReadDir(s.Path("towns"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,14 +100,14 @@ func (s State) Towns() ([]*Trust, error) {
 			failed = errors.Join(failed, err)
 		}
 	}
-	// Stable, because the code of that is there for other pointers already, and each kind of
-	// sort makes the hooks larger.
+	// Stable because the hooks contain that code for pointers already: each kind of sort
+	// makes them larger.
 	slices.SortStableFunc(all, func(a, b *Trust) int { return strings.Compare(a.Path, b.Path) })
 	return all, failed
 }
 
-// Survey returns what trusting the town at root would mean: who owns the folder, and
-// which of its files can decide what runs. It records nothing.
+// Survey returns the trust to record for the town at root: its owner, and the files that
+// can decide what runs.
 func Survey(root string) (*Trust, error) {
 	here, err := Identify(root)
 	if err != nil {
@@ -140,8 +138,8 @@ func Survey(root string) (*Trust, error) {
 	return t, nil
 }
 
-// Add adds files of the town that town.toml names, which can decide what runs, too, to
-// what trusting it would mean. One that is missing is nothing to trust.
+// Add adds files that town.toml names, which can decide what runs too. It ignores missing
+// ones.
 func (t *Trust) Add(names ...string) error {
 	dir, err := atomicfile.OpenFolder(t.Path)
 	if err != nil {
@@ -169,13 +167,13 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// maxFile bounds the size of a file of a town, in bytes.
+// maxFile bounds a file of a town, in bytes.
 const maxFile = 1 << 20
 
 // readIn reads a regular file below an open folder without following links.
 func readIn(dir *os.Root, name string) ([]byte, error) {
-	// The folders on the way must not be links either: os.Root follows links that
-	// stay inside it, and those could lead to another file.
+	// Parent folders must not be links either: os.Root follows links that stay inside it,
+	// and those could lead to another file.
 	for at := filepath.Dir(name); at != "."; at = filepath.Dir(at) {
 		info, err := dir.Lstat(at)
 		if err != nil {
@@ -193,7 +191,7 @@ func readIn(dir *os.Root, name string) ([]byte, error) {
 	return atomicfile.ReadFrom(f, maxFile)
 }
 
-// Trust records the person's trust in a town, synced to disk.
+// Trust records the person's trust in a town, synced.
 func (s State) Trust(t *Trust) error {
 	at := s.Town(t.Path)
 	if err := s.Prepare(at); err != nil {
@@ -206,7 +204,7 @@ func (s State) Trust(t *Trust) error {
 	return atomicfile.Write(filepath.Join(at, trustFile), append(data, '\n'), atomicfile.Synced)
 }
 
-// Untrust withdraws the person's trust in a town. Its other data stays.
+// Untrust withdraws the trust in a town. The town's other data stays.
 func (s State) Untrust(root string) error {
 	path := filepath.Join(s.Town(root), trustFile)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -217,9 +215,9 @@ func (s State) Untrust(root string) error {
 	return atomicfile.Remove(path)
 }
 
-// Read returns one of the town's deciding files, by its path in the town. It returns
-// fs.ErrNotExist if there is none and there was none, and ErrChanged if it is not what
-// the person was shown. The bytes that it returns are the bytes that it compared.
+// Read returns a deciding file of the town as the person was shown it. It returns
+// ErrChanged if the file differs, and fs.ErrNotExist if there is none and was none. It
+// compares the bytes that it returns.
 func (t *Trust) Read(name string) ([]byte, error) {
 	path := filepath.Join(t.Path, name)
 	want, known := t.Files[name]

@@ -12,20 +12,18 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Ambiguous is the error for a short name that several agents have.
 type Ambiguous struct {
 	Name  string
-	Among []string // their addresses
+	Among []string // addresses
 }
 
 func (a *Ambiguous) Error() string {
 	return fmt.Sprintf("'%s' means %d agents: %s", a.Name, len(a.Among), strings.Join(a.Among, ", "))
 }
 
-// Find returns the agent of the town that a short name means: the crew where it has but
-// one member, a member of it, or whoever is called so. Those of the asker's own rig come
-// first. An agent is in the town where it has a folder. It reports false for a name that
-// means nobody.
+// Find returns the agent that a short name means: the crew's only member, a member, or any
+// agent of that name. Those of the asker's rig come first. An agent is in the town if it
+// has a folder. It returns false if there is none.
 func Find(t town.Town, own identity.Identity, name string) (identity.Identity, bool, error) {
 	name = strings.TrimSuffix(name, "/")
 	kind, member, ok := strings.Cut(name, "/")
@@ -69,7 +67,6 @@ func Find(t town.Town, own identity.Identity, name string) (identity.Identity, b
 	return identity.Identity{}, false, many
 }
 
-// folders are the names of the folders in a folder, none where it cannot be read.
 func folders(dir string) (names []string) {
 	entries, _ := atomicfile.ReadDir(dir)
 	for _, e := range entries {

@@ -10,13 +10,11 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxConfig bounds the size of a repository's configuration, in bytes. Real ones have
-// some kilobytes.
+// maxConfig bounds a repository's configuration, in bytes. Real ones have some kilobytes.
 const maxConfig = 4 << 20
 
-// words lists the settings of a repository that git gets to see: those that say how
-// its files are stored, if the value is a single word. None of them names a program, or
-// a file that does.
+// words are the settings that git gets to see if the value is a single word. They say how
+// files are stored. None names a program, or a file that does.
 var words = []string{
 	"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "core.trustctime", "core.checkstat",
 	"core.autocrlf", "core.eol", "core.bigfilethreshold", "core.untrackedcache",
@@ -24,8 +22,7 @@ var words = []string{
 	"status.aheadbehind", "extensions.objectformat", "extensions.refstorage",
 }
 
-// names lists the settings whose value is the path of a file with ignore rules or
-// attributes.
+// names are the settings whose value is the path of ignore rules or attributes.
 var names = []string{"core.excludesfile", "core.attributesfile"}
 
 // isWord reports whether a value is a single word, such as true, 0 or sha256.
@@ -33,14 +30,13 @@ func isWord(value string) bool {
 	return strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == ""
 }
 
-// setting is one assignment in a configuration.
 type setting struct{ section, sub, key, value string }
 
 func (s setting) name() string { return s.section + "." + s.key }
 
 // harmless returns the part of a repository's configuration that git gets to see: the
-// settings in words and names, and the upstream of the checked-out branch. It leaves out
-// values that would need escapes, so nothing can be smuggled in.
+// settings in words and names, and the branch's upstream. It leaves out values that need
+// escapes, so that nothing can be smuggled in.
 func harmless(all []setting, branch string) []byte {
 	var b bytes.Buffer
 	put := func(s setting, value string) {
@@ -80,11 +76,9 @@ func harmless(all []setting, branch string) []byte {
 	return b.Bytes()
 }
 
-// maxIncludes bounds how many files a configuration can include.
 const maxIncludes = 64
 
-// settings reads a configuration file and the files that it includes. It ignores files
-// that it cannot read.
+// settings reads a configuration with its includes. It ignores unreadable files.
 func settings(path string) []setting {
 	left := maxIncludes
 	return include(path, 0, &left)
@@ -119,7 +113,7 @@ func include(path string, depth int, left *int) []setting {
 }
 
 // parseConfig parses git's configuration format leniently. It skips what it does not
-// understand, and returns sections and keys in lower case.
+// understand. Sections and keys become lower case.
 func parseConfig(text string) []setting {
 	var all []setting
 	var section, sub string
@@ -147,7 +141,7 @@ func parseConfig(text string) []setting {
 	return all
 }
 
-// header parses the name of a section, after its opening bracket.
+// header parses the rest of a section's name.
 func header(text string) (section, sub, rest string) {
 	end := strings.IndexAny(text, "]\"\n")
 	if end < 0 {
@@ -173,10 +167,10 @@ func header(text string) (section, sub, rest string) {
 	return section, sub, rest
 }
 
-// value parses a value, after its equals sign.
+// value parses the rest of an assignment.
 func value(text string) (value, rest string) {
 	var b strings.Builder
-	quoted, kept := false, 0 // kept is the length of b without spaces at the end
+	quoted, kept := false, 0 // length of b without trailing spaces
 	text = strings.TrimLeft(text, " \t")
 	for i := 0; i < len(text); i++ {
 		c := text[i]

@@ -18,11 +18,11 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxHead bounds the size of HEAD and of .git files, which are one line.
+// maxHead bounds HEAD and .git files, which are one line.
 const maxHead = 4096
 
-// Branch returns the name of the branch that is checked out in the worktree whose top is
-// dir, by reading its HEAD. It returns "HEAD" if HEAD is detached, and "" outside git.
+// Branch reads the branch of the worktree whose top is dir. It returns "HEAD" if HEAD is
+// detached, and "" outside git.
 func Branch(dir string) string {
 	gitDir, err := Dir(dir)
 	if err != nil {
@@ -42,12 +42,12 @@ func Branch(dir string) string {
 // outside git.
 func Top(dir string) string { return place.Top(dir, "/") }
 
-// ErrOthers is returned for a repository that belongs to neither this user nor root, and
-// that is not a safe.directory of the person's.
+// ErrOthers is returned for a repository that belongs to neither this user nor root and is
+// not a safe.directory.
 var ErrOthers = errors.New("the repository belongs to another user")
 
 // Dir returns the git directory of the worktree whose top is dir: .git itself, or the
-// directory that a .git file names in a linked worktree or submodule.
+// folder that a .git file names in a linked worktree or submodule.
 func Dir(dir string) (string, error) {
 	dot := filepath.Join(dir, ".git")
 	info, err := os.Stat(dot)
@@ -74,34 +74,32 @@ func Dir(dir string) (string, error) {
 	return to, nil
 }
 
-// Commit is one commit that was made in a worktree.
+// Commit is a commit that was made in a worktree.
 type Commit struct {
 	Hash    string
 	Subject string
 	At      time.Time
 
-	parent string // where HEAD was before
+	parent string // HEAD before it
 }
 
 const (
-	// recent is how many bytes of the reflog's end Commits reads. It runs in hooks.
-	recent = 256 << 10
-	// maxReflog is how many bytes CommitsBetween reads.
+	// recent is how many bytes of the reflog's end Commits reads, because it runs in hooks.
+	recent    = 256 << 10
 	maxReflog = 8 << 20
 )
 
 // Commits returns the commits that were made in the worktree dir between two times and
-// are still there, the oldest first; the zero to is no end. It reads the end of the
-// reflog. Commits that were amended, rebased or reset away since are left out.
+// still exist, oldest first; zero to means no end. It reads the end of the reflog, and
+// leaves out commits that were amended, rebased or reset away.
 func Commits(dir string, from, to time.Time) []Commit { return between(reflog(dir, from, recent), to) }
 
-// CommitsBetween returns the commits that were made between two times, which can be long
-// ago, as far as the reflog goes back.
+// CommitsBetween is Commits for times long ago. It reads more of the reflog.
 func CommitsBetween(dir string, from, to time.Time) []Commit {
 	return between(reflog(dir, from, maxReflog), to)
 }
 
-// between leaves out what was made later.
+// between removes later commits.
 func between(all []Commit, to time.Time) []Commit {
 	if to.IsZero() {
 		return all
@@ -109,7 +107,7 @@ func between(all []Commit, to time.Time) []Commit {
 	return slices.DeleteFunc(all, func(c Commit) bool { return c.At.After(to) })
 }
 
-// reflog returns the commits since then in the last most bytes of the reflog.
+// reflog returns the commits since a time from the last most bytes of the reflog.
 func reflog(dir string, since time.Time, most int64) []Commit {
 	gitDir, err := Dir(dir)
 	if err != nil {
@@ -129,18 +127,18 @@ func reflog(dir string, since time.Time, most int64) []Commit {
 	if err != nil {
 		return nil
 	}
-	var all history // from the beginning, so that what a reset takes away is known
+	var all history // from the beginning, to know what a reset removes
 	for line := range strings.Lines(string(data)) {
 		all.take(strings.TrimSuffix(line, "\n"))
 	}
-	// The reflog has whole seconds, so a commit in the same second as since counts.
+	// The reflog has whole seconds, so a commit in the same second counts.
 	return slices.DeleteFunc(all, func(c Commit) bool { return c.At.Unix() < since.Unix() })
 }
 
-// history are the commits that the lines of a reflog tell of.
+// history are the commits of a reflog.
 type history []Commit
 
-// take takes in a line: <old> <new> <name> <<mail>> <seconds> <zone>\t<what>: <subject>
+// take applies a line: <old> <new> <name> <<mail>> <seconds> <zone>\t<what>: <subject>
 func (h *history) take(line string) {
 	meta, what, ok := strings.Cut(line, "\t")
 	fields := strings.Fields(meta)
@@ -169,7 +167,7 @@ func (h *history) take(line string) {
 	}
 }
 
-// remove removes a commit, and returns its parent, "" if it is not known.
+// remove removes a commit and returns its parent, or "".
 func (h *history) remove(hash string) (parent string) {
 	i := slices.IndexFunc(*h, func(c Commit) bool { return c.Hash == hash })
 	if i < 0 {
@@ -180,8 +178,8 @@ func (h *history) remove(hash string) (parent string) {
 	return parent
 }
 
-// reset returns the commits that a branch loses that is set back from one commit to an
-// earlier one: none where that is not known to be earlier.
+// reset returns the commits that a branch loses when it is reset to an earlier commit; none
+// if that is not known to be earlier.
 func reset(commits []Commit, from, to string) (gone []string) {
 	for at := from; at != to; {
 		i := slices.IndexFunc(commits, func(c Commit) bool { return c.Hash == at })

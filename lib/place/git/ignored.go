@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Ignored returns those of the paths, relative to dir, that git neither tracks nor
-// shows, because a rule of the repository or of the person's ignores them. It returns
-// ErrNotRepository if dir is not in a worktree.
+// Ignored returns the paths, relative to dir, that git does not track and that a rule of
+// the repository or the person ignores. It returns ErrNotRepository if dir is not in a
+// worktree.
 func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) {
 	tracked, err := answer(dir, wait, append([]string{"ls-files", "-z", "--"}, paths...)...)
 	if err != nil {

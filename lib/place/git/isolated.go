@@ -18,28 +18,26 @@ import (
 )
 
 // A repository's configuration names programs: filters, a file system monitor, hooks,
-// transports, and whatever a later git adds. It may have come with an archive, or an
-// agent in its sandbox may have written it a moment ago. Checking it first would not
-// help, because git reads it again at every run.
+// transports, and whatever a later git adds. It may have come with an archive, or an agent
+// in its sandbox may just have written it. Checking it first does not help, because git
+// reads it again.
 //
-// So git never sees it. gt runs git on a git directory of its own, in a folder that only
-// the person can write to. That directory has a HEAD with the same content, refers to
-// the repository's objects, index and refs by their paths, and has a configuration with
-// only the harmless part of the repository's (see harmless). The person's own
-// configuration still applies, and so their filters (Git LFS) run; when those call git,
-// it does not see the repository's configuration either. git does not enter nested
-// repositories: for a submodule it reports that another commit is checked out, but not
-// what has changed inside.
+// So git never sees it. gt runs git on a private git directory in the person's state. That
+// directory has a copy of HEAD, refers to the repository's objects, index and refs by their
+// paths, and has only the harmless part of the repository's configuration. The person's own
+// configuration and filters (Git LFS) still apply; git calls of a filter do not see the
+// repository's configuration either. git does not enter nested repositories: for a
+// submodule it reports another commit, but no changes inside.
 
-// checkout has the paths of a repository's parts, with all links resolved.
+// checkout has the paths of a repository, without links.
 type checkout struct {
-	top    string // of the worktree
-	dir    string // the git directory of this worktree
-	common string // the git directory that all worktrees share
-	head   string // the content of HEAD, see head
+	top    string // top of the worktree
+	dir    string // git directory of this worktree
+	common string // git directory that all worktrees share
+	head   string // content of HEAD
 }
 
-// locate finds the repository that contains dir. The links in dir must be resolved.
+// locate returns the repository that contains dir, a path without links.
 func locate(dir string) (checkout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.Counts(info, dir) && !safe(at) {
@@ -54,14 +52,13 @@ func locate(dir string) (checkout, error) {
 	}
 }
 
-// repositoryAt returns the repository whose worktree has this top. ok is false if there
-// is no .git, or one that is not a usable git directory.
+// repositoryAt returns the repository whose worktree has this top, if it is usable.
 func repositoryAt(top string) (checkout, bool) {
 	r, err := topOf(top)
 	return r, err == nil
 }
 
-// topOf is repositoryAt that says why there is none.
+// topOf is repositoryAt with an error.
 func topOf(top string) (checkout, error) {
 	dir, err := Dir(top)
 	if err == nil {
@@ -83,7 +80,6 @@ func topOf(top string) (checkout, error) {
 	return checkout{top, dir, shared(dir), said}, nil
 }
 
-// shared returns the git directory that this worktree shares with the others.
 func shared(gitDir string) string {
 	data, err := atomicfile.Read(filepath.Join(gitDir, "commondir"), maxHead)
 	if err != nil {
@@ -96,8 +92,8 @@ func shared(gitDir string) string {
 	return common
 }
 
-// head returns the content of HEAD: a reference to the branch, or a commit if no branch
-// is checked out. Old versions of git made HEAD a link.
+// head returns the content of HEAD: a reference or a commit. Old versions of git made HEAD
+// a link.
 func head(gitDir string) (string, error) {
 	path := filepath.Join(gitDir, "HEAD")
 	if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, "refs/") {
@@ -107,7 +103,6 @@ func head(gitDir string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// settings returns the settings of the repository and of this worktree.
 func (r checkout) settings() []setting {
 	all := settings(filepath.Join(r.common, "config"))
 	for _, s := range all {
@@ -118,8 +113,8 @@ func (r checkout) settings() []setting {
 	return all
 }
 
-// isolated prepares our own git directory for the repository and returns the environment
-// variables with which git uses it. The caller must call done when git has ended.
+// isolated prepares a private git directory for the repository and returns the variables
+// that make git use it. The caller must call done when git has ended.
 func (r checkout) isolated() (vars []string, done func(), err error) {
 	branch := strings.TrimPrefix(r.head, "ref: refs/heads/")
 	all := r.settings()
@@ -154,7 +149,7 @@ func (r checkout) isolated() (vars []string, done func(), err error) {
 		if err == nil && is == to {
 			continue
 		}
-		if err := os.Symlink(to, path); err != nil && !errors.Is(err, fs.ErrExist) { // another was faster
+		if err := os.Symlink(to, path); err != nil && !errors.Is(err, fs.ErrExist) { // another process was faster
 			done()
 			return nil, nil, err
 		}
@@ -168,7 +163,6 @@ func (r checkout) isolated() (vars []string, done func(), err error) {
 	}, done, nil
 }
 
-// readNames returns at most 4096 names in a folder.
 func readNames(dir string) []string {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0) // does not block on a FIFO
 	if err != nil {
@@ -179,14 +173,13 @@ func readNames(dir string) []string {
 	return names
 }
 
-// forgotten is the age at which an unchanged git directory of ours is removed.
+// forgotten is the age at which an unused private git directory is removed.
 const forgotten = 30 * 24 * time.Hour
 
-// privateDir returns our own git directory for the repository, in the person's state. It is
-// kept for the next call, because checking it costs less than making it. Its name is
-// derived from the repository, so its links always lead to the same files. done removes
-// what a filter left in it: Git LFS keeps converted files in what it takes for the
-// repository.
+// privateDir returns the private git directory of the repository. It is kept for the next
+// call, because checking it costs less than making it. Its name is derived from the
+// repository, so that its links always lead to the same files. done removes the files that
+// Git LFS has put into it.
 func (r checkout) privateDir() (dir string, done func(), err error) {
 	all := filepath.Join(string(place.StateOf(os.Getenv)), "git")
 	dir = filepath.Join(all, fmt.Sprintf("%x", sha256.Sum256([]byte(r.dir+"\x00"+r.common))))
@@ -199,8 +192,8 @@ func (r checkout) privateDir() (dir string, done func(), err error) {
 		return "", nil, atomicfile.Error("use", dir, errors.New("not a folder"))
 	}
 	if (err != nil || syscall.Access(dir, writable) != nil) && process.InSandbox() {
-		// A command in a sandbox cannot write there. Whatever git runs for it also
-		// runs in the sandbox, so a directory in there is safe.
+		// A sandboxed command cannot write there. What git runs for it is in the sandbox
+		// too, so a directory in the sandbox is safe.
 		dir, err = os.MkdirTemp("", "gt-git-")
 		return dir, func() { os.RemoveAll(dir) }, err
 	}
@@ -219,7 +212,7 @@ func (r checkout) privateDir() (dir string, done func(), err error) {
 // writable is W_OK of access(2).
 const writable = 2
 
-// sweep removes the git directories of ours that are forgotten.
+// sweep removes forgotten git directories.
 func sweep(all string) {
 	for _, name := range readNames(all) {
 		old := filepath.Join(all, name)

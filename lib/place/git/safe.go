@@ -10,11 +10,10 @@ import (
 	"gt/lib/sys/process"
 )
 
-// safeWait bounds the time to ask git for the person's safe.directory.
 const safeWait = time.Second
 
-// safe reports whether the person's own git configuration lists top, which belongs to
-// another user, as a safe.directory. It reads no repository's configuration.
+// safe reports whether the person's git configuration lists top as a safe.directory. It
+// reads no repository's configuration.
 func safe(top string) bool {
 	program, err := process.LookPath("git", top, os.Environ())
 	if err != nil {

@@ -22,50 +22,43 @@ import (
 )
 
 var (
-	// ErrNotRepository is returned for a folder that is not in a git worktree.
 	ErrNotRepository = errors.New("not in a git worktree")
-	// ErrTimeout is returned when git took too long and was killed.
-	ErrTimeout = errors.New("git took too long")
+	ErrTimeout       = errors.New("git took too long")
 
 	errMissing = errors.New("unable to read an object")
 )
 
-// State is what git reports of a worktree: what is checked out, and what differs from
-// it.
+// State is git's report of a worktree.
 type State struct {
-	Head     string // the full hash, "" before the first commit
-	Branch   string // "HEAD" if no branch is checked out
-	Upstream string // "" if the branch has none
+	Head     string // full hash; "" before the first commit
+	Branch   string // "HEAD" if HEAD is detached
+	Upstream string // "" for none
 	Ahead    int    // commits that the upstream lacks
 	Behind   int    // commits that the branch lacks
 	Changes  []Change
-	// Truncated reports that git's output was longer than maxStatus, so there are
-	// more changes.
+	// Truncated reports that git's output exceeded maxStatus, so that changes are missing.
 	Truncated bool
 }
 
-// Change is one file that differs, or one folder that has only untracked files. The
-// name of a folder ends in a slash.
+// Change is a changed file, or a folder of untracked files, whose name ends in a slash.
 type Change struct {
-	Path string // from the top of the worktree; any bytes, see Quote
-	From string // the name before a rename or copy, else ""
-	XY   string // the code that git status prints, a dot for unchanged; "??" if untracked
+	Path string // relative to the top; any bytes, see Quote
+	From string // old name of a rename or copy, or ""
+	XY   string // code of git status, with a dot for unchanged; "??" if untracked
 
 	Staged    bool // the index differs from HEAD
 	Unstaged  bool // the worktree differs from the index
 	Untracked bool
-	Conflict  bool // not merged yet
+	Conflict  bool
 }
 
-// maxStatus bounds how many bytes of git's output are kept: tens of thousands of
-// changes.
+// maxStatus bounds git's output, in bytes: tens of thousands of changes.
 const maxStatus = 8 << 20
 
-// Status asks git for the state of the worktree that dir is in. It takes none of git's
-// locks and changes nothing, not even the index. If git takes longer than wait, it is
-// killed with everything that it started.
+// Status returns the state of the worktree that contains dir. It takes no lock of git and
+// changes nothing, not even the index. After wait it kills git with its children.
 //
-// No program runs that the repository, or one nested in it, names: see apart. The files
+// It runs no program that the repository, or a nested one, names (see isolated). The files
 // of gt's own state do not count as changes.
 func Status(dir string, wait time.Duration) (State, error) {
 	ask := []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"}
@@ -83,13 +76,13 @@ func Status(dir string, wait time.Duration) (State, error) {
 	return s, nil
 }
 
-// answer runs git in the worktree that dir is in, and returns the beginning of its
+// answer runs git in the worktree that contains dir and returns the beginning of its
 // output.
 func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
 	return answerTo(nil, dir, wait, args...)
 }
 
-// answerTo is answer with a standard input for git.
+// answerTo is answer with standard input.
 func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (*bounded, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -108,8 +101,7 @@ func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (
 	return r.run(stdin, dir, vars, wait, args...)
 }
 
-// run runs git in a folder of the worktree, with variables, and returns the beginning of
-// its output.
+// run runs git and returns the beginning of its output.
 func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Duration, args ...string) (*bounded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
@@ -120,7 +112,7 @@ func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Dura
 	cmd := exec.CommandContext(ctx, program, append(quietFlags, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(environ(r.top, os.Environ()), vars...)
-	// git gets a process group of its own, so that killing it also ends what it started.
+	// In its own process group, so that killing it ends its children.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -132,7 +124,7 @@ func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Dura
 		err = cmd.Wait()
 	}
 	switch {
-	case errors.Is(err, exec.ErrWaitDelay): // git is done; something that it started holds the pipe
+	case errors.Is(err, exec.ErrWaitDelay): // git is done; a child holds the pipe
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("%w (over %v)", ErrTimeout, wait)
 	case err != nil:
@@ -141,7 +133,7 @@ func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Dura
 	return out, nil
 }
 
-// reason turns git's error message into an error. What git does stands before what failed.
+// reason makes an error of git's message. The failure follows lines about progress.
 func reason(err error, said []byte) error {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
 	for one := range strings.Lines(string(said)) {
@@ -152,8 +144,8 @@ func reason(err error, said []byte) error {
 	}
 	line = strings.TrimPrefix(strings.TrimPrefix(line, "fatal: "), "error: ")
 	switch {
-	case strings.HasPrefix(line, "not a git repository"), // no .git at or above dir
-		strings.HasPrefix(line, "this operation must be run in a work tree"): // a bare one
+	case strings.HasPrefix(line, "not a git repository"), // no .git
+		strings.HasPrefix(line, "this operation must be run in a work tree"): // a bare repository
 		return ErrNotRepository
 	case strings.HasPrefix(line, "unable to read "):
 		return fmt.Errorf("%w: %s", errMissing, term.Clean(line))
@@ -163,30 +155,28 @@ func reason(err error, said []byte) error {
 	return errors.New(term.Clean(line))
 }
 
-// maxMemory bounds the memory of git and of each program that it starts, in bytes: a
-// file that git reads as a whole can be a link to /dev/zero. The status of a worktree of
-// a million files takes a third of that.
+// maxMemory bounds the memory of git and each of its children, in bytes, because a file
+// that git reads whole can be a link to /dev/zero. The status of a worktree with a million
+// files needs a third of it.
 const maxMemory = 1 << 30
 
-// quietFlags keeps git from doing more than it is asked, whatever the person's configuration
-// says. A file system monitor would watch our own git directory, and the path of the
-// hooks can lead into the worktree.
+// quietFlags override the person's configuration. A file system monitor would watch the
+// private git directory, and the hooks path can lead into the worktree.
 var quietFlags = []string{
 	"--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
 }
 
-// environ returns the environment for git: only those inherited variables that say who
-// and where the person is. A project's client settings can set variables of git
-// (GIT_DIR, GIT_CONFIG_COUNT, GIT_EXEC_PATH, GIT_TRACE, ...), of the loader or of a
-// shell, and those name programs and files. Messages are in English, which reason
-// expects.
+// environ returns git's environment: only variables that say who and where the person is. A
+// project's client settings can set variables of git (GIT_DIR, GIT_CONFIG_COUNT,
+// GIT_EXEC_PATH, GIT_TRACE, ...), the loader or a shell, which name programs and files.
+// LC_ALL=C makes the messages English, for reason.
 func environ(top string, inherited []string) []string {
 	env := process.PersonEnviron(inherited)
 	return append(env, "PATH="+process.SearchPath(top, inherited), "LC_ALL=C",
 		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0")
 }
 
-// bounded keeps the first max bytes that are written to it.
+// bounded keeps the first max bytes.
 type bounded struct {
 	buf bytes.Buffer
 	max int
@@ -204,9 +194,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// parseStatus parses the output of git status --porcelain=v2 --branch -z: lines that
-// end in NUL. A rename has a second line with the old name. It skips incomplete lines
-// and unknown kinds of lines.
+// parseStatus parses git status --porcelain=v2 --branch -z: lines end in NUL, and a rename
+// has a second one with the old name. It skips incomplete and unknown lines.
 func parseStatus(data []byte) State {
 	var s State
 	next := func() (string, bool) {
@@ -243,8 +232,7 @@ func parseStatus(data []byte) State {
 	}
 }
 
-// tracked parses the fields of a change. The first says what changed, the last is the
-// path.
+// tracked parses the fields of a change: first the code, last the path.
 func tracked(line string, fields int) Change {
 	f := strings.SplitN(line, " ", fields)
 	if len(f) < fields || len(f[0]) != 2 {
@@ -259,9 +247,9 @@ func (s *State) add(c Change) {
 	}
 }
 
-// ownFile reports whether a path is one of S1's files, which no person works on. A damaged
-// checkpoint that was set aside has a suffix, and one that is being written has a dot
-// before its name.
+// ownFile reports whether a path is one of S1's files, which are no person's work,
+// including a checkpoint that was set aside (with a suffix) or is being written (with a dot
+// before its name).
 func ownFile(path string) bool {
 	for elem := range strings.SplitSeq(path, "/") {
 		if elem == place.Runtime || strings.HasPrefix(elem, place.Checkpoint) || strings.HasPrefix(elem, "."+place.Checkpoint) {
@@ -284,15 +272,14 @@ func (s *State) header(line string) {
 		}
 	case "branch.upstream":
 		s.Upstream = value
-	case "branch.ab": // +2 -1; absent if the upstream's branch is gone
+	case "branch.ab": // such as +2 -1; absent if the upstream's branch is gone
 		ahead, behind, _ := strings.Cut(value, " ")
 		s.Ahead, _ = strconv.Atoi(strings.TrimPrefix(ahead, "+"))
 		s.Behind, _ = strconv.Atoi(strings.TrimPrefix(behind, "-"))
 	}
 }
 
-// Summary describes the state in a line: "3 modified, 1 untracked, 2 ahead", or
-// "clean".
+// Summary returns a line such as "3 modified, 1 untracked, 2 ahead", or "clean".
 func (s State) Summary() string {
 	var modified, untracked, conflicts int
 	for _, c := range s.Changes {
@@ -323,14 +310,14 @@ func (s State) Summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// Quote returns a path in a form that is safe in JSON, in a note and on a terminal.
-// Plain text stays as it is. Other paths are quoted as git does it: in double quotes,
-// with \", \\, \t, \n and so on, and other bytes as three octal digits:
+// Quote returns a path that is safe in JSON, in a note and on a terminal. Plain text stays
+// unchanged. Other paths are quoted like git's: in double quotes, with \", \\, \t, \n and
+// so on, and three octal digits for other bytes:
 //
 //	naïve file.txt
 //	"caf\351.txt"
 //
-// No information is lost: two paths never have the same quoted form.
+// Different paths never have the same quoted form.
 func Quote(path string) string {
 	if term.Clean(path) == path && !strings.ContainsAny(path, `"\`) {
 		return path

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Tracks reports whether git tracks a file, whose name may differ in case there. Such a
-// file may have come with the repository. Outside a worktree it returns false without
-// asking git.
+// Tracks reports whether git tracks a file, ignoring case. Such a file may have come with
+// the repository. Outside a worktree Tracks does not run git.
 func Tracks(file string, wait time.Duration) (bool, error) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {
@@ -26,9 +25,8 @@ func Tracks(file string, wait time.Duration) (bool, error) {
 	return err == nil && out.buf.Len() > 0, err
 }
 
-// Kept returns the files at and below the paths, relative to dir, that git tracks, also
-// if their names differ in case there. Such files may have come with the repository.
-// Outside a worktree it returns none without asking git.
+// Kept returns the tracked files at and below the paths, relative to dir, ignoring case.
+// Such files may have come with the repository. Outside a worktree Kept does not run git.
 func Kept(dir string, wait time.Duration, paths ...string) ([]string, error) {
 	if _, err := os.Lstat(filepath.Join(Top(dir), ".git")); err != nil {
 		return nil, nil

@@ -21,21 +21,21 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Worktree is one of the worktrees of a repository.
+// Worktree is a worktree of a repository.
 type Worktree struct {
 	Path   string
 	Branch string // "" if no branch is checked out
-	Lock   string // why it is locked; "" where it is not
+	Lock   string // why it is locked; "" if it is not
 	Bare   bool
 }
 
-// quick bounds what only reads or writes a few small files.
+// quick bounds commands that only read or write a few small files.
 const quick = 30 * time.Second
 
-// initializing is why git locks a worktree while it makes it.
+// initializing is git's lock reason while it makes a worktree.
 const initializing = "initializing"
 
-// Worktrees lists the worktrees of the repository that contains dir, the main one first.
+// Worktrees returns the worktrees of dir's repository, the main one first.
 func Worktrees(dir string) ([]Worktree, error) {
 	r, err := around(dir)
 	if err != nil {
@@ -44,7 +44,7 @@ func Worktrees(dir string) ([]Worktree, error) {
 	return r.worktrees()
 }
 
-// around locates the repository that contains dir, or that dir is where it is bare.
+// around returns the repository that contains dir, or that dir is if it is bare.
 func around(dir string) (checkout, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -64,7 +64,7 @@ func around(dir string) (checkout, error) {
 	if !errors.Is(err, ErrNotRepository) {
 		return r, err
 	}
-	for at := real; ; at = filepath.Dir(at) { // one that cannot be looked at is not none
+	for at := real; ; at = filepath.Dir(at) { // an unusable one is an error
 		if _, terr := os.Lstat(filepath.Join(at, ".git")); terr == nil {
 			if r, terr = topOf(at); terr == nil {
 				return r, nil
@@ -79,8 +79,7 @@ func around(dir string) (checkout, error) {
 	}
 }
 
-// IsBare reports whether a folder is a repository without a worktree of its own, by what
-// git goes by.
+// IsBare reports whether a folder is a bare repository, by git's own criteria.
 func IsBare(dir string) bool {
 	for _, name := range []string{"objects", "refs"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
@@ -120,12 +119,12 @@ func (r checkout) worktrees() ([]Worktree, error) {
 	return all, nil
 }
 
-// inPlace runs git on the repository itself, with its own configuration. Only for what
-// runs no program that the configuration can name: nothing is checked out, compared or
-// fetched, and there are no hooks.
+// inPlace runs git on the repository with its own configuration. It is only for commands
+// that run no program that the configuration can name: without checkout, diff, fetch and
+// hooks.
 func (r checkout) inPlace(args ...string) (string, error) {
 	var vars []string
-	if r.top == r.dir { // a bare one, which git need not be allowed to find by itself
+	if r.top == r.dir { // git may be configured not to discover a bare one
 		vars = []string{"GIT_DIR=" + r.dir}
 	}
 	out, err := r.run(nil, r.top, vars, quick, args...)
@@ -135,10 +134,9 @@ func (r checkout) inPlace(args ...string) (string, error) {
 	return out.buf.String(), nil
 }
 
-// ErrBranch says that a branch cannot have a name.
 var ErrBranch = errors.New("invalid branch name")
 
-// CheckBranch reports what is wrong with the name of a branch.
+// CheckBranch returns an error for an invalid branch name.
 func CheckBranch(dir, branch string) error {
 	r, err := around(dir)
 	if err != nil {
@@ -156,10 +154,10 @@ func CheckBranch(dir, branch string) error {
 	return nil
 }
 
-// AddWorktree makes a worktree of the repository that contains dir, with a branch checked
-// out: the one of that name, else a new one that follows a remote's of that name, else a
-// new one that begins where dir is. One that is there half, because making it was cut
-// off, is finished. Where it fails, there is no worktree and no new branch.
+// AddWorktree adds a worktree to dir's repository and checks out a branch: the existing
+// one, else a new one that follows the only remote's branch of that name, else a new one at
+// dir's HEAD. It completes an interrupted call. If it fails, it leaves no worktree and no
+// new branch.
 func AddWorktree(dir, path, branch string, wait time.Duration) error {
 	r, err := around(dir)
 	if err != nil {
@@ -183,7 +181,7 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 		case w.Path != path && w.Branch == branch:
 			return &CheckedOutError{branch, w.Path}
 		case w.Path != path:
-		case w.Lock == initializing: // git itself was cut off
+		case w.Lock == initializing: // git itself was interrupted
 			if err := r.drop(path); err != nil {
 				return err
 			}
@@ -222,22 +220,23 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 			return err
 		}
 	}
-	unlock() // the files of a large repository take their time
+	unlock() // checking out a large repository takes long
 	if err := fill(path, wait); err != nil {
 		return errors.Join(err, undo())
 	}
 	return nil
 }
 
-// linkless reports a link where git, or Git LFS, writes in the repository to make a
-// worktree: a repository's author or an agent can have put it there, and git follows it.
+// linkless returns an error for a link where git or Git LFS writes in the repository to
+// make a worktree. The repository's author or an agent can have made it, and git follows
+// it.
 func (r checkout) linkless(branch string) error {
 	for _, path := range []string{"refs/heads/" + branch, "logs/refs/heads/" + branch, "worktrees", "packed-refs", "config", "lfs/objects", "lfs/tmp"} {
 		at := r.common
 		for part := range strings.SplitSeq(path, "/") {
 			at = filepath.Join(at, part)
 			info, err := os.Lstat(at)
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // git says why
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // git reports it
 				break
 			}
 			if err != nil {
@@ -251,21 +250,21 @@ func (r checkout) linkless(branch string) error {
 	return nil
 }
 
-// CheckedOutError says that a branch is checked out in another worktree.
+// CheckedOutError reports that a branch is checked out in another worktree.
 type CheckedOutError struct{ Branch, Path string }
 
 func (e *CheckedOutError) Error() string {
 	return fmt.Sprintf("the branch '%s' is checked out in '%s'", e.Branch, e.Path)
 }
 
-// drop removes a worktree in which nobody has worked.
+// drop removes an unused worktree.
 func (r checkout) drop(path string) error {
-	_ = os.Remove(path) // git makes the folder first, and takes one without .git for no worktree
+	_ = os.Remove(path) // git makes the folder first, and does not recognize one without .git
 	_, err := r.inPlace("worktree", "remove", "--force", "--force", path)
 	return err
 }
 
-// fill checks out the files of a new worktree, over what a checkout that was cut off left.
+// fill checks out the files of a new worktree, over those of an interrupted checkout.
 func fill(path string, wait time.Duration) error {
 	r, err := topOf(path)
 	if err != nil {
@@ -274,12 +273,13 @@ func fill(path string, wait time.Duration) error {
 	if err := os.Remove(filepath.Join(r.dir, "index.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// What Git LFS has fetched before lies where the repository keeps it.
+	// Git LFS keeps what it has fetched in the repository.
 	_, err = answer(path, wait, "-c", "lfs.storage="+filepath.Join(r.common, "lfs"), "read-tree", "--reset", "-u", "HEAD")
 	return err
 }
 
-// find looks for a branch here, and for the one of that name of the one remote that has it.
+// find reports whether a branch exists, and returns the remote branch of that name if only
+// one remote has it.
 func (r checkout) find(branch string) (here bool, from string, err error) {
 	out, err := r.inPlace("for-each-ref", "--format=%(refname)", "refs/heads/"+branch, "refs/remotes/*/"+branch)
 	remotes := 0
@@ -297,7 +297,6 @@ func (r checkout) find(branch string) (here bool, from string, err error) {
 	return here, from, err
 }
 
-// exists reports whether there is a file or folder of that name.
 func exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -306,13 +305,12 @@ func exists(path string) (bool, error) {
 	return err == nil, atomicfile.Error("look at", path, err)
 }
 
-// ErrUnsaved is a reason for which a worktree has to stay.
+// ErrUnsaved reports a worktree that must stay.
 var ErrUnsaved = errors.New("it holds what is nowhere else")
 
-// Saved returns an ErrUnsaved that says what a linked worktree holds that its removal
-// would lose: changes, files that nobody added, an operation that is under way, commits
-// that no other branch, no tag and no remote has. It may have been moved since git knew
-// where it is.
+// Saved returns an ErrUnsaved if removing a linked worktree would lose something: changes,
+// untracked files, an operation in progress, or commits that no other branch, tag or remote
+// has. The worktree may have been moved.
 func Saved(path string, wait time.Duration) error {
 	r, err := topOf(path)
 	if err != nil {
@@ -369,8 +367,8 @@ func Saved(path string, wait time.Duration) error {
 	}
 }
 
-// hidden returns a file of a worktree that git is told not to look at (assume-unchanged,
-// skip-worktree): its changes are in no status.
+// hidden returns an existing file that git is told to ignore changes of (assume-unchanged,
+// skip-worktree), because no status shows them.
 func hidden(path string, wait time.Duration) (string, error) {
 	out, err := answer(path, wait, "ls-files", "-v", "-z")
 	if err != nil {
@@ -391,10 +389,10 @@ func hidden(path string, wait time.Duration) (string, error) {
 	return "", nil
 }
 
-// lockWorktrees keeps other programs of gt from adding a worktree to the repository until
-// unlock is called, which may be called twice. git writes the files of a new worktree one
-// after the other, and another git that reads them meanwhile fails: "failed to read
-// commondir". In a sandbox that cannot write to the person's state there is no lock.
+// lockWorktrees locks the repository against other gt programs that add a worktree. unlock
+// may be called twice. git writes the files of a new worktree one by one, and another git
+// that reads them meanwhile fails with "failed to read commondir". In a sandbox that cannot
+// write to the state there is no lock.
 func (r checkout) lockWorktrees() (unlock func(), err error) {
 	dir := filepath.Join(string(place.StateOf(os.Getenv)), "git")
 	if err := atomicfile.EnsurePrivateDir(dir); err != nil {
@@ -413,11 +411,10 @@ func (r checkout) lockWorktrees() (unlock func(), err error) {
 	return sync.OnceFunc(lock.Unlock), nil
 }
 
-// addWait is how long another program may take to add a worktree.
 const addWait = time.Minute
 
-// ForgetWorktree has the repository that contains dir forget a worktree whose folder is
-// gone. That it knows none there is no error.
+// ForgetWorktree makes the repository of dir forget a worktree whose folder is gone, if it
+// knows it.
 func ForgetWorktree(dir, path string) error {
 	all, err := Worktrees(dir)
 	if err != nil {
@@ -436,7 +433,7 @@ func ForgetWorktree(dir, path string) error {
 	return err
 }
 
-// DropWorktree removes a worktree that was begun and in which nobody has worked.
+// DropWorktree removes a worktree in which no work was done, if there is one.
 func DropWorktree(dir, path string) error {
 	all, err := Worktrees(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package home finds the folder that a session works in, the place of its data in the
-// state, and the identity of the agent that works there.
+// Package home finds the folder that a session works in, its place in the state, and the
+// agent's identity.
 package home
 
 import (
@@ -19,25 +19,24 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Home is the folder of a session, with its town and the identity of its agent.
 type Home struct {
 	Dir      string
 	Town     town.Town
 	Identity identity.Identity
-	// Ignored is the value of GT_ROLE if it is not an address and was ignored.
+	// Ignored is the value of GT_ROLE if it is invalid.
 	Ignored string
-	// Problem says why gt cannot keep anything of this home: the person has no
-	// state folder, or it cannot be trusted. It is nil if all is well.
+	// Problem says why gt cannot keep anything of this home: the person has no state
+	// folder, or it is not safe.
 	Problem error
 
 	kept place.Kept // its place in the state
-	role bool       // it is a role's directory in a town
+	role bool       // it is a role's folder in a town
 
-	unnamed bool // Identity is the folder's own name, and nobody was asked who else has it
+	unnamed bool // Identity is the folder's own name, and the other homes were not asked
 }
 
-// in completes a home whose folder, town and identity are known. at is its place in the
-// state, or "" to look it up.
+// in completes a home with a known folder, town and identity. at is its place in the state,
+// or "" to look it up.
 func (h Home) in(at string) Home {
 	h.role = !h.Town.Personal && h.Identity.Role != ""
 	state := h.Town.State
@@ -46,14 +45,14 @@ func (h Home) in(at string) Home {
 		real = place.Real(h.Dir)
 	}
 	if h.Problem = state.Check(); h.Problem == nil && state.Within(real) {
-		// Whoever can write to the project could change it.
+		// Others who can write to the project could change it.
 		h.Problem = fmt.Errorf("gt's own state lies inside '%s', so nothing is kept for this folder: "+
 			"work in a project's folder, or set XDG_STATE_HOME to a folder outside", h.Dir)
 	}
 	switch {
 	case h.Problem != nil:
 		h.kept = place.Kept{At: place.Nowhere.Path("home")}
-	case at != "" && h.kept.At == at: // it was read with the folder
+	case at != "" && h.kept.At == at: // read together with the folder
 	case at != "" && h.unnamed:
 		h.kept = state.KeptAt(at)
 	case at != "":
@@ -67,8 +66,8 @@ func (h Home) in(at string) Home {
 	return h
 }
 
-// named is the identity of a home outside a town: the name that it was given when its
-// data was first written, else one that no other home has.
+// named returns the identity of a home outside a town: the recorded name, else one that no
+// other home has.
 func (h Home) named(real string) identity.Identity {
 	address, known := h.kept.Address()
 	switch given, err := identity.Parse(address); {
@@ -82,28 +81,27 @@ func (h Home) named(real string) identity.Identity {
 	})
 }
 
-// Find returns the home of a session that runs in dir. It is the first of these: GT_HOME
-// if that is a folder; in a town, the folder of the role; the top of the git worktree
-// that the client's project folder (CLAUDE_PROJECT_DIR) is in, or dir if that is not
-// set; that folder itself. A home in a town is never above the town.
+// Find returns the home of a session in dir. The first of these counts: GT_HOME if it is a
+// folder; in a town, the role's folder; the top of the git worktree that contains the
+// client's project folder (CLAUDE_PROJECT_DIR, or else dir); that folder itself. A home in
+// a town is never above the town.
 //
-// The town is that of the home, so a command that a session runs in another repository
-// still finds the log and the notes of its own town.
+// The town is the home's, so that a command that a session runs in another repository still
+// finds its own town's log and notes.
 //
-// own is the id of the session if it is known for certain, as from a hook's input, or
-// "". gt-prime sets GT_HOME and GT_SESSION_UUID together for the commands that a session
-// runs. So if GT_SESSION_UUID is another session's, GT_HOME was inherited from a parent
-// and is ignored.
+// own is the session's id if it is certain, as from a hook's input, or "". gt-prime sets
+// GT_HOME and GT_SESSION_UUID together for a session's commands. So if GT_SESSION_UUID is
+// another session's, GT_HOME was inherited too and is ignored.
 func Find(getenv func(string) string, dir, own string) Home {
 	return FindIn(place.StateOf(getenv), getenv, dir, own)
 }
 
-// FindIn is Find in a given state folder.
+// FindIn is Find with a given state folder.
 func FindIn(state place.State, getenv func(string) string, dir, own string) Home {
 	return find(state, getenv, dir, own, "")
 }
 
-// find is FindIn for a home whose place in the state is known to be at, unless at is "".
+// find is FindIn with the home's place in the state, unless at is "".
 func find(state place.State, getenv func(string) string, dir, own, at string) Home {
 	project := getenv("CLAUDE_PROJECT_DIR")
 	if !filepath.IsAbs(project) || !isDir(project) {
@@ -148,8 +146,8 @@ func find(state place.State, getenv func(string) string, dir, own, at string) Ho
 }
 
 // Fixed returns the home that the session's first hook found: dir, with its place in the
-// state at at. cwd is the client's current working directory. It counts only if dir is
-// gone and cwd is in the same home, which was moved.
+// state. cwd is the client's current folder. It counts only if dir is gone and cwd is in
+// the same home, which was moved.
 func Fixed(state place.State, getenv func(string) string, at, dir, cwd, own string) Home {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && cwd != dir {
 		if now := FindIn(state, getenv, cwd, own); now.Runtime() == at {
@@ -167,8 +165,8 @@ func Fixed(state place.State, getenv func(string) string, at, dir, cwd, own stri
 	}, dir, own, at)
 }
 
-// OfSession returns the home that is recorded for a session. ok is false if there is
-// none, or, with an error, if the record cannot be read or used.
+// OfSession returns a session's recorded home. ok is false if there is none or, with an
+// error, if it cannot be used.
 func OfSession(state place.State, id string) (h Home, ok bool, err error) {
 	kept, dir, err := state.FixedKept(id)
 	if kept.At == "" {
@@ -179,8 +177,7 @@ func OfSession(state place.State, id string) (h Home, ok bool, err error) {
 	return h, h.Problem == nil, h.Problem
 }
 
-// InTown returns a home of which only the folder is known, as OfSession does, with the town
-// that the folder is in and the role that it has there.
+// InTown returns a home from OfSession with its town and the role that it has there.
 func (h Home) InTown(getenv func(string) string) Home {
 	return find(h.Town.State, func(key string) string {
 		switch key {
@@ -193,9 +190,8 @@ func (h Home) InTown(getenv func(string) string) Home {
 	}, h.Dir, "", h.kept.At)
 }
 
-// KeptOf returns the home that is recorded for a session for who only reads what is kept
-// of it, in a state that was checked: it has no folder and no identity. ok is as of
-// OfSession.
+// KeptOf is OfSession for callers that only read the home's files in a state that was
+// checked. The home has no folder and no identity.
 func KeptOf(state place.State, id string) (h Home, ok bool, err error) {
 	at, err := state.FixedAt(id)
 	if at == "" {
@@ -204,8 +200,8 @@ func KeptOf(state place.State, id string) (h Home, ok bool, err error) {
 	return Home{Town: town.Town{Root: string(state), State: state, Personal: true}, kept: place.Kept{At: at}}, true, nil
 }
 
-// Elsewhere returns the home of another agent that works in dir. From our environment
-// it takes only the variables that say where towns are, not those that say who we are.
+// Elsewhere returns the home of another agent in dir. It uses only the variables of the
+// environment that say where towns are.
 func Elsewhere(getenv func(string) string, dir string) Home {
 	return Find(func(key string) string {
 		switch key {
@@ -216,8 +212,8 @@ func Elsewhere(getenv func(string) string, dir string) Home {
 	}, dir, "")
 }
 
-// At returns the home with this town, identity and folder, whatever the environment
-// says. It is for a hand-over to another session.
+// At returns the home with this town, identity and folder, for a hand-over to another
+// session.
 func At(t town.Town, id identity.Identity, dir string) Home {
 	return Home{Dir: dir, Town: t, Identity: id}.in("")
 }
@@ -233,8 +229,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Enter opens a folder in which sessions of the home work, if it is the one that it was
-// (see place.State.Enter). A role's directory may be made again.
+// Enter opens a folder in which sessions of the home work, if it is still the same (see
+// place.State.Enter). A role's folder may be made anew.
 func (h Home) Enter(dir string) (*place.Opened, error) {
 	var was place.Folder
 	if dir == h.Dir && !h.role {
@@ -243,26 +239,23 @@ func (h Home) Enter(dir string) (*place.Opened, error) {
 	return h.Town.State.Enter(dir, was, h.role)
 }
 
-// Runtime returns the home's place in the state.
 func (h Home) Runtime() string { return h.kept.At }
 
-// Path returns the path of a file or folder in Runtime.
 func (h Home) Path(elem ...string) string {
 	return place.Join(h.kept.At, elem...)
 }
 
-// mirrorList is the file that lists what git does not show in a home of a town.
+// mirrorList lists what git does not show in a home of a town.
 const mirrorList = "mirror"
 
-// HasMirror reports whether other programs of the town read and write files of S1 in
-// the home. They do in a trusted town if the agent has a role. A role's directory that
-// is a link out of the town has no mirror: anybody who can write to the town can have
-// made that link.
+// HasMirror reports whether the home has S1's files: in a trusted town if the agent has a
+// role. A role's folder that is a link out of the town has none, because anybody who can
+// write to the town can have made the link.
 func (h Home) HasMirror() bool {
 	return h.role && h.Town.Trust != nil && h.Problem == nil && place.Inside(place.Real(h.Dir), place.Real(h.Town.Root))
 }
 
-// SetMirror records which of place.MirrorFiles git does not show in the home. Only those
+// SetMirror records which of place.MirrorFiles git does not show in the home. Only these
 // may be written there.
 func (h Home) SetMirror(names []string) error {
 	if err := h.Prepare(); err != nil {
@@ -275,8 +268,8 @@ func (h Home) SetMirror(names []string) error {
 	return atomicfile.Write(h.Path(mirrorList), []byte(text), atomicfile.Unsynced)
 }
 
-// Mirror returns the files that other programs of the town read and write in the home.
-// It is empty if HasMirror returns false, and read-only before SetMirror was called.
+// Mirror returns the home's mirror. It is empty without HasMirror, and read-only before
+// SetMirror.
 func (h Home) Mirror() place.Mirror {
 	if !h.HasMirror() {
 		return place.Mirror{}
@@ -292,8 +285,8 @@ func (h Home) Mirror() place.Mirror {
 	return place.MirrorOf(h.Dir, only)
 }
 
-// Prepare creates Runtime, private to the user. It does not create the home itself: a
-// worktree that was removed under a session does not come back.
+// Prepare creates Runtime with mode 0700, but not the home itself: a worktree that was
+// removed under a session does not come back.
 func (h Home) Prepare() error {
 	if h.Problem != nil {
 		return h.Problem
@@ -301,12 +294,11 @@ func (h Home) Prepare() error {
 	return h.Town.State.MakeHome(h.kept, h.Dir, h.Identity.Address())
 }
 
-// lockWait is how long a program waits for the home's lock. Each holder needs only some
-// milliseconds.
+// lockWait bounds the wait for the home's lock, which is held for milliseconds.
 const lockWait = 3 * time.Second
 
-// Lock acquires the lock on this home's state, after creating Runtime if necessary. It
-// waits at most three seconds.
+// Lock locks the home's state, creating Runtime if necessary. It waits at most three
+// seconds.
 func (h Home) Lock() (*flock.Lock, error) { return h.LockWithin(lockWait) }
 
 // LockWithin is Lock with another limit on the wait.

@@ -45,10 +45,9 @@ const (
 // hq is the prefix of sessions that belong to the town itself, not to a rig.
 const hq = "hq"
 
-// Identity is who an agent is.
 type Identity struct {
 	Role Role
-	Rig  string // empty for the town's own roles and outside a town
+	Rig  string // "" for the town's own roles and outside a town
 	Name string // of a crew member or polecat; outside a town, of the repository
 }
 
@@ -60,8 +59,7 @@ var townRoles = map[Role]string{
 	Overseer: "deacon",
 }
 
-// Address returns the identity's name in events, on notes and in GT_ROLE. It is "" for
-// the zero Identity.
+// Address returns the name in events, on notes and in GT_ROLE; "" for the zero Identity.
 func (i Identity) Address() string {
 	switch i.Role {
 	case Witness, Refinery:
@@ -76,8 +74,7 @@ func (i Identity) Address() string {
 	return string(i.Role)
 }
 
-// Dir returns the folder that the agent works in, relative to the town and with
-// slashes. It is "" outside a town.
+// Dir returns the agent's folder, relative to the town and with slashes; "" outside a town.
 func (i Identity) Dir() string {
 	switch i.Role {
 	case "":
@@ -90,8 +87,8 @@ func (i Identity) Dir() string {
 	return townRoles[i.Role]
 }
 
-// String returns the name of the agent as people and beacons write it: "crew max (rig:
-// gastown)", "witness (rig: gastown)", "mayor".
+// String returns the name as people and beacons write it: "crew max (rig: gastown)",
+// "witness (rig: gastown)", "mayor".
 func (i Identity) String() string {
 	switch i.Role {
 	case Crew, Polecat:
@@ -104,8 +101,8 @@ func (i Identity) String() string {
 	return string(i.Role)
 }
 
-// Parse parses an address. A name without a slash that is not one of the town's roles
-// is an agent outside a town.
+// Parse parses an address. A single name that is not one of the town's roles is an agent
+// outside a town.
 func Parse(address string) (Identity, error) {
 	parts := strings.Split(strings.TrimSuffix(address, "/"), "/")
 	for _, p := range parts {
@@ -114,7 +111,7 @@ func Parse(address string) (Identity, error) {
 		}
 	}
 	switch {
-	case address == "deacon/boot": // what Gas Town's start-up writes
+	case address == "deacon/boot": // from Gas Town's start-up
 		return Identity{Role: Boot}, nil
 	case len(parts) == 1:
 		if _, ok := townRoles[Role(parts[0])]; ok {
@@ -132,9 +129,9 @@ func Parse(address string) (Identity, error) {
 		"<rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>", address)
 }
 
-// FromEnv returns the identity in the environment: GT_ROLE as an address, or as a bare
-// role with GT_RIG and GT_CREW or GT_POLECAT. ok is false if GT_ROLE is unset or
-// invalid; err says why it is invalid.
+// FromEnv returns the identity in the environment: GT_ROLE as an address, or as a bare role
+// with GT_RIG and GT_CREW or GT_POLECAT. ok is false if GT_ROLE is unset or, with an error,
+// invalid.
 func FromEnv(getenv func(string) string) (id Identity, ok bool, err error) {
 	role := getenv("GT_ROLE")
 	if role == "" {
@@ -153,7 +150,6 @@ func FromEnv(getenv func(string) string) (id Identity, ok bool, err error) {
 }
 
 // FromDir returns the identity whose folder contains rel, a path relative to the town.
-// ok is false if there is none.
 func FromDir(rel string) (id Identity, ok bool) {
 	parts := strings.Split(path.Clean(filepath.ToSlash(rel)), "/")
 	at := func(i int) string {
@@ -178,21 +174,20 @@ func FromDir(rel string) (id Identity, ok bool) {
 	default:
 		return Identity{}, false
 	}
-	// A folder whose name is not valid in an address (".git", "..") belongs to nobody.
+	// A name that is not valid in an address (".git", "..") belongs to no agent.
 	if _, err := Parse(id.Address()); err != nil {
 		return Identity{}, false
 	}
 	return id, true
 }
 
-// Named returns the identity of an agent that works in dir outside a town, if no other
-// folder has that name; see Among.
+// Named returns the identity of an agent in dir outside a town, if no other folder has that
+// name; see Among.
 func Named(dir string) Identity { return named(filepath.Base(dir)) }
 
-// Among returns the identity of an agent that works in dir outside a town: the shortest
-// end of dir's path that nobody else is called by, its elements joined by a dash, as an
-// address of several parts would be a town's. given returns the names that folders have
-// whose own names are these.
+// Among returns the identity of an agent in dir outside a town: the shortest end of dir's
+// path that no other folder is called by. Dashes join its elements, because slashes would
+// make a town's address. given returns the names of the folders with these base names.
 func Among(dir string, given func(bases []string) map[string]bool) Identity {
 	var all []Identity
 	var bases []string
@@ -233,12 +228,12 @@ func named(text string) Identity {
 	return Identity{Name: name}
 }
 
-// Prefixes maps the name of a rig to the prefix of its sessions' names.
+// Prefixes maps rigs to the prefixes of their session names.
 type Prefixes map[string]string
 
-// SessionName returns the name of the agent's tmux session. It fails if the name would
-// be read back as another agent's (a polecat called "witness"), if tmux would change the
-// name, and if the rig's prefix is unknown.
+// SessionName returns the name of the agent's tmux session. It fails if the name means
+// another agent (a polecat called "witness"), if tmux would change it, or if the rig's
+// prefix is unknown.
 func (i Identity) SessionName(p Prefixes) (string, error) {
 	if i.Role == "" {
 		return "", fmt.Errorf("'%s' has no session name outside a town", i.Name)
@@ -270,8 +265,8 @@ func (i Identity) SessionName(p Prefixes) (string, error) {
 	return name, nil
 }
 
-// FromSessionName parses the name of a session. If several prefixes match, the longest
-// wins. It fails if no rig has the prefix.
+// FromSessionName parses a session name. The longest matching prefix wins. It fails if none
+// matches.
 func FromSessionName(name string, p Prefixes) (Identity, error) {
 	if role, ok := strings.CutPrefix(name, hq+"-"); ok {
 		if _, known := townRoles[Role(role)]; known {
@@ -295,7 +290,7 @@ func FromSessionName(name string, p Prefixes) (Identity, error) {
 	case ok:
 		id = Identity{Role: Crew, Rig: rig, Name: crew}
 	}
-	// A name that is not valid in an address (empty, "../x") belongs to nobody.
+	// A name that is not valid in an address (empty, "../x") belongs to no agent.
 	if back, err := Parse(id.Address()); err != nil || back != id {
 		return Identity{}, fmt.Errorf("the session name '%s' does not name an agent", name)
 	}
@@ -304,8 +299,8 @@ func FromSessionName(name string, p Prefixes) (Identity, error) {
 
 const maxName = 100
 
-// checkName returns an error if s must not become an element of a path. A name outside a
-// town may have letters of every alphabet (foreign).
+// checkName returns an error if s must not become a path element. Outside a town (foreign)
+// letters of all alphabets are allowed.
 func checkName(s string, foreign bool) error {
 	switch {
 	case s == "":
@@ -336,7 +331,6 @@ func nameRune(r rune) bool {
 	return r == '-' || r == '_' || r == '.'
 }
 
-// Works reports whether an agent of this role has work of its own that a crash can
-// interrupt: crew, polecats, and agents outside a town. The other roles watch and
-// direct.
+// Works reports whether agents of this role have work of their own that a crash can
+// interrupt. The others watch and direct.
 func (r Role) Works() bool { return r == "" || r == Crew || r == Polecat }

@@ -1,5 +1,5 @@
-// Package rig reads the rigs of a town. It is separate from package town so that the
-// hooks, which do not need it, do not link a TOML parser.
+// Package rig reads the rigs of a town. Hooks do not need it, so that they do not link a
+// TOML parser.
 package rig
 
 import (
@@ -25,7 +25,7 @@ import (
 func Prefixes(t town.Town) (identity.Prefixes, error) {
 	prefixes := identity.Prefixes{}
 	path := filepath.Join(t.Root, "mayor", "rigs.json")
-	data, err := atomicfile.Read(path, atomicfile.MaxSize) // not trusted: it only names sessions
+	data, err := atomicfile.Read(path, atomicfile.MaxSize) // not trusted; it only names sessions
 	if t.Personal {
 		err = fs.ErrNotExist
 	}
@@ -61,14 +61,13 @@ func Prefixes(t town.Town) (identity.Prefixes, error) {
 	return prefixes, nil
 }
 
-// setting is what town.toml has of a rig.
 type setting struct {
 	Prefix      string `toml:"prefix"`
 	Status      string `toml:"status"`
 	MaxPolecats int    `toml:"max_polecats"`
 }
 
-// settings reads what town.toml has of the rigs, nothing where there is none.
+// settings returns the rigs of town.toml, if there is one.
 func settings(t town.Town) (map[string]setting, error) {
 	data, err := t.Read("town.toml")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +84,7 @@ func settings(t town.Town) (map[string]setting, error) {
 	return file.Rigs, nil
 }
 
-// wisp reads what Gas Town keeps of a rig for a time. It is not trusted: it only keeps
+// wisp returns Gas Town's temporary settings of a rig. They are not trusted: they only keep
 // agents from starting.
 func wisp(t town.Town, rig string) (map[string]any, error) {
 	path := filepath.Join(t.Root, ".beads-wisp", "config", rig+".json")
@@ -104,8 +103,7 @@ func wisp(t town.Town, rig string) (map[string]any, error) {
 	return file.Values, nil
 }
 
-// Parked returns "parked" or "docked" where a rig is, as Gas Town keeps it or town.toml
-// has it, and "" otherwise:
+// Parked returns "parked" or "docked" if Gas Town or town.toml says so, and "" otherwise:
 //
 //	[rigs.gastown]
 //	status = "parked"
@@ -125,8 +123,8 @@ func Parked(t town.Town, rig string) (string, error) {
 	return "", err
 }
 
-// MaxPolecats returns how many polecats of a rig may run at once, as town.toml or Gas Town
-// has it, of both the smaller number; 0 for no limit:
+// MaxPolecats returns how many polecats of a rig may run at once, the lower limit of
+// town.toml and Gas Town; 0 for no limit:
 //
 //	[rigs.gastown]
 //	max_polecats = 4

@@ -20,34 +20,32 @@ import (
 // Town is the folder that sessions share.
 type Town struct {
 	Root string
-	// Personal reports that this is the user's own town, outside any project. It
-	// has no roles, and notes stay in each home.
+	// Personal reports that this is the person's own town, outside any project. It has no
+	// roles, and notes stay in each home.
 	Personal bool
-	// State is the state folder of the person's gt, the same for all towns.
+	// State is the person's state folder, the same for all towns.
 	State place.State
-	// Trust is the person's trust in the town. It is nil for the personal town and
-	// for a town that only a variable names.
+	// Trust is nil for the personal town and for an untrusted one that a variable names.
 	Trust *place.Trust
-	// Untrusted is the nearest folder that would be the town if the person trusted
-	// it, or "".
+	// Untrusted is the nearest folder that would be the town if the person trusted it, or
+	// "".
 	Untrusted string
-	// Unread is the error of reading the person's trust in a town, or nil.
+	// Unread is the error of reading the trust in a town.
 	Unread error
 }
 
-// Tables are all that may stand in a town.toml: templates (agent, session), the table of
-// agents (agents, tools, role_agents) and rigs. Each program reads its own and passes over
-// the others.
+// Tables are the tables of a town.toml: templates (agent, session), the table of agents
+// (agents, tools, role_agents) and rigs. Each program reads its own.
 var Tables = []string{"agent", "session", "agents", "tools", "role_agents", "rigs"}
 
-// Find returns the town of dir. It is the first of these: the folder that GT_ROOT or
-// GT_TOWN_ROOT names; the nearest folder at or above dir that the person trusts and that
-// has town.toml or Gas Town's mayor/town.json; the personal town, which is the state
-// folder and may not exist yet.
+// Find returns the town of dir. The first of these counts: the folder that GT_ROOT or
+// GT_TOWN_ROOT names; the nearest trusted folder at or above dir with town.toml or Gas
+// Town's mayor/town.json; the personal town, which is the state folder and may not exist
+// yet.
 //
-// A file that comes with a project does not make a town by itself: its author could read
-// what we log and decide what our agents are told. A variable is set by the person, so
-// it is believed; but what the town's files say to run still needs trust.
+// A project's files alone do not make a town: their author could read gt's log and decide
+// what agents are told. A variable comes from the person, so it does; but running what the
+// town's files say still needs trust.
 func Find(getenv func(string) string, dir string) Town {
 	return FindIn(place.StateOf(getenv), getenv, dir)
 }
@@ -95,8 +93,8 @@ func Marked(dir string) bool {
 	return false
 }
 
-// Above returns the trusted towns that contain any of the folders, each once. The
-// folders need not exist any more.
+// Above returns the trusted towns that contain the folders, each once. The folders need not
+// exist.
 func Above(state place.State, dirs iter.Seq[string]) []Town {
 	var towns []Town
 	seen := map[string]bool{}
@@ -118,17 +116,15 @@ func Above(state place.State, dirs iter.Seq[string]) []Town {
 	return towns
 }
 
-// Personal returns the user's own town, to which every folder belongs that is in no
-// other town.
+// Personal returns the person's own town.
 func Personal(getenv func(string) string) Town {
 	state := place.StateOf(getenv)
 	return Town{Root: string(state), State: state, Personal: true}
 }
 
-// Read returns a file of the town that can name a program, a variable or a prompt, as
-// it was when the person trusted it. It returns fs.ErrNotExist if the town has no such
-// file and for the personal town. It fails if the town is not trusted or the file has
-// changed.
+// Read returns a deciding file of the town, as the person trusted it. It returns
+// fs.ErrNotExist if there is none and for the personal town. It fails if the town is not
+// trusted or the file has changed.
 func (t Town) Read(name string) ([]byte, error) {
 	switch {
 	case t.Personal:
@@ -142,8 +138,8 @@ func (t Town) Read(name string) ([]byte, error) {
 	return nil, &UntrustedError{t.Root}
 }
 
-// NotTrusted returns the folder whose town.toml a person means here and has not trusted, or
-// "": the town that a variable names, or the one that dir would be in.
+// NotTrusted returns the folder whose town.toml the person means but has not trusted, or
+// "".
 func (t Town) NotTrusted() string {
 	if t.Personal {
 		return t.Untrusted
@@ -154,18 +150,17 @@ func (t Town) NotTrusted() string {
 	return ""
 }
 
-// UntrustedError is returned for a file of a town that the person has not trusted.
+// UntrustedError reports a file of an untrusted town.
 type UntrustedError struct{ Root string }
 
 func (e *UntrustedError) Error() string {
 	return "the town '" + e.Root + "' is not trusted: gt-hooks trust shows what that means"
 }
 
-// Unwrap returns place.ErrUntrusted.
 func (e *UntrustedError) Unwrap() error { return place.ErrUntrusted }
 
-// shared returns the folder of the town's shared files: the town itself, or, if git
-// would show or track them there, the town's folder in the state.
+// shared returns the folder of the town's shared files: the town, or its folder in the
+// state if git would show or track them.
 func (t Town) shared() string {
 	if t.Trust != nil && t.Trust.Shows {
 		return t.State.Town(t.Root)
@@ -173,16 +168,15 @@ func (t Town) shared() string {
 	return t.Root
 }
 
-// Transcripts returns the path of the cache of the clients' transcripts. It is in the
-// state folder because it covers all folders of the user.
+// Transcripts returns the path of the cache of transcripts. It covers all folders of the
+// person, so it is in the state folder.
 func (t Town) Transcripts() string { return t.State.Path(".sessions", "transcripts.jsonl") }
 
-// Events returns the path of the event log.
 func (t Town) Events() string { return filepath.Join(t.shared(), ".events.jsonl") }
 
-// Spare returns the path of the log for events that cannot be written to Events. So
-// sessions are recorded even if an agent of a trusted town replaces the town's log or
-// its lock. It is "" if Events is in the state itself, or if the town is not trusted.
+// Spare returns the log for events that cannot be written to Events, so that an agent of a
+// trusted town that replaces the log or its lock cannot keep sessions from being recorded.
+// It is "" if Events is in the state, or the town is not trusted.
 func (t Town) Spare() string {
 	if t.Personal || t.Trust == nil || t.Trust.Shows {
 		return ""
@@ -190,11 +184,11 @@ func (t Town) Spare() string {
 	return filepath.Join(t.State.Town(t.Root), ".events.jsonl")
 }
 
-// Feed returns the path of Gas Town's excerpt of the event log, which is for people.
+// Feed returns the path of Gas Town's excerpt of the event log, for people.
 func (t Town) Feed() string { return filepath.Join(t.shared(), ".feed.jsonl") }
 
-// Pids returns the folder of the PID files. It is in the state, because whoever can
-// write there decides which process is signalled.
+// Pids returns the folder of the PID files. It is in the state, because its content decides
+// which processes are signalled.
 func (t Town) Pids() string {
 	if t.Personal {
 		return t.State.Path(".runtime", "pids")
@@ -202,9 +196,9 @@ func (t Town) Pids() string {
 	return filepath.Join(t.State.Town(t.Root), "pids")
 }
 
-// SharedPids returns the folder in which other programs of the town write and look for
-// PID files. What is read there proves nothing. The folder is the zero Shared if the
-// town is not trusted, or if git would show the files.
+// SharedPids returns the folder of PID files that the town's programs share. They prove
+// nothing. It is the zero Shared if the town is not trusted, or if git would show the
+// files.
 func (t Town) SharedPids() place.Shared {
 	if t.Personal || t.Trust == nil || t.Trust.Shows {
 		return place.Shared{}
@@ -212,21 +206,21 @@ func (t Town) SharedPids() place.Shared {
 	return place.PidsIn(t.Root)
 }
 
-// Retention returns the folder of the retention policy of the log.
+// Retention returns the folder of the log's retention policy.
 func (t Town) Retention() string { return t.shared() }
 
-// Mail returns the mailbox of the role with this address.
+// Mail returns the mailbox of a role's address.
 func (t Town) Mail(address string) place.Shared {
 	return place.SharedIn(t.shared(), append([]string{"mail"}, strings.Split(address, "/")...)...)
 }
 
-// Given returns the path of the file, in the state, which records that this person's gt
-// gave a note in one of the town's boxes to its agent as work.
+// Given returns the path of the record that this person's gt gave a note in the town's
+// boxes as work.
 func (t Town) Given(note string) string { return filepath.Join(t.State.Town(t.Root), "given", note) }
 
-// Vouches reports whether an agent may start on a note as work. It may if gt has
-// recorded that it gave this note with exactly this text, or if the person trusts the
-// town's mail. Otherwise anybody who can write to the town could add or change a note.
+// Vouches reports whether an agent may start on a note as work: gt has recorded that it
+// gave this note with exactly this text, or the person trusts the town's mail. Anybody who
+// can write to the town could have added or changed the note.
 func (t Town) Vouches(note string, text func() ([]byte, error)) bool {
 	if t.Personal || t.Trust != nil && t.Trust.Mail {
 		return true
@@ -245,8 +239,7 @@ func Digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Unused returns the groups of a program's help that mean nothing to a person without a
-// town and without templates.
+// Unused returns the help groups that mean nothing without a town or templates.
 func Unused(env *cli.Env) []string {
 	if !Find(env.Getenv, env.Dir).Personal {
 		return nil
