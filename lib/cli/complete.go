@@ -10,34 +10,32 @@ import (
 	"gt/lib/text/term"
 )
 
-// Every binary completes its command line in a shell:
+// Every program completes its command line in a shell:
 //
-//	gt-x completion bash|zsh|fish    prints what the shell has to be told
-//	gt-x __complete WORD...          what that asks at every <Tab>
+//	gt-x completion bash|zsh|fish    prints the shell's setup
+//	gt-x __complete WORD...          answers each <Tab>
 //
-// The words are those of the command line up to the cursor, without the
-// program's name, the last of them the one to be completed, empty where it is
-// not begun yet. The answer is a line for each word that fits, with what it
-// means behind a tab; with exit code 1, the names of files fit.
+// The words are those up to the cursor, without the program's name. The last one is to be
+// completed and may be empty. The answer is a line for each candidate, with its meaning
+// after a tab. Exit code 1 means that file names fit.
 //
-// Neither is in a grammar: a hook pays for no command that it never calls.
+// Neither command is in a grammar: a hook does not pay for commands that it never calls.
 const (
 	completionCommand = "completion"
 	completeCommand   = "__complete"
 )
 
-// Candidate is a word that a command line can go on with, and what it means.
 type Candidate struct{ Word, About string }
 
-// Completer returns the candidates for a value that begins with begin, the best
-// first. It need not leave out others, and it reports no errors: a person who presses
-// <Tab> did not ask for them.
+// Completer returns candidates for a value that begins with begin, best first. It may
+// return others, and it ignores errors, because a person who presses <Tab> did not ask for
+// them.
 type Completer func(env *Env, begin string) []Candidate
 
-// maxAbout bounds the description of a candidate, in columns.
+// maxAbout bounds a candidate's description, in columns.
 const maxAbout = 70
 
-// completing answers a shell, and reports whether it was asked by one.
+// completing answers a shell, and reports whether one asked.
 func completing(env *Env, p Program) (code int, asked bool) {
 	switch args := env.Args; {
 	case len(args) == 2 && args[0] == completionCommand:
@@ -68,14 +66,13 @@ func completing(env *Env, p Program) (code int, asked bool) {
 // line is a command line as far as it was typed.
 type line struct {
 	node  *kong.Node
-	flag  *kong.Flag // whose value comes next
-	args  int        // positional arguments that are there
-	rest  bool       // behind --: no flags any more
+	flag  *kong.Flag // its value comes next
+	args  int        // positional arguments so far
+	rest  bool       // after --: no more flags
 	given map[*kong.Flag]bool
 }
 
-// complete returns the candidates for the last word, and reports whether that word can
-// be the name of a file.
+// complete returns the candidates for the last word, and whether it can be a file name.
 func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candidate, files bool) {
 	words, value := joined(words)
 	if len(words) > 1 && words[0] == helpCommand {
@@ -112,7 +109,7 @@ func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candid
 		found, files = l.words(env, p, app, begin)
 	}
 	for _, c := range found {
-		// What a shell would read is no candidate: bash inserts it as it is.
+		// Leave out words that a shell would interpret: bash inserts them verbatim.
 		if strings.HasPrefix(c.Word, begin) && term.Quote(c.Word) == c.Word {
 			fit = append(fit, c)
 		}
@@ -120,9 +117,8 @@ func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candid
 	return fit, files && len(fit) == 0
 }
 
-// joined puts together what bash takes apart: --flag=value comes as three words.
-// value says that the last word was, and that only what stands behind the = is
-// to be completed.
+// joined joins what bash splits: --flag=value arrives as three words. value reports that
+// this was so for the last word. Then only the part after = is to be completed.
 func joined(words []string) (whole []string, value bool) {
 	for i := 0; i < len(words); i++ {
 		word := words[i]
@@ -138,7 +134,7 @@ func joined(words []string) (whole []string, value bool) {
 	return whole, value
 }
 
-// take goes on over a word that is there.
+// take applies a word that was typed.
 func (l *line) take(word string) {
 	switch {
 	case l.flag != nil:
@@ -161,7 +157,7 @@ func (l *line) take(word string) {
 	case strings.HasPrefix(word, "--"):
 		name, _, assigned := strings.Cut(word[2:], "=")
 		l.takeFlag(l.find(name), !assigned)
-	default: // the letters of flags, of which the last can have its value behind it
+	default: // short flags; the last can be followed by its value
 		for i, r := range word[1:] {
 			f := l.short(r)
 			l.takeFlag(f, 1+i+len(string(r)) == len(word))
@@ -172,7 +168,7 @@ func (l *line) take(word string) {
 	}
 }
 
-// takeFlag notes a flag; bare says that its value is no part of its own word.
+// takeFlag records a flag; bare says that its value is not in the same word.
 func (l *line) takeFlag(f *kong.Flag, bare bool) {
 	if f == nil {
 		return
@@ -183,8 +179,8 @@ func (l *line) takeFlag(f *kong.Flag, bare bool) {
 	}
 }
 
-// all are the flags that can be given here: those of the command, of what it is
-// a command of, and of the one that is meant where none is named.
+// all returns the flags that can be given here: those of the command, its parents and its
+// default command.
 func (l *line) all() []*kong.Flag {
 	var all []*kong.Flag
 	for n := l.node.DefaultCmd; n != nil && l.args == 0; n = n.DefaultCmd {
@@ -214,7 +210,7 @@ func (l *line) short(letter rune) *kong.Flag {
 	return nil
 }
 
-// flags are those that can still be given.
+// flags returns the candidates among flags that can still be given.
 func (l *line) flags() []Candidate {
 	var found []Candidate
 	for _, f := range l.all() {
@@ -225,8 +221,8 @@ func (l *line) flags() []Candidate {
 	return found
 }
 
-// words are what can stand here that is no flag: a command, or an argument;
-// flags, where nothing else can.
+// words returns the candidates that are not flags: commands and arguments, or flags if
+// there is nothing else.
 func (l *line) words(env *Env, p Program, app *kong.Node, begin string) (found []Candidate, files bool) {
 	node := l.node
 	if l.args == 0 && !l.rest {
@@ -256,9 +252,9 @@ func (l *line) words(env *Env, p Program, app *kong.Node, begin string) (found [
 	return found, files
 }
 
-// values are what can stand for the value of a flag or an argument, and whether
-// a file's name can: what the program says of one of that name, the words of an
-// enum; or files, by its type or placeholder, FILE or DIR.
+// values returns the candidates for the value of a flag or argument: from the program's
+// Completer of that name, or an enum's words. files reports that its type or placeholder is
+// a file.
 func values(env *Env, p Program, v *kong.Value, begin string) (found []Candidate, files bool) {
 	if c := p.Complete[v.Name]; c != nil {
 		return c(env, begin), false
@@ -276,7 +272,7 @@ func values(env *Env, p Program, v *kong.Value, begin string) (found []Candidate
 	return found, files
 }
 
-// script returns what a shell has to be told, empty for an unknown shell.
+// script returns a shell's setup, or "" for an unknown shell.
 func script(program, shell string) string {
 	text := ""
 	switch shell {

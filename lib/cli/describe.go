@@ -6,8 +6,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Model returns the program's grammar as kong has it, for what shows it elsewhere than in
-// its help.
+// Model returns the program's grammar, for documentation other than its help.
 func (p Program) Model() (*kong.Application, error) {
 	parser, err := newParser(&Env{}, p)
 	if err != nil {
@@ -16,8 +15,8 @@ func (p Program) Model() (*kong.Application, error) {
 	return parser.Model, nil
 }
 
-// ExitStatus returns the program's exit codes and what each means: its own, then those
-// that all programs share.
+// ExitStatus returns the program's exit codes and their meaning: its own, then the shared
+// ones.
 func (p Program) ExitStatus() (codes [][2]string) {
 	for line := range strings.Lines(strings.TrimSpace(p.Exits)) {
 		if code, meaning, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
@@ -27,7 +26,7 @@ func (p Program) ExitStatus() (codes [][2]string) {
 	return append(codes, shared()...)
 }
 
-// shared are the exit codes of every program besides its own.
+// shared returns the exit codes of every program.
 func shared() [][2]string {
 	return [][2]string{{"70", "a bug"}, {"74", "cannot read or write"}, {"75", "busy, try again"}, {"80", "wrong usage"}}
 }

@@ -1,15 +1,14 @@
-// Package cli is how every gt binary meets its caller: what it is given (Env),
-// how it is told what to do (Run), and how it answers when something is wrong
-// (one line on standard error and an exit code that means the same in every
-// binary).
+// Package cli connects each gt program to its caller: input (Env), arguments (Run), and
+// errors, which are one line on standard error and an exit code with the same meaning in
+// every program.
 //
-// The voice on standard error follows git and age:
+// The messages follow git's and age's:
 //
 //	gt-prime: error: cannot read '/x/handoff': permission denied
 //	gt-prime: hint: the folder belongs to another user
 //
-// in lower case, the error before its subject, no full stop, what came from
-// outside cleaned of control characters, and each message in a single write.
+// They are lower case, name the error before its subject, and have no full stop. Text from
+// outside is cleaned of control characters. Each message is one write.
 package cli
 
 import (
@@ -28,29 +27,28 @@ import (
 	"gt/lib/text/redact"
 )
 
-// Env is all that a binary knows of the world around it. A binary reads its
-// arguments, environment, clock and standard streams from here and nowhere
-// else, so that it can be run by a test as it is run by a shell.
+// Env is a program's only access to arguments, environment, clock and standard streams, so
+// that a test can run it like a shell does.
 type Env struct {
-	Name       string   // the binary's name, as it stands in its messages
-	Args       []string // the arguments, without the name
+	Name       string   // the program's name, for messages
+	Args       []string // without the name
 	Stdin      io.Reader
 	Stdout     io.Writer
 	Stderr     io.Writer
-	Environ    []string         // "KEY=value", as os.Environ gives it
-	Dir        string           // the working directory, absolute
-	DirDeleted bool             // it was deleted, and Dir is what is left of it
-	Now        func() time.Time // the clock
+	Environ    []string // "KEY=value", as from os.Environ
+	Dir        string   // the working directory, absolute
+	DirDeleted bool     // it was deleted, and Dir is the nearest remaining parent
+	Now        func() time.Time
 
-	// Started is the environment with which the agent was started that runs this program;
-	// nil where a person does, whose environment Environ is.
+	// Started is the environment that the agent was started with which runs this program.
+	// It is nil if a person runs it.
 	Started []string
 
 	cleaning sync.Once
 	clean    func(string) string
 }
 
-// OS is the world as the operating system presents it.
+// OS returns the Env of this process.
 func OS() *Env {
 	dir, err := os.Getwd()
 	gone := err != nil
@@ -70,8 +68,7 @@ func OS() *Env {
 	}
 }
 
-// left is what is left of a working directory that was deleted: the nearest
-// folder above it.
+// left returns the nearest existing parent of a deleted working directory.
 func left(dir string) string {
 	for filepath.IsAbs(dir) && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
@@ -82,8 +79,8 @@ func left(dir string) string {
 	return "/"
 }
 
-// Getenv returns the value of a variable, empty when it is unset. As in a
-// shell, the last of two settings wins.
+// Getenv returns the value of a variable, or "". Like in a shell, the last of two settings
+// counts.
 func (e *Env) Getenv(key string) string {
 	for i := len(e.Environ) - 1; i >= 0; i-- {
 		if k, v, ok := strings.Cut(e.Environ[i], "="); ok && k == key {
@@ -93,11 +90,10 @@ func (e *Env) Getenv(key string) string {
 	return ""
 }
 
-// ChildEnviron returns the environment of what is started for the person: notify commands,
-// checks, editors, clients. It is the person's own. What a project's own settings of a
-// client add to the environment of its hooks and commands is not in it, for that can name
-// programs (BASH_ENV, NODE_OPTIONS). Other programs of gt's get Environ: it says which
-// session they belong to.
+// ChildEnviron returns the person's environment, for what is started for them: notify
+// commands, checks, editors, clients. A project's client settings can add variables to
+// Environ that name programs (BASH_ENV, NODE_OPTIONS); this leaves them out. Other gt
+// programs get Environ, which identifies their session.
 func (e *Env) ChildEnviron() []string {
 	if e.Started != nil {
 		return e.Started
@@ -105,30 +101,26 @@ func (e *Env) ChildEnviron() []string {
 	return e.Environ
 }
 
-// Redact removes the secrets from data, among them the secret values of this
-// environment. Text from outside passes through it before it is written to a file, and
-// before it is cut, because half a secret is not recognised. Data without a secret is
-// unchanged; what is told or printed of it passes through Text, Line or Quoted.
+// Redact removes secrets, including secret values of this environment. Redact text from
+// outside before writing it to a file, and before cutting it, because half a secret is not
+// recognized. For printing, use Text, Line or Quoted.
 func (e *Env) Redact(s string) string {
 	e.cleaning.Do(func() { e.clean = redact.Of(e.Environ) })
 	return e.clean(s)
 }
 
-// Text returns somebody else's text as it may be told: without secrets, and plain (see
-// package plain).
+// Text returns somebody's text for printing: redacted, and plain (see package plain).
 func (e *Env) Text(s string) string { return plain.Text(e.Redact(s)) }
 
-// Line is Text for one line of at most most characters, whatever room they take.
+// Line is Text for one line of at most most characters.
 func (e *Env) Line(s string, most int) string { return plain.Cut(plain.Line(e.Redact(s)), most) }
 
-// maxQuoted bounds a name within a sentence.
 const maxQuoted = 120
 
-// maxPlace bounds a path.
 const maxPlace = 400
 
-// DisplayPath returns a path as it stands in a sentence: as it is where no sentence could
-// be made of it, else as Quoted does.
+// DisplayPath returns a path for a sentence: unchanged if it has only usual characters,
+// else like Quoted.
 func (e *Env) DisplayPath(path string) string {
 	for _, r := range path {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+@~:", r) {
@@ -138,30 +130,29 @@ func (e *Env) DisplayPath(path string) string {
 	return e.Line(path, maxPlace)
 }
 
-// Quoted returns a name that others chose, a branch's, a subject, as it stands in
-// a sentence of gt's own: a line between quotes, of which none is within, nor a tag
-// that a model takes for its client's.
+// Quoted returns a name that others chose, such as a branch or subject, for a sentence of
+// gt: one line in quotes, without quotes inside and without a tag that a model could take
+// for its client's.
 func (e *Env) Quoted(s string) string {
 	return `"` + quotes.Replace(frame.Line(e.Line(s, maxQuoted))) + `"`
 }
 
-// quotes are what ends a quoted name, or looks like it.
+// quotes replaces what ends a quoted name, or looks like it.
 var quotes = strings.NewReplacer(`"`, "'", "“", "'", "”", "'", "„", "'", "‟", "'", "＂", "'")
 
-// Warn writes a warning; the binary goes on.
 func (e *Env) Warn(format string, args ...any) { e.printMessage("warning", format, args...) }
 
-// Hint writes what the reader can do about the message before it.
+// Hint writes what the reader can do about the message before.
 func (e *Env) Hint(format string, args ...any) { e.printMessage("hint", format, args...) }
 
-// Error writes an error; the caller decides what becomes of the exit code.
+// Error writes an error. It does not change the exit code.
 func (e *Env) Error(format string, args ...any) { e.printMessage("error", format, args...) }
 
-// maxMessage bounds a message: it says what is wrong, and does not repeat a megabyte.
+// maxMessage bounds a message, in characters.
 const maxMessage = 5000
 
-// printMessage writes a message in a line, and several errors that were joined in a line
-// each, but none twice.
+// printMessage writes a message as a line, and joined errors as a line each, without
+// duplicates.
 func (e *Env) printMessage(kind, format string, args ...any) {
 	if len(args) == 1 && format == "%v" {
 		if err, ok := args[0].(error); ok {
@@ -185,7 +176,7 @@ func (e *Env) each(kind string, all []error) {
 	}
 }
 
-// split returns the errors that were joined to err; itself where none were.
+// split returns the errors that are joined in err, or err itself.
 func split(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -7,19 +7,18 @@ import (
 	"gt/lib/sys/flock"
 )
 
-// The exit codes of every gt binary. 2 is never used: an agent that runs a
-// hook reads it as "block what I am about to do".
+// The exit codes of every gt program. 2 is never used, because an agent that runs a hook
+// takes it for "block".
 const (
 	Done  = 0  // done, or the answer is yes
 	No    = 1  // the answer is no: nothing found, a predicate is false
 	Bug   = 70 // a recovered panic
 	IO    = 74 // something could not be read or written
-	Busy  = 75 // somebody else is at it, try again
+	Busy  = 75 // another process holds a lock; try again
 	Usage = 80 // wrong usage
 )
 
-// failure is an error with the exit code it asks for and what the reader can
-// do about it.
+// failure is an error with an exit code and hints.
 type failure struct {
 	code  int
 	err   error
@@ -29,8 +28,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// Fail gives err an exit code and hints, with which Run reports it. An error without a
-// code exits with IO.
+// Fail gives err an exit code and hints for Run. An error without a code exits with IO.
 func Fail(code int, err error, hints ...string) error {
 	if err == nil {
 		return nil
@@ -51,11 +49,11 @@ func WithHint(err error, format string, args ...any) error {
 	return &failure{ExitCode(err), err, append(hints(err), fmt.Sprintf(format, args...))}
 }
 
-// Silent is an answer of "no" that needs no words on standard error.
+// Silent is "no" without a message.
 var Silent = &failure{code: No, err: errors.New("no")}
 
-// ExitCode returns the code that err asks for: Done for nil, Busy for a lock that
-// somebody else holds, and IO for other errors without a code.
+// ExitCode returns the code of err: Done for nil, Busy for a lock that is held, and IO for
+// other errors without a code.
 func ExitCode(err error) int {
 	var f *failure
 	switch {
@@ -69,7 +67,6 @@ func ExitCode(err error) int {
 	return IO
 }
 
-// hints returns the hints that were given to err.
 func hints(err error) []string {
 	var f *failure
 	if errors.As(err, &f) {
@@ -78,7 +75,7 @@ func hints(err error) []string {
 	return nil
 }
 
-// allHints returns those and the one that the wrapped error has itself.
+// allHints adds the hint of the wrapped error itself.
 func allHints(err error) []string {
 	all := hints(err)
 	var own interface{ Hint() string }

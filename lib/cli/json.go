@@ -2,8 +2,7 @@ package cli
 
 import "gt/lib/text/term"
 
-// JSON writes v to standard output as one line of JSON, the form in which
-// every binary answers --json.
+// JSON writes v to standard output as one line, for --json.
 func (e *Env) JSON(v any) error {
 	line, err := term.JSON(v)
 	if err != nil {

@@ -5,12 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// Parallel calls do for each of all, on every processor, and returns when all is
-// done. It panics where do did.
+// Parallel calls do for each value, on all processors, and waits. It panics if do did.
 func Parallel[T any](all []T, do func(T)) { Several(runtime.GOMAXPROCS(0), all, do) }
 
-// Several is Parallel with at most so many at the same time; fewer than two are done one
-// after the other, in order.
+// Several is Parallel with at most so many calls at once. Below two it is sequential.
 func Several[T any](most int, all []T, do func(T)) {
 	workers := min(most, len(all))
 	if workers < 2 {

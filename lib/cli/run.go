@@ -19,54 +19,49 @@ import (
 	"gt/lib/text/term"
 )
 
-// Program describes a binary.
 type Program struct {
-	Name    string // "gt-prime"
-	Summary string // what it does and an example or two, wrapped by hand at 80 columns
-	Exits   string // its exit codes, a line each; Run adds those that all binaries share
-	Grammar any    // pointer to a kong grammar, whose selected node has Run(*Env) error
+	Name    string // such as "gt-prime"
+	Summary string // what it does and an example or two, wrapped at 80 columns
+	Exits   string // its exit codes, a line each, without the shared ones
+	Grammar any    // pointer to a kong grammar; the selected node has Run(*Env) error
 
-	// FastPath reads the arguments that a client calls the binary with at every
-	// prompt or tool call; nil for all others, and for a binary that has none.
-	// To build even one command's grammar takes eighty times as long as to read
-	// these (BenchmarkParse), and a tenth of what starting a Go program takes.
+	// FastPath reads the arguments with which a client calls the program at every prompt or
+	// tool call, and returns nil for all others. It may be nil. Building even one command's
+	// grammar takes eighty times as long (BenchmarkParse), and a tenth of the start of a Go
+	// program.
 	FastPath func(args []string) Command
 
-	// Complete tells a shell what can stand for the value of a flag or an
-	// argument, by its name, where the grammar alone does not say it.
+	// Complete completes values of flags and arguments by name, where the grammar does not
+	// suffice.
 	Complete map[string]Completer
 
-	// Idle returns the groups of commands and flags that are of no use yet, which the help
-	// leaves out; nil for a binary without such groups.
+	// Idle returns groups of commands and flags that are of no use yet, which the help
+	// leaves out. It may be nil.
 	Idle func(*Env) []string
 }
 
-// helpCommand shows the help of the program, or of the command behind it.
 const helpCommand = "help"
 
-// Command is something that a binary can be told to do.
 type Command interface{ Run(*Env) error }
 
-// Run parses env.Args by p.Grammar, runs what they select and returns the exit
-// code. A panic is reported as a bug and becomes code 70, for Go's own 2 would
-// block the agent.
+// Run parses env.Args with p.Grammar, runs the selected command and returns the exit code.
+// A panic is reported as a bug with code 70, because Go's own 2 would block the agent.
 //
-// With --hook among the arguments the code is 0 whatever happens, wrong usage
-// and panics included: a hook never harms its agent. What went wrong still
-// stands on standard error.
+// With --hook among the arguments the code is always 0: a hook never harms its agent.
+// Errors are still written to standard error.
 func Run(env *Env, p Program) (code int) {
 	env.Name = p.Name
-	// Completing the command line of a hook does not make it one.
+	// Completing a hook's command line does not count as one.
 	hook := slices.Contains(env.Args, "--hook") && env.Args[0] != completeCommand
 	if hook {
-		// A client that has closed the other end of our output is told so by
-		// the error of a write, and not by our death.
+		// If the client has closed the pipe, a write must fail instead of killing this
+		// process.
 		signal.Ignore(syscall.SIGPIPE)
 	}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
-		case exit: // --help and --version end this way
+		case exit: // from --help and --version
 			code = int(r)
 		default:
 			reportPanic(env, r)
@@ -85,7 +80,7 @@ func Run(env *Env, p Program) (code int) {
 	if code, asked := completing(env, p); asked {
 		return code
 	}
-	if len(env.Args) > 0 && env.Args[0] == helpCommand { // as git and go have it
+	if len(env.Args) > 0 && env.Args[0] == helpCommand { // like git and go
 		env.Args = append(slices.Clone(env.Args[1:]), "--help")
 	}
 	if g := part(p.Grammar, env.Args); g != nil {
@@ -120,8 +115,8 @@ func Run(env *Env, p Program) (code int) {
 	return Report(env, ctx.Run())
 }
 
-// missingValue returns the flag whose value is missing at the end of a command line. The
-// parser takes it for an empty value, which for a filter would mean everything.
+// missingValue returns the flag whose value is missing at the end of a command line. kong
+// would take it for an empty value, which for a filter means everything.
 func missingValue(app *kong.Node, args []string) *kong.Flag {
 	l := &line{node: app, given: map[*kong.Flag]bool{}}
 	for _, arg := range args {
@@ -130,7 +125,7 @@ func missingValue(app *kong.Node, args []string) *kong.Flag {
 	return l.flag
 }
 
-// usageOf is the program and, where the command line begins with one, its command.
+// usageOf returns the program's name and, if there is one, the command's.
 func usageOf(app *kong.Node, args []string) string {
 	for _, child := range app.Children {
 		if len(args) > 0 && args[0] == child.Name {
@@ -140,8 +135,7 @@ func usageOf(app *kong.Node, args []string) string {
 	return app.Name
 }
 
-// unknownWord returns the word of a command line that stands where a command can, and is none,
-// and the commands that there are; "" where there is no such word.
+// unknownWord returns a word that should be a command but is none, and the commands; or "".
 func unknownWord(app *kong.Node, args []string) (word string, there []string) {
 	node := app
 	for _, arg := range args {
@@ -163,8 +157,8 @@ func unknownWord(app *kong.Node, args []string) (word string, there []string) {
 	return "", nil
 }
 
-// explainUsage explains what is wrong with a command line to a person who does not know the
-// parser, and what they can have meant.
+// explainUsage explains a usage error to a person who does not know kong, with a
+// suggestion.
 func explainUsage(err error, app *kong.Node, args []string) (said, hint string) {
 	said = err.Error()
 	if word, there := unknownWord(app, args); word != "" && strings.HasPrefix(said, "unexpected argument ") {
@@ -195,7 +189,6 @@ func explainUsage(err error, app *kong.Node, args []string) (said, hint string) 
 	return strings.NewReplacer(`one of "",`, "one of ", `,"" but`, " but").Replace(said), ""
 }
 
-// newParser builds the grammar.
 func newParser(env *Env, p Program) (*kong.Kong, error) {
 	return kong.New(p.Grammar,
 		kong.Name(p.Name),
@@ -219,7 +212,7 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 	)
 }
 
-// hide takes groups of commands and flags out of the help.
+// hide removes groups of commands and flags from the help.
 func hide(n *kong.Node, groups []string) {
 	idle := func(g *kong.Group) bool { return g != nil && slices.Contains(groups, g.Key) }
 	for _, f := range n.Flags {
@@ -231,8 +224,8 @@ func hide(n *kong.Node, groups []string) {
 	n.Children = slices.DeleteFunc(n.Children, func(n *kong.Node) bool { return idle(n.Group) })
 }
 
-// nonEmpty reads the value of a flag or argument with the tag type:"given", which is not empty
-// where it is given: a variable of a shell that is not set would mean something else.
+// nonEmpty reads a value with the tag type:"given", which must not be empty: an unset shell
+// variable would change its meaning.
 func nonEmpty(ctx *kong.DecodeContext, target reflect.Value) error {
 	if err := ctx.Scan.PopValueInto("string", target.Addr().Interface()); err != nil {
 		return err
@@ -243,8 +236,8 @@ func nonEmpty(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// reportPanic reports a panic. What it calls may be what is broken: a panic of its own is
-// dropped.
+// reportPanic reports a panic. It ignores a panic of its own, because what it calls may be
+// broken.
 func reportPanic(env *Env, r any) {
 	defer func() { _ = recover() }()
 	stack := debug.Stack()
@@ -258,8 +251,8 @@ func reportPanic(env *Env, r any) {
 	env.Hint("this is a bug in %s; GT_TRACE=1 shows where", env.Name)
 }
 
-// drain reads what a client sends, because a client reports a hook that does not read
-// as failed. It gives up on input that does not end.
+// drain reads the input of a client, which takes a hook that does not read for failed. It
+// gives up on input that does not end.
 func drain(r io.Reader) {
 	select {
 	case <-Go(func() { _, _ = io.Copy(io.Discard, r) }).Done():
@@ -267,11 +260,10 @@ func drain(r io.Reader) {
 	}
 }
 
-// exit carries kong's wish to end the process past kong itself, which would
-// otherwise go on parsing.
+// exit unwinds kong, which otherwise would continue parsing after --help.
 type exit int
 
-// Report writes what err means and returns its exit code.
+// Report writes err and returns its exit code.
 func Report(env *Env, err error) int {
 	if err != nil && !errors.Is(err, Silent) {
 		env.Error("%v", err)
@@ -305,7 +297,7 @@ func exits(p Program) string {
 	return b.String() + "  " + strings.Join(rest, "   ") + "\n"
 }
 
-// cleanWriter takes control characters and secrets out of what kong echoes.
+// cleanWriter removes control characters and secrets from what kong echoes.
 type cleanWriter struct{ env *Env }
 
 func (c cleanWriter) Write(p []byte) (int, error) {
@@ -315,7 +307,7 @@ func (c cleanWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flags are the flags that every binary has; a grammar embeds them.
+// Flags are the flags of every program, to be embedded in its grammar.
 type Flags struct {
 	Version versionFlag `help:"Print the version and exit."`
 }

@@ -2,20 +2,20 @@ package cli
 
 import "runtime/debug"
 
-// Task is work that is done beside its caller; see Go.
+// Task is a running goroutine; see Go.
 type Task struct {
 	done   chan struct{}
 	failed *failed
 }
 
-// failed is what a task panicked with, and where.
+// failed is a task's panic.
 type failed struct {
 	value any
 	stack []byte
 }
 
-// Go runs f in a goroutine of its own. A panic in it would end the process with code
-// 2, which an agent takes for "block"; here it waits for the caller, in Wait.
+// Go runs f in a goroutine. A panic in it would end the process with code 2, which an agent
+// takes for "block". Wait panics instead.
 func Go(f func()) *Task {
 	t := &Task{done: make(chan struct{})}
 	go func() {
@@ -33,7 +33,7 @@ func Go(f func()) *Task {
 // Done is closed when f has ended.
 func (t *Task) Done() <-chan struct{} { return t.done }
 
-// Wait waits for the end of f, and panics where f did.
+// Wait waits for f, and panics if it did.
 func (t *Task) Wait() {
 	<-t.done
 	if t.failed != nil {

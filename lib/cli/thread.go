@@ -2,6 +2,5 @@
 
 package cli
 
-// Few is how many things are done at the same time that mostly wait, such as starts of
-// agents.
+// Few is how many tasks run at once that mostly wait, such as starts of agents.
 const Few = 4

@@ -7,14 +7,12 @@ import (
 	"syscall"
 )
 
-// A binary for the fault loops (faults/) runs on one thread, for strace counts
-// the calls of each thread by itself. It asks for a path that nobody has before
-// it does anything else, which shows in a trace where the start-up of the Go
-// runtime ends.
+// A program for the fault loops (faults/) runs on one thread, because strace counts the
+// calls of each thread separately. Its first call asks for a path that does not exist,
+// which marks the end of the Go runtime's start-up in a trace.
 func init() {
 	runtime.LockOSThread()
 	_ = syscall.Access("/gt/program/begins", 0)
 }
 
-// Few is one: see above.
 const Few = 1

@@ -7,17 +7,16 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Number is the version: the number of the topmost section of CHANGELOG.md. install.sh reads
-// it here.
+// Number is the version: the topmost section of CHANGELOG.md. install.sh reads it here.
 const Number = "v0.2.0"
 
-// commit is what a build that cannot ask git is told of it:
+// commit is set by builds that cannot ask git:
 //
 //	go build -buildvcs=false -ldflags '-X "gt/lib/cli.commit=39aa9ac7, 2026-11-24"'
 var commit string
 
-// Version returns the number and, where it is known, the commit behind it with its date:
-// "v0.2.0 (39aa9ac7, 2026-11-24)".
+// Version returns the number and, if known, the commit and its date: "v0.2.0 (39aa9ac7,
+// 2026-11-24)".
 func Version() string {
 	built := commit
 	if info, ok := debug.ReadBuildInfo(); ok && built == "" {
@@ -39,7 +38,6 @@ func Version() string {
 	return Number + " (" + built + ")"
 }
 
-// versionFlag prints the version and ends the program.
 type versionFlag bool
 
 func (versionFlag) BeforeReset(app *kong.Kong) error {

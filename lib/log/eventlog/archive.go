@@ -19,20 +19,19 @@ import (
 // Archive returns the log of the life-cycle events that have left this log, so that every
 // session that ever ran can be found. gt only appends to it.
 //
-// A reader that opens the log first and then the archive finds every such event in one of
-// them. While a prune runs, or after one was killed, an event can be in both.
+// A reader that opens the log first and then the archive finds each such event. During or
+// after an interrupted prune, it may be in both.
 func (l Log) Archive() Log { return Log(l.archive().Path(archiveName)) }
 
-// archiveName is the name of the archive's file in its folder.
 const archiveName = "sessions.jsonl"
 
-// archive returns the archive's folder, to which others write as well in a town.
+// archive returns the archive's folder, where in a town others write too.
 func (l Log) archive() place.Shared {
 	return place.SharedIn(filepath.Dir(string(l)), ".sessions", "archive")
 }
 
-// segment returns the path for a log that is rotated now. The number gives the order of
-// the rotations even if the clock was changed.
+// segment returns the path for a log that is rotated now. Its number keeps the order if the
+// clock changes.
 func (l Log) segment(now time.Time) string {
 	n := 1
 	if all := l.Segments(); len(all) > 0 {
@@ -41,7 +40,7 @@ func (l Log) segment(now time.Time) string {
 	return l.archive().Path(fmt.Sprintf("events-%06d-%s.jsonl", n, now.UTC().Format("20060102T150405Z")))
 }
 
-// Segments returns the paths of the rotated logs, the oldest first.
+// Segments returns the paths of the rotated logs, oldest first.
 func (l Log) Segments() []string {
 	dir := l.archive().Path("")
 	entries, err := os.ReadDir(dir)
@@ -60,7 +59,7 @@ func (l Log) Segments() []string {
 	return all
 }
 
-// number returns the number of a rotated log, or 0 for any other file.
+// number returns the number of a rotated log, or 0.
 func number(path string) int {
 	name, ok := strings.CutPrefix(filepath.Base(path), "events-")
 	digits, _, dash := strings.Cut(name, "-")
@@ -71,8 +70,7 @@ func number(path string) int {
 	return n
 }
 
-// undoArchive removes what an unfinished prune or rotation has added to the archive's
-// folder.
+// undoArchive removes what an unfinished prune or rotation added to the archive's folder.
 func (l Log) undoArchive(i intent) error {
 	dir, err := l.archive().Open()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,14 +1,12 @@
-// Package eventlog appends to and reads the town's event log, <town>/.events.jsonl. It
-// has one JSON object per line, in the format of Gas Town's log, so that each can read
-// what the other wrote.
+// Package eventlog appends to and reads the town's event log, <town>/.events.jsonl: one
+// JSON object per line, in the format of Gas Town's log, so that each can read the other's.
 //
 //	{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"session_start",
 //	 "actor":"gastown/crew/max","payload":{…},"visibility":"feed"}
 //
-// A line is written with one write under a lock (flock on .events.jsonl.lock, which Gas
-// Town uses too), so lines of several processes never mix. A process that dies during
-// its write leaves an incomplete last line. The next append ends that line first, and
-// readers skip it.
+// Each line is one write under a lock (flock on .events.jsonl.lock, which Gas Town uses
+// too), so lines of several processes never mix. A process that dies during its write
+// leaves an incomplete last line. The next append completes it, and readers skip it.
 package eventlog
 
 import (
@@ -28,22 +26,21 @@ import (
 	"gt/lib/sys/flock"
 )
 
-// The types of events that gt itself writes.
 const (
 	SessionStart  = "session_start"
-	SessionResume = "session_resume" // a session that had ended, or lost its process, continues
-	SessionChain  = "session_chain"  // a session begins a chain of its own
+	SessionResume = "session_resume" // a session continues after it ended or lost its process
+	SessionChain  = "session_chain"  // a session begins its own chain
 	SessionEnd    = "session_end"
 	Handoff       = "handoff"
-	// HandoffCancelled is a hand-over that was taken back before anybody took it up.
+	// HandoffCancelled reports a hand-over that was cancelled before anybody took it up.
 	HandoffCancelled = "handoff_cancelled"
-	HookError        = "hook_error"  // a hook failed and did not tell its agent
-	Spawn            = "spawn"       // a polecat's place was made
-	RecordHead       = "record_head" // where the record of a conversation stood when its session ended
+	HookError        = "hook_error"  // a hook failed without its agent knowing
+	Spawn            = "spawn"       // a polecat's folder was made
+	RecordHead       = "record_head" // state of a conversation's record when its session ended
 )
 
-// Lifecycle reports whether events of a type are about the life cycle of a session: its
-// start, its place in a chain or its outcome.
+// Lifecycle reports whether a type is about a session's life cycle: its start, its place in
+// a chain or its outcome.
 func Lifecycle(kind string) bool {
 	switch kind {
 	case SessionStart, SessionResume, SessionChain, SessionEnd, Handoff, HandoffCancelled:
@@ -52,8 +49,7 @@ func Lifecycle(kind string) bool {
 	return false
 }
 
-// Event is one line of the log. Payload is kept as it was read, so that unknown keys are
-// preserved.
+// Event is a line of the log. Payload is kept verbatim, unknown keys included.
 type Event struct {
 	Time       Time            `json:"ts"`
 	Source     string          `json:"source"`
@@ -63,12 +59,11 @@ type Event struct {
 	Visibility string          `json:"visibility"`
 }
 
-// Time is a time in the log's format: RFC 3339, UTC, with milliseconds.
+// Time is formatted as RFC 3339, UTC, with milliseconds.
 type Time struct{ time.Time }
 
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
-// MarshalJSON writes the time in the log's form.
 func (t Time) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + t.UTC().Format(timeFormat) + `"`), nil
 }
@@ -76,15 +71,14 @@ func (t Time) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads any RFC 3339 time.
 func (t *Time) UnmarshalJSON(data []byte) error { return t.Time.UnmarshalJSON(data) }
 
-// lockWait bounds how long an append waits for other processes, each of which holds the
-// lock for less than a millisecond.
+// lockWait bounds the wait for other appenders, each of which holds the lock for less than
+// a millisecond.
 const lockWait = 2 * time.Second
 
-// Log is the path of an event log.
 type Log string
 
-// Append appends an event with this payload, which it marshals to JSON. When it returns,
-// the complete line is in the file, but not synced to disk.
+// Append appends an event with this payload, marshalled to JSON. The line is complete when
+// Append returns, but not synced.
 func (l Log) Append(now time.Time, kind, actor string, payload any) error {
 	return l.append(now, kind, actor, payload, false)
 }
@@ -131,7 +125,7 @@ func (l Log) append(now time.Time, kind, actor string, payload any, shared bool)
 }
 
 // AppendOr is Append, but if the log cannot be written or locked, it appends to the spare
-// log instead and passes the error to warn. If spare is "", there is no spare log.
+// log, unless that is "", and passes the error to warn.
 func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor string, payload any) error {
 	err := l.append(now, kind, actor, payload, spare != "")
 	if err == nil || spare == "" || spare.Append(now, kind, actor, payload) != nil {
@@ -141,8 +135,8 @@ func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor st
 	return nil
 }
 
-// prepare creates the town's folder if it is missing. The town may be reached through a
-// symbolic link, but the folder that it leads to must belong to the user.
+// prepare creates the town's folder if necessary. The path may contain links, but the
+// folder must belong to the user.
 func (l Log) prepare() error {
 	dir := filepath.Dir(string(l))
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -151,7 +145,6 @@ func (l Log) prepare() error {
 	return atomicfile.EnsurePrivateDir(dir)
 }
 
-// oneName returns an error if an open file has a second hard link.
 func oneName(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -160,7 +153,6 @@ func oneName(f *os.File) error {
 	return atomicfile.OneName(info)
 }
 
-// endsTorn reports whether the last line is incomplete.
 func endsTorn(f *os.File) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
@@ -173,14 +165,13 @@ func endsTorn(f *os.File) (bool, error) {
 	return last[0] != '\n', nil
 }
 
-// tailSize is how many bytes Last reads at the end of a log.
+// tailSize is how many bytes Last reads.
 const tailSize = 64 << 10
 
-// Last returns the session's last event of the given types in the last 64 KiB of the log.
-// If there is none, it looks at the end of the archive, to which a prune or a rotation may
-// just have moved the event. Otherwise, and for a log that cannot be read, it returns the
-// zero Event. It lets a process that was killed between an event and its record avoid
-// logging the event twice.
+// Last returns the session's last event of the given types at the end of the log or the
+// archive, to which a prune or rotation may just have moved it. It returns the zero Event
+// if there is none or the log cannot be read. It keeps a process that was killed between an
+// event and its record from logging the event twice.
 func (l Log) Last(session string, types ...string) Event {
 	if e := l.last(session, types); e.Type != "" {
 		return e
@@ -203,7 +194,7 @@ func (l Log) last(session string, types []string) (last Event) {
 		return Event{}
 	}
 	for line := range bytes.Lines(buf) {
-		// Readers skip an incomplete line.
+		// Skip incomplete lines.
 		if !bytes.HasSuffix(line, []byte("\n")) || !bytes.Contains(line, []byte(session)) ||
 			!gjson.ValidBytes(line) || gjson.GetBytes(line, "payload.session_id").Str != session {
 			continue
@@ -216,7 +207,7 @@ func (l Log) last(session string, types []string) (last Event) {
 	return last
 }
 
-// lock acquires the log's lock. In a Gas Town workspace, Gas Town uses the same lock.
+// lock acquires the log's lock, in a Gas Town workspace the one that Gas Town uses.
 func (l Log) lock(wait time.Duration) (*flock.Lock, error) {
 	path := string(l) + ".lock"
 	if missing(filepath.Join(filepath.Dir(path), "mayor", "town.json")) {
@@ -236,10 +227,9 @@ func (l Log) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Read calls each for every event in the log, the oldest first, until each returns false.
-// It skips lines that are not events: an incomplete last line, invalid JSON, an object
-// without a type. Lines can have any length; the longest is held in memory. A log that
-// does not exist has no events.
+// Read calls each for every event in the log, oldest first, until it returns false. It
+// skips lines that are not events: incomplete ones, invalid JSON, objects without a type.
+// Lines can have any length; one at a time is in memory. A missing log has no events.
 func (l Log) Read(each func(Event) bool) error {
 	f, err := atomicfile.Open(string(l))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -257,8 +247,8 @@ func (l Log) Read(each func(Event) bool) error {
 	})
 }
 
-// Scan calls each for every line of r that ends in a line feed, without the line feed,
-// until each returns false. The bytes are valid only during the call.
+// Scan calls each for every complete line of r, without line feed, until it returns false.
+// The bytes are valid only during the call.
 func Scan(r io.Reader, each func(line []byte) bool) error {
 	buf := make([]byte, 0, 64<<10)
 	for {

@@ -13,18 +13,17 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// pollEvery is how often a follower looks for new lines. No notification of changes works
-// reliably on every file system.
+// pollEvery is how often Follow looks for new lines. No change notification works on every
+// file system.
 const pollEvery = 100 * time.Millisecond
 
-// Follow calls each for the last lines of the log, and then for every line that is
-// appended, without its line feed, until ctx is done or each returns false. The bytes are
-// valid only during the call. It begins with the last recent lines, or, if wanted is not
-// nil, with the last recent lines for which wanted returns true.
+// Follow calls each for the last recent lines of the log, or the last recent wanted ones if
+// wanted is not nil, and then for every appended line, without line feed, until ctx is done
+// or each returns false. The bytes are valid only during the call.
 //
-// It passes each line once and in order, even if the log is pruned or rotated meanwhile:
-// it reads the old log to its end first, and skips the lines in the new log that were
-// also in the old one. It waits for a log that does not exist yet.
+// It passes each line once and in order, even if the log is pruned or rotated: it reads the
+// old log to its end, and skips the lines that the new one shares with it. It waits for a
+// missing log.
 func (l Log) Follow(ctx context.Context, recent int, wanted func(Head) bool, each func(line []byte) bool) error {
 	f := follower{log: l, each: each}
 	defer f.close()
@@ -48,15 +47,14 @@ func (l Log) Follow(ctx context.Context, recent int, wanted func(Head) bool, eac
 	}
 }
 
-// follower is the state of a call of Follow.
 type follower struct {
 	log      Log
 	each     func([]byte) bool
 	enough   bool
-	file     *os.File // nil while there is none
-	at       int64    // the end of the last line that was passed on
-	size     int64    // the size of file when it was last read
-	segments []string // the rotated logs that are known already
+	file     *os.File // nil if there is none
+	at       int64    // end of the last line that was passed on
+	size     int64    // size of file when it was last read
+	segments []string // known rotated logs
 }
 
 func (f *follower) close() {
@@ -65,7 +63,6 @@ func (f *follower) close() {
 	}
 }
 
-// start opens the log and moves to the last recent lines.
 func (f *follower) start(recent int, wanted func(Head) bool) error {
 	f.segments = f.log.Segments()
 	file, err := atomicfile.Open(string(f.log))
@@ -84,7 +81,6 @@ func (f *follower) start(recent int, wanted func(Head) bool) error {
 	return atomicfile.Error("read", string(f.log), err)
 }
 
-// lastLines returns the offset of the last n complete lines before size.
 func lastLines(r io.ReaderAt, size int64, n int) (int64, error) {
 	var buf [32 << 10]byte
 	feeds := 0
@@ -107,7 +103,6 @@ func lastLines(r io.ReaderAt, size int64, n int) (int64, error) {
 	return 0, nil
 }
 
-// lastWanted returns the offset of the last n wanted lines before size.
 func lastWanted(r io.ReaderAt, size int64, n int, wanted func(Head) bool) (int64, error) {
 	var begins []int64 // of the last n
 	end, err := heads(r, 0, size, func(h Head, at, _ int64) {
@@ -124,11 +119,10 @@ func lastWanted(r io.ReaderAt, size int64, n int, wanted func(Head) bool) (int64
 	return begins[0], nil
 }
 
-// catchUp passes on all lines that were appended since, also those in logs that have
-// replaced this one.
+// catchUp passes on all new lines, including those in logs that have replaced this one.
 func (f *follower) catchUp() error {
-	// Open the current log before listing the rotated ones: a log that is rotated in
-	// between is in the list.
+	// Open the current log before listing the rotated ones, so that a log that is rotated
+	// in between is in the list.
 	now, err := atomicfile.Open(string(f.log))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -138,7 +132,7 @@ func (f *follower) catchUp() error {
 		return f.deliver()
 	}
 	if f.file != nil {
-		// The log was replaced, so nobody appends to this one any more.
+		// The log was replaced, so nothing is appended to this one any more.
 		if err := f.deliver(); err != nil || f.enough {
 			closeAll(now)
 			return err
@@ -149,8 +143,8 @@ func (f *follower) catchUp() error {
 		return err
 	}
 	defer func() { closeAll(next...) }()
-	// A rotation begins an empty log. So only the first log that follows can have lines
-	// that were passed on already, and only after a prune.
+	// A rotated log begins empty, so only the first of the next logs, after a prune, can
+	// contain lines that were passed on.
 	pruned := f.file != nil
 	for len(next) > 0 && !f.enough {
 		n := next[0]
@@ -165,8 +159,8 @@ func (f *follower) catchUp() error {
 	return nil
 }
 
-// successors opens the logs that were rotated since, and returns them and now, the current log,
-// each once; now is nil if there is none.
+// successors opens the logs that were rotated since, and returns them and now, the current
+// log or nil, each once.
 func (f *follower) successors(now *os.File) (next []*os.File, err error) {
 	all := f.log.Segments()
 	for _, path := range all {
@@ -190,8 +184,8 @@ func (f *follower) successors(now *os.File) (next []*os.File, err error) {
 	return append(next, now), nil
 }
 
-// moveTo goes on in another log, which it closes if it fails. After a prune it begins behind
-// the lines that were passed on.
+// moveTo continues in another log, after a prune behind the lines that were passed on. It
+// closes next on error.
 func (f *follower) moveTo(next *os.File, pruned bool) error {
 	at := int64(0)
 	if pruned {
@@ -209,7 +203,7 @@ func (f *follower) moveTo(next *os.File, pruned bool) error {
 	return f.deliver()
 }
 
-// closeAll closes files, of which some may be nil.
+// closeAll closes files; some may be nil.
 func closeAll(files ...*os.File) {
 	for _, f := range files {
 		if f != nil {
@@ -218,17 +212,16 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-// deliver passes on the lines that were appended to the file since.
 func (f *follower) deliver() error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return atomicfile.Error("read", string(f.log), err)
 	}
 	if info.Size() == f.size {
-		return nil // no need to read an incomplete last line again
+		return nil // do not read an incomplete last line again
 	}
 	f.size = info.Size()
-	if info.Size() < f.at { // emptied in place
+	if info.Size() < f.at { // truncated in place
 		f.at = 0
 	}
 	err = Scan(io.NewSectionReader(f.file, f.at, info.Size()-f.at), func(line []byte) bool {
@@ -241,9 +234,9 @@ func (f *follower) deliver() error {
 	return atomicfile.Error("read", string(f.log), err)
 }
 
-// firstNew returns the offset in a new log of the first line that is not in the old one.
-// A prune removes lines but does not change their content or order, so one pass over both
-// logs finds the lines that they share.
+// firstNew returns the offset of the first line in a new log that is not in the old one. A
+// prune removes lines but keeps the others' content and order, so one pass over both logs
+// suffices.
 func firstNew(old io.ReaderAt, size int64, now *os.File) (int64, error) {
 	info, err := now.Stat()
 	if err != nil {
@@ -264,7 +257,7 @@ func firstNew(old io.ReaderAt, size int64, now *os.File) (int64, error) {
 			} else if err != nil {
 				return at, err
 			}
-			// For long lines, only the beginning is compared. It has the time.
+			// Compare only the beginning of long lines. It has the time.
 			found = bytes.Equal(have, want)
 			if _, _, err := olds.copyRest(io.Discard); err != nil {
 				return at, err

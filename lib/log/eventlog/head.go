@@ -14,32 +14,31 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxHead is how many bytes of a line are examined. The fields of interest (ts, type,
-// actor, session) are in the first few hundred bytes. The rest of a longer line is
-// copied without being held in memory.
+// maxHead is how many bytes of a line are examined. The fields of interest are in the first
+// few hundred. The rest of a line is copied without being held in memory.
 const maxHead = 1 << 20
 
-// maxType is how many bytes of a type are kept: types are counted by name, and a hostile
-// log can have types of a megabyte each.
+// maxType bounds a type, in bytes. Types are counted by name, and a hostile log can have
+// huge ones.
 const maxType = 200
 
-// Head has the fields at the beginning of an event that decide how long it is kept.
+// Head has the fields of an event that decide how long it is kept.
 type Head struct {
 	Time    time.Time // zero if the line has no valid time
-	Type    string    // "" if the line is not an event; at most 200 bytes
+	Type    string    // "" if the line is not an event; at most maxType bytes
 	Session string    // payload.session_id
-	CWD     string    // payload.cwd: the folder that has the session's record
+	CWD     string    // payload.cwd: the folder with the session's record
 }
 
-// Lifecycle reports whether the event is about the life cycle of a session: its start,
-// its place in a chain or its outcome. Such events outlive the log (see Archive).
+// Lifecycle reports whether the event is about a session's life cycle. Such events outlive
+// the log (see Archive).
 func (h Head) Lifecycle() bool { return Lifecycle(h.Type) }
 
 func head(line []byte) Head {
 	v := gjson.GetManyBytes(line, "ts", "type", "payload.session_id", "payload.cwd")
 	h := Head{Type: v[1].Str, Session: v[2].Str, CWD: v[3].Str}
 	if len(h.Type) > maxType {
-		h.Type = strings.Clone(h.Type[:maxType]) // the rest need not stay in memory
+		h.Type = strings.Clone(h.Type[:maxType]) // frees the rest
 	}
 	if t, err := time.Parse(time.RFC3339, v[0].Str); err == nil {
 		h.Time = t
@@ -47,9 +46,9 @@ func head(line []byte) Head {
 	return h
 }
 
-// Heads calls each for every line of the log that ends in a line feed, the oldest first,
-// with the line's offset in the file and its size in bytes. It needs no more memory for
-// a large log or a long line. A log that does not exist has no lines.
+// Heads calls each for every complete line of the log, oldest first, with its offset and
+// size in bytes. Its memory does not grow with the log or a line. A missing log has no
+// lines.
 func (l Log) Heads(each func(h Head, at, size int64)) error {
 	f, err := atomicfile.Open(string(l))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,8 +69,7 @@ func ScanHeads(f *os.File, each func(h Head, at, size int64)) error {
 	return atomicfile.Error("read", f.Name(), err)
 }
 
-// heads is Heads for the bytes of f between two offsets. It returns the end of the last
-// complete line.
+// heads is Heads between two offsets. It returns the end of the last complete line.
 func heads(f io.ReaderAt, from, to int64, each func(h Head, at, size int64)) (int64, error) {
 	r := newLines(f, from, to)
 	for {
@@ -88,8 +86,7 @@ func heads(f io.ReaderAt, from, to int64, each func(h Head, at, size int64)) (in
 	}
 }
 
-// lines reads a part of a file line by line. It holds only the beginning of each line in
-// memory.
+// lines reads a part of a file by lines. It holds only the beginning of a line in memory.
 type lines struct {
 	r     *bufio.Reader
 	at    int64 // the offset of the line
@@ -101,8 +98,8 @@ func newLines(f io.ReaderAt, from, to int64) *lines {
 	return &lines{r: bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), maxHead), at: from}
 }
 
-// next returns the beginning of the next line, which for most lines is all of it, or
-// io.EOF. The bytes are valid until rest is called.
+// next returns the beginning of the next line, usually all of it, or io.EOF. The bytes are
+// valid until copyRest is called.
 func (l *lines) next() ([]byte, error) {
 	begin, err := l.r.ReadSlice('\n')
 	l.more = errors.Is(err, bufio.ErrBufferFull)
@@ -113,8 +110,8 @@ func (l *lines) next() ([]byte, error) {
 	return begin, err
 }
 
-// copyRest writes the line that next found to w, with its line feed, and moves to the next
-// one. whole is false for a last line without a line feed.
+// copyRest writes the current line to w and moves to the next. whole is false for a last
+// line without a line feed.
 func (l *lines) copyRest(w io.Writer) (size int64, whole bool, err error) {
 	for {
 		n, err := w.Write(l.begin)

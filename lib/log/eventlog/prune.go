@@ -15,41 +15,36 @@ import (
 	"gt/lib/sys/flock"
 )
 
-// ErrReplaced is returned by a prune if another program replaced the log meanwhile.
-// Nothing was changed; the next prune works on the new log.
+// ErrReplaced reports that another program replaced the log during a prune. Nothing was
+// changed.
 var ErrReplaced = errors.New("another program replaced it meanwhile")
 
-// Pruning says which events to remove from the log.
 type Pruning struct {
-	// Expired reports whether an event is too old to keep. It is called only for
-	// events, and must return the same result each time.
+	// Expired reports whether an event is too old to keep. Its result for an event must not
+	// change.
 	Expired func(Head) bool
-	// Live reports whether the session of an expired session_start or
-	// session_resume still runs. If so, all events of that session stay. It may be
-	// nil.
+	// Live reports whether the session of an expired session_start or session_resume still
+	// runs. Then all its events stay. It may be nil.
 	Live func(Head) bool
-	// Keep is the minimum number of events to keep: the newest ones, expired or not.
+	// Keep is how many of the newest events stay, expired or not.
 	Keep int
-	// Archive says whether life-cycle events that leave the log are moved to the
-	// archive.
+	// Archive moves life-cycle events that leave the log to the archive.
 	Archive bool
-	// DryRun only counts, and changes nothing.
-	DryRun bool
-	// Progress is called from time to time with the number of bytes that are done,
-	// and of how many. It may be nil.
+	DryRun  bool
+	// Progress is called from time to time with the number of processed and of all bytes;
+	// may be nil.
 	Progress func(done, total int64)
 }
 
-// Pruned is what a prune did, or would do with DryRun.
+// Pruned is the result of a prune.
 type Pruned struct {
 	Events  int            // in the log before
-	Removed map[string]int // how many were removed, by type
-	Before  int64          // the size of the log in bytes
+	Removed map[string]int // by type
+	Before  int64          // in bytes
 	After   int64
-	Carried int // lines that were moved to the archive
+	Carried int // lines moved to the archive
 }
 
-// Total returns how many events were removed.
 func (p Pruned) Total() int {
 	n := 0
 	for _, k := range p.Removed {
@@ -59,25 +54,24 @@ func (p Pruned) Total() int {
 }
 
 const (
-	// turnWait is how long a prune waits for another prune.
+	// turnWait bounds the wait for another prune.
 	turnWait = 500 * time.Millisecond
-	// pruneWait is how long a prune waits for appenders, each of which holds the
-	// lock for less than a millisecond.
+	// pruneWait bounds the wait for appenders, each of which holds the lock for less than a
+	// millisecond.
 	pruneWait = 30 * time.Second
-	// shortTail is how many appended bytes a prune copies while it holds the lock.
-	// It copies the rest before, without the lock.
+	// shortTail is how many appended bytes a prune copies while it holds the lock. It
+	// copies the others before.
 	shortTail = 64 << 10
-	maxTypes  = 1000 // types that are counted by name; a hostile log can have more
+	maxTypes  = 1000 // a hostile log can have any number; the rest count as "other"
 )
 
-// Prune removes the expired events from the log. Others can append meanwhile, and what
-// they append is in the new log. A reader that has the old log open can read it to its
-// end. The log keeps its mode and owner. Lines that are not events stay, because their
-// age is unknown.
+// Prune removes the expired events from the log. Events that are appended meanwhile are in
+// the new log. A reader of the old log can read it to its end. The log keeps its mode and
+// owner. Lines that are not events stay, because their age is unknown.
 //
-// The log is replaced atomically: a prune that is killed leaves the old log or the new
-// one, and the next prune removes its temporary files. Only one process prunes or
-// rotates a log at a time; others get flock.ErrBusy.
+// The replacement is atomic: a kill leaves the old log or the new one, and the next prune
+// removes the temporary files. One process at a time prunes or rotates a log; others get
+// flock.ErrBusy.
 func (l Log) Prune(p Pruning) (Pruned, error) {
 	if p.DryRun {
 		f, err := atomicfile.Open(string(l))
@@ -113,13 +107,13 @@ func (l Log) Prune(p Pruning) (Pruned, error) {
 	return s.pruned, err
 }
 
-// survey is the result of a first pass, which decides which lines to remove.
+// survey is the first pass, which decides which lines to remove.
 type survey struct {
 	Pruning
 	pruned Pruned
 	end    int64            // of the last complete line
-	live   map[string]int64 // the sessions that still run, with the offset of the event that says so
-	from   int64            // expired events at and after this offset stay, because of Keep
+	live   map[string]int64 // running sessions, with the offset of the event that shows it
+	from   int64            // expired events from this offset on stay, because of Keep
 }
 
 func (l Log) survey(f *os.File, p Pruning) (survey, error) {
@@ -131,7 +125,7 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	}
 	s.pruned.Before = info.Size()
 	s.from = info.Size()
-	total := 2 * info.Size() // this pass and the one that writes
+	total := 2 * info.Size() // two passes
 	if p.DryRun {
 		total = info.Size()
 	}
@@ -223,17 +217,16 @@ func (s *survey) removes(h Head, at int64) bool {
 	return s.Expired(h)
 }
 
-// Rotated is what a rotation did.
 type Rotated struct {
-	Path    string // the new path of the old log, "" if there was nothing to rotate
+	Path    string // new path of the old log; "" if it was empty
 	Events  int    // in the old log
 	Bytes   int64
-	Carried int // lines that were copied to the archive
+	Carried int // lines copied to the archive
 }
 
-// Rotate moves the whole log to events-<number>-<time>.jsonl in the archive's folder and
-// begins an empty one. It copies life-cycle events to the archive first. It makes the
-// same promises as Prune.
+// Rotate moves the log to events-<number>-<time>.jsonl in the archive's folder, copies its
+// life-cycle events to the archive, and begins an empty log. It makes the same promises as
+// Prune.
 func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, error) {
 	var r Rotated
 	err := l.replace(func(w *rewrite) (bool, error) {
@@ -271,60 +264,58 @@ func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, e
 	return r, err
 }
 
-// A fate is what happens to a line.
+// fate is what happens to a line.
 type fate int
 
 const (
-	stays    fate = iota
-	goes          // is removed
-	archived      // is moved to the archive
+	stays fate = iota
+	goes
+	archived
 )
 
-// rewrite is the state of a log's replacement.
+// rewrite is the replacement of a log.
 type rewrite struct {
 	log     Log
 	old     *os.File
 	new     *os.File
-	archive *os.File // nil until a line is moved there
+	archive *os.File // nil until needed
 	toNew   *bufio.Writer
 	toOld   *bufio.Writer // to the archive
 
-	end     int64                      // of the lines that were decided about; later lines were appended since
-	tail    func(from, to int64) error // decides about the later lines under the lock; nil: they stay
-	segment string                     // the new path of the old log, "" if it is not kept
+	end     int64                      // end of the lines that were decided about
+	tail    func(from, to int64) error // decides about later lines under the lock; nil if they stay
+	segment string                     // new path of the old log; "" if it is not kept
 
 	begun intent
 }
 
-// intent is written to <log>.pruning.json before anything is changed, so that a prune
-// which was killed can be undone.
+// intent is written to <log>.pruning.json before anything changes, so that a killed prune
+// can be undone.
 type intent struct {
-	// Log is the inode of the old log.
+	// inode of the old log
 	Log uint64 `json:"log"`
-	// Archive is the size of the archive before, in bytes.
+	// size of the archive before, in bytes
 	Archive int64 `json:"archive"`
-	// Segment is the new path of the old log.
+	// new path of the old log
 	Segment string `json:"segment,omitempty"`
 }
 
-// The names of the temporary files. They are always the same, because only one process
-// prunes at a time.
+// The names of the temporary files are fixed, because only one process prunes at a time.
 func (l Log) newPath() string    { return string(l) + ".pruning" }
 func (l Log) intentPath() string { return string(l) + ".pruning.json" }
 
-// replace has decide write a new log, and puts it in the place of the old one unless
-// decide returns false.
+// replace has decide write a new log, which then replaces the old one unless decide returns
+// false.
 //
-//  1. Write the intent to disk: how long the archive was.
+//  1. Write the intent with the archive's size, synced.
 //  2. decide writes the lines that stay to the new log and others to the archive, while
 //     other processes append to the old log.
 //  3. Take the log's lock and copy the lines that were appended meanwhile.
-//  4. Sync everything to disk. Link the old log to its new path, if it has one, and
-//     rename the new log to the old one's name.
+//  4. Sync everything, link the old log to its new path, if any, and rename the new log
+//     to the old one's name.
 //  5. Remove the intent.
 //
-// The temporary name of the new log tells whether step 4 happened: the rename removes
-// it.
+// The temporary name of the new log shows whether the rename has happened.
 func (l Log) replace(decide func(*rewrite) (bool, error)) (err error) {
 	if missing(string(l)) && missing(l.intentPath()) && missing(l.newPath()) {
 		return nil
@@ -367,12 +358,12 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// undo undoes an unfinished prune, which was killed or failed.
+// undo undoes a prune that was killed or failed.
 func (l Log) undo() error {
 	data, err := atomicfile.Read(l.intentPath(), 1<<20)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return atomicfile.Remove(l.newPath()) // it had not changed anything else yet
+		return atomicfile.Remove(l.newPath()) // nothing else has changed yet
 	case err != nil:
 		return err
 	}
@@ -390,14 +381,14 @@ func (l Log) undo() error {
 		return atomicfile.Error("look at", string(l), err)
 	}
 	if err != nil || inode(info) != i.Log {
-		// Another program has replaced the log since, perhaps without the lines that
-		// were moved to the archive. So those stay there: twice is better than not at all.
+		// Another program has replaced the log, perhaps without the lines that are in the
+		// archive. They stay there: twice is better than never.
 		return errors.Join(atomicfile.Remove(l.newPath()), atomicfile.Remove(l.intentPath()))
 	}
 	if err := l.undoArchive(i); err != nil {
 		return err
 	}
-	// Remove the new log last: as long as it exists, undo runs again.
+	// The new log goes last: while it exists, undo runs again.
 	if err := atomicfile.Remove(l.newPath()); err != nil {
 		return err
 	}
@@ -411,7 +402,7 @@ func inode(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// cut shortens a file to size; it never makes one longer.
+// cut shortens a file to size, if it is longer.
 func cut(f *os.File, size int64) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() <= size {
@@ -423,7 +414,6 @@ func cut(f *os.File, size int64) error {
 	return f.Sync()
 }
 
-// begin opens the new log.
 func (w *rewrite) begin() error {
 	info, err := w.old.Stat()
 	if err != nil {
@@ -436,10 +426,10 @@ func (w *rewrite) begin() error {
 	mode := info.Mode().Perm()
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		if int(st.Uid) != os.Geteuid() {
-			// root prunes a user's log, which has to keep its owner.
+			// root prunes a user's log, which must keep its owner.
 			err = w.new.Chown(int(st.Uid), int(st.Gid))
 		} else if w.new.Chown(-1, int(st.Gid)) != nil {
-			// The new file's group differs, so it gets only the rights of everybody.
+			// The new file's group differs, so it gets only everybody's rights.
 			mode &= ^fs.FileMode(0o070) | mode&0o007<<3
 		}
 	}
@@ -450,7 +440,7 @@ func (w *rewrite) begin() error {
 	return atomicfile.Error("create", w.log.newPath(), err)
 }
 
-// carry opens the archive, and records its size in the intent before it is written to.
+// carry opens the archive, and records its size in the intent before writing.
 func (w *rewrite) carry() error {
 	if w.archive != nil {
 		return nil
@@ -522,7 +512,7 @@ func (w *rewrite) each(from, to int64, decide func(h Head, at int64) fate) error
 		case err != nil:
 			return atomicfile.Error("write", w.log.newPath(), err)
 		case !whole && dest == io.Writer(w.toOld):
-			// End an incomplete last line, so that nothing is appended to it.
+			// Complete the last line, so that nothing is appended to it.
 			if err := w.toOld.WriteByte('\n'); err != nil {
 				return atomicfile.Error("write", string(w.log.Archive()), err)
 			}
@@ -530,14 +520,14 @@ func (w *rewrite) each(from, to int64, decide func(h Head, at int64) fate) error
 	}
 }
 
-// finish copies what was appended meanwhile and puts the new log in its place.
+// finish copies what was appended meanwhile and replaces the log.
 func (w *rewrite) finish() error {
-	if w.segment != "" { // also if no line was moved to the archive
+	if w.segment != "" { // even if no line was moved to the archive
 		if err := w.carry(); err != nil {
 			return err
 		}
 	}
-	// Copy most of it before taking the lock.
+	// Copy most of it before locking.
 	if w.tail == nil {
 		for range 10 {
 			info, err := w.old.Stat()
@@ -590,15 +580,14 @@ func (w *rewrite) finish() error {
 	return atomicfile.Rename(w.log.newPath(), string(w.log), atomicfile.Synced)
 }
 
-// copyTo copies the old log unchanged, up to the offset end.
+// copyTo copies the old log unchanged up to end.
 func (w *rewrite) copyTo(end int64) error {
 	n, err := io.Copy(w.toNew, io.NewSectionReader(w.old, w.end, end-w.end))
 	w.end += n
 	return atomicfile.Error("write", w.log.newPath(), err)
 }
 
-// sync writes everything to disk: the archive before the new log, because lines must not
-// be missing from both.
+// sync syncs the archive before the new log, so that lines are never missing from both.
 func (w *rewrite) sync() error {
 	if w.archive != nil {
 		if err := cmp.Or(w.toOld.Flush(), w.archive.Sync()); err != nil {
@@ -615,7 +604,7 @@ func (w *rewrite) close() {
 	}
 }
 
-// reporter calls progress at most once for every MiB.
+// reporter calls progress at most once per MiB.
 func reporter(progress func(done, total int64), total, before int64) func(at int64) {
 	if progress == nil {
 		return func(int64) {}

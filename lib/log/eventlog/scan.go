@@ -9,28 +9,26 @@ import (
 )
 
 const (
-	// scanBlock is how many bytes are read at once. They fit into a processor's
-	// cache; larger blocks are slower.
+	// scanBlock is how many bytes are read at once. Larger blocks, which do not fit into
+	// the processor's cache, are slower.
 	scanBlock = 64 << 10
-	// maxLifecycle is the maximum length of a life-cycle event. A longer line is
-	// skipped without being held in memory.
+	// maxLifecycle bounds a life-cycle event. Longer lines are skipped without being held
+	// in memory.
 	maxLifecycle = 16 << 20
 )
 
-// blocks are buffers for scans; a large log is scanned in many parts.
+// blocks are buffers for scans, of which a large log needs many.
 var blocks = sync.Pool{New: func() any { return new([scanBlock]byte) }}
 
-// ScanLifecycle calls each for the complete lines that begin between the offsets from and
-// to of f and whose type is a life-cycle event, the oldest first. each gets the line
-// without the line feed, and its offset. size is the size of f. The bytes are valid only
-// during the call.
+// ScanLifecycle calls each for the complete life-cycle events that begin between from and
+// to, oldest first, without line feed and with their offset. size is the size of f. The
+// bytes are valid only during the call.
 //
-// It returns the end of the last complete line that it saw, or from if it saw none.
-// Scans of neighbouring parts, which can run concurrently, together see each line once,
-// wherever the border is.
+// It returns the end of the last complete line, or from if there is none. Scans of adjacent
+// parts, which can run concurrently, together see each line once.
 func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, at int64)) (end int64, err error) {
 	end = from
-	passing := false // skipping the rest of a line that began before from, or is too long
+	passing := false // skipping a line that began before from or is too long
 	if from > 0 {
 		var before [1]byte
 		if _, err := f.ReadAt(before[:], from-1); err != nil {
@@ -41,7 +39,7 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 	block := blocks.Get().(*[scanBlock]byte)
 	defer blocks.Put(block)
 	buf := block[:]
-	at, have := from, 0 // the offset of buf in f, and how many bytes are in it
+	at, have := from, 0 // offset of buf in f, and bytes in buf
 	for at < to {
 		more := min(int64(len(buf)-have), size-at-int64(have))
 		n, err := f.ReadAt(buf[have:have+int(more)], at+int64(have))
@@ -65,7 +63,7 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 			pos = feed + 1
 			end = at + int64(pos)
 		}
-		if pos == 0 && have == len(buf) && !passing { // a line that is longer than the buffer
+		if pos == 0 && have == len(buf) && !passing { // a line longer than the buffer
 			if passing = have >= maxHead && !lifecycle(buf[:maxHead]) || have >= maxLifecycle; !passing {
 				buf = append(buf, make([]byte, len(buf))...)
 				continue
@@ -76,16 +74,15 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 		}
 		copy(buf, buf[pos:have])
 		at, have = at+int64(pos), have-pos
-		if n == 0 { // the end of the file
+		if n == 0 { // end of the file
 			break
 		}
 	}
 	return end, nil
 }
 
-// lifecycle reports whether a line is a life-cycle event. Most lines have the form that
-// gt and Gas Town write, with the type at a known place. The JSON of other lines is
-// parsed, with the same result.
+// lifecycle reports whether a line is a life-cycle event. It parses only lines that
+// othersInPlace cannot exclude.
 func lifecycle(line []byte) bool {
 	if othersInPlace(line) {
 		return false
@@ -93,8 +90,8 @@ func lifecycle(line []byte) bool {
 	return Lifecycle(gjson.GetBytes(line[:min(len(line), maxHead)], "type").Str)
 }
 
-// othersInPlace reports whether a line is certainly not a life-cycle event: it has the
-// form that gt and Gas Town write, and its type begins with another letter.
+// othersInPlace reports whether a line is certainly not a life-cycle event: it has the form
+// that gt and Gas Town write, and its type begins with another letter.
 func othersInPlace(line []byte) bool {
 	const (
 		begin = `{"ts":"`

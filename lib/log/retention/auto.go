@@ -12,8 +12,8 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// State is what the town remembers of its prunes, in <town>/.krc-autoprune.json,
-// in Gas Town's form.
+// State is what the town remembers of its prunes: <town>/.krc-autoprune.json, in Gas Town's
+// format.
 type State struct {
 	LastPrune  time.Time       `json:"last_prune_time"`
 	LastResult json.RawMessage `json:"last_result,omitempty"`
@@ -24,7 +24,7 @@ type State struct {
 	unknown openjson.Unknown
 }
 
-// Result is what a prune did, as the state has it.
+// Result is the result of a prune in a State.
 type Result struct {
 	Processed int            `json:"events_processed"`
 	Pruned    int            `json:"events_pruned"`
@@ -32,18 +32,17 @@ type Result struct {
 	Before    int64          `json:"bytes_before"`
 	After     int64          `json:"bytes_after"`
 	ByType    map[string]int `json:"pruned_by_type"`
-	Carried   int            `json:"sessions_carried,omitempty"` // lines, to the archive
+	Carried   int            `json:"sessions_carried,omitempty"` // lines moved to the archive
 	Duration  time.Duration  `json:"duration"`                   // in nanoseconds
 }
 
-// Due reports whether the interval has passed since the last prune. A last prune
-// in the future comes from a wrong clock, and does not prevent one now.
+// Due reports whether the interval has passed since the last prune. A last prune in the
+// future, from a wrong clock, prevents none.
 func (s *State) Due(now time.Time, interval TTL) bool {
 	since := now.Sub(s.LastPrune)
 	return since >= time.Duration(interval) || since < 0
 }
 
-// Record adds a prune.
 func (s *State) Record(now time.Time, r Result) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -68,12 +67,12 @@ func parseState(data []byte) (s State, err error) {
 	return s, err
 }
 
-// LoadState reads what the town remembers; nothing where no prune was yet.
+// LoadState returns the town's state, zero before the first prune.
 func LoadState(root string, warn func(error)) (State, error) {
 	return stateOf(stateFile(root, warn).Read())
 }
 
-// MendState is LoadState for a caller who holds the lock: it sets aside what is unusable.
+// MendState is LoadState, but also sets a damaged file aside. The caller holds the lock.
 func MendState(root string, warn func(error)) (State, error) {
 	return stateOf(stateFile(root, warn).Repair())
 }
@@ -87,8 +86,8 @@ func stateOf(data []byte, err error) (State, error) {
 	return parseState(data)
 }
 
-// Store writes what the town remembers, and keeps three generations of it. The
-// caller holds the lock.
+// Store writes the town's state and keeps three earlier generations. The caller holds the
+// lock.
 func (s *State) Store(root string, warn func(error)) error {
 	data, err := content(s, s.unknown)
 	if err != nil {
@@ -97,11 +96,10 @@ func (s *State) Store(root string, warn func(error)) error {
 	return stateFile(root, warn).Write(data, atomicfile.Synced)
 }
 
-// Lock takes the lock for changing the town's policy or state, pruning or rotating;
-// it returns flock.ErrBusy while another process holds it. It makes the town's folder
-// where that is missing. The folder must be the user's own: its owner could neither
-// read nor lock what root left there. Lock clears away the half-written files of
-// processes that were killed.
+// Lock takes the lock for changing the town's policy or state, pruning and rotating, or
+// returns flock.ErrBusy. It creates the town's folder if necessary, and removes temporary
+// files of killed processes. The folder must belong to the caller: otherwise root would
+// leave files that its owner can neither read nor lock.
 func Lock(root string) (*flock.Lock, error) {
 	dir := root
 	if real, err := filepath.EvalSymlinks(root); err == nil {

@@ -1,8 +1,8 @@
-// Package retention says how long an event is worth keeping, and how much it is
-// worth until then: Gas Town's Key Record Chronicle.
+// Package retention says how long events are kept and how much they are worth until then:
+// Gas Town's Key Record Chronicle.
 //
-// Each type of event has a time to live (TTL) and a curve by which its value
-// falls from 1 to 0 over that time. What has outlived its TTL may be pruned.
+// Each type of event has a time to live (TTL) and a curve by which its value falls from 1
+// to 0 over that time. After its TTL an event may be pruned.
 package retention
 
 import (
@@ -25,25 +25,23 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// Policy says how long events are kept. It is stored as <town>/.krc.yaml, in
-// Gas Town's form: JSON, which is YAML too, with durations in nanoseconds. A
-// file may also say "3d" or "12h". What it leaves out, types among it, is as in
-// Default.
+// Policy says how long events are kept. Its file is <town>/.krc.yaml, in Gas Town's format:
+// JSON, which is YAML too, with durations in nanoseconds. Texts such as "3d" or "12h" are
+// accepted. What the file leaves out is as in Default.
 type Policy struct {
-	// DefaultTTL is for types that no pattern fits.
+	// DefaultTTL is for types that no pattern matches.
 	DefaultTTL TTL `json:"default_ttl"`
-	// TTLs is by type; a pattern may have a * for any characters.
+	// TTLs is by type. A * in a type matches any characters.
 	TTLs map[string]TTL `json:"ttls"`
-	// Interval is how much time passes at least between two prunes that nobody
-	// asked for.
+	// Interval is the minimum time between automatic prunes.
 	Interval TTL `json:"prune_interval"`
-	// Keep is how many events stay at least, whatever their age.
+	// Keep is how many events stay regardless of their age.
 	Keep int `json:"min_retain_count"`
 
 	unknown openjson.Unknown
 }
 
-// TTL is a duration over zero.
+// TTL is a positive duration.
 type TTL time.Duration
 
 func (t TTL) String() string { return duration.Format(time.Duration(t)) }
@@ -51,7 +49,7 @@ func (t TTL) String() string { return duration.Format(time.Duration(t)) }
 // MarshalJSON writes nanoseconds, as Gas Town does.
 func (t TTL) MarshalJSON() ([]byte, error) { return json.Marshal(int64(t)) }
 
-// UnmarshalJSON reads nanoseconds, or a text like "3d".
+// UnmarshalJSON reads nanoseconds, or a text such as "3d".
 func (t *TTL) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -65,7 +63,6 @@ func (t *TTL) UnmarshalJSON(data []byte) error {
 	return t.check()
 }
 
-// UnmarshalText reads a text like "3d".
 func (t *TTL) UnmarshalText(text []byte) error {
 	d, err := duration.Parse(string(text))
 	if err != nil {
@@ -84,7 +81,6 @@ func (t TTL) check() error {
 
 const day = TTL(24 * time.Hour)
 
-// Default returns the policy that holds unless somebody decides otherwise.
 func Default() Policy {
 	return Policy{
 		DefaultTTL: 7 * day,
@@ -102,24 +98,22 @@ func Default() Policy {
 	}
 }
 
-// TTL returns how long events of that type are kept: by the type itself, else
-// by the longest pattern that fits, else the default.
+// TTL returns how long events of a type are kept. An exact type counts before the longest
+// matching pattern, and that before the default.
 func (p *Policy) TTL(kind string) time.Duration {
 	return time.Duration(match(p.TTLs, kind, p.DefaultTTL))
 }
 
-// Expired reports whether an event of that type has outlived its TTL.
 func (p *Policy) Expired(kind string, age time.Duration) bool { return age > p.TTL(kind) }
 
-// A Curve is how the value of an event falls, from 1 when it happens to 0 when
-// its TTL is over.
+// Curve is how the value of an event falls over its TTL.
 type Curve string
 
 const (
-	Rapid  Curve = "rapid"  // halves with every quarter of the TTL: heartbeats, patrols
-	Steady Curve = "steady" // in a line: sessions, nudges, hand-overs
+	Rapid  Curve = "rapid"  // halves with each quarter of the TTL: heartbeats, patrols
+	Steady Curve = "steady" // linear: sessions, nudges, hand-overs
 	Slow   Curve = "slow"   // halves in three quarters of the TTL: work, errors
-	Flat   Curve = "flat"   // all of it for nine tenths of the TTL, then down: what is audited
+	Flat   Curve = "flat"   // constant for nine tenths of the TTL, then linear: audits
 )
 
 var curves = map[string]Curve{
@@ -130,11 +124,10 @@ var curves = map[string]Curve{
 	"mail": Flat, "session_death": Flat, "mass_death": Flat, "merge_*": Flat, "record_head": Flat,
 }
 
-// CurveOf returns the curve for events of that type; Steady where none is known.
+// CurveOf returns the curve of a type, by default Steady.
 func CurveOf(kind string) Curve { return match(curves, kind, Steady) }
 
-// Value is how much an event of that age is worth, between 1 and 0. What will
-// only happen is worth 1.
+// Value returns the value of an event of that age. An event in the future is worth 1.
 func (c Curve) Value(age, ttl time.Duration) float64 {
 	switch {
 	case age <= 0:
@@ -157,14 +150,12 @@ func (c Curve) Value(age, ttl time.Duration) float64 {
 	return 1 - x
 }
 
-// Fits reports whether a pattern, which may have a * for any characters, fits a
-// type of event.
+// Fits reports whether a pattern, which may contain *, matches a type.
 func Fits(pattern, kind string) bool {
 	ok, _ := path.Match(pattern, kind)
 	return ok
 }
 
-// match returns what the table says of a type.
 func match[T any](table map[string]T, kind string, otherwise T) T {
 	if v, ok := table[kind]; ok {
 		return v
@@ -184,25 +175,24 @@ func match[T any](table map[string]T, kind string, otherwise T) T {
 	return otherwise
 }
 
-// Patterns returns what the policy has TTLs for, in the order of the TTLs.
+// Patterns returns the keys of TTLs, sorted by TTL.
 func (p *Policy) Patterns() []string {
 	return slices.SortedFunc(maps.Keys(p.TTLs), func(a, b string) int {
 		return cmp.Or(cmp.Compare(p.TTLs[a], p.TTLs[b]), cmp.Compare(a, b))
 	})
 }
 
-// ofTowns are the types of events that only the programs of a town log.
+// ofTowns are the types that only the programs of a town log.
 var ofTowns = []string{"patrol_*", "polecat_checked", "polecat_nudged", "nudge", "sling", "merge_*", "mass_death"}
 
-// OnlyInTowns reports whether only towns have events of that type, and nobody has set how
-// long they are kept.
+// OnlyInTowns reports whether a type only occurs in towns and has its default TTL.
 func (p *Policy) OnlyInTowns(kind string) bool {
 	return slices.Contains(ofTowns, kind) && p.TTLs[kind] == Default().TTLs[kind]
 }
 
 var pattern = regexp.MustCompile(`^[A-Za-z0-9_.*-]{1,100}$`)
 
-// Set gives events of a type, or of all that a pattern fits, a TTL.
+// Set sets the TTL of a type or pattern.
 func (p *Policy) Set(kind string, ttl TTL) error {
 	if !pattern.MatchString(kind) {
 		return fmt.Errorf("'%s' is not an event type: use letters, digits, _ and -, and * to match any characters", kind)
@@ -225,8 +215,7 @@ func (p *Policy) Overrides(kind string) []string {
 	})
 }
 
-// Unset has events of a type kept as long as the default says. It reports
-// whether the policy said anything else.
+// Unset resets a type to its default, and reports whether that changed anything.
 func (p *Policy) Unset(kind string) bool {
 	ttl, known := Default().TTLs[kind]
 	was, had := p.TTLs[kind]
@@ -238,7 +227,6 @@ func (p *Policy) Unset(kind string) bool {
 	return had
 }
 
-// file is where a town has its policy.
 func file(root string, warn func(error)) atomicfile.Rolling {
 	return atomicfile.Rolling{Path: filepath.Join(root, ".krc.yaml"), Limit: 1 << 20, Warn: warn, Valid: func(data []byte) error {
 		_, err := parse(data)
@@ -267,16 +255,17 @@ func parse(data []byte) (Policy, error) {
 	return p, nil
 }
 
-// MaxKeep bounds Policy.Keep, for so many events are remembered while the log is read.
+// MaxKeep bounds Policy.Keep, because that many events are held in memory while the log is
+// read.
 const MaxKeep = 1_000_000
 
-// Load reads the town's policy. It calls warn when the file is unusable and an
-// older generation is used.
+// Load returns the town's policy. It calls warn if the file is damaged and an earlier
+// generation is used.
 func Load(root string, warn func(error)) (Policy, error) {
 	return policyOf(file(root, warn).Read())
 }
 
-// Repair is Load for a caller who holds the lock: it sets aside what is unusable.
+// Repair is Load, but also sets a damaged file aside. The caller holds the lock.
 func Repair(root string, warn func(error)) (Policy, error) {
 	return policyOf(file(root, warn).Repair())
 }
@@ -290,8 +279,8 @@ func policyOf(data []byte, err error) (Policy, error) {
 	return parse(data)
 }
 
-// Store writes the town's policy, and keeps three generations of it. The caller
-// holds the policy's lock (Lock).
+// Store writes the town's policy and keeps three earlier generations. The caller holds the
+// lock (Lock).
 func (p *Policy) Store(root string, warn func(error)) error {
 	data, err := content(p, p.unknown)
 	if err != nil {
@@ -300,8 +289,7 @@ func (p *Policy) Store(root string, warn func(error)) error {
 	return file(root, warn).Write(data, atomicfile.Synced)
 }
 
-// content is a policy or a state as its file holds it, with the keys that we do
-// not know.
+// content marshals a policy or state with its unknown keys.
 func content(v any, unknown openjson.Unknown) ([]byte, error) {
 	data, err := openjson.Marshal(v, unknown)
 	if err != nil {
@@ -310,6 +298,5 @@ func content(v any, unknown openjson.Unknown) ([]byte, error) {
 	return openjson.File(json.RawMessage(data))
 }
 
-// Reset takes the town's policy away, so that the default holds. The caller
-// holds the policy's lock.
+// Reset removes the town's policy. The caller holds the lock.
 func Reset(root string, warn func(error)) error { return file(root, warn).Remove() }

@@ -9,11 +9,11 @@ import (
 	"gt/lib/log/eventlog"
 )
 
-// Tally is what the lines of a log come to.
+// Tally sums up the lines of a log.
 type Tally struct {
-	Events int   // whole lines that are events
-	Other  int   // whole lines that are none
-	Bytes  int64 // of all whole lines
+	Events int   // complete lines that are events
+	Other  int   // other complete lines
+	Bytes  int64 // of all complete lines
 	Oldest time.Time
 	Newest time.Time
 	Ages   Ages
@@ -23,7 +23,7 @@ type Tally struct {
 	types  map[string]*Kind
 }
 
-// Ages is how many events are how old.
+// Ages counts events by age.
 type Ages struct {
 	Day   int `json:"0-1d"`
 	Week  int `json:"1-7d"`
@@ -31,21 +31,21 @@ type Ages struct {
 	Older int `json:"30d+"`
 }
 
-// Kind is what the events of one type come to.
+// Kind sums up the events of a type.
 type Kind struct {
 	Type    string
 	TTL     time.Duration
 	Curve   Curve
 	Events  int
 	Bytes   int64
-	Expired int       // that have outlived their TTL
-	Waning  int       // that are worth less than a quarter, and something
-	Oldest  time.Time // zero where none has a time
-	Value   float64   // of all of them together
-	Lowest  float64   // of those that have not expired, 1 where there are none
+	Expired int       // past their TTL
+	Waning  int       // worth more than nothing, but less than waning
+	Oldest  time.Time // zero if none has a time
+	Value   float64   // sum
+	Lowest  float64   // of those that have not expired; 1 if there are none
 }
 
-// Mean is what an event of this type is worth on average.
+// Mean returns the average value of an event.
 func (k *Kind) Mean() float64 {
 	if k.Events == 0 {
 		return 0
@@ -53,19 +53,16 @@ func (k *Kind) Mean() float64 {
 	return k.Value / float64(k.Events)
 }
 
-// waning is the value under which an event has lost most of its worth.
 const waning = 0.25
 
-// maxKinds bounds how many types are told apart; a hostile log has more, which
-// are counted as "other".
+// maxKinds bounds the types, because a hostile log can have any number. The rest count as
+// "other".
 const maxKinds = 1000
 
-// NewTally counts by a policy.
 func NewTally(p *Policy, now time.Time) *Tally {
 	return &Tally{policy: p, now: now, types: map[string]*Kind{}}
 }
 
-// Add counts a line.
 func (t *Tally) Add(h eventlog.Head, size int64) {
 	t.Bytes += size
 	if h.Type == "" || h.Time.IsZero() {
@@ -115,12 +112,12 @@ func (t *Tally) Add(h eventlog.Head, size int64) {
 	}
 }
 
-// Kinds returns the types, in the order of their names.
+// Kinds returns the types, sorted by name.
 func (t *Tally) Kinds() []*Kind {
 	return slices.SortedFunc(maps.Values(t.types), func(a, b *Kind) int { return cmp.Compare(a.Type, b.Type) })
 }
 
-// Fading returns the types, those first whose events are worth the least.
+// Fading returns the types, sorted by mean value.
 func (t *Tally) Fading() []*Kind {
 	return slices.SortedFunc(maps.Values(t.types), func(a, b *Kind) int {
 		return cmp.Or(cmp.Compare(a.Mean(), b.Mean()), cmp.Compare(a.Type, b.Type))
