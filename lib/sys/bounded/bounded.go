@@ -1,5 +1,5 @@
-// Package bounded runs a program of the person's and waits for it, for a bounded time and a
-// bounded answer. What the program starts ends with it, or when its time is over.
+// Package bounded runs a program with a time limit and a bounded output. The program's
+// children end with it, or when its time is over.
 package bounded
 
 import (
@@ -14,36 +14,32 @@ import (
 	"time"
 )
 
-// Program is one run of a program.
 type Program struct {
 	Path  string // absolute
 	Args  []string
 	Dir   string
 	Env   []string
 	Input []byte
-	// Within is how long it may take, Most how many bytes of its output count; 0 for none,
-	// and then nobody reads it.
+	// Within is the time limit. Most bounds the output, in bytes; with 0 it is not read.
 	Within time.Duration
 	Most   int
-	// Linger is how long what has left the program's process group may hold its output
-	// open after its end; zero for 100 ms.
+	// Linger is how long processes outside the program's process group may hold its output
+	// open after its end; 0 means 100 ms.
 	Linger time.Duration
 }
 
-// Result is what a program did.
 type Result struct {
 	Out    []byte
-	Stderr string // the beginning of its standard error
-	Code   int    // that it ended with; -1 for a signal
+	Stderr string // the beginning
+	Code   int    // exit status; -1 for a signal
 }
 
-// Errors of a run.
 var (
 	ErrLate    = errors.New("it took too long")
 	ErrTooMuch = errors.New("it printed too much")
 )
 
-// Failed is the error of a program that did not end with 0.
+// Failed reports a program that did not exit with 0.
 type Failed struct {
 	Result
 	Err error
@@ -58,11 +54,11 @@ func (f *Failed) Error() string {
 
 func (f *Failed) Unwrap() error { return f.Err }
 
-// maxSaid bounds what is kept of the standard error.
+// maxSaid bounds Stderr, in bytes.
 const maxSaid = 4 << 10
 
-// Run runs the program. What it prints may hold secrets: neither the result nor the error
-// is cleaned.
+// Run runs the program. Its output may contain secrets: neither result nor error is
+// redacted.
 func (p Program) Run(ctx context.Context) (Result, error) {
 	within, cancel := context.WithTimeout(ctx, p.Within)
 	defer cancel()
@@ -70,7 +66,7 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	cmd := exec.CommandContext(within, p.Path, p.Args...)
 	cmd.Dir, cmd.Env = p.Dir, p.Env
 	if cmd.Env == nil {
-		cmd.Env = []string{} // nil would be our own
+		cmd.Env = []string{} // nil would mean this process's
 	}
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(p.Input), &said
 	if p.Most > 0 {
@@ -81,7 +77,7 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	cmd.WaitDelay = cmp.Or(p.Linger, 100*time.Millisecond)
 	err := cmd.Run()
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its remaining children
 	}
 	r := Result{Out: out.data, Stderr: string(said.data)}
 	if cmd.ProcessState != nil {

@@ -1,11 +1,10 @@
-// Package cachefile keeps in a file what was worked out once, so that it need not
-// be worked out again: a header and a JSON object a line. Deleting a cache never
-// changes an answer. So nothing here fails loudly: a file that is damaged, of
-// another version, or writable by others reads as no cache, and one that cannot be
-// written is not written.
+// Package cachefile keeps computed results in a file: a header and one JSON object per
+// line. Deleting a cache never changes an answer, so failures are harmless: a file that is
+// damaged, of another version or writable by others counts as missing, and one that cannot
+// be written is not written.
 //
-// Several processes may write a cache at once: each puts a whole one in the place
-// of another. A file that was opened stays what it was.
+// Several processes may write a cache at once. Each replaces the whole file, and an open
+// file keeps its content.
 package cachefile
 
 import (
@@ -24,15 +23,15 @@ import (
 )
 
 const (
-	// maxSize is far more than any cache has, and maxLine than any line of one.
+	// maxSize and maxLine are far more than any cache has, in bytes.
 	maxSize = 2 << 30
 	maxLine = 16 << 20
 
 	sumDigits = 8
 )
 
-// begin is how the header of a version begins: then stand the digits of the
-// checksum of all that follows them.
+// begin returns the beginning of a version's header. The checksum of everything after
+// itself follows.
 func begin(version int) []byte { return []byte(`{"version":` + strconv.Itoa(version) + `,"sum":"`) }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
@@ -43,11 +42,10 @@ func digits(sum uint32) string {
 
 var errDamaged = errors.New("not a complete cache of this version")
 
-// Read reads a cache. It decodes the header's own members into header and then gives
-// the lines to take, as many whole ones at a time as it has in memory, and the offset
-// at which the first of them begins. Both are to be believed only where Read returns
-// no error, for the checksum is of all of them. A line can be read again from f, as
-// long as that is open.
+// Read reads a cache. It decodes the header's members into header, and passes the complete
+// lines in memory to take, with the offset of the first. Both are valid only if Read
+// returns no error, because the checksum covers everything. Lines can be read again from f
+// while it is open.
 func Read(f *os.File, version int, header any, take func(lines []byte, at int64)) error {
 	info, err := f.Stat()
 	if err == nil {
@@ -60,7 +58,7 @@ func Read(f *os.File, version int, header any, take func(lines []byte, at int64)
 		return errDamaged
 	}
 	first := begin(version)
-	var wanted string // the checksum
+	var wanted string // checksum
 	var got uint32
 	headed := false
 	buf := make([]byte, 64<<10)
@@ -110,9 +108,9 @@ func Read(f *os.File, version int, header any, take func(lines []byte, at int64)
 	}
 }
 
-// Begin returns the first line of a cache, with the header's members in it. The
-// caller appends the lines, each with its line feed, and calls Write. size is about
-// how many bytes they will have.
+// Begin returns the first line of a cache, including the header's members. The caller
+// appends lines, each with its line feed, and calls Write. size is their approximate length
+// in bytes.
 func Begin(version int, header any, size int) ([]byte, error) {
 	own, err := json.Marshal(header)
 	if err != nil {
@@ -124,9 +122,8 @@ func Begin(version int, header any, size int) ([]byte, error) {
 	return append(append(data, own[1:]...), '\n'), nil
 }
 
-// Write writes a cache, what Begin returned with the lines, into an opened folder.
-// It does not wait for the disk. It clears away what writers left there that were
-// killed.
+// Write completes the data that Begin returned and writes it into an opened folder, without
+// sync. It also removes temporary files of killed writers.
 func Write(dir *os.Root, name string, version int, data []byte) error {
 	at := len(begin(version)) + sumDigits
 	copy(data[at-sumDigits:at], digits(crc32.Checksum(data[at:], castagnoli())))

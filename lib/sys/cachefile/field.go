@@ -9,8 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Field is a member of a line: its key, and where its value is. One of the pointers
-// is set.
+// Field is a member of a line: its key, and a pointer to its value. One pointer is set.
 type Field struct {
 	Key    string
 	Text   *string
@@ -19,8 +18,7 @@ type Field struct {
 	Flag   *bool
 }
 
-// value returns the field's value as it stands in a line, and whether in quotes;
-// "" where it is empty.
+// value returns the field's value in a line, and whether it is quoted; "" if it is empty.
 func (f Field) value() (value string, quoted bool) {
 	switch {
 	case f.Text != nil:
@@ -35,7 +33,7 @@ func (f Field) value() (value string, quoted bool) {
 	return "", f.Time != nil
 }
 
-// set is the reverse of value.
+// set is the inverse of value.
 func (f Field) set(value string) (err error) {
 	switch {
 	case f.Text != nil:
@@ -51,9 +49,9 @@ func (f Field) set(value string) (err error) {
 	return err
 }
 
-// AppendFields appends the members of an object to a line, each behind a comma but
-// for the first of an object: line ends with '{' then. Members that are empty are left
-// out, but not texts and times among the first always ones.
+// AppendFields appends members to an object, separated by commas; line ends with '{' before
+// the first. Empty members are left out, except texts and times among the first always
+// ones.
 func AppendFields(line []byte, fields []Field, always int) []byte {
 	for i, f := range fields {
 		value, quoted := f.value()
@@ -75,9 +73,8 @@ func AppendFields(line []byte, fields []Field, always int) []byte {
 	return line
 }
 
-// ReadFields reads the members that AppendFields wrote, in their order, and returns
-// what follows them. The texts share the line's memory. ok is false where a value is
-// not as AppendFields writes it.
+// ReadFields reads the members that AppendFields wrote, in order, and returns the rest.
+// Texts share the line's memory. ok is false if a value is not in AppendFields's form.
 func ReadFields(line string, fields []Field) (rest string, ok bool) {
 	rest = line
 	for _, f := range fields {
@@ -104,7 +101,7 @@ func ReadFields(line string, fields []Field) (rest string, ok bool) {
 	return rest, true
 }
 
-// cutText reads the JSON text that quoted begins with.
+// cutText reads the JSON text at the beginning of quoted.
 func cutText(quoted string) (text, rest string, ok bool) {
 	end := strings.IndexByte(quoted[1:], '"') + 1
 	if end < 1 {

@@ -1,11 +1,9 @@
-// Package flock takes an exclusive lock on a file for as long as a process
-// needs it. The kernel drops the lock when the process dies, however it dies.
+// Package flock takes an exclusive lock on a file. The kernel releases it when the process
+// dies, however it dies.
 //
-// The file is a lock and nothing else, and has mode 0200: a user who may only read it
-// cannot hold it. Files that others can read or write are never locked, because they
-// could hold the lock as well.
-//
-// The lock is advisory, and what it guards stands in other files.
+// The file is only a lock and has mode 0200, so that a user who may only read it cannot
+// hold it. Files that others can open are never locked. The lock is advisory: what it
+// guards is in other files.
 package flock
 
 import (
@@ -18,21 +16,20 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// ErrBusy is returned by Acquire when somebody else held the lock all the time.
+// ErrBusy is returned if another process held the lock all the time.
 var ErrBusy = errors.New("somebody else holds the lock")
 
-// A Lock is held until Unlock or the end of the process.
+// Lock is held until Unlock or the end of the process.
 type Lock struct{ f *os.File }
 
-// Acquire takes the lock on path, creating the file where it is missing, and
-// waits for it at most as long as wait; then it returns ErrBusy. Waiting processes
-// get the lock in the order in which they came.
+// Acquire locks path, creating the file if necessary. After wait it returns ErrBusy.
+// Waiting processes get the lock in the order in which they came.
 func Acquire(path string, wait time.Duration) (*Lock, error) {
 	return acquire(path, false, wait)
 }
 
-// AcquireCommon is Acquire for a lock that another program takes as well, and
-// opens for reading: its file has mode 0600, and whoever may read it can hold it.
+// AcquireCommon is Acquire for a lock that another program opens for reading. Its file has
+// mode 0600, and whoever may read it can hold it.
 func AcquireCommon(path string, wait time.Duration) (*Lock, error) {
 	return acquire(path, true, wait)
 }
@@ -58,9 +55,8 @@ func acquire(path string, common bool, wait time.Duration) (*Lock, error) {
 	}
 }
 
-// lock waits for the lock on f, and closes f if it does not get it. It waits in the
-// kernel, which serves waiting processes in turn. Trying again and again would let a
-// newcomer pass one that has waited for long.
+// lock waits for the lock on f, and closes f if it fails. It waits in the kernel, which is
+// fair; polling would let a newcomer pass one that has waited long.
 func lock(f *os.File, wait time.Duration) error {
 	fd := int(f.Fd())
 	err := flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
@@ -83,8 +79,7 @@ func lock(f *os.File, wait time.Duration) error {
 		}
 		return err
 	case <-time.After(wait):
-		// It cannot be called back: if it gets the lock after all, it gives it
-		// back at once.
+		// The wait cannot be cancelled. If it gets the lock, release it at once.
 		go func() {
 			<-got
 			f.Close()
@@ -101,8 +96,8 @@ func flock(fd, how int) error {
 	}
 }
 
-// names reports whether the locked file still has that name: the previous holder may
-// have removed it (Remove).
+// names reports whether the locked file still has its name: the holder before may have
+// removed it (Remove).
 func names(path string, f *os.File) (bool, error) {
 	locked, err := f.Stat()
 	if err != nil {
@@ -115,11 +110,10 @@ func names(path string, f *os.File) (bool, error) {
 	return err == nil && os.SameFile(locked, named), err
 }
 
-// Unlock gives the lock back.
 func (l *Lock) Unlock() { l.f.Close() }
 
-// Remove gives the lock back and removes its file, for a place where it should not
-// stay. A process that waits for it makes a new one.
+// Remove releases the lock and removes its file. A process that waits for it makes a new
+// one.
 func (l *Lock) Remove() {
 	os.Remove(l.f.Name())
 	l.f.Close()

@@ -1,14 +1,14 @@
 package process
 
-// Info is what the kernel tells of a process to whoever may see it.
+// Info is what anybody can see of a process.
 type Info struct {
 	PID  int
-	Name string   // of its program, at most 15 characters of it
-	Args []string // nil where they cannot be read
+	Name string   // the program's, up to 15 characters
+	Args []string // nil if unreadable
 }
 
-// Path returns a process and those above it, up to the process top, or to the last that
-// can be seen where top is 0. reached reports whether top is the last of them.
+// Path returns a process and its ancestors up to top, or up to the last visible one for top
+// 0. reached reports whether that is top.
 func Path(pid, top int) (all []Info, reached bool) {
 	for range maxDepth {
 		st, err := stat(pid)
@@ -28,7 +28,7 @@ func Path(pid, top int) (all []Info, reached bool) {
 	return all, false
 }
 
-// Parent returns the number of the process above, 0 where there is none to be seen.
+// Parent returns the PID of a process's parent, or 0 if it is not visible.
 func Parent(pid int) int {
 	st, err := stat(pid)
 	if err != nil {
@@ -37,13 +37,12 @@ func Parent(pid int) int {
 	return st.parent
 }
 
-// Contained reports whether this program runs in a PID namespace that is not the
-// machine's first one: in a container or in a sandbox.
+// Contained reports whether this program runs in another PID namespace than the machine's
+// first: in a container or a sandbox.
 func Contained() bool {
 	ns, err := namespace()
 	return err != nil || ns != "" && ns != firstNamespace
 }
 
-// firstNamespace is the number of the PID namespace that Linux begins with
-// (PROC_PID_INIT_INO).
+// firstNamespace is the first PID namespace of Linux (PROC_PID_INIT_INO).
 const firstNamespace = "4026531836"

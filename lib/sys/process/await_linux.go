@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AwaitEnd waits until the process with that number has ended. A zombie has. For one that
-// is not there it returns at once.
+// AwaitEnd waits until the process with that PID has ended, zombies included. It returns at
+// once if there is none.
 func AwaitEnd(pid int) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// AwaitEnd waits until the process with that number has ended. A zombie has. For one that
-// is not there it returns at once.
+// AwaitEnd waits until the process with that PID has ended, zombies included. It returns at
+// once if there is none.
 func AwaitEnd(pid int) error {
 	p, err := Find(pid)
 	for err == nil && !p.Gone() {

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Bounds are what a process is kept in by, and what it may use.
+// Bounds are what confines a process.
 type Bounds struct {
-	// Walls are what keeps it in, by what a person calls each: its user, namespaces, root,
-	// capabilities and the like. A value is only good for comparing, within this boot.
+	// Walls are its user, namespaces, root, capabilities and so on, by names for a person.
+	// Their values are only good for comparing, within this boot.
 	Walls map[string]string
-	// Limits are what it may use; nil where the system does not tell.
+	// Limits are nil if the system does not report them.
 	Limits *Limits
 }
 
-// Differ returns in which walls two processes differ, sorted.
+// Differ returns the names of the walls that differ, sorted.
 func (b Bounds) Differ(other Bounds) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(b.Walls)) {
@@ -30,7 +30,7 @@ func (b Bounds) Differ(other Bounds) []string {
 	return names
 }
 
-// The walls that programs which make a sandbox change in themselves.
+// The walls that sandbox programs change for themselves.
 const (
 	NoNewPrivs   = "no_new_privs"
 	Capabilities = "capabilities"
@@ -40,7 +40,7 @@ const (
 	CGroup       = "control group"
 )
 
-// Namespaces are the walls that are namespaces.
+// Namespaces returns the names of the walls that are namespaces.
 func Namespaces() []string {
 	names := make([]string, 0, len(namespaces))
 	for _, ns := range namespaces {
@@ -49,7 +49,7 @@ func Namespaces() []string {
 	return names
 }
 
-// namespaces are those of Linux, by their names in /proc and to a person.
+// namespaces are Linux's, by file in /proc and by name for a person.
 var namespaces = []struct{ file, name string }{
 	{"user", "user namespace"}, {"mnt", "mount namespace"}, {"pid", "PID namespace"}, {"net", "network namespace"},
 	{"ipc", "IPC namespace"}, {"uts", "host name namespace"}, {"cgroup", "control group namespace"}, {"time", "time namespace"},

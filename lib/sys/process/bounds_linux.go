@@ -15,8 +15,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// BoundsOf returns what whatever process has the number now is kept in by. It fails
-// where any of that cannot be seen.
+// BoundsOf returns the bounds of the process with that PID. It fails if it cannot see all
+// of them.
 func BoundsOf(pid int) (Bounds, error) {
 	b := Bounds{Walls: map[string]string{}}
 	dir := "/proc/" + strconv.Itoa(pid) + "/"
@@ -68,7 +68,7 @@ func BoundsOf(pid int) (Bounds, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return b, fmt.Errorf("cannot look at process %d: %w", pid, err)
 	}
-	if data, err = atomicfile.Read(dir+"attr/current", maxProc); err == nil { // where there is a security module
+	if data, err = atomicfile.Read(dir+"attr/current", maxProc); err == nil { // with a security module
 		b.Walls["security label"] = strings.Trim(string(data), "\x00\n")
 	}
 	if b.Limits, err = limitsOf(pid); err == nil {
@@ -77,8 +77,8 @@ func BoundsOf(pid int) (Bounds, error) {
 	return b, err
 }
 
-// Inits returns the processes below one that are in another PID namespace than the process
-// above them, of which they are the first as a rule: all in it ends with them.
+// Inits returns the descendants of a process that are in another PID namespace than their
+// parent. Usually each is the first process of its namespace, which ends with it.
 func Inits(pid int) (all []Proc) {
 	namespace := func(pid int) string {
 		ns, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
@@ -93,7 +93,8 @@ func Inits(pid int) (all []Proc) {
 	return all
 }
 
-// cgroup is the control group of a process, "" in a scope that tmux makes for each pane.
+// cgroup returns the control group of a process, or "" for the scope that tmux makes for
+// each pane.
 func cgroup(text string) string {
 	for line := range strings.Lines(text) {
 		name := path.Base(strings.TrimSpace(line))
@@ -104,9 +105,9 @@ func cgroup(text string) string {
 	return text
 }
 
-// Limits are what a process may use: by resource, its niceness, its processors, and how
-// little the scheduler and the disk favour it. With them goes the umask: what is started
-// in their stead makes files as it did.
+// Limits are the resource limits of a process, its niceness, processors, scheduling policy
+// and I/O priority. They include the umask, so that a successor makes files like the
+// original.
 type Limits struct {
 	Resources map[int]unix.Rlimit `json:"resources,omitempty"`
 	Nice      int                 `json:"nice,omitempty"`
@@ -116,18 +117,18 @@ type Limits struct {
 	Umask     *int                `json:"umask,omitempty"`
 }
 
-// resources are those of RLIMIT_* (getrlimit(2)). That of core dumps is none: it keeps
-// nothing in, and clients that hold keys put it to 0.
+// resources are RLIMIT_* (getrlimit(2)) without core dumps: those confine nothing, and
+// clients that hold keys set them to 0.
 var resources = []int{
 	unix.RLIMIT_AS, unix.RLIMIT_CPU, unix.RLIMIT_DATA, unix.RLIMIT_FSIZE, unix.RLIMIT_LOCKS, unix.RLIMIT_MEMLOCK, unix.RLIMIT_MSGQUEUE,
 	unix.RLIMIT_NICE, unix.RLIMIT_NOFILE, unix.RLIMIT_NPROC, unix.RLIMIT_RSS, unix.RLIMIT_RTPRIO, unix.RLIMIT_RTTIME, unix.RLIMIT_SIGPENDING, unix.RLIMIT_STACK,
 }
 
-// What ioprio_get(2) knows of a process, which package unix does not name. A class stands
-// above its levels, so a greater number is less favoured.
+// Constants of ioprio_get(2), which package unix lacks. A greater number means less
+// favoured, classes before levels.
 const (
 	ioWhoProcess = 1
-	ioUsual      = 2<<13 | 4 // IOPRIO_CLASS_BE, which one that is not set (0) counts as
+	ioUsual      = 2<<13 | 4 // IOPRIO_CLASS_BE, level 4; unset (0) counts the same
 )
 
 func limitsOf(pid int) (*Limits, error) {
@@ -157,8 +158,8 @@ func limitsOf(pid int) (*Limits, error) {
 	return l, nil
 }
 
-// Below returns those limits that are lower than others, and another umask; nil where
-// there is none.
+// Below returns the limits that are lower than other's, and the umask if it differs; nil if
+// there are none.
 func (l *Limits) Below(other *Limits) *Limits {
 	if l == nil || other == nil {
 		return nil
@@ -191,8 +192,8 @@ func (l *Limits) Below(other *Limits) *Limits {
 	return low
 }
 
-// Apply gives the limits to this process, before it becomes another program: the caller
-// stays in its thread until then (runtime.LockOSThread), which alone gets some of them.
+// Apply applies the limits to this process before it executes another program. Some apply
+// to the thread only, so the caller must stay in it (runtime.LockOSThread).
 func (l *Limits) Apply() error {
 	if l == nil {
 		return nil
@@ -203,9 +204,9 @@ func (l *Limits) Apply() error {
 	return errors.Join(l.Give(0), l.thread())
 }
 
-// Around calls start, which starts a program, with those of the limits that a thread has of
-// its own and with the umask, which is put back. The thread keeps them: the caller has it
-// end (runtime.LockOSThread). Give gives the program the others.
+// Around calls start, which starts a program, with the limits that are per thread, and with
+// the umask, which is restored. The thread keeps its limits, so the caller must let it end
+// (runtime.LockOSThread). Give applies the other limits to the program.
 func (l *Limits) Around(start func() error) error {
 	if l.Umask != nil {
 		defer unix.Umask(unix.Umask(*l.Umask))
@@ -216,8 +217,8 @@ func (l *Limits) Around(start func() error) error {
 	return start()
 }
 
-// Give gives a process what limits it by resource, this one where pid is 0. It never raises
-// one.
+// Give applies the resource limits to a process, or this one for pid 0. It never raises a
+// limit.
 func (l *Limits) Give(pid int) error {
 	for r, v := range l.Resources {
 		var own unix.Rlimit
@@ -226,7 +227,7 @@ func (l *Limits) Give(pid int) error {
 		switch {
 		case err != nil:
 		case pid == 0:
-			err = unix.Setrlimit(r, &v) // or package syscall puts its own number of files back
+			err = unix.Setrlimit(r, &v) // Setrlimit, or package syscall restores its own limit of files
 		default:
 			err = unix.Prlimit(pid, r, &v, nil)
 		}
@@ -237,8 +238,8 @@ func (l *Limits) Give(pid int) error {
 	return nil
 }
 
-// thread gives this thread what each has of its own, and what is started from it inherits.
-// It never raises anything: what was noted below one server of tmux can be above another.
+// thread applies the per-thread limits, which children inherit. It never raises one: limits
+// that were below one tmux server's may be above another's.
 func (l *Limits) thread() error {
 	own, err := limitsOf(0)
 	if err != nil {

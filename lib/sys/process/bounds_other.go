@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BoundsOf returns what whatever process has the number now is kept in by, of which the
-// system tells its user and group only.
+// BoundsOf returns the bounds of the process with that PID. The system reports only its
+// user and groups.
 func BoundsOf(pid int) (Bounds, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
@@ -26,17 +26,13 @@ func BoundsOf(pid int) (Bounds, error) {
 // Inits returns nil: there are no PID namespaces.
 func Inits(int) []Proc { return nil }
 
-// Limits are not known here: a process that is started again has those of tmux's server.
+// Limits is empty: a process that is restarted gets those of tmux's server.
 type Limits struct{}
 
-// Below returns nil.
 func (l *Limits) Below(*Limits) *Limits { return nil }
 
-// Apply does nothing.
 func (l *Limits) Apply() error { return nil }
 
-// Around calls start.
 func (l *Limits) Around(start func() error) error { return start() }
 
-// Give does nothing.
 func (l *Limits) Give(int) error { return nil }

@@ -4,9 +4,8 @@ import (
 	"os"
 )
 
-// Detached starts this program once more, with these arguments, in a session of its own
-// and without a terminal, and returns the process's number: it outlives the terminal that
-// this one runs in.
+// Detached starts this program again with these arguments, in a session of its own and
+// without a terminal, so that it outlives this terminal. It returns the PID.
 func Detached(dir string, environ, args []string) (int, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Exec replaces this process with a program, the first of args, in the folder
-// dir. It returns only if that fails.
+// Exec replaces this process by a program, args[0], in the folder dir. It returns only on
+// failure.
 func Exec(dir string, args, environ []string) error {
 	path, err := LookPath(args[0], dir, environ)
 	if err != nil {
@@ -23,12 +23,12 @@ func Exec(dir string, args, environ []string) error {
 	return fmt.Errorf("cannot run '%s': %w", path, err)
 }
 
-// maxInput is how much Detach hands over before the program is started: a pipe holds as much.
+// maxInput is how much Detach writes before the start; a pipe holds that much.
 const maxInput = 4 << 10
 
-// Detach starts a program, the first of args, in the folder dir and in a session of its
-// own, and does not wait for it. It reads input, and has no output. It is waited for as
-// long as it takes to read what of the input no pipe holds.
+// Detach starts a program, args[0], in the folder dir and in a session of its own, without
+// output, and does not wait for its end. It only waits until the program has read the input
+// that does not fit into a pipe.
 func Detach(dir string, args, environ []string, input string) error {
 	path, err := LookPath(args[0], dir, environ)
 	if err != nil {
@@ -55,15 +55,14 @@ func Detach(dir string, args, environ []string, input string) error {
 	if len(first) == len(input) {
 		return nil
 	}
-	stdin.Close() // that it is gone shows
+	stdin.Close() // so that writing fails if the program ends
 	widen(to)
 	_, err = to.WriteString(input[len(first):])
 	return err
 }
 
-// startDetached starts a program in a session of its own, without a terminal, and returns the
-// process's number. Package os would first make a process only to find out how to wait for
-// one.
+// startDetached starts a program in a session of its own, without a terminal, and returns
+// its PID. Package os would first start a process to find out how to wait for one.
 func startDetached(dir, path string, args, environ []string, stdin, output *os.File) (int, error) {
 	pid, _, err := syscall.StartProcess(path, args, &syscall.ProcAttr{
 		Dir: dir, Env: environ, Files: []uintptr{stdin.Fd(), output.Fd(), output.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AwaitForeground waits until a child has ended that was started with the terminal of our
-// standard input (SysProcAttr.Foreground), and takes the terminal back. One that is stopped
-// (Ctrl-Z) goes on, for no shell is there to continue it.
+// AwaitForeground waits for a child that was started with the terminal of standard input
+// (SysProcAttr.Foreground), and takes the terminal back. It continues a stopped child
+// (Ctrl-Z), because no shell is there to do so.
 func AwaitForeground(pid int) error {
 	const terminal = 0
-	signal.Ignore(syscall.SIGTTOU) // which would stop us when we give the terminal away
+	signal.Ignore(syscall.SIGTTOU) // it would stop this process when it gives the terminal away
 	defer signal.Reset(syscall.SIGTTOU)
 	for {
 		var is unix.WaitStatus

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Named returns the processes whose program has that name, as Name gives it,
-// the one with the lowest number first.
+// Named returns the processes with that program name (see Name), lowest PID first.
 func Named(name string) []Proc {
 	var all []Proc
 	for pid := range parents() {

@@ -10,16 +10,15 @@ import (
 	"syscall"
 )
 
-// projects are the folders whose programs are nobody's who gt works for.
+// projects are the distrusted folders.
 var projects struct {
 	sync.Mutex
 	dirs []string
 }
 
-// Distrust keeps LookPath from finding programs in the project that a folder is
-// in: whoever writes there, a repository's author or an agent in its sandbox,
-// could name what gt runs outside of the sandbox. It is called where a project
-// becomes known, so that none of those who look for a program can forget it.
+// Distrust keeps LookPath from finding programs in the project that contains a folder. Its
+// author, or an agent in its sandbox, could otherwise choose what gt runs outside. It is
+// called wherever a project becomes known, so that no caller of LookPath can forget it.
 func Distrust(dir string) {
 	projects.Lock()
 	defer projects.Unlock()
@@ -28,18 +27,15 @@ func Distrust(dir string) {
 	}
 }
 
-// distrusted returns those folders.
 func distrusted() []string {
 	projects.Lock()
 	defer projects.Unlock()
 	return slices.Clone(projects.dirs)
 }
 
-// LookPath finds a program on the PATH of an environment ("NAME=value"); a name
-// with a slash in it is a path itself. Passed over is what lies in the working
-// directory only because PATH says so ("." or an empty word), and what lies in
-// a project (see Distrust) or in the one of the folder dir, "" for none: what
-// stands behind it on the PATH is found.
+// LookPath finds a program on the PATH of an environment ("NAME=value"), or checks a path
+// with a slash. It skips relative entries of PATH, and programs in distrusted projects (see
+// Distrust) or in the project of dir, unless that is "".
 func LookPath(name, dir string, environ []string) (string, error) {
 	if strings.Contains(name, "/") {
 		path, err := filepath.Abs(name)
@@ -68,20 +64,19 @@ func LookPath(name, dir string, environ []string) (string, error) {
 	return "", fmt.Errorf("cannot run '%s': it is not on the PATH", name)
 }
 
-// InProject is what LookPath gives for a program that only a project has.
+// InProject reports a program that only a project has.
 type InProject struct{ Name, Path string }
 
 func (e *InProject) Error() string {
 	return fmt.Sprintf("cannot run '%s': on the PATH it is only at '%s', in the project", e.Name, e.Path)
 }
 
-// Hint says what a person can do about it.
 func (e *InProject) Hint() string {
 	return "what a project brings along is not run by its name; install " + e.Name + " outside of it"
 }
 
-// SearchPath returns the value of PATH in an environment without the folders
-// in which LookPath finds nothing, for a program that starts others itself.
+// SearchPath returns the PATH of an environment without the folders that LookPath skips,
+// for a program that starts others.
 func SearchPath(dir string, environ []string) string {
 	forbidden := tops(dir, environ)
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(Variable(environ, "PATH")), func(entry string) bool {
@@ -105,12 +100,12 @@ func PersonEnviron(environ []string) []string {
 	return env
 }
 
-// ofDesktop are the variables by which a program reaches the person's terminal and desktop.
+// ofDesktop are the variables by which programs reach the person's terminal and desktop.
 var ofDesktop = []string{"TERM", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "TMPDIR", "TMUX", "TMUX_PANE", "TMUX_TMPDIR"}
 
-// PersonalEnviron returns what is left of an environment that others may have changed, for
-// a program of the person's: who and where the person is, the terminal and the desktop, and
-// the PATH. None names a program but the PATH, where no project's is found.
+// PersonalEnviron filters an environment that others may have changed, for a program of the
+// person: who and where the person is, terminal and desktop, and PATH without projects. No
+// other variable names a program.
 func PersonalEnviron(environ []string) []string {
 	env := PersonEnviron(environ)
 	for _, kv := range environ {
@@ -122,17 +117,15 @@ func PersonalEnviron(environ []string) []string {
 	return append(env, "PATH="+SearchPath("", environ))
 }
 
-// Within reports whether the way to a file or folder leads through the project of
-// the folder dir ("" for none) or through one that is distrusted: whether it lies
-// there, or a link to it does, or what a link leads to.
+// Within reports whether a path leads through a distrusted project or the project of dir,
+// unless that is "": the file itself, a link to it, or a link's target is there.
 func Within(path, dir string, environ []string) bool { return passes(path, tops(dir, environ)) }
 
-// tops are the tops of the projects that are distrusted and of that of the
-// folder dir.
+// tops returns the tops of the distrusted projects and of dir's.
 //
-// A folder that holds the person's home folder, as a repository of dotfiles
-// does, the system's programs or gt itself is no project here: nothing at all
-// would be found, and who can write there needs no gt.
+// A folder that contains the person's home, as a repository of dotfiles does, the system's
+// programs or gt itself does not count: otherwise nothing would be found, and who can write
+// there does not need gt.
 func tops(dir string, environ []string) []string {
 	var all, seen []string
 	for _, project := range append(distrusted(), dir) {
@@ -149,16 +142,16 @@ func tops(dir string, environ []string) []string {
 	return slices.DeleteFunc(all, func(top string) bool { return holdsAll(top, environ) })
 }
 
-// maxLinks is how many links a path may lead through, as for the kernel.
+// maxLinks is the kernel's limit of links in a path.
 const maxLinks = 40
 
-// passes reports whether the way to a path leads through one of the folders.
+// passes reports whether a path leads through one of the folders.
 func passes(path string, folders []string) bool {
 	at, links := "/", 0
 	for rest := strings.Split(filepath.Clean(path), "/"); len(rest) > 0; {
 		part := rest[0]
 		rest = rest[1:]
-		next := filepath.Join(at, part) // at has no links, so that .. is the folder above
+		next := filepath.Join(at, part) // at has no links, so .. is its parent
 		if slices.ContainsFunc(folders, func(folder string) bool { return below(next, folder) }) {
 			return true
 		}
@@ -178,7 +171,7 @@ func passes(path string, folders []string) bool {
 	return false
 }
 
-// holdsAll reports whether a folder is no project, see tops.
+// holdsAll reports whether a folder does not count as a project; see tops.
 func holdsAll(dir string, environ []string) bool {
 	if below("/usr/bin", dir) || below(real(Variable(environ, "HOME")), dir) {
 		return true
@@ -187,7 +180,7 @@ func holdsAll(dir string, environ []string) bool {
 	return err == nil && below(real(self), dir)
 }
 
-// real is a path with its links followed, and as it is where that fails.
+// real resolves links in a path, if possible.
 func real(path string) string {
 	if followed, err := filepath.EvalSymlinks(path); err == nil {
 		return followed
@@ -195,13 +188,12 @@ func real(path string) string {
 	return filepath.Clean(path)
 }
 
-// below reports whether a path is a folder or lies in it.
 func below(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// worktrees returns the folders at or above dir with .git in them, as a submodule and
-// a linked worktree lie in another repository; dir itself where there is none.
+// worktrees returns the folders at or above dir that contain .git, or dir: a submodule and
+// a linked worktree may be inside another repository.
 func worktrees(dir string) []string {
 	var all []string
 	for at := dir; ; at = filepath.Dir(at) {
@@ -218,7 +210,7 @@ func worktrees(dir string) []string {
 	return all
 }
 
-// Variable is the value of a variable, the last where it stands there twice.
+// Variable returns the value of a variable. The last setting counts.
 func Variable(environ []string, name string) string {
 	for _, kv := range slices.Backward(environ) {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {

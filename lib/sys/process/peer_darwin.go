@@ -6,31 +6,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is a socket. It cannot be opened here: what takes its name is another.
+// Socket is a socket's path. macOS cannot hold a socket open without connecting, so another
+// can take its name.
 type Socket struct {
 	File *os.File // always nil
 	path string
 }
 
-// OpenSocket looks whether there is one.
 func OpenSocket(path string) (Socket, error) {
 	_, err := os.Lstat(path)
 	return Socket{nil, path}, err
 }
 
-// Stat describes the socket.
 func (s Socket) Stat() (os.FileInfo, error) { return os.Lstat(s.path) }
 
-// Close gives it up.
 func (s Socket) Close() {}
 
-// Peer is who listens at a socket.
 type Peer struct {
 	PID int
 	UID int
 }
 
-// Peer connects and returns who listens there.
+// Peer connects and returns the listening process.
 func (s Socket) Peer() (Peer, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -55,9 +52,8 @@ func (s Socket) Peer() (Peer, error) {
 	return Peer{PID: pid, UID: int(cred.Uid)}, nil
 }
 
-// Confined says what keeps a process in that does not keep us in. The system tells
-// nothing of its sandboxes without its C library; that the program is called tmux
-// is what there is.
+// Confined returns why a process is confined more than this one, or "". macOS does not
+// report sandboxes without its C library, so this only checks that the program is tmux.
 func Confined(pid int) string {
 	if Name(pid) != "tmux" {
 		return "is answered by a program that is no tmux"
@@ -65,5 +61,5 @@ func Confined(pid int) string {
 	return ""
 }
 
-// Freer reports whether a process is kept in by less than we are. Here nothing tells.
+// Freer returns true: macOS does not report it.
 func Freer(int) bool { return true }

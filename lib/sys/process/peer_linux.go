@@ -9,34 +9,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is a socket that was opened: who connects to it connects to that one,
-// whatever takes its name meanwhile.
+// Socket is an open socket. Connecting to it reaches the same socket, even if another takes
+// its name.
 type Socket struct {
-	File *os.File // to be given to who connects; nil where the system has no such thing
+	File *os.File // for whoever connects; nil if the system has no such handle
 	path string
 }
 
-// OpenSocket opens a socket, without following a link and without connecting.
+// OpenSocket opens a socket without connecting and without following a link.
 func OpenSocket(path string) (Socket, error) {
 	f, err := os.OpenFile(path, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	return Socket{f, path}, err
 }
 
-// Stat describes the socket.
 func (s Socket) Stat() (os.FileInfo, error) { return s.File.Stat() }
 
-// Close gives it up.
 func (s Socket) Close() { s.File.Close() }
 
 func (s Socket) address() string { return "/proc/self/fd/" + strconv.Itoa(int(s.File.Fd())) }
 
-// Peer is who listens at a socket.
 type Peer struct {
-	PID int // 0 where it is outside of our PID namespace
+	PID int // 0 if it is outside this PID namespace
 	UID int
 }
 
-// Peer connects and returns who began to listen there.
+// Peer connects and returns the process that began to listen.
 func (s Socket) Peer() (Peer, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -53,9 +50,9 @@ func (s Socket) Peer() (Peer, error) {
 	return Peer{PID: int(cred.Pid), UID: int(cred.Uid)}, nil
 }
 
-// Confined says what keeps a process in that does not keep us in: a PID namespace
-// of its own, no_new_privs, a seccomp filter. Every sandbox that a user can make
-// leaves one of them behind, and none can be shed. "" where there is none.
+// Confined returns why a process is confined more than this one, or "": by another PID
+// namespace, no_new_privs or a seccomp filter. Every sandbox that a user can make has at
+// least one of these, and none can be shed.
 func Confined(pid int) string {
 	ours, err := namespace()
 	if err != nil {
@@ -81,8 +78,8 @@ func Confined(pid int) string {
 	return ""
 }
 
-// Freer reports whether a process is kept in by less than we are: we run in a sandbox,
-// and it does not. One that cannot be looked at counts as freer.
+// Freer reports whether a process is confined less than this one, as one outside of this
+// one's sandbox. One that cannot be examined counts as freer.
 func Freer(pid int) bool {
 	self, err := confinement("self")
 	peer, perr := confinement(strconv.Itoa(pid))
@@ -97,8 +94,8 @@ func Freer(pid int) bool {
 	return false
 }
 
-// confinement is how far a process is kept in: no_new_privs, the mode of seccomp
-// and how many filters it has.
+// confinement returns no_new_privs, the seccomp mode and the number of filters of a
+// process.
 func confinement(pid string) (level [3]int, err error) {
 	data, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// widen has a pipe hold as much as any user's may, where it can be had: who writes to it does
+// widen enlarges a pipe to the maximum for any user, if possible, so that its writer need
 // not wait for the reader.
 func widen(pipe *os.File) {
 	const most = 1 << 20

@@ -4,5 +4,5 @@ package process
 
 import "os"
 
-// widen does nothing: elsewhere a pipe grows by itself, or does not.
+// widen does nothing: here a pipe grows by itself, or not at all.
 func widen(*os.File) {}

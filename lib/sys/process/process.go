@@ -1,5 +1,5 @@
-// Package process tells one process from every other, also after its number
-// was given to another, and looks at those above it.
+// Package process identifies processes, even after their PIDs were reused, and examines
+// their ancestors.
 package process
 
 import (
@@ -11,24 +11,22 @@ import (
 	"syscall"
 )
 
-// Proc names one process for all time: its number, when the kernel started it,
-// in which boot, and the PID namespace that the number counts in. The four are
-// what PID files and records keep. Start is the kernel's own figure and only good
-// for comparing.
+// Proc identifies a process for ever, by PID, start, boot and PID namespace. PID files and
+// records store these. Start is the kernel's figure, only good for comparing.
 type Proc struct {
 	PID   int
 	Start string
 	Boot  string
-	NS    string // the namespace's number; "" where the system has none
+	NS    string // number of the PID namespace; "" if the system has none
 }
 
-// Find returns the running process with that number. A zombie counts as gone.
+// Find returns the running process with that PID. A zombie counts as gone.
 func Find(pid int) (Proc, error) {
 	p, _, err := FindNamed(pid)
 	return p, err
 }
 
-// FindNamed is Find, and returns the name of the process's program as well (see Name).
+// FindNamed is Find, and also returns the program's name (see Name).
 func FindNamed(pid int) (p Proc, name string, err error) {
 	ns, err := namespace()
 	if err != nil {
@@ -45,31 +43,30 @@ func FindNamed(pid int) (p Proc, name string, err error) {
 	return Proc{PID: pid, Start: st.start, Boot: boot, NS: ns}, st.name, nil
 }
 
-// EnvironOf is Environ for a process whose program has that name. It does not look
-// whether the process still runs: where its number was given to another meanwhile, the
-// environment is the other's, and p is not alive.
+// EnvironOf is Environ for a process whose program has that name. It does not check that
+// the process still runs: if its PID was reused, it returns the other's environment, and p
+// is not alive.
 func (p Proc) EnvironOf(name string) ([]string, error) { return startEnviron(origin(p.PID, name)) }
 
-// Noted returns a process as a file names it. One without a namespace was noted
-// before that stood in the file, and means a process of the reader's.
+// Noted returns a process from a file. If the file predates namespaces, the reader's is
+// assumed.
 func Noted(pid int, start, boot, ns string) Proc {
 	p := Proc{PID: pid, Start: start, Boot: boot, NS: ns}
 	if ns == "" && p.IsSet() {
-		p.NS, _ = namespace() // or nothing is found of any process
+		p.NS, _ = namespace() // otherwise no process would match
 	}
 	return p
 }
 
-// Elsewhere reports whether the process was noted in another PID namespace of
-// this boot: in a container, in a sandbox, or outside of ours. Its number means
-// another process here or none, so nothing can be said of it.
+// Elsewhere reports whether the process belongs to another PID namespace of this boot: a
+// container's, a sandbox's, or one outside. Its PID means nothing here.
 func (p Proc) Elsewhere() bool {
 	if p.NS == "" || !p.IsSet() {
 		return false
 	}
 	ns, err := namespace()
 	if err != nil {
-		return true // our numbers are not those that we see
+		return true // the visible PIDs are not ours
 	}
 	if ns == p.NS {
 		return false
@@ -78,8 +75,7 @@ func (p Proc) Elsewhere() bool {
 	return err != nil || boot == p.Boot
 }
 
-// Alive reports whether exactly this process still runs. A Proc without a start
-// time or boot is nobody's, and not alive.
+// Alive reports whether this very process still runs. It is false without start or boot.
 func (p Proc) Alive() bool {
 	if p.PID <= 0 || p.Start == "" || p.Boot == "" {
 		return false
@@ -88,9 +84,8 @@ func (p Proc) Alive() bool {
 	return err == nil && now == p
 }
 
-// Gone reports whether exactly this process is known to run no more. Where it
-// cannot be looked at, as from another PID namespace, neither Alive nor Gone
-// holds.
+// Gone reports whether this very process is known to have ended. Both Alive and Gone are
+// false if that cannot be seen, as from another PID namespace.
 func (p Proc) Gone() bool {
 	if p.Elsewhere() {
 		return false
@@ -102,13 +97,11 @@ func (p Proc) Gone() bool {
 	return now != p
 }
 
-// IsSet reports whether p names a process at all.
 func (p Proc) IsSet() bool { return p.PID > 0 && p.Start != "" }
 
-// Signal sends sig to exactly this process, and to no other that got its
-// number meanwhile: the handle is taken first and the identity checked after
-// (on Linux the handle is a pidfd). A process that is gone gives
-// os.ErrProcessDone.
+// Signal sends sig to this very process, even if its PID is being reused: it takes a handle
+// (on Linux a pidfd) before it checks the identity. It returns os.ErrProcessDone if the
+// process is gone.
 func (p Proc) Signal(sig syscall.Signal) error {
 	handle, err := os.FindProcess(p.PID)
 	if err != nil {
@@ -121,8 +114,7 @@ func (p Proc) Signal(sig syscall.Signal) error {
 	return handle.Signal(sig)
 }
 
-// Name returns the name of a process's program, at most 15 characters of it;
-// "" for one that is gone.
+// Name returns the name of a process's program, up to 15 characters, or "".
 func Name(pid int) string {
 	st, err := stat(pid)
 	if err != nil {
@@ -131,10 +123,10 @@ func Name(pid int) string {
 	return st.name
 }
 
-// maxDepth bounds how far up the tree of processes anything here looks.
+// maxDepth bounds how many ancestors are examined.
 const maxDepth = 64
 
-// Ancestors returns the numbers of the processes above pid, the parent first.
+// Ancestors returns the PIDs of a process's ancestors, the parent first.
 func Ancestors(pid int) []int {
 	var up []int
 	for range maxDepth {
@@ -148,12 +140,11 @@ func Ancestors(pid int) []int {
 	return up
 }
 
-// Agent finds the agent that runs the process pid: the nearest ancestor that
-// is no shell and no timeout(1), for a client may run a hook or a command
-// through one. What a client says of itself in the environment does not count:
-// another client that it starts inherits that.
+// Agent returns the agent that runs the process pid: the nearest ancestor that is neither a
+// shell nor timeout(1), through which clients run hooks and commands. The environment does
+// not show it, because another client that the agent starts inherits that.
 //
-// From inside a sandbox (see InSandbox) it cannot be seen.
+// Inside a sandbox (see InSandbox) it fails.
 func Agent(pid int) (Proc, error) {
 	up, name := nearest(pid)
 	switch {
@@ -165,8 +156,8 @@ func Agent(pid int) (Proc, error) {
 	return Find(up)
 }
 
-// Visible reports whether a process above this program is what shows its terminal, or the tmux
-// server behind that, and does not run in it.
+// Visible reports whether an ancestor of this program is the terminal's own program or the
+// tmux server behind it, and does not run in the terminal.
 func Visible(pid int) bool {
 	own, err := stat(os.Getpid())
 	if err != nil || own.terminal == noTerminal {
@@ -176,18 +167,17 @@ func Visible(pid int) bool {
 	return err == nil && up.terminal != own.terminal
 }
 
-// InSandbox reports whether this program is a command that an agent runs in a sandbox
-// with process numbers of its own: of no process outside can be said whether it
-// runs, and the first one inside is the sandbox. Codex makes it under a name of its
-// own; Claude Code with bubblewrap, and runs the command by a helper that has no
-// name but that of a file descriptor. Where the agent itself runs in one, with all
-// that it has, nothing is out of sight.
+// InSandbox reports whether this program is a command in an agent's sandbox with a PID
+// namespace. There, nothing shows whether an outside process runs, and the first process is
+// the sandbox. Codex's has a name of its own. Claude Code uses bubblewrap and a helper
+// whose name is a file descriptor. If the agent itself runs in a sandbox, InSandbox is
+// false, because everything is visible.
 func InSandbox() bool {
 	return boxes(nearest(os.Getpid())) || firstIsSandbox()
 }
 
-// firstSandbox is the sandbox of Codex, which is the first process inside. Its name
-// stands here, and not in Codex's folder, since what lies below lib/client asks too.
+// firstSandbox is the first process in Codex's sandbox. It is here and not in Codex's
+// package because packages below lib/client need it.
 const firstSandbox = "codex-linux-sandbox"
 
 func firstIsSandbox() bool {
@@ -195,20 +185,20 @@ func firstIsSandbox() bool {
 	return err == nil && len(args) > 0 && filepath.Base(args[0]) == firstSandbox
 }
 
-// boxes reports whether a process is a sandbox around what it runs.
+// boxes reports whether a process is a sandbox around its children.
 func boxes(pid int, name string) bool {
 	if name == "bwrap" {
 		return true
 	}
 	if strings.Trim(name, "0123456789") != "" || name == "" {
-		return false // a look at the arguments is not free
+		return false // reading the arguments is not free
 	}
 	args, err := Proc{PID: pid}.args()
 	return err == nil && len(args) > 0 && strings.HasPrefix(args[0], "/proc/self/fd/")
 }
 
-// nearest is the nearest ancestor that is no shell and no timeout(1), with its
-// name; 0 where there is none.
+// nearest returns the nearest ancestor that is neither a shell nor timeout(1), with its
+// name, or 0.
 func nearest(pid int) (up int, name string) {
 	st, err := stat(pid)
 	for range maxDepth {
@@ -223,7 +213,6 @@ func nearest(pid int) (up int, name string) {
 	return 0, ""
 }
 
-// IsShell knows the shells by the name of their program.
 func IsShell(name string) bool {
 	switch strings.TrimPrefix(filepath.Base(name), "-") {
 	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "yash", "ash", "busybox", "csh", "tcsh", "fish", "nu", "pwsh":
@@ -232,15 +221,13 @@ func IsShell(name string) bool {
 	return false
 }
 
-// status is what the kernel tells of a process.
 type status struct {
 	parent   int
 	start    string
 	name     string
-	terminal int // the number of the one that controls it; none is noTerminal
+	terminal int // number of the controlling terminal, or noTerminal
 }
 
-// DescendsFrom reports whether p runs somewhere below the other process.
 func (p Proc) DescendsFrom(other Proc) bool {
 	return slices.Contains(Ancestors(p.PID), other.PID)
 }

@@ -12,10 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// zombie is SZOMB of <sys/proc.h>.
 const zombie = 5
 
-// noTerminal is NODEV of <sys/param.h>.
 const noTerminal = -1
 
 func stat(pid int) (status, error) {
@@ -36,7 +34,7 @@ func stat(pid int) (status, error) {
 	}, nil
 }
 
-// StartTime returns when whatever process has the number now began.
+// StartTime returns when the process with that PID started.
 func StartTime(pid int) (time.Time, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
@@ -45,31 +43,28 @@ func StartTime(pid int) (time.Time, error) {
 	return time.Unix(int64(k.Proc.P_starttime.Sec), 0), nil
 }
 
-// namespace is empty: the system has one, for all.
+// namespace returns "": macOS has no PID namespaces.
 func namespace() (string, error) { return "", nil }
 
 func bootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
 
-// Args returns the arguments that a process was started with.
 func (p Proc) Args() ([]string, error) {
 	_, args, _, err := p.procargs()
 	return args, err
 }
 
-// Environ returns the environment that a process was started with.
 func (p Proc) Environ() ([]string, error) {
 	_, _, environ, err := p.procargs()
 	return environ, err
 }
 
-// Executable returns the path of the program that a process runs.
 func (p Proc) Executable() (string, error) {
 	path, _, _, err := p.procargs()
 	return path, err
 }
 
-// procargs reads kern.procargs2 (sysctl(3)): the number of arguments, the
-// path, padding, the arguments, the environment, each ended by NUL.
+// procargs reads kern.procargs2 (sysctl(3)): the number of arguments, the path, padding,
+// the arguments, the environment, each with a NUL.
 func (p Proc) procargs() (path string, args, environ []string, err error) {
 	data, err := unix.SysctlRaw("kern.procargs2", p.PID)
 	if err != nil {
@@ -108,7 +103,6 @@ func (p Proc) procargs() (path string, args, environ []string, err error) {
 	}
 }
 
-// parents returns the parent of each process.
 func parents() map[int]int {
 	procs, _ := unix.SysctlKinfoProcSlice("kern.proc.all")
 	all := make(map[int]int, len(procs))
@@ -118,11 +112,11 @@ func parents() map[int]int {
 	return all
 }
 
-// Files is not known here.
+// Files returns nil: macOS does not report them.
 func (p Proc) Files() []string { return nil }
 
-// Dir returns the folder that a process was started in, as its shell said it:
-// the kernel tells no more without its C library.
+// Dir returns the PWD that the process was started with. The kernel reports no working
+// folder without its C library.
 func (p Proc) Dir() (string, error) {
 	environ, err := p.Environ()
 	if err != nil {
@@ -136,21 +130,18 @@ func (p Proc) Dir() (string, error) {
 	return "", errors.New("cannot tell the folder of the process")
 }
 
-// args says nothing: there are no numbers of their own here.
+// args returns nil: there are no PID namespaces.
 func (p Proc) args() ([]string, error) { return nil, nil }
 
-// HungUp reports whether the terminal is gone that the process was started in, which
-// cannot be seen here.
+// HungUp returns false: macOS does not report it.
 func (p Proc) HungUp() bool { return false }
 
-// command is the name of the program that whatever process has the number now runs.
 func command(pid int) (string, error) {
 	st, err := stat(pid)
 	return st.name, err
 }
 
-// startEnviron is the environment that whatever process has the number now was
-// started with.
+// startEnviron returns the initial environment of the process with that PID.
 func startEnviron(pid int) ([]string, error) {
 	p, err := Find(pid)
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// maxProc bounds what is read of a process: a command line and an environment take a
-// quarter of its stack at most.
+// maxProc bounds a file in /proc: arguments and environment take up to a quarter of the
+// stack.
 const maxProc = 16 << 20
 
-// stat reads /proc/<pid>/stat (proc(5)): number, (name), state, parent, and as
-// the 22nd field the start in clock ticks since boot. The name may hold blanks
-// and brackets, so fields are counted from the last bracket.
+// stat reads /proc/<pid>/stat (proc(5)): PID, (name), state, parent, and as the 22nd field
+// the start in clock ticks since boot. The name can contain blanks and brackets, so fields
+// are counted from the last bracket.
 func stat(pid int) (status, error) {
 	data, err := atomicfile.Read("/proc/"+strconv.Itoa(pid)+"/stat", maxProc)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH): // ESRCH: it went while we looked
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH): // ESRCH: it ended just now
 		return status{}, os.ErrProcessDone
-	case err != nil: // a process that cannot be looked at is not known to be gone
+	case err != nil: // a process that cannot be examined is not known to be gone
 		return status{}, fmt.Errorf("cannot read the status of process %d: %w", pid, err)
 	}
 	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
@@ -59,14 +59,13 @@ func stat(pid int) (status, error) {
 	return status{parent: up, start: string(start), name: string(data[open+1 : end]), terminal: tty}, nil
 }
 
-// noTerminal is tty_nr of a process without one.
 const noTerminal = 0
 
-// ticks is how many clock ticks of /proc a second has, on every Linux.
+// ticks is the number of clock ticks per second in /proc, on every Linux.
 const ticks = 100
 
-// StartTime returns when whatever process has the number now began, to within some
-// seconds: Linux keeps it by a clock that no one sets.
+// StartTime returns when the process with that PID started, to within some seconds: Linux
+// records it with a clock that nobody sets.
 func StartTime(pid int) (time.Time, error) {
 	st, err := stat(pid)
 	if err != nil {
@@ -86,8 +85,8 @@ func StartTime(pid int) (time.Time, error) {
 	return time.Unix(boot+began/ticks, 0), nil
 }
 
-// command is the name of the program that whatever process has the number now runs.
-// To ask for it alone takes the kernel a fraction of what a whole stat does.
+// command returns the program name of the process with that PID. It costs a fraction of
+// stat.
 func command(pid int) (string, error) {
 	data, err := atomicfile.Read("/proc/"+strconv.Itoa(pid)+"/comm", maxProc)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,17 +95,16 @@ func command(pid int) (string, error) {
 	return strings.TrimSuffix(string(data), "\n"), err
 }
 
-// here is the PID namespace that this process counts in, which never changes.
+// here is this process's PID namespace, which never changes.
 var here struct {
 	once sync.Once
 	ns   string
 	err  error
 }
 
-// namespace returns the number of the PID namespace that the numbers in /proc
-// count in (pid_namespaces(7)), "" where the kernel does not tell. A sandbox that
-// shows the /proc of outside shows other numbers than its own: there no process is
-// the one that it seems to be.
+// namespace returns the PID namespace of the numbers in /proc (pid_namespaces(7)), or "" if
+// the kernel does not report it. It fails in a sandbox with the outside's /proc, whose PIDs
+// are not this process's.
 func namespace() (string, error) {
 	here.once.Do(func() {
 		if self, err := os.Readlink("/proc/self"); err == nil && self != strconv.Itoa(os.Getpid()) {
@@ -118,13 +116,12 @@ func namespace() (string, error) {
 	return here.ns, here.err
 }
 
-// namespaceOf returns the PID namespace that a process is in.
 func namespaceOf(pid string) (string, error) {
-	name, err := os.Readlink("/proc/" + pid + "/ns/pid") // pid:[4026531836]
+	name, err := os.Readlink("/proc/" + pid + "/ns/pid") // such as pid:[4026531836]
 	return strings.Trim(name, "pid:[]"), err
 }
 
-// running is what the kernel calls the boot that runs.
+// running caches the boot id.
 var running struct {
 	once sync.Once
 	id   string
@@ -139,11 +136,10 @@ func bootID() (string, error) {
 	return running.id, running.err
 }
 
-// Args returns the arguments that a process was started with.
 func (p Proc) Args() ([]string, error) { return p.strings("cmdline") }
 
-// Environ returns the environment that a process was started with; of a client that
-// ran itself anew, the one that it had at first.
+// Environ returns the initial environment of a process; for a client that restarted itself,
+// the one before that.
 func (p Proc) Environ() ([]string, error) {
 	first := Proc{PID: origin(p.PID, Name(p.PID))}
 	words, err := first.words("environ")
@@ -167,11 +163,10 @@ func (p Proc) strings(file string) ([]string, error) {
 	return words, nil
 }
 
-// startEnviron is the environment that whatever process has the number now was
-// started with.
+// startEnviron returns the initial environment of the process with that PID.
 func startEnviron(pid int) ([]string, error) { return Proc{PID: pid}.words("environ") }
 
-// args are those of whatever process has the number now.
+// args returns the arguments of the process with that PID, whatever its identity.
 func (p Proc) args() ([]string, error) { return p.words("cmdline") }
 
 func (p Proc) words(file string) ([]string, error) {
@@ -186,18 +181,16 @@ func (p Proc) words(file string) ([]string, error) {
 	return strings.Split(string(data), "\x00"), nil
 }
 
-// Executable returns the path of the program that a process runs.
 func (p Proc) Executable() (string, error) {
 	return os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/exe")
 }
 
-// HungUp reports whether the terminal is gone that the process was started in.
+// HungUp reports whether the terminal that the process was started in is gone.
 func (p Proc) HungUp() bool {
 	path, err := os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/fd/0")
 	return err == nil && strings.HasPrefix(path, "/dev/pts/") && strings.HasSuffix(path, " (deleted)")
 }
 
-// parents returns the parent of each process.
 func parents() map[int]int {
 	entries, _ := os.ReadDir("/proc")
 	all := make(map[int]int, len(entries))
@@ -211,8 +204,7 @@ func parents() map[int]int {
 	return all
 }
 
-// Files returns the regular files that a process has open, as far as it may be
-// looked at.
+// Files returns the regular files that a process has open, as far as visible.
 func (p Proc) Files() []string {
 	dir := "/proc/" + strconv.Itoa(p.PID) + "/fd"
 	entries, _ := os.ReadDir(dir)
@@ -225,7 +217,7 @@ func (p Proc) Files() []string {
 	return files
 }
 
-// Dir returns the folder that a process works in.
+// Dir returns a process's working folder.
 func (p Proc) Dir() (string, error) {
 	return os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/cwd")
 }

@@ -10,15 +10,13 @@ import (
 	"syscall"
 )
 
-// shebang bounds the first line of a script, as Linux does.
+// shebang is Linux's limit for the first line of a script.
 const shebang = 256
 
-// Typed returns the command line as it was typed, of a process in dir that runs a
-// script: without the interpreter that the kernel put before it because the
-// script's first line names it. Run in that form it has the name of the script
-// again, and not that of the interpreter, by which nobody would know it. Any other
-// command line comes back as it is, that of a script which only its interpreter can
-// run among them.
+// Typed returns a process's command line as it was typed in dir: without the interpreter
+// that the kernel adds to a script. If that is run again, the process gets the script's
+// name again, by which clients are recognized. Any other command line is unchanged,
+// including that of a script which needs its interpreter.
 func Typed(args []string, dir string) []string {
 	for i := 1; i < min(len(args), 3); i++ {
 		if slices.Equal(interpreter(args[i], dir), args[:i]) {
@@ -28,9 +26,9 @@ func Typed(args []string, dir string) []string {
 	return args
 }
 
-// interpreter is what the kernel puts before a script: the program of its first
-// line, and the rest of that line as one word; what env looks up in their place. nil where
-// it is no script.
+// interpreter returns what the kernel puts before a script: the program of its first line,
+// and the rest of the line as one word; for env, the program that it becomes. It returns
+// nil for anything else.
 func interpreter(script, dir string) []string {
 	if !strings.Contains(script, "/") {
 		return nil // it would be looked up
@@ -38,7 +36,7 @@ func interpreter(script, dir string) []string {
 	if !filepath.IsAbs(script) {
 		script = filepath.Join(dir, script)
 	}
-	f, err := os.OpenFile(script, os.O_RDONLY|syscall.O_NONBLOCK, 0) // which waits for no FIFO's other end
+	f, err := os.OpenFile(script, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block on a FIFO
 	if err != nil {
 		return nil
 	}

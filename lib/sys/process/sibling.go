@@ -5,9 +5,8 @@ import (
 	"path/filepath"
 )
 
-// SiblingBinary returns the path of another program of the same installation,
-// which stands in the folder of the one that runs. Where it does not, the name
-// comes back as it is, to be looked up on the PATH.
+// SiblingBinary returns the path of another program in this program's folder, or its bare
+// name if it is not there.
 func SiblingBinary(name string) string {
 	if self, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), name)

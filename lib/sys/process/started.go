@@ -8,13 +8,11 @@ import (
 	"strings"
 )
 
-// AgentEnviron returns the environment with which the agent was started that runs
-// this program (see Agent), and whether isClient knows its name: what has none of those
-// can be a launcher of the person's in between. A script that goes by no client's name,
-// nor by that of the agent, is passed over below a client: the person may have wrapped
-// a hook in it. It looks at as little as it can, for it is asked at every hook; an
-// ancestor that ends meanwhile gives an error, or what it had. So does a pane of tmux
-// in which no agent runs this program.
+// AgentEnviron returns the initial environment of the agent that runs this program (see
+// Agent), and whether isClient knows its name; if not, it may be the person's launcher. It
+// skips a script below a client with another name, in which the person may have wrapped a
+// hook. Every hook calls it, so it examines as little as possible. It fails for a tmux pane
+// without an agent. If an ancestor ends meanwhile, it fails or returns what it had.
 func AgentEnviron(agent string, isClient func(name string) bool) (environ []string, client bool, err error) {
 	pid, wrapper := os.Getppid(), 0
 	for range maxDepth {
@@ -22,7 +20,7 @@ func AgentEnviron(agent string, isClient func(name string) bool) (environ []stri
 		switch {
 		case err != nil && wrapper == 0:
 			return nil, false, err
-		case err != nil: // the top of what this namespace shows
+		case err != nil: // the top of this PID namespace
 			environ, err := startEnviron(wrapper)
 			return environ, false, err
 		case IsShell(name) || name == "timeout":
@@ -30,8 +28,8 @@ func AgentEnviron(agent string, isClient func(name string) bool) (environ []stri
 			environ, err := startEnviron(origin(pid, name))
 			return environ, isClient(name), err
 		case name == "tmux: server" || name == "tmux":
-			// A pane of its own: the variables of another one's agent can stand in the
-			// environment of their tmux session.
+			// The pane is this program's own. The variables of another pane's agent may be
+			// in the tmux session's environment.
 			return nil, false, os.ErrProcessDone
 		case isScript(pid):
 			wrapper = cmp.Or(wrapper, pid)
@@ -48,14 +46,14 @@ func AgentEnviron(agent string, isClient func(name string) bool) (environ []stri
 	return nil, false, os.ErrProcessDone
 }
 
-// isScript reports whether a process is a shell that goes by the name of its script.
+// isScript reports whether a process is a shell with the name of its script.
 func isScript(pid int) bool {
 	exe, err := Proc{PID: pid}.Executable()
 	return err == nil && IsShell(filepath.Base(exe))
 }
 
-// IsInterpreter knows what runs the clients that are scripts, by the name of its
-// program or, as some say it, of its first thread.
+// IsInterpreter reports whether a name is that of an interpreter of clients: the program's
+// or its first thread's.
 func IsInterpreter(name string) bool {
 	switch name {
 	case "node", "node-MainThread", "MainThread", "bun", "deno":
@@ -64,12 +62,12 @@ func IsInterpreter(name string) bool {
 	return false
 }
 
-// maxRelaunched bounds how often in a row a client runs itself anew.
+// maxRelaunched bounds how often in a row a client restarts itself.
 const maxRelaunched = 4
 
-// origin is the process that a person started where pid is a script that ran itself
-// anew, as Qwen Code and Gemini CLI do to get other flags of node's: what it gave
-// itself on the way can be a project's .env. It is pid for all others.
+// origin returns the process that a person started, if pid is a script that restarted
+// itself, as Qwen Code and Gemini CLI do to get other node flags. The restart may have
+// added a project's .env to its environment. For others origin returns pid.
 func origin(pid int, name string) int {
 	if !IsInterpreter(name) {
 		return pid
@@ -89,15 +87,15 @@ func origin(pid int, name string) int {
 	return pid
 }
 
-// relaunched reports whether a process with these arguments is the same script, run
-// for the same, as one with those: only what is for the interpreter is another.
+// relaunched reports whether two processes run the same script with the same arguments and
+// only differ in interpreter flags.
 func relaunched(args, above []string) bool {
 	a, b := script(args), script(above)
 	return len(a) > 0 && len(b) > 0 && samePath(a[0], b[0]) && slices.Equal(a[1:], b[1:])
 }
 
-// samePath reports whether a script's path is what node makes of one that it was given:
-// one that begins at the top, with its links as they are.
+// samePath reports whether node makes the path made from the given one: absolute, with its
+// links.
 func samePath(made, given string) bool {
 	given = filepath.Clean(given)
 	if filepath.IsAbs(given) {
@@ -109,14 +107,14 @@ func samePath(made, given string) bool {
 	return made == given || strings.HasSuffix(made, "/"+given)
 }
 
-// valued are the arguments of node's, bun's and deno's whose value is a word of its own.
+// valued are the options of node, bun and deno with a separate value.
 var valued = []string{
 	"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--title", "--env-file", "--env-file-if-exists",
 	"--icu-data-dir", "--openssl-config", "--diagnostic-dir", "--redirect-warnings", "--disable-warning", "--unhandled-rejections",
 	"--max-http-header-size", "--dns-result-order", "--input-type", "--preload",
 }
 
-// script is what is left of an interpreter's arguments without its own.
+// script removes an interpreter and its own arguments.
 func script(args []string) []string {
 	rest := args[min(1, len(args)):]
 	for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {

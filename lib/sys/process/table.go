@@ -1,9 +1,9 @@
 package process
 
-// Table is who started whom, of all processes, at one moment.
-type Table map[int][]int // the children of each
+// Table maps each process to its children.
+type Table map[int][]int
 
-// Snapshot reads the table of processes, as far as it may be seen.
+// Snapshot reads the table of visible processes.
 func Snapshot() Table {
 	t := Table{}
 	for pid, parent := range parents() {
@@ -12,11 +12,10 @@ func Snapshot() Table {
 	return t
 }
 
-// Descendants returns a process and all that run below it, each before those that it
-// started.
+// Descendants returns a process and its descendants, parents first.
 func (t Table) Descendants(pid int) []int {
 	all := []int{pid}
-	seen := map[int]bool{pid: true} // of a table that changes while it is read, a number can be two processes
+	seen := map[int]bool{pid: true} // the table can change while it is read, and contain a PID twice
 	for i := 0; i < len(all); i++ {
 		for _, child := range t[all[i]] {
 			if !seen[child] {

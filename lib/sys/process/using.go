@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Using returns the processes that work in a folder, or below, or have a file there open,
-// as far as that can be seen; the one with the lowest number first.
+// Using returns the visible processes that work in a folder or below it, or have a file
+// there open, lowest PID first.
 func Using(dir string) []Proc {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real

@@ -12,20 +12,19 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// files is all that SQLite sees of the file system: a database and its write-ahead log,
-// which are open for reading.
+// files is SQLite's view of the file system: a database and its write-ahead log, open for
+// reading.
 type files struct {
-	name string   // by which SQLite finds it
+	name string   // SQLite's name for it
 	main *os.File // the database
 	log  *os.File // nil if there is none
 }
 
 var _ vfs.VFS = (*files)(nil)
 
-// opened counts the files that were opened, to give each its name.
+// opened counts openFiles, for unique names.
 var opened atomic.Int64
 
-// openFiles opens the files of a database.
 func openFiles(path string) (*files, error) {
 	f := &files{name: fmt.Sprintf("gt%d", opened.Add(1))}
 	var err error
@@ -48,7 +47,7 @@ func (f *files) Close() {
 	}
 }
 
-// Open returns one of the two files. No other is there, and none is made.
+// Open returns one of the two files.
 func (f *files) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	switch {
 	case flags&vfs.OPEN_MAIN_DB != 0:
@@ -59,21 +58,21 @@ func (f *files) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, e
 	return nil, flags, sqlite3.CANTOPEN
 }
 
-// Access says that there is no journal, of which DB.stale knows, and no log: SQLite opens
-// that where the database says that it has one.
+// Access reports that there is no journal, which DB.stale checks, and no log, which SQLite
+// opens anyway if the database uses one.
 func (f *files) Access(string, vfs.AccessFlag) (bool, error) { return false, nil }
 
 func (f *files) Delete(string, bool) error { return sqlite3.READONLY }
 
 func (f *files) FullPathname(name string) (string, error) { return name, nil }
 
-// file is one of the files. Its locks are none.
+// file is one of the two files. Its locks do nothing.
 type file struct {
 	*os.File
 	immutable bool
 }
 
-// Close leaves the file open, which is closed by files.
+// Close does nothing; files.Close closes it.
 func (file) Close() error { return nil }
 
 func (f file) Size() (int64, error) {
@@ -92,7 +91,7 @@ func (file) Unlock(vfs.LockLevel) error         { return nil }
 func (file) CheckReservedLock() (bool, error)   { return false, nil }
 func (file) SectorSize() int                    { return 0 }
 
-// DeviceCharacteristics tells SQLite of a database without a log not to look for one.
+// DeviceCharacteristics keeps SQLite from looking for a log if there is none.
 func (f file) DeviceCharacteristics() vfs.DeviceCharacteristic {
 	if f.immutable {
 		return vfs.IOCAP_IMMUTABLE

@@ -10,19 +10,18 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Row is a row of a table. It is valid only during the call that it is passed to.
+// Row is a row of a table. It is valid only during the call that gets it.
 type Row struct {
 	stmt    *sqlite3.Stmt
 	columns []string
 }
 
-// column returns the place of a column, ignoring case, or -1 if the table has none.
+// column returns the index of a column, ignoring case, or -1.
 func column(columns []string, name string) int {
 	return slices.IndexFunc(columns, func(c string) bool { return strings.EqualFold(c, name) })
 }
 
-// Text returns a column as text, "" for NULL and for a column that the table does not
-// have.
+// Text returns a column as text, "" for NULL or an unknown column.
 func (r Row) Text(name string) string {
 	if i := column(r.columns, name); i >= 0 {
 		return r.stmt.ColumnText(i)
@@ -38,18 +37,17 @@ func (r Row) Int(name string) int64 {
 	return 0
 }
 
-// Columns returns the names of a table's columns in their order, or none if there is no
-// such table.
+// Columns returns a table's columns in order; none if there is no such table.
 func (db *DB) Columns(table string) []string { return db.columns[strings.ToLower(table)] }
 
-// Scan calls each for the rows of a table until each returns false. It must be called
-// inside Do.
+// Scan calls each for the rows of a table until it returns false. It must be called inside
+// Do.
 func (db *DB) Scan(table string, each func(Row) bool) error {
 	return db.rows(table, "", nil, each)
 }
 
-// Where calls each for the rows of a table in which a column is the text, until each
-// returns false. It must be called inside Do.
+// Where calls each for the rows with a text in a column until it returns false. It must be
+// called inside Do.
 func (db *DB) Where(table, name, text string, each func(Row) bool) error {
 	if db.Columns(table) != nil && column(db.Columns(table), name) < 0 {
 		return db.failed(fmt.Errorf("table '%s' has no column '%s'", table, name))
@@ -76,8 +74,8 @@ func (db *DB) rows(table, where string, args []string, each func(Row) bool) erro
 	return nil
 }
 
-// query calls each for the rows that a query gives, until it returns false. It fails if
-// that takes more than so many steps.
+// query calls each for the rows of a query until it returns false. It fails after most
+// steps.
 func (db *DB) query(most int64, sql string, args []string, each func(*sqlite3.Stmt) bool) (err error) {
 	defer outOfMemory(&err)
 	limit := &limit{context.Background(), most}
@@ -86,14 +84,14 @@ func (db *DB) query(most int64, sql string, args []string, each func(*sqlite3.St
 	if err != nil {
 		return err
 	}
-	defer s.Close() // its error is that of the last step
+	defer s.Close() // its error is the last step's
 	for i, text := range args {
 		if err := s.BindText(i+1, text); err != nil {
 			return err
 		}
 	}
 	for s.Step() {
-		limit.left++ // Step has asked as well
+		limit.left++ // Step counts too
 		if !each(s) {
 			return nil
 		}
@@ -101,10 +99,9 @@ func (db *DB) query(most int64, sql string, args []string, each func(*sqlite3.St
 	return s.Err()
 }
 
-// errMemory is the error of a database that needs more than maxMemory.
 var errMemory = errors.New("it needs too much memory")
 
-// outOfMemory turns the panic of a connection that has no memory left into an error.
+// outOfMemory converts a connection's panic when its memory is exhausted into an error.
 func outOfMemory(err *error) {
 	switch r := recover().(type) {
 	case nil:
@@ -118,25 +115,24 @@ func outOfMemory(err *error) {
 	}
 }
 
-// A step is a thousand of SQLite's instructions: so often it asks whether it is to stop.
+// A step is a thousand instructions of SQLite, after which it asks whether to stop.
 const (
-	// schemaSteps is what the definitions of some 10,000 tables take. With more, each takes
-	// longer than the one before.
+	// schemaSteps suffice for the definitions of some 10,000 tables. With more tables, each
+	// takes longer than the one before.
 	schemaSteps = 100
-	// fewSteps is what any query may take.
+	// fewSteps are granted to any query.
 	fewSteps = 1000
 )
 
-// steps is what a query over a table with so many columns takes at the most if each row is
-// read once. In a file whose pages form a cycle, or that leads to one page in many ways,
-// there are more rows than its bytes have room for.
+// steps bounds a query over a table with that many columns that reads each row once. If a
+// file's pages form a cycle or share pages, there are more rows than its size allows.
 func (db *DB) steps(columns int) int64 {
 	const smallest = 6 // of a row in its page, in bytes
 	rows := (db.state.size + db.written.size) / smallest
 	return fewSteps + rows/1000*int64(20+4*columns)
 }
 
-// limit is a context that is done after it was asked so many times whether it is.
+// limit is a context that is done after left calls of Err.
 type limit struct {
 	context.Context
 	left int64

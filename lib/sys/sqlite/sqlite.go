@@ -1,10 +1,9 @@
-// Package sqlite reads the rows of an SQLite database that another program is writing,
-// and leaves no trace: SQLite is given two files that are open for reading, and nothing
-// else of the file system. It takes no lock and creates no file beside the database, so
-// what it does elsewhere with these is done here: a change by a writer is noticed, and
-// what was read is read again.
+// Package sqlite reads an SQLite database that another program is writing, without a trace:
+// SQLite gets two files that are open for reading, and nothing else of the file system. It
+// takes no lock and creates no file. Instead this package detects changes by a writer and
+// reads again.
 //
-// It trusts nothing in a file: what is damaged is an error, and a query ends.
+// It trusts nothing in a file: damage is an error, and every query ends.
 package sqlite
 
 import (
@@ -19,14 +18,13 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// MaxRow is the maximum size of a row in bytes. Longer rows are skipped.
+// MaxRow bounds a row, in bytes. Longer rows are skipped.
 const MaxRow = 32 << 20
 
-// Errors that a caller may want to distinguish.
 var (
-	// ErrBusy is returned if the database changed during every attempt to read it.
+	// ErrBusy is returned if the database changed during every attempt.
 	ErrBusy = errors.New("it changes all the time")
-	// ErrCorrupt is returned if the file is not valid.
+	// ErrCorrupt is returned for an invalid file.
 	ErrCorrupt = errors.New("it is damaged")
 )
 
@@ -36,12 +34,11 @@ const (
 	attempts      = 5
 )
 
-// maxMemory is how much memory, in bytes, SQLite may use for a database: a row and copies
-// of it. Tests lower it.
+// maxMemory bounds SQLite's memory for a database, in bytes: a row and copies of it. Tests
+// lower it.
 var maxMemory int64 = 128 << 20
 
-// DB is a database as it was when Open or the last attempt of Do began. It must not be
-// used by several goroutines at once.
+// DB is a database as of Open or the last attempt of Do. It is not safe for concurrent use.
 type DB struct {
 	path  string
 	files *files
@@ -52,24 +49,23 @@ type DB struct {
 	columns map[string][]string // of each table, by its name in lower case
 }
 
-// state is what shows that a database changed while it was read.
+// state shows whether a database changed while it was read.
 //
-// A writer in WAL mode only appends to the log. Frames after the commit at which a reader
-// stopped do not matter to it. A checkpoint does: it writes to the main file (after it
-// has recorded in the -shm file how far it will go), and it restarts the log (with
-// another salt in its header). A writer without a log counts its changes in the main
-// file's header, and has a journal beside it while it writes.
+// A writer in WAL mode only appends to the log, after the commit that a reader reads up to.
+// But a checkpoint writes to the main file, after recording in the -shm file how far it
+// will go, and restarts the log with another salt in its header. A writer without a log
+// counts its changes in the main file's header, and has a journal while it writes.
 type state struct {
 	header   [headerSize]byte
 	size     int64
-	changed  int64 // the modification time, in nanoseconds
+	changed  int64 // modification time, in nanoseconds
 	wal      [walHeaderSize]byte
 	attempt  [8]byte // from the -shm file
-	replaced bool    // the open file is no longer the one with that name
+	replaced bool    // another file has the name now
 	journal  bool
 }
 
-// Open opens a database. An empty file is a database without tables.
+// Open opens a database. An empty file has no tables.
 func Open(path string) (*DB, error) {
 	db := &DB{path: path}
 	if err := db.Do(func() error { return nil }); err != nil {
@@ -79,10 +75,9 @@ func Open(path string) (*DB, error) {
 	return db, nil
 }
 
-// Close closes the files.
 func (db *DB) Close() {
 	if db.conn != nil {
-		db.conn.Close() // fails only if a statement is open, and then nothing is lost
+		db.conn.Close() // fails only for open statements, which loses nothing
 	}
 	if db.files != nil {
 		db.files.Close()
@@ -90,10 +85,9 @@ func (db *DB) Close() {
 	db.conn, db.files, db.columns = nil, nil, nil
 }
 
-// Do calls read, which reads from the database as it is now. If the database changed
-// meanwhile, so that the data is not of one consistent state, Do calls read again from
-// the beginning. In that case the data and the error of the earlier call are meaningless:
-// the results of read are valid only when Do returns nil or read's error.
+// Do calls read, which reads from the database as it is now. If the database changes
+// meanwhile, Do calls read again from the beginning. So the results of read are valid only
+// when Do returns nil or read's error.
 func (db *DB) Do(read func() error) error {
 	current := db.columns != nil && db.lookLog() == db.written && !db.stale()
 	for range attempts {
@@ -114,7 +108,7 @@ func (db *DB) Do(read func() error) error {
 	return db.failed(ErrBusy)
 }
 
-// failed adds the path to an error, and says in our words what SQLite found.
+// failed adds the path to an error and translates SQLite's.
 func (db *DB) failed(err error) error {
 	switch {
 	case errors.Is(err, sqlite3.NOTADB):
@@ -127,7 +121,7 @@ func (db *DB) failed(err error) error {
 	return atomicfile.Error("read", db.path, err)
 }
 
-// open opens the files and reads the schema as it is now.
+// open opens the files and reads the current schema.
 func (db *DB) open() (err error) {
 	db.Close()
 	if db.files, err = openFiles(db.path); err != nil {
@@ -140,8 +134,8 @@ func (db *DB) open() (err error) {
 	return nil
 }
 
-// readSchema opens the connection, which sees from then on what was committed now, and
-// reads which columns the tables have.
+// readSchema opens the connection, which from then on sees the current commit, and reads
+// the tables' columns.
 func (db *DB) readSchema() (_ map[string][]string, err error) {
 	db.conn, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), maxMemory), "file:db?mode=ro&vfs="+db.files.name)
 	if err != nil {
@@ -149,7 +143,7 @@ func (db *DB) readSchema() (_ map[string][]string, err error) {
 	}
 	none := func(*sqlite3.Stmt) bool { return false }
 	for _, sql := range []string{
-		"PRAGMA locking_mode = EXCLUSIVE", // else the index of a write-ahead log is a file
+		"PRAGMA locking_mode = EXCLUSIVE", // otherwise the index of a write-ahead log is a file
 		"PRAGMA cell_size_check = ON",
 		"SELECT 1 FROM sqlite_schema LIMIT 0", // reads all definitions
 	} {
@@ -157,8 +151,8 @@ func (db *DB) readSchema() (_ map[string][]string, err error) {
 			return nil, err
 		}
 	}
-	// Neither views nor virtual tables, which run what the database says; and without
-	// generated columns, which do so as well.
+	// Leave out views, virtual tables and generated columns, which run what the database
+	// says.
 	columns := map[string][]string{}
 	err = db.query(db.steps(0), "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.rootpage > 0", nil, func(s *sqlite3.Stmt) bool {
 		table := strings.ToLower(s.ColumnText(0))
@@ -219,7 +213,7 @@ func (db *DB) lookLog() (w logState) {
 	return w
 }
 
-// stale reports whether the data that was read may not be of one consistent state.
+// stale reports whether the data read may be inconsistent.
 func (db *DB) stale() bool {
 	now := db.probe()
 	return now != db.state || now.replaced || now.journal

@@ -9,18 +9,16 @@ import (
 	"time"
 )
 
-// A Buffer is a paste buffer of the server that carries what is nobody else's to
-// read to the program that a pane is given to: it is in no file, and on no command
-// line.
+// Buffer is a paste buffer of the server. It carries private data to the program of a pane,
+// without a file or a command line.
 type Buffer string
 
-// bufferPrefix begins the name of each.
 const bufferPrefix = "gt-"
 
-// NewBuffer returns a name that no buffer has.
+// NewBuffer returns an unused name.
 func NewBuffer() Buffer { return Buffer(bufferPrefix + rand.Text()) }
 
-// ParseBuffer refuses what NewBuffer cannot have made.
+// ParseBuffer returns an error for a name that NewBuffer cannot have made.
 func ParseBuffer(name string) (Buffer, error) {
 	random, ok := strings.CutPrefix(name, bufferPrefix)
 	if !ok || len(random) != len(rand.Text()) || strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
@@ -29,35 +27,34 @@ func ParseBuffer(name string) (Buffer, error) {
 	return Buffer(name), nil
 }
 
-// Beside has the server run a command of a shell beside its panes, which takes data from
-// the buffer. What the command prints goes nowhere.
+// Beside makes the server run a shell command beside its panes. The command takes data from
+// the buffer; its output is discarded.
 func (s Server) Beside(b Buffer, data []byte, command string) error {
 	_, err := s.runWith(bytes.NewReader(data), wait, "load-buffer", "-b", string(b), "-", ";",
-		"run-shell", "-b", strings.ReplaceAll(command, "#", "##")+" >/dev/null 2>&1") // it is expanded as a format
+		"run-shell", "-b", strings.ReplaceAll(command, "#", "##")+" >/dev/null 2>&1") // tmux expands it as a format
 	if err != nil {
 		_ = s.Drop(b) // it may not have been loaded
 	}
 	return err
 }
 
-// Take returns what the buffer holds, and deletes it.
+// Take returns the buffer's content and deletes it.
 func (s Server) Take(b Buffer) ([]byte, error) {
 	out, err := s.run("save-buffer", "-b", string(b), "-", ";", "delete-buffer", "-b", string(b))
 	return []byte(out), err
 }
 
-// Drop deletes the buffer.
 func (s Server) Drop(b Buffer) error {
 	_, err := s.run("delete-buffer", "-b", string(b))
 	return err
 }
 
-// unclaimed is how long a buffer waits for the program that it was loaded for,
-// which takes it as soon as it starts.
+// unclaimed is how long a buffer waits for its program, which takes it as soon as it
+// starts.
 const unclaimed = time.Minute
 
-// SweepBuffers deletes the buffers that nobody came to take: their hand-over, or
-// who was started by it, was killed. They hold an environment, with its keys.
+// SweepBuffers deletes the buffers that nobody took, because a process was killed. They
+// hold an environment with its keys.
 func (s Server) SweepBuffers(now time.Time) error {
 	out, err := s.run("list-buffers", "-F", "#{buffer_created} #{buffer_name}")
 	if err != nil {

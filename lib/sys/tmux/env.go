@@ -1,16 +1,14 @@
-// Package tmux asks tmux and tells it what to do. It is the only package that
-// runs tmux.
+// Package tmux runs tmux. No other package does.
 //
-// Everything goes to tmux as separate arguments, so that no shell parses a
-// path or a message. Sessions are addressed exactly ("=name:"), panes by their
-// id ("%3"), and no format string holds text that came from outside, for tmux
-// would run a #(command) in it.
+// All arguments are passed separately, so that no shell parses a path or a message.
+// Sessions are addressed exactly ("=name:") and panes by id ("%3"). No format string
+// contains text from outside, because tmux would run a #(command) in it.
 package tmux
 
 import "strings"
 
-// FromEnv returns the socket of the tmux server and the id of the pane that
-// the program runs in, both empty outside tmux.
+// FromEnv returns the socket of the tmux server and the id of the pane that the program
+// runs in, or "" outside tmux.
 func FromEnv(getenv func(string) string) (server, pane string) {
 	server, _, _ = strings.Cut(getenv("TMUX"), ",")
 	pane = getenv("TMUX_PANE")
@@ -20,7 +18,7 @@ func FromEnv(getenv func(string) string) (server, pane string) {
 	return server, pane
 }
 
-// isPane checks the form of a pane's id: % and a number.
+// isPane reports whether s has the form of a pane id: % and a number.
 func isPane(s string) bool {
 	digits, ok := strings.CutPrefix(s, "%")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// ErrDead is returned for input to a pane whose process has ended and that stayed.
+// ErrDead is returned for input to a remaining pane whose process has ended.
 var ErrDead = errors.New("nothing runs in its pane any more")
 
-// ErrReadOnly is returned for input to a pane whose input is switched off.
 var ErrReadOnly = errors.New("input to its pane is switched off")
 
-// Keys presses keys in a pane, by tmux's names for them: Down, C-n. Where somebody scrolls
-// in the pane, that ends first: tmux would take the keys for it.
+// Keys presses keys in a pane, by tmux's names: Down, C-n. It ends copy mode first, which
+// would take the keys.
 func (s Server) Keys(pane string, keys ...string) error {
 	for _, key := range keys {
 		if strings.Trim(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.HasPrefix(key, "-") {
@@ -24,12 +23,11 @@ func (s Server) Keys(pane string, keys ...string) error {
 	return s.input(pane, nil, fmt.Sprintf("if-shell -F -t %s '#{pane_in_mode}' 'copy-mode -q -t %s' ; send-keys -t %s %s", pane, pane, pane, strings.Join(keys, " ")))
 }
 
-// Paste gives a text to what runs in a pane, bracketed where that has asked for it: an end
-// of a line in it is then none that was typed.
+// Paste pastes a text into a pane, bracketed if the program has asked for that, so that a
+// line end does not count as Enter.
 func (s Server) Paste(pane, text string) error { return s.paste(pane, text, "-p") }
 
-// Type gives characters to what runs in a pane as if they were typed there. Unlike Keys
-// it leaves alone somebody who scrolls in the pane.
+// Type types characters into a pane. Unlike Keys it does not end copy mode.
 func (s Server) Type(pane, text string) error { return s.paste(pane, text, "-r") }
 
 func (s Server) paste(pane, text, how string) error {
@@ -42,10 +40,10 @@ func (s Server) paste(pane, text, how string) error {
 	return err
 }
 
-// input runs the command that gives input to a pane, behind those of before. All input goes
-// through here: tmux, up to 3.3a at least, ends with all its sessions when a buffer is
-// pasted into a pane whose process has ended. So tmux is asked and acts in one call, and
-// does nothing else in between; to know the pane from a call before is not enough.
+// input runs a command that gives input to a pane, after the commands in before. All input
+// goes through here, because tmux (at least up to 3.3a) crashes with all its sessions when
+// a buffer is pasted into a pane whose process has ended. So one call checks the pane and
+// acts; a check in an earlier call is not enough.
 func (s Server) input(pane string, data io.Reader, command string, before ...string) error {
 	if !isPane(pane) {
 		return fmt.Errorf("'%s' is not a tmux pane", pane)
@@ -53,7 +51,7 @@ func (s Server) input(pane string, data io.Reader, command string, before ...str
 	out, err := s.runWith(data, wait, append(before, "if-shell", "-F", "-t", pane, "#{||:#{pane_dead},#{pane_input_off}}",
 		"display-message -p -t "+pane+" '#{?pane_dead,dead,off}'", command)...)
 	switch {
-	case err != nil && strings.Contains(err.Error(), "pane has exited"), out == "dead": // a newer tmux knows it in the call itself
+	case err != nil && strings.Contains(err.Error(), "pane has exited"), out == "dead": // newer versions report it themselves
 		return ErrDead
 	case out == "off":
 		return ErrReadOnly

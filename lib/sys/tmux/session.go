@@ -16,42 +16,39 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Around returns the server that the program runs in, or else tmux's own default, by its
-// socket: from within another server the default is that one.
+// Around returns the server that the program runs in, or tmux's default, by its socket.
+// From within another server, the default would be that one.
 func Around() Server { return Server("").socket() }
 
-// starting bounds how long a server may take that has to be started first.
+// starting bounds a call that may have to start the server.
 const starting = 15 * time.Second
 
-// ErrNoTmux says that tmux is not installed.
 var ErrNoTmux = errors.New("tmux is not installed")
 
-// ErrDuplicate says that there is a session of that name.
 var ErrDuplicate = errors.New("there is a tmux session of that name")
 
-// A NewSession is a session that does not exist yet.
+// NewSession describes a session to create.
 type NewSession struct {
 	Name string
-	Dir  string // where its further windows begin
-	// Environ is the environment of the server where it has to be started, which all its
-	// sessions inherit.
+	Dir  string // of further windows
+	// Environ is the environment of a server that has to be started. All its sessions
+	// inherit it.
 	Environ []string
-	Vars    [][2]string // the session's own variables; nothing secret
-	Remain  bool        // its pane stays when its command ends
-	Theme   string      // the style of its status line, see CheckStyle; "" for the usual one
-	Buffer  Buffer      // is loaded with Data, for the command
+	Vars    [][2]string // session variables; not secret
+	Remain  bool        // the pane remains when its command ends
+	Theme   string      // style of the status line, see CheckStyle; "" for the default
+	Buffer  Buffer      // loaded with Data, for the command
 	Data    []byte
 	Command []string // executed without a shell; at least two words
 }
 
-// Installed reports whether there is a tmux on the PATH.
 func Installed() bool {
 	_, err := process.LookPath("tmux", "", os.Environ())
 	return err == nil
 }
 
-// New starts a session that nobody sees, and the server where none runs. All is one call:
-// where it fails, there is no session and no buffer.
+// New creates a detached session, and starts the server if necessary. If it fails, there is
+// neither session nor buffer.
 func (s Server) New(n NewSession) (Pane, error) {
 	if n.Name == "" || strings.ContainsAny(n.Name, ":.#") || len(n.Command) < 2 {
 		return Pane{}, fmt.Errorf("cannot start the tmux session '%s'", n.Name)
@@ -60,7 +57,7 @@ func (s Server) New(n NewSession) (Pane, error) {
 		return Pane{}, ErrNoTmux
 	}
 	for tries := 1; ; tries++ {
-		// A server that has lost its last session ends, and may do so while it is asked.
+		// A server ends when it has lost its last session, maybe during the call.
 		pane, err := s.make(n)
 		if tries == 5 || !errors.Is(err, ErrNoServer) {
 			return pane, err
@@ -107,12 +104,12 @@ func (s Server) make(n NewSession) (Pane, error) {
 		out, err = at.call(socket, bytes.NewReader(n.Data), n.Environ, starting, args...)
 	}
 	switch {
-	case err == nil && out == "": // the server ended as it was asked
+	case err == nil && out == "": // the server ended during the call
 		return Pane{}, ErrNoServer
 	case err == nil:
 		return parsePane(out)
 	}
-	_ = at.Drop(n.Buffer) // it may not have been loaded, or be taken
+	_ = at.Drop(n.Buffer) // it may not have been loaded, or was taken
 	switch {
 	case strings.Contains(err.Error(), "duplicate session"):
 		return Pane{}, fmt.Errorf("%w: %s", ErrDuplicate, n.Name)
@@ -120,8 +117,8 @@ func (s Server) make(n NewSession) (Pane, error) {
 	return Pane{}, errors.Join(err, s.Kill(n.Name))
 }
 
-// CheckStyle reports what is wrong with a style: it has words such as fg=colour51,bold. In
-// what tmux expands within a style, a program could be named.
+// CheckStyle returns an error unless a style has only words such as fg=colour51,bold.
+// Otherwise tmux's expansion could run a program.
 func CheckStyle(style string) error {
 	for _, r := range style {
 		if !strings.ContainsRune("=,#-_ ", r) && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z') {
@@ -131,16 +128,15 @@ func CheckStyle(style string) error {
 	return nil
 }
 
-// OnDeath has the server run a command of a shell each time a process of the pane's
-// session ends whose pane stays. What the command prints goes nowhere.
+// OnDeath makes the server run a shell command whenever the process of a remaining pane in
+// the session ends. The command's output is discarded.
 //
-// Up to its version 3.5, a tmux that was built with libutempter, as those of distributions
-// are, can miss that the process has ended: libutempter resets SIGCHLD while it takes down
-// the terminal's entry (tmux issue 4559). It learns of it when another of its children
-// ends. Such a one is ended: followed by the number of the pane's process, it runs until
-// that has ended and some time longer.
+// Up to 3.5, a tmux with libutempter, as distributions have it, can miss that the process
+// ended: libutempter resets SIGCHLD while it removes the terminal's entry (tmux issue
+// 4559). tmux notices when another child ends. The command ended is such a child: it gets
+// the pane's PID as an argument, and runs a little longer than that process.
 func (s Server) OnDeath(p Pane, command, ended string) error {
-	// Either is parsed as a command of tmux's, and what that runs is expanded as a format.
+	// tmux parses each as a command, and expands what that runs as a format.
 	job := func(command string) string {
 		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, `#`, `##`).Replace(command + " >/dev/null 2>&1")
 		return `run-shell -b "` + quoted + `"`
@@ -150,15 +146,15 @@ func (s Server) OnDeath(p Pane, command, ended string) error {
 	return err
 }
 
-// NotOnDeath has the server run nothing any more when a process of the session ends.
+// NotOnDeath undoes OnDeath.
 func (s Server) NotOnDeath(session string) error {
 	_, err := s.run("set-hook", "-u", "-t", "="+session+":", "pane-died")
 	return err
 }
 
 // startServer starts the server with its first session, under systemd in a scope of its
-// own: a server lives in the unit of whoever started it, and ends with that, a terminal's
-// or a service's. Where there is no systemd of the person's it starts without.
+// own. Otherwise it would end with the unit of its starter, a terminal or a service.
+// Without systemd it starts directly.
 func (s Server) startServer(n NewSession, args []string) (string, error) {
 	run := func(launcher ...string) (string, error) {
 		return s.callBelow(launcher, process.Socket{}, bytes.NewReader(n.Data), n.Environ, starting, args...)
@@ -170,17 +166,17 @@ func (s Server) startServer(n NewSession, args []string) (string, error) {
 		}
 		socket, none := s.trusted()
 		socket.Close()
-		// Another program may have started the server meanwhile. tmux has no error that
-		// begins so.
+		// Another process may have started the server meanwhile. No error of tmux begins
+		// like this.
 		if !errors.Is(none, ErrNoServer) && !strings.HasPrefix(err.Error(), "tmux: Failed to ") {
-			return "", err // it is tmux that failed
+			return "", err // tmux itself failed
 		}
 	}
 	return run()
 }
 
-// ownFolder makes the folder of a socket as tmux makes it, and refuses one that is
-// somebody else's.
+// ownFolder makes a socket's folder like tmux does, or returns an error if it is another
+// user's.
 func ownFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -195,13 +191,13 @@ func ownFolder(dir string) error {
 	return nil
 }
 
-// Kill ends a session and what runs in it. That there is none is no error.
+// Kill ends a session and its processes, if it exists.
 func (s Server) Kill(session string) error {
 	_, err := s.run("kill-session", "-t", "="+session)
 	if err == nil || errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrUntrusted) {
 		return err
 	}
-	// tmux says it in several ways, also while its server comes to its end.
+	// tmux reports a missing session in several ways.
 	panes, perr := s.Panes()
 	if perr == nil && slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == session }) {
 		return err
@@ -209,8 +205,8 @@ func (s Server) Kill(session string) error {
 	return nil
 }
 
-// HasScreen reports whether tmux can show a session in a terminal of that kind: as far as tput
-// knows, for tmux says it only when it is asked to.
+// HasScreen reports whether tmux can run in a terminal of that kind, according to tput.
+// tmux itself would only fail when it is asked to.
 func HasScreen(kind string) bool {
 	tput, err := process.LookPath("tput", "", os.Environ())
 	if err != nil {
@@ -219,8 +215,8 @@ func HasScreen(kind string) bool {
 	return exec.Command(tput, "-T", kind, "clear").Run() == nil
 }
 
-// Attach becomes the client of tmux that shows a session in this terminal. It returns only
-// where that fails.
+// Attach replaces this process by a tmux client that shows a session. It returns only on
+// failure.
 func (s Server) Attach(session string) error {
 	at := s.socket()
 	socket, err := at.trusted()

@@ -18,21 +18,19 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Server is a tmux server, named by its socket; empty is tmux's own default.
+// Server is a tmux server's socket; "" for tmux's default.
 type Server string
 
-// wait bounds every call: a server that hangs must not hang its callers.
+// wait bounds every call, so that a server that hangs does not hang its callers.
 const wait = 5 * time.Second
 
-// ErrNoServer is what calling a server gives that does not run, or where tmux
-// is not installed.
+// ErrNoServer is returned if no server runs, or tmux is not installed.
 var ErrNoServer = errors.New("no tmux server is running there")
 
-// ErrNoAnswer is what a server gives that is too busy: nothing is known then.
+// ErrNoAnswer is returned if a server is too busy. Then nothing is known.
 var ErrNoAnswer = errors.New("tmux did not answer")
 
-// run gives tmux one or several commands, separated by ";", and returns what
-// it printed.
+// run runs tmux commands, separated by ";", and returns their output.
 func (s Server) run(args ...string) (string, error) {
 	return s.runFor(wait, args...)
 }
@@ -41,7 +39,7 @@ func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 	return s.runWith(nil, limit, args...)
 }
 
-// runWith is run with an input, for the command that reads one.
+// runWith is run with input for the command that reads it.
 func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (string, error) {
 	at := s.socket()
 	socket, err := at.trusted()
@@ -52,14 +50,13 @@ func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (s
 	return at.call(socket, input, nil, limit, args...)
 }
 
-// call runs tmux at a socket that was found to be the person's own; one that is not there
-// is made, by a command that starts a server, in the environment given. nil is ours.
+// call runs tmux at a trusted socket. If there is none, a command that starts a server
+// creates it, in the given environment; nil means this process's.
 func (s Server) call(socket process.Socket, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
 	return s.callBelow(nil, socket, input, environ, limit, args...)
 }
 
-// callBelow is call for a tmux that another program becomes, which the words of launcher
-// run; nil for none.
+// callBelow is call with the words of a launcher before tmux.
 func (s Server) callBelow(launcher []string, socket process.Socket, input io.Reader, environ []string, limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -79,18 +76,18 @@ func (s Server) callBelow(launcher []string, socket process.Socket, input io.Rea
 	cmd.Env = environ
 	var out, errs strings.Builder
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &errs
-	// Our own death by SIGHUP, when the pane is respawned under us, must not
-	// take the client down before it has told the server.
+	// If respawning the pane ends this process with SIGHUP, the tmux client must survive
+	// until it has told the server.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.WaitDelay = time.Second // what tmux has started may hold its output open
+	cmd.WaitDelay = time.Second // tmux's children may hold its output open
 	err = cmd.Run()
 	switch said := strings.TrimSpace(errs.String()); {
 	case err == nil:
 		return strings.TrimRight(out.String(), "\n"), nil
-	case ctx.Err() != nil, errors.Is(err, exec.ErrWaitDelay): // not all that it said was read
+	case ctx.Err() != nil, errors.Is(err, exec.ErrWaitDelay): // not all output was read
 		return "", fmt.Errorf("%w within %v", ErrNoAnswer, limit)
 	case strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"),
-		strings.HasPrefix(said, "server exited"), strings.HasPrefix(said, "lost server"): // while it was asked
+		strings.HasPrefix(said, "server exited"), strings.HasPrefix(said, "lost server"): // while the call was running
 		return "", ErrNoServer
 	case said != "": // of several commands, others may have printed something
 		return strings.TrimRight(out.String(), "\n"), fmt.Errorf("tmux: %s", said)
@@ -99,8 +96,7 @@ func (s Server) callBelow(launcher []string, socket process.Socket, input io.Rea
 	}
 }
 
-// literal protects an argument whose last character tmux would take for the
-// end of a command.
+// literal escapes a final ";", which would end tmux's command.
 func literal(arg string) string {
 	if body, ok := strings.CutSuffix(arg, ";"); ok {
 		return body + `\;`
@@ -108,16 +104,15 @@ func literal(arg string) string {
 	return arg
 }
 
-// Pane is what tmux knows of one pane.
+// Pane is a pane of tmux.
 type Pane struct {
-	ID      string // %N
-	Session string // the session's name
-	Path    string // the working directory of what runs in it
-	PID     int    // of the process that the pane was started with
-	Dead    bool
-	Killed  bool      // a signal ended its process; not known before tmux 3.3
-	Created time.Time // of the session
-	// Attached reports whether a terminal shows the session.
+	ID       string // %N
+	Session  string
+	Path     string // the working folder of its program
+	PID      int    // of the process that the pane was started with
+	Dead     bool
+	Killed   bool      // by a signal; unknown before tmux 3.3
+	Created  time.Time // of the session
 	Attached bool
 }
 
@@ -126,8 +121,7 @@ const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{pane_dead_signal}\t
 // Is reports whether both are the same server: the default one has a path, too.
 func (s Server) Is(other Server) bool { return s.socket() == other.socket() }
 
-// Pane returns the pane with that id, within the time given; a pane that does
-// not exist is an error.
+// Pane returns the pane with that id. If it does not exist, it returns an error.
 func (s Server) Pane(id string, within time.Duration) (Pane, error) {
 	if !isPane(id) {
 		return Pane{}, fmt.Errorf("'%s' is not a tmux pane", id)
@@ -136,7 +130,7 @@ func (s Server) Pane(id string, within time.Duration) (Pane, error) {
 	if err != nil {
 		return Pane{}, err
 	}
-	if out == "" || out[0] == '\t' { // and exit code 0
+	if out == "" || out[0] == '\t' { // with exit code 0
 		return Pane{}, fmt.Errorf("there is no pane '%s'", id)
 	}
 	return parsePane(out)
@@ -171,19 +165,17 @@ func parsePane(line string) (Pane, error) {
 	return p, nil
 }
 
-// Has reports whether a session with exactly that name exists.
 func (s Server) Has(session string) bool {
 	if session == "" || strings.ContainsAny(session, ":.") {
-		return false // no session can be called so
+		return false // not a valid name
 	}
 	_, err := s.run("has-session", "-t", "="+session)
 	return err == nil
 }
 
-// SetEnvironment sets variables in the environment that tmux gives to what it
-// starts in the pane's session from now on, and takes those of unset out of it, in one
-// call. Nothing secret belongs there: the values stand on a command line and in
-// show-environment.
+// SetEnvironment sets and unsets variables of a pane's session for future processes, in one
+// call. The values are visible on a command line and in show-environment, so they must not
+// be secret.
 func (s Server) SetEnvironment(pane string, vars [][2]string, unset []string, within time.Duration) error {
 	if !isPane(pane) {
 		return fmt.Errorf("'%s' is not a tmux pane", pane)
@@ -202,8 +194,8 @@ func (s Server) SetEnvironment(pane string, vars [][2]string, unset []string, wi
 	return err
 }
 
-// Environments returns the environments of the sessions that panes are in, by the panes'
-// ids, in one call. A pane that is gone has none.
+// Environments returns the environments of the panes' sessions by pane id, in one call,
+// without panes that are gone.
 func (s Server) Environments(panes []string) map[string][]string {
 	all := map[string][]string{}
 	for pane, lines := range s.ofEach(panes, "show-environment") {
@@ -212,15 +204,14 @@ func (s Server) Environments(panes []string) map[string][]string {
 	return all
 }
 
-// CapturePanes returns the text that panes show, by their ids, in one call. A pane that is
-// gone shows nothing.
+// CapturePanes returns the panes' text by id, in one call, without panes that are gone.
 func (s Server) CapturePanes(panes []string) map[string]string {
 	return s.ofEach(panes, "capture-pane", "-p")
 }
 
-// ofEach runs a command for each of these panes, in one call, and returns what each
-// printed. tmux reads the commands from its input: a command line is too short for those
-// of a fleet, and the failure of one command there ends the others.
+// ofEach runs a command for each pane in one call, and returns the outputs. tmux reads the
+// commands from standard input, because a fleet's do not fit into a command line, where one
+// failure would also stop the rest.
 func (s Server) ofEach(panes []string, command ...string) map[string]string {
 	mark := "gt-" + rand.Text() + " " // no screen shows it
 	var input strings.Builder
@@ -232,7 +223,7 @@ func (s Server) ofEach(panes []string, command ...string) map[string]string {
 	if input.Len() == 0 {
 		return nil
 	}
-	out, _ := s.runWith(strings.NewReader(input.String()), wait, "source-file", "-") // what it said beside an error is good
+	out, _ := s.runWith(strings.NewReader(input.String()), wait, "source-file", "-") // the output is good despite an error
 	all := map[string]string{}
 	for _, said := range strings.Split("\n"+out, "\n"+mark)[1:] {
 		number, text, _ := strings.Cut(said, "\n")
@@ -241,14 +232,12 @@ func (s Server) ofEach(panes []string, command ...string) map[string]string {
 	return all
 }
 
-// Remain is a pane's own remain-on-exit: its value, or nothing where the pane
-// takes it from its window.
+// Remain is a pane's own remain-on-exit, or unset if the pane inherits its window's.
 type Remain struct {
 	Set   bool   `json:"set"`
 	Value string `json:"value,omitempty"`
 }
 
-// RemainOnExit returns the pane's own setting.
 func (s Server) RemainOnExit(pane string) (Remain, error) {
 	out, err := s.run("show-options", "-p", "-t", pane, "remain-on-exit")
 	if err != nil || out == "" {
@@ -258,15 +247,16 @@ func (s Server) RemainOnExit(pane string) (Remain, error) {
 	return Remain{Set: true, Value: value}, nil
 }
 
-// ExitedCleanly reports whether what ran in a pane that stayed has ended by itself, with exit code 0.
+// ExitedCleanly reports whether the process of a remaining pane has ended with exit status
+// 0.
 func (s Server) ExitedCleanly(pane string) (bool, error) {
 	out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead}\t#{pane_dead_status}")
 	return out == "1\t0", err
 }
 
-// Ended returns how what ran in a pane that stayed has ended: "exit status 1" or "signal 9";
-// "" if it runs, or tmux does not know. A tmux that has missed the end of its process (see
-// OnDeath) learns of it here.
+// Ended returns how the process of a remaining pane ended: "exit status 1" or "signal 9",
+// or "" if it runs or tmux does not know. Asking makes a tmux that missed the end (see
+// OnDeath) notice it.
 func (s Server) Ended(pane string) (how string, err error) {
 	for range 2 {
 		out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead} #{?#{==:#{pane_dead_signal},},#{?#{==:#{pane_dead_status},},,exit status #{pane_dead_status}},signal #{pane_dead_signal}}")
@@ -281,7 +271,7 @@ func (s Server) Ended(pane string) (how string, err error) {
 	return "", nil
 }
 
-// Note keeps a word about a pane, under a name of gt's; "" takes it away. Noted returns it.
+// Note keeps a word with a pane under a name of gt, for Noted; "" removes it.
 func (s Server) Note(pane, name, word string) error {
 	args := []string{"set-option", "-p", "-u", "-t", pane, "@gt-" + name}
 	if word != "" {
@@ -291,18 +281,16 @@ func (s Server) Note(pane, name, word string) error {
 	return err
 }
 
-// Noted is documented at Note.
 func (s Server) Noted(pane, name string) (string, error) {
 	return s.run("show-options", "-p", "-q", "-v", "-t", pane, "@gt-"+name)
 }
 
-// Keep tells the pane to stay when its process ends.
+// Keep makes the pane remain when its process ends.
 func (s Server) Keep(pane string) error {
 	_, err := s.run("set-option", "-p", "-t", pane, "remain-on-exit", "on")
 	return err
 }
 
-// RestoreRemainOnExit puts the pane's own setting back.
 func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
 	args := []string{"set-option", "-p", "-u", "-t", pane, "remain-on-exit"}
 	if r.Set {
@@ -312,14 +300,13 @@ func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
 	return err
 }
 
-// Respawn replaces what runs in the pane, in one step: the pane is told to
-// stay when its process ends, its scrollback is cleared if clear is set, its process
-// killed and the new one started, which tmux executes without a shell. It says
-// nothing about the new process beyond that tmux accepted it. The caller puts
-// remain-on-exit back. What the new process is to take from the buffer is loaded
-// in the same call, so that a hand-over that is killed leaves none behind.
+// Respawn replaces a pane's process in one call: it sets remain-on-exit, clears the
+// scrollback if clear is set, kills the process and starts the new one without a shell.
+// Success means only that tmux accepted the command. The caller restores remain-on-exit.
+// The same call loads the buffer for the new process, so that a killed hand-over leaves
+// none behind.
 //
-// The program needs an argument: a single word tmux would give to a shell.
+// The program needs an argument: tmux passes a single word to a shell.
 func (s Server) Respawn(pane string, clear bool, b Buffer, data []byte, command ...string) error {
 	if !isPane(pane) {
 		return fmt.Errorf("'%s' is not a tmux pane", pane)
@@ -342,20 +329,18 @@ func (s Server) Respawn(pane string, clear bool, b Buffer, data []byte, command 
 	return err
 }
 
-// SwitchClient shows the session in the terminal that the caller runs in.
+// SwitchClient shows the session in the caller's terminal.
 func (s Server) SwitchClient(session string) error {
 	_, err := s.run("switch-client", "-t", "="+session)
 	return err
 }
 
-// Say shows a line in the terminal that the caller runs in, for some seconds; #{…} in it is
-// tmux's.
+// Say shows a line in the caller's terminal for some seconds. tmux expands #{…} in it.
 func (s Server) Say(line string) error {
 	_, err := s.run("display-message", "-d", "4000", line)
 	return err
 }
 
-// CapturePane returns the text that a pane shows.
 func (s Server) CapturePane(pane string) (string, error) {
 	if !isPane(pane) {
 		return "", fmt.Errorf("'%s' is not a tmux pane", pane)
@@ -363,8 +348,8 @@ func (s Server) CapturePane(pane string) (string, error) {
 	return s.run("capture-pane", "-p", "-t", pane)
 }
 
-// CaptureEnd is CapturePane for a pane whose process has ended: tmux writes that into its
-// last line, for which all others move up by one.
+// CaptureEnd is CapturePane for a pane whose process has ended. tmux then writes a line of
+// its own, which moves the others up by one.
 func (s Server) CaptureEnd(pane string) (string, error) {
 	if !isPane(pane) {
 		return "", fmt.Errorf("'%s' is not a tmux pane", pane)
@@ -372,7 +357,7 @@ func (s Server) CaptureEnd(pane string) (string, error) {
 	return s.run("capture-pane", "-p", "-S", "-1", "-t", pane)
 }
 
-// CaptureStyled is CapturePane with the sequences that set the text's styles.
+// CaptureStyled is CapturePane with the escape sequences of styles.
 func (s Server) CaptureStyled(pane string) (string, error) {
 	if !isPane(pane) {
 		return "", fmt.Errorf("'%s' is not a tmux pane", pane)
@@ -380,11 +365,10 @@ func (s Server) CaptureStyled(pane string) (string, error) {
 	return s.run("capture-pane", "-p", "-e", "-t", pane)
 }
 
-// Panes returns all panes of the server, in one call.
 func (s Server) Panes() ([]Pane, error) {
 	out, err := s.run("list-panes", "-a", "-F", paneFormat)
 	if err != nil && strings.HasSuffix(err.Error(), "no current target") {
-		return nil, nil // it has no session, and ends
+		return nil, nil // a server without sessions is about to end
 	} else if err != nil {
 		return nil, err
 	}

@@ -12,16 +12,15 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Who answers at a socket can have the tmux client run a command (the protocol's
-// MSG_SHELL and MSG_EXEC), so a server is only talked to when it is the person's
-// own. An agent's sandbox can make a socket in its project and in /tmp, and put it
-// where the person's own was. What it cannot do is be an ancestor of the agent, or
-// be as free as we are.
+// Whoever answers at a socket can have the tmux client run a command (the protocol's
+// MSG_SHELL and MSG_EXEC). So gt only talks to the person's own server. An agent's sandbox
+// can make a socket in its project or in /tmp, and put it in the place of the person's. But
+// it cannot be an ancestor of the agent, or be as free as this process.
 
-// ErrUntrusted is what a socket gives that is not the person's own.
+// ErrUntrusted is returned for a socket that is not the person's own.
 var ErrUntrusted = errors.New("it is not used")
 
-// trusted opens the socket and looks at who answers there.
+// trusted opens the socket and checks who answers there.
 func (s Server) trusted() (process.Socket, error) {
 	path := string(s)
 	refuse := func(why string) (process.Socket, error) {
@@ -47,7 +46,7 @@ func (s Server) trusted() (process.Socket, error) {
 	return socket, nil
 }
 
-// judge says what is wrong with a socket and with who answers there.
+// judge returns why a socket or its server is not trusted.
 func judge(socket process.Socket, folder string) (why string, err error) {
 	info, err := socket.Stat()
 	switch {
@@ -69,12 +68,12 @@ func judge(socket process.Socket, folder string) (why string, err error) {
 	case peer.UID != 0 && peer.UID != os.Geteuid():
 		return "is answered by another user", nil
 	case peer.PID > 0 && slices.Contains(process.Ancestors(os.Getpid()), peer.PID):
-		return "", nil // what runs us was started by it
+		return "", nil // the server is an ancestor
 	}
 	if peer.PID == 0 || socket.File == nil {
-		// The server is outside of the container that we run in, so nothing that an
-		// agent started in here; or nothing keeps the socket from being exchanged. Its
-		// folder has to be as tmux makes it.
+		// The server is outside this container, so not one that an agent started inside; or
+		// nothing prevents the socket from being replaced. Then its folder must be as tmux
+		// makes it.
 		dir, err := os.Stat(folder)
 		if err != nil || !ownedByUs(dir) || dir.Mode().Perm()&0o077 != 0 {
 			return "lies in a folder that is not yours alone", nil
@@ -91,7 +90,7 @@ func ownedByUs(info os.FileInfo) bool {
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
 }
 
-// socket is the server's, with tmux's own default put in.
+// socket returns the server's socket, or tmux's default.
 func (s Server) socket() Server {
 	if s != "" {
 		return s
