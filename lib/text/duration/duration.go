@@ -1,5 +1,4 @@
-// Package duration reads and writes durations as people write them: 24h, 7d,
-// 2w, 1d12h, 90m.
+// Package duration parses and formats durations such as 24h, 7d, 2w, 1d12h and 90m.
 package duration
 
 import (
@@ -14,8 +13,8 @@ const (
 	week = 7 * day
 )
 
-// Parse reads a duration that is not negative: weeks (w), days (d) of 24
-// hours, and what time.ParseDuration reads, in this order.
+// Parse parses a non-negative duration: weeks (w), days (d) of 24 hours, then
+// time.ParseDuration's units.
 func Parse(s string) (time.Duration, error) {
 	weeks, rest := leading(s, 'w')
 	number, rest := leading(rest, 'd')
@@ -30,7 +29,7 @@ func Parse(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// leading takes a number of at most four digits with its unit off the front.
+// leading removes a number of up to four digits with its unit.
 func leading(s string, unit byte) (n int, rest string) {
 	i := 0
 	for i < len(s) && i < 4 && s[i] >= '0' && s[i] <= '9' {
@@ -43,10 +42,8 @@ func leading(s string, unit byte) (n int, rest string) {
 	return n, s[i+1:]
 }
 
-// Flag is a duration on a command line.
 type Flag time.Duration
 
-// UnmarshalText reads it as Parse does.
 func (f *Flag) UnmarshalText(text []byte) error {
 	d, err := Parse(string(text))
 	*f = Flag(d)
@@ -57,8 +54,8 @@ func invalid(s string) error {
 	return fmt.Errorf("invalid duration '%s' (try 90m or 7d)", s)
 }
 
-// Format writes a duration in days, hours, minutes and seconds, leaving
-// out what is zero: 7d, 1d12h, 90s as 1m30s. Below a second it is 0s.
+// Format formats a duration in days, hours, minutes and seconds without zero units: 7d,
+// 1d12h, 1m30s. Below a second it returns 0s.
 func Format(d time.Duration) string {
 	sign := ""
 	if d < 0 {

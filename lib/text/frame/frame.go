@@ -1,24 +1,22 @@
-// Package frame tells somebody else's words to a model as what they are:
+// Package frame marks somebody else's words for a model:
 //
 //	<note from="gastown/crew/max">
 //	the words
 //	</note>
 //
-// Nothing within can end the frame, open one of a client's or of gt's, be a
-// heading of the text around it, or a turn of the conversation, however it is
-// written. The words stay as they are but for that: a tag that might do so begins
-// with &lt;, a token of a model's own form with &#91;, a heading of the first two
-// levels and a line that begins with who speaks with a backslash. Quoting every line
-// instead would cost more of the little room there is, and would have a model
-// unquote what it copies.
+// Nothing inside can end the frame, open one of a client or of gt, or look like a heading
+// of the surrounding text or a turn of the conversation. Otherwise the words stay
+// unchanged: such a tag begins with &lt;, a token of a model's own format with &#91;, and a
+// heading of the first two levels or a line that begins with a speaker with a backslash.
+// Quoting every line would take more of the limited room, and make models unquote what they
+// copy.
 //
-// What makes a tag a frame's was measured in six clients: three hundred names frame
-// what they tell a model, two in three of them of several words (ide_selection,
-// persisted-output), as hardly a tag of HTML is, and no comparison. So names of
-// several words are taken for a frame's, of the others those that clients and models
-// know, and every end. A type's argument, as in List<File>, is none of those that
-// code shares with them. Taking every tag for a frame's would change this project's
-// pages seven times as often, the types of a library in TypeScript eight times.
+// The rules for tags come from six clients, which use three hundred names for frames. Two
+// in three have several words (ide_selection, persisted-output), unlike nearly all tags of
+// HTML and comparisons. So a frame's tag is one with several words, one of the single words
+// that clients and models use, or any end tag, but not the argument of a type, as in
+// List<File>. Escaping every tag would change seven times as much of this project's pages,
+// and eight times as much of a TypeScript library's types.
 package frame
 
 import (
@@ -29,16 +27,15 @@ import (
 	"gt/lib/text/plain"
 )
 
-// End is the line that ends a frame.
 const End = "</note>"
 
-// Begin is the line that begins the frame of what from wrote, a plain line.
+// Begin returns the first line of a frame around the words of from.
 func Begin(from string) string {
 	return `<note from="` + strings.NewReplacer(`"`, "'", "<", "&lt;", ">", "&gt;").Replace(Line(from)) + `">`
 }
 
-// Line returns a text as a plain line that stands in a sentence of gt's own: no tag or
-// token in it is taken for a client's.
+// Line returns a plain line for a sentence of gt, in which no tag or token can be taken for
+// a client's.
 func Line(line string) string {
 	line = plain.Line(line)
 	if !strings.ContainsFunc(line, opens) {
@@ -49,17 +46,15 @@ func Line(line string) string {
 	return b.String()
 }
 
-// Of frames a text that may be told whole.
 func Of(from, text string) string {
 	return Begin(from) + "\n" + Inside(text) + "\n" + End
 }
 
-// Inside returns a text as it stands within a frame, without empty lines at its
-// ends. It is plain.
+// Inside returns a text for the inside of a frame: plain, without empty lines at its ends.
 func Inside(text string) string { return strings.Trim(Words(text), "\n") }
 
-// Words returns a text as it stands where a frame is around all that is printed, as
-// around what a client shows of a command: in full, and as harmless.
+// Words is Inside with empty lines, for output that is framed as a whole, as clients do
+// with a command's output.
 func Words(text string) string {
 	text = plain.Text(text)
 	var b strings.Builder
@@ -79,8 +74,7 @@ func Words(text string) string {
 	return b.String()
 }
 
-// claims returns where in a line a backslash keeps it from being a heading, or what
-// somebody says in the conversation; -1 where it is neither.
+// claims returns where a backslash in a line prevents a heading or a speaker, or -1.
 func claims(line, before string) int {
 	text := strings.TrimLeftFunc(line, unicode.IsSpace)
 	if text == "" {
@@ -106,8 +100,8 @@ func claims(line, before string) int {
 	return -1
 }
 
-// speaks reports whether a line begins with one of those who speak in a conversation
-// with a model, and a colon.
+// speaks reports whether a line begins with a speaker of a conversation with a model, and a
+// colon.
 func speaks(line string) bool {
 	name, rest := fold(line)
 	switch name {
@@ -118,8 +112,8 @@ func speaks(line string) bool {
 	return false
 }
 
-// heading reports whether a line makes a heading of the first two levels, of
-// itself or of the line above it.
+// heading reports whether a line makes itself or the line above a heading of the first two
+// levels.
 func heading(line, before string) bool {
 	line = strings.TrimRight(line, " \t\n")
 	if strings.HasPrefix(line, "=") || strings.HasPrefix(line, "-") {
@@ -129,8 +123,8 @@ func heading(line, before string) bool {
 	return (level == 1 || level == 2) && (level == len(line) || strings.ContainsRune(" \t\u00a0", []rune(line[level:])[0]))
 }
 
-// writeTags writes the first n bytes of a text, a line, with every tag that could
-// be of a frame made harmless. A tag may go on in the next line.
+// writeTags writes the first n bytes of a text, a line, and escapes each tag that could be
+// a frame's. A tag may continue on the next line.
 func writeTags(b *strings.Builder, text string, n int) {
 	done := 0
 	for i := 0; i < n; i++ {
@@ -159,8 +153,7 @@ func writeTags(b *strings.Builder, text string, n int) {
 	b.WriteString(text[done:n])
 }
 
-// opens reports whether r is a character that opens a tag or a token, or looks like
-// one.
+// opens reports whether r opens a tag or a token, or looks like it.
 func opens(r rune) bool {
 	if r < 0x80 {
 		return r == '<' || r == '['
@@ -168,7 +161,7 @@ func opens(r rune) bool {
 	return strings.ContainsRune("＜﹤‹〈\u2329⟨❬❮˂ᐸ［", r)
 }
 
-// names are what the frames of gt and of clients begin with.
+// names are the beginnings of names of frames of gt and clients.
 var names = []string{
 	"note", "system", "user", "human", "assistant", "developer", "model", "tool", "function", "antml", "antthinking", "antartifact",
 	"claude", "codex", "gemini", "anthropic", "command", "local-command", "bash-", "hook", "session", "environment", "instruction",
@@ -176,8 +169,8 @@ var names = []string{
 	"extremely", "ide-", "mcp", "skill", "persisted-", "handoff", "thinking", "persona",
 }
 
-// words are the names that clients and models have besides, and code has in other
-// words.
+// words are further names that clients and models use. Code uses other words that begin
+// like them.
 var words = map[string]bool{
 	"analysis": true, "answer": true, "bos": true, "channel": true, "commentary": true, "conversation": true, "critical": true,
 	"decision": true, "diagnostics": true, "doc": true, "docs": true, "document": true, "documents": true, "env": true, "eos": true,
@@ -191,11 +184,11 @@ var words = map[string]bool{
 	"todo": true, "todos": true, "transcript": true, "ultraplan": true, "urgent": true, "warning": true,
 }
 
-// tokens are what stands in brackets between the turns that a model was trained on,
-// in capitals, what Claude Code's notices begin with, and Gas Town's beacon.
+// tokens are the bracketed marks between the turns that models were trained on, in
+// capitals, the beginning of Claude Code's notices, and Gas Town's beacon.
 var tokens = []string{"inst", "sys", "system", "system-", "tool-calls", "tool-results", "available-tools", "gas-town"}
 
-// token reports whether what follows a bracket makes it such a mark.
+// token reports whether the text after a bracket makes such a mark.
 func token(rest string) bool {
 	rest = strings.TrimLeft(rest[:min(len(rest), far)], " /")
 	if rest == "" || rest[0] >= 'a' && rest[0] <= 'z' {
@@ -209,17 +202,17 @@ func token(rest string) bool {
 	for _, t := range tokens {
 		if name == t || strings.HasSuffix(t, "-") && strings.HasPrefix(name, t) {
 			r, _ := utf8.DecodeRuneInString(after)
-			return after == "" || unicode.IsSpace(r) || strings.ContainsRune("]］:：…", r) // the last where it was cut
+			return after == "" || unicode.IsSpace(r) || strings.ContainsRune("]］:：…", r) // … if it was cut
 		}
 	}
 	return false
 }
 
-// far is how much of a text is looked at for the rest of a tag.
+// far bounds, in bytes, where the rest of a tag is looked for.
 const far = 400
 
-// frames reports whether what follows the opening of a tag makes it the end of any,
-// or the beginning of a frame's.
+// frames reports whether the text after the opening of a tag makes it any end tag or the
+// start of a frame.
 func frames(before, rest string) bool {
 	rest = rest[:min(len(rest), far)]
 	tight := strings.TrimLeftFunc(rest, unicode.IsMark)
@@ -257,17 +250,17 @@ func closes(r rune) bool {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// ofType reports whether the tag is the argument of a type, as in List<File>.
+// ofType reports whether a tag is the argument of a type, as in List<File>.
 func ofType(before, rest string, several bool) bool {
 	if before == "" || len(rest) < 2 {
 		return false
 	}
 	c := before[len(before)-1]
 	return (isLetter(c) || c >= '0' && c <= '9' || c == '_') && rest[0] >= 'A' && rest[0] <= 'Z' &&
-		(several || rest[1] >= 'a' && rest[1] <= 'z') // no client's name of one word is in capitals and small letters
+		(several || rest[1] >= 'a' && rest[1] <= 'z') // no client's single-word name is in mixed case
 }
 
-// several reports whether a name is of several words.
+// several reports whether a name has several words.
 func several(name string) bool {
 	for i := 1; i+1 < len(name); i++ {
 		if name[i] == '-' && name[i-1] != '-' && isLetter(name[i+1]) {
@@ -277,13 +270,11 @@ func several(name string) bool {
 	return false
 }
 
-// foreign is what a name becomes that has another alphabet's letters, or such that
-// look alike.
+// foreign replaces a name with letters of another alphabet, or lookalikes.
 const foreign = "?"
 
-// fold returns the name at the beginning of a text as it is compared, and what
-// follows it: in small letters, with - for _, without what stands on letters, and
-// none of them as wide as an ideograph.
+// fold returns the name at the beginning of a text and the rest. The name is in lower case,
+// with - for _, without combining marks, and in normal width.
 func fold(text string) (name, rest string) {
 	var b [40]byte
 	n := 0

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Append adds a value behind the last one of an array, or a member of that key
-// behind the last one of an object, and lays it out as its neighbours are.
-// value is anything that encoding/json can write.
+// Append adds a value to an array, or a member with that key to an object, in the layout of
+// its neighbours. encoding/json must be able to marshal value.
 func (d *Doc) Append(to *Node, key string, value any) ([]byte, error) {
 	name, err := d.name(to, key)
 	if err != nil {
@@ -19,7 +18,7 @@ func (d *Doc) Append(to *Node, key string, value any) ([]byte, error) {
 	}
 	last := to.Items[len(to.Items)-1]
 	before := d.text[to.start+1 : to.Items[0].begin]
-	if i := bytes.LastIndexByte(before, '\n'); i >= 0 { // one item a line
+	if i := bytes.LastIndexByte(before, '\n'); i >= 0 { // one item per line
 		indent := blanks(before[i+1:])
 		item, err := d.render(value, indent)
 		if err != nil {
@@ -39,7 +38,7 @@ func (d *Doc) Append(to *Node, key string, value any) ([]byte, error) {
 	return d.splice(last.end, last.end, gap, name, item), nil
 }
 
-// fill gives an empty array or object its first item, behind comments that it has.
+// fill adds the first item to an empty array or object, after its comments.
 func (d *Doc) fill(to *Node, name []byte, value any) ([]byte, error) {
 	unit, outer := d.unit(), d.indentAt(to.start)
 	inner := slices.Concat(outer, unit)
@@ -58,8 +57,7 @@ func (d *Doc) fill(to *Node, name []byte, value any) ([]byte, error) {
 	}
 }
 
-// endOfLine is where what stands beside a value ends, before end: comments up to
-// the end of the line.
+// endOfLine returns where the comments after a value end, up to the end of the line.
 func (d *Doc) endOfLine(pos, end int) int {
 	at := pos
 	for rest := d.text[pos:end]; ; rest = d.text[at:end] {
@@ -77,8 +75,7 @@ func (d *Doc) endOfLine(pos, end int) int {
 	}
 }
 
-// Replace puts another value in the place of n, over as many lines as suits
-// the place.
+// Replace replaces the value n. The new value has several lines if the old one has.
 func (d *Doc) Replace(n *Node, value any) ([]byte, error) {
 	var indent []byte
 	if bytes.IndexByte(d.Raw(n), '\n') >= 0 {
@@ -91,13 +88,12 @@ func (d *Doc) Replace(n *Node, value any) ([]byte, error) {
 	return d.splice(n.start, n.end, item), nil
 }
 
-// Remove takes a value out of the array or object that holds it, with its key
-// and its comma. Comments stay. What Append added, Remove takes away without a
-// trace.
+// Remove removes a value with its key and comma. Comments stay. Remove undoes Append
+// completely.
 func (d *Doc) Remove(n *Node) []byte {
 	items := n.Parent.Items
 	i := slices.Index(items, n)
-	from, to := n.Parent.start+1, n.Parent.end-1 // what stands around it
+	from, to := n.Parent.start+1, n.Parent.end-1 // between its neighbours
 	if i > 0 {
 		from = items[i-1].end
 	}
@@ -114,7 +110,7 @@ func (d *Doc) Remove(n *Node) []byte {
 			before = slices.Concat(before[:items[i-1].comma-from], before[items[i-1].comma-from+1:])
 		}
 		if line, _, more := bytes.Cut(after, []byte("\n")); more && len(bytes.TrimSpace(line)) == 0 {
-			before = bytes.TrimRight(before, " \t\r\n") // else a comment there could go on
+			before = bytes.TrimRight(before, " \t\r\n") // otherwise a comment could continue there
 		} else {
 			after = bytes.TrimLeft(after, " \t")
 		}
@@ -128,7 +124,7 @@ func (d *Doc) Remove(n *Node) []byte {
 	}
 }
 
-// name writes the key of a new member, nothing for an element of an array.
+// name returns the key of a new member, or nothing for an array.
 func (d *Doc) name(to *Node, key string) ([]byte, error) {
 	if to.IsArray() {
 		return nil, nil
@@ -141,8 +137,7 @@ func (d *Doc) name(to *Node, key string) ([]byte, error) {
 	return name, err
 }
 
-// render writes a value with its second and later lines indented by indent, or
-// in one line where indent is nil.
+// render returns a value with its further lines indented, or in one line if indent is nil.
 func (d *Doc) render(value any, indent []byte) ([]byte, error) {
 	compact, err := encode(value)
 	unit := d.unit()
@@ -156,7 +151,7 @@ func (d *Doc) render(value any, indent []byte) ([]byte, error) {
 	return bytes.ReplaceAll(b.Bytes(), []byte("\n"), d.eol()), nil
 }
 
-// encode is json.Marshal for a text that people read: < > & stay as they are.
+// encode is json.Marshal without escaping <, > and &, because people read the text.
 func encode(value any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -165,8 +160,8 @@ func encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// unit is one step of indentation: that of the first member of the document,
-// two blanks where it is empty, nil where all stands in one line.
+// unit returns one step of indentation: the first member's, two blanks for an empty
+// document, nil if all is in one line.
 func (d *Doc) unit() []byte {
 	if len(d.Root.Items) == 0 {
 		return []byte("  ")
@@ -179,15 +174,13 @@ func (d *Doc) unit() []byte {
 	return append([]byte{}, blanks(before[i+1:])...) // never nil
 }
 
-// indentAt is the white space that the line of pos begins with.
 func (d *Doc) indentAt(pos int) []byte {
 	return blanks(d.text[bytes.LastIndexByte(d.text[:pos], '\n')+1 : pos])
 }
 
-// blanks is the white space that a line begins with.
+// blanks returns the white space at the beginning of a line.
 func blanks(line []byte) []byte { return line[:len(line)-len(bytes.TrimLeft(line, " \t"))] }
 
-// eol is the line end of the document.
 func (d *Doc) eol() []byte {
 	if bytes.Contains(d.text, []byte("\r\n")) {
 		return []byte("\r\n")
@@ -195,7 +188,7 @@ func (d *Doc) eol() []byte {
 	return []byte("\n")
 }
 
-// splice returns the text with the parts in the place of text[from:to].
+// splice replaces text[from:to].
 func (d *Doc) splice(from, to int, parts ...[]byte) []byte {
 	return slices.Concat(d.text[:from], slices.Concat(parts...), d.text[to:])
 }

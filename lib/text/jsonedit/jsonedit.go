@@ -1,14 +1,12 @@
-// Package jsonedit changes single values of a JSON text in place. What an edit
-// is not about stays as it was, byte for byte: order, spacing, line ends,
-// numbers, unknown keys, and comments where the reader of the text allows them.
+// Package jsonedit changes single values of a JSON text in place. Everything else stays the
+// same byte for byte: order, spacing, line ends, numbers, unknown keys and, if the text's
+// reader allows them, comments.
 //
-// github.com/tailscale/hujson reads the text and tells comments from it. The edits
-// are made here, since its own break this promise: Patch lays out nothing that it
-// adds and takes away the comments beside what it removes, and Format lays out all
-// of the text anew. And what it reads on at is refused here, with its line: a
-// duplicate key, of which two programs may take different ones, a comma with nothing
-// behind it, and nesting without end, at which its parser would end the process. A
-// byte order mark is allowed.
+// github.com/tailscale/hujson parses the text. Its own edits would break the promise: Patch
+// does not format what it adds and removes comments beside what it removes, and Format
+// reformats the whole text. This package also rejects what hujson accepts: duplicate keys,
+// of which programs may use different ones, trailing commas, and unlimited nesting, which
+// would end the process. A byte order mark is allowed.
 package jsonedit
 
 import (
@@ -24,40 +22,36 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// A Doc is a JSON text that was read. An edit leaves the Doc alone and returns
-// a new text; to edit that one too, parse it.
+// Doc is a parsed JSON text. An edit returns a new text and does not change the Doc.
 type Doc struct {
 	Root *Node
 
 	text     []byte
-	start    int // of the text behind a byte order mark
+	start    int // after a byte order mark
 	value    hujson.Value
 	comments bool
-	lines    int // line ends in text[:counted]
+	lines    int // line ends in text[:count]
 	count    int
 }
 
-// A Node is one value in the text.
+// Node is a value in the text.
 type Node struct {
-	Key    string  // its name, where it is a member of an object
-	Line   int     // where it begins, counted from 1
-	Items  []*Node // the elements of an array, the members of an object
-	Parent *Node   // the array or object that holds it; nil for the root
+	Key    string  // the key of an object's member
+	Line   int     // from 1
+	Items  []*Node // an array's elements or an object's members
+	Parent *Node   // nil for the root
 
-	kind       hujson.Kind // the first byte: { [ " t f n, or 0 of a number
-	begin      int         // where its key begins, or the value itself
-	start, end int         // the value
-	comma      int         // behind it; of the last item, of nothing
+	kind       hujson.Kind // first byte: { [ " t f n, or 0 for a number
+	begin      int         // of the key, if there is one, else of the value
+	start, end int         // of the value
+	comma      int         // after the value, if any
 }
 
-// IsObject reports whether the value is an object.
 func (n *Node) IsObject() bool { return n != nil && n.kind == '{' }
 
-// IsArray reports whether the value is an array.
 func (n *Node) IsArray() bool { return n != nil && n.kind == '[' }
 
-// Get returns the member of an object, nil when there is none or n is nil or
-// not an object.
+// Get returns a member of an object, or nil. n may be nil or something else.
 func (n *Node) Get(key string) *Node {
 	if !n.IsObject() {
 		return nil
@@ -70,8 +64,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Raw returns the bytes of a value, with blanks in the place of comments: it is
-// strict JSON.
+// Raw returns a value as strict JSON, with blanks for comments.
 func (d *Doc) Raw(n *Node) []byte {
 	raw := d.text[n.start:n.end]
 	if d.HasComments() {
@@ -80,7 +73,7 @@ func (d *Doc) Raw(n *Node) []byte {
 	return raw
 }
 
-// Text returns the value of a string, "" of any other.
+// Text returns the value of a string, or "".
 func (d *Doc) Text(n *Node) (s string) {
 	if json.Unmarshal(d.Raw(n), &s) != nil {
 		return ""
@@ -88,18 +81,16 @@ func (d *Doc) Text(n *Node) (s string) {
 	return s
 }
 
-// Alone reports whether nothing else, not even a comment, is in the array or
-// object that holds a value.
+// Alone reports whether the array or object of a value contains nothing else, not even a
+// comment.
 func (d *Doc) Alone(n *Node) bool {
 	around := slices.Concat(d.text[n.Parent.start+1:n.begin], d.text[n.end:n.Parent.end-1])
 	return len(bytes.TrimSpace(around)) == 0
 }
 
-// HasComments reports whether there is a comment anywhere in the text.
 func (d *Doc) HasComments() bool { return d.comments }
 
-// Strip returns a text with blanks in the place of comments. A text that is not
-// JSON stays as it is.
+// Strip replaces comments by blanks. Invalid JSON stays unchanged.
 func Strip(text []byte) []byte {
 	if !bytes.ContainsRune(text, '/') || deep(text) >= 0 {
 		return text
@@ -110,8 +101,7 @@ func Strip(text []byte) []byte {
 	return text
 }
 
-// ended returns a text in which a comment that is the last line has an end, which
-// the parser asks for.
+// ended ends a comment in the last line, as hujson requires.
 func ended(text []byte) []byte {
 	if bytes.Contains(text[bytes.LastIndexByte(text, '\n')+1:], []byte("//")) {
 		return append(bytes.Clone(text), '\n')
@@ -122,13 +112,11 @@ func ended(text []byte) []byte {
 const (
 	byteOrderMark = "\ufeff"
 
-	// maxOpen is how many arrays and objects a text may have: the parser calls
-	// itself for each that is within another.
+	// maxOpen bounds the arrays and objects of a text: hujson recurses for each nested one.
 	maxOpen = 10000
 )
 
-// deep returns where a text opens one array or object too many, -1 where it does
-// not.
+// deep returns where a text exceeds maxOpen, or -1.
 func deep(text []byte) int {
 	open := 0
 	for i, c := range text {
@@ -141,8 +129,8 @@ func deep(text []byte) int {
 	return -1
 }
 
-// Parse reads a text. A byte order mark before it is allowed and kept, comments
-// only where comments is set. An error names the line and column.
+// Parse parses a text. It keeps a byte order mark, and allows comments if comments is set.
+// Errors name line and column.
 func Parse(text []byte, comments bool) (*Doc, error) {
 	d := &Doc{text: text}
 	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
@@ -166,7 +154,6 @@ func Parse(text []byte, comments bool) (*Doc, error) {
 	return d, err
 }
 
-// node reads a value and whatever it holds.
 func (d *Doc) node(v *hujson.Value, parent *Node) (*Node, error) {
 	n := &Node{Parent: parent, kind: v.Value.Kind(), start: d.start + v.StartOffset, end: d.start + v.EndOffset}
 	n.Line, n.begin, n.comma = d.line(n.start), n.start, n.end+len(v.AfterExtra)
@@ -203,7 +190,7 @@ func (d *Doc) node(v *hujson.Value, parent *Node) (*Node, error) {
 	return n, nil
 }
 
-// comment returns where the first comment is, -1 where there is none.
+// comment returns the position of the first comment, or -1.
 func comment(v *hujson.Value) int {
 	first := -1
 	look := func(e hujson.Extra, at int) {
@@ -219,7 +206,7 @@ func comment(v *hujson.Value) int {
 	return first
 }
 
-// inner is what stands before the closing bracket of an array or object.
+// inner returns what precedes the closing bracket of an array or object.
 func inner(v *hujson.Value) hujson.Extra {
 	switch v := v.Value.(type) {
 	case *hujson.Object:
@@ -230,7 +217,7 @@ func inner(v *hujson.Value) hujson.Extra {
 	return nil
 }
 
-// line is the line that pos is in. It counts on from the last call where it can.
+// line returns the line of pos. It continues from the last call if possible.
 func (d *Doc) line(pos int) int {
 	if pos < d.count {
 		d.lines, d.count = 0, 0

@@ -1,6 +1,5 @@
-// Package openjson reads and writes JSON objects that other programs, and
-// newer versions of this one, may add fields to: what is not known is kept and
-// written back.
+// Package openjson reads and writes JSON objects to which other programs and newer versions
+// may add fields. Unknown fields are kept and written back.
 package openjson
 
 import (
@@ -21,15 +20,14 @@ import (
 	"gt/lib/text/redact"
 )
 
-// Unknown holds the fields of an object that its type does not have.
 type Unknown map[string]json.RawMessage
 
-// Unmarshal reads an object into v, a pointer to a struct without an
-// UnmarshalJSON of its own, and returns the fields that the struct does not
-// have. As in encoding/json, a name in other capitals is the same field.
+// Unmarshal reads an object into v, a pointer to a struct without its own UnmarshalJSON,
+// and returns the unknown fields. As in encoding/json, field names match without regard to
+// case.
 func Unmarshal(data []byte, v any) (Unknown, error) {
 	err := json.Unmarshal(data, v)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // whose words are about Go
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // its message is about Go
 		return nil, fmt.Errorf("%s cannot be a JSON %s", cmp.Or(wrong.Field, "it"), wrong.Value)
 	} else if err != nil {
 		return nil, err
@@ -37,8 +35,7 @@ func Unmarshal(data []byte, v any) (Unknown, error) {
 	return unknown(data, names(reflect.TypeOf(v).Elem()))
 }
 
-// names returns those that the fields of a struct have in JSON, and the fields of the
-// structs that it embeds.
+// names returns the JSON names of a struct's fields, including those of embedded structs.
 func names(t reflect.Type) []string {
 	var all []string
 	for i := range t.NumField() {
@@ -52,11 +49,11 @@ func names(t reflect.Type) []string {
 	return all
 }
 
-// unknown returns the fields of an object, which is valid, that have none of the names.
-// Most objects have no others: hooks read many, and a map of all fields is slow to make.
+// unknown returns the fields of a valid object with none of the names. Most objects have
+// none, and hooks read many, so it avoids a map of all fields.
 func unknown(data []byte, names []string) (Unknown, error) {
 	object := gjson.ParseBytes(data)
-	if !object.IsObject() || !utf8.Valid(data) || bytes.Contains(data, []byte(`\u`)) { // which encoding/json puts right
+	if !object.IsObject() || !utf8.Valid(data) || bytes.Contains(data, []byte(`\u`)) { // encoding/json normalizes these
 		return mapped(data, names)
 	}
 	others := Unknown{}
@@ -69,7 +66,6 @@ func unknown(data []byte, names []string) (Unknown, error) {
 	return others, nil
 }
 
-// mapped is unknown for any object.
 func mapped(data []byte, names []string) (Unknown, error) {
 	var all Unknown
 	err := json.Unmarshal(data, &all)
@@ -81,22 +77,20 @@ func has(names []string, key string) bool {
 	return slices.Contains(names, key) || slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(key, name) })
 }
 
-// maxDepth is how many brackets gjson may see. It calls itself for each that is open, and
-// has no limit of its own: four million take a gigabyte of stack, and some more end the
-// process with code 2.
+// maxDepth bounds the brackets that gjson parses. It recurses without a limit: four million
+// need a gigabyte of stack, and some more end the process with code 2.
 const maxDepth = 10_000
 
-// Valid reports whether data is one JSON value, in a quarter of the time that encoding/json
-// needs for it.
+// Valid reports whether data is one JSON value, four times as fast as encoding/json.
 func Valid(data []byte) bool {
 	if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) > maxDepth {
-		return json.Valid(data) // which stops at a depth of 10,000
+		return json.Valid(data) // it stops at a depth of 10,000
 	}
 	return gjson.ValidBytes(data)
 }
 
-// Clean has an object go through clean, as it stands and as it reads: characters
-// that are escaped in it hide no secret. An object without one stays as it is.
+// Clean applies clean to an object, both escaped and unescaped, so that escapes hide no
+// secret. It returns an object without secrets unchanged.
 func Clean(object []byte, clean func(string) string) json.RawMessage {
 	text := clean(unescape(string(object), clean))
 	if text == unescape(string(object), same) {
@@ -117,8 +111,8 @@ func Clean(object []byte, clean func(string) string) json.RawMessage {
 	return data
 }
 
-// Clean has every field go through clean, by its name and value as they stand
-// in JSON. What is no JSON any more after that is replaced whole.
+// Clean applies clean to the JSON of every field. A value that is not valid JSON afterwards
+// is replaced.
 func (u Unknown) Clean(clean func(string) string) {
 	for key, raw := range u {
 		cleaned := clean(fmt.Sprintf("%q:%s", key, unescape(string(raw), clean)))
@@ -133,8 +127,8 @@ func (u Unknown) Clean(clean func(string) string) {
 	}
 }
 
-// unescape returns JSON with what is escaped in it by a number as it reads: what
-// nobody sees is left out, and the rest stands as it is where JSON lets it.
+// unescape replaces \u escapes in JSON by their characters, except where JSON needs them,
+// and drops invisible ones.
 func unescape(raw string, clean func(string) string) string {
 	if !strings.Contains(raw, `\u`) {
 		return raw
@@ -168,8 +162,8 @@ func unescape(raw string, clean func(string) string) string {
 
 func same(s string) string { return s }
 
-// Marshal writes v, a struct or a pointer to one, as an object, and the unknown
-// fields after its own.
+// Marshal writes v, a struct or a pointer to one, as an object, followed by the unknown
+// fields.
 func Marshal(v any, unknown Unknown) ([]byte, error) {
 	data, err := object(v)
 	if err != nil || len(unknown) == 0 {
@@ -187,11 +181,10 @@ func Marshal(v any, unknown Unknown) ([]byte, error) {
 	return append(data, extra[1:]...), nil
 }
 
-// File writes v as a file that a person reads: indented, with < and & as they
-// are, and with a line end.
+// File writes v for people: indented, without escaping < and &, and with a line end.
 func File(v any) ([]byte, error) { return encode(v, "  ") }
 
-// object writes v without spaces and a line end, with < and & as they are.
+// object writes v compactly, without escaping < and &.
 func object(v any) ([]byte, error) {
 	data, err := encode(v, "")
 	return bytes.TrimSuffix(data, []byte("\n")), err

@@ -1,17 +1,15 @@
-// Package plain makes text that came from elsewhere plain: nothing is in it
-// that a terminal would obey, that turns text around, or that a model reads and
-// a person does not see.
+// Package plain removes from text what a terminal would obey, what reorders text, and what
+// a model reads but a person does not see.
 //
-// Out go escape sequences (CSI, OSC, DCS and their like), control characters,
-// bidi controls, Unicode's tag characters and all that takes no place: spaces
-// of no width, joiners, fillers, soft hyphens, variation selectors. Joiners,
-// selectors and tags stay where scripts and emoji need them, one selector behind an
-// emoji. Of a stack of accents stays what a language could have. Characters of
-// private use stay: a reader sees a box, or the icon of a terminal's font.
+// It removes escape sequences (CSI, OSC, DCS and the like), control characters, bidi
+// controls, Unicode's tag characters and everything without width: zero-width spaces,
+// joiners, fillers, soft hyphens, variation selectors. Joiners, selectors and tags stay
+// where scripts and emoji need them, one selector per emoji. Stacked accents stay up to
+// what a language can have. Private-use characters stay: a reader sees a box, or an icon of
+// the terminal's font.
 //
-// lib/text/redact looks for secrets in what is Shown of a text, so that nothing of
-// this hides one from it. A text is redacted as it came, and made plain for
-// whoever reads it after that: see Env.Text and Env.Line in lib/cli.
+// lib/text/redact searches the Visible form of a text, so that nothing hides a secret. Text
+// is redacted first and made plain afterwards: see Env.Text and Env.Line in lib/cli.
 package plain
 
 import (
@@ -21,24 +19,20 @@ import (
 	"unicode/utf8"
 )
 
-// replacement stands where something was taken out that has no place in a text,
-// so that a reader sees that it was not clean.
+// replacement shows a reader that something was removed that does not belong into text.
 const replacement = '\uFFFD'
 
-// Line returns s as one plain line. Escape sequences that are whole, and
-// characters that nobody sees, are left out; control characters, bidi controls
-// and bytes that are no UTF-8 each become U+FFFD; tabs and line ends become a
-// space.
+// Line returns s as one plain line. It drops complete escape sequences and invisible
+// characters. Control characters, bidi controls and invalid UTF-8 become U+FFFD, tabs and
+// line ends a space.
 func Line(s string) string { return clean(s, forLine) }
 
-// Text is Line for a text of several lines: it keeps line feeds and tabs, drops
-// the carriage return of a CR LF, and what Unicode knows for an end of a line
-// becomes one.
+// Text is Line for several lines: it keeps line feeds and tabs, and turns CR LF and
+// Unicode's other line ends into line feeds.
 func Text(s string) string { return clean(s, forText) }
 
-// Cut shortens s to at most most characters, counted as they are and not by the
-// columns that they take: of those that take none, a line of a terminal would hold
-// any number. What is cut ends in an ellipsis.
+// Cut shortens s to most characters, including an ellipsis. It counts characters and not
+// columns: a line could contain any number of characters without width.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -56,38 +50,35 @@ func Cut(s string, most int) string {
 	return s
 }
 
-// Visible returns what a reader is shown of s, where nothing stands for what was
-// left out, and the places in it where something was, in their order. Of an escape
-// sequence more than its first characters stays where look sees something in it:
-// the letter that ends it, where a word begins there, or the text that it carries.
+// Visible returns the visible part of s, and the offsets in it where something was removed.
+// Of an escape sequence, what look recognizes stays: the final letter if a word begins
+// there, or the text that it carries.
 func Visible(s string, look Keep) (shown string, seams []int) {
 	c := cleaner{s: s, how: asShown, keep: look}
 	return c.all(), c.seams
 }
 
-// Keep is what must not be lost in an escape sequence.
+// Keep recognizes what must not be lost in an escape sequence.
 type Keep struct {
-	Begins func(string) bool // reports whether something begins the text
-	Holds  func(string) bool // reports whether something stands in it
+	Begins func(string) bool // reports whether something begins at the text's start
+	Holds  func(string) bool // reports whether the text contains something
 }
 
-// IsLine reports whether Line leaves s as it is.
+// IsLine reports whether Line returns s unchanged.
 func IsLine(s string) bool { return isClean(s, forLine) }
 
-// IsText reports whether Text leaves s as it is.
+// IsText reports whether Text returns s unchanged.
 func IsText(s string) bool { return isClean(s, forText) }
 
-// Hidden reports whether r, on its own, is nothing that a reader sees, or
-// something that a terminal obeys.
+// Hidden reports whether r alone is invisible, or obeyed by a terminal.
 func Hidden(r rune) bool { k := kindOf(r); return k != visible && k != mark }
 
-// Heaps reports whether r is a mark too many on what has n of them.
+// Heaps reports whether r is one mark too many on a character with n marks.
 func Heaps(r rune, n int) bool { return kindOf(r) == mark && !stands(r, n) }
 
-// IsMark reports whether r goes on top of what is before it.
+// IsMark reports whether r combines with the character before it.
 func IsMark(r rune) bool { return kindOf(r) == mark }
 
-// how is what becomes of what is not plain.
 type how int
 
 const (
@@ -96,23 +87,23 @@ const (
 	asShown
 )
 
-// kind is what a character is to a reader.
+// kind is the effect of a character on a reader.
 type kind int
 
 const (
 	visible   kind = iota
 	control        // C0, DEL, C1, bidi
-	lineEnd        // what ends a line and is no line feed
-	invisible      // takes no place
-	joiner         // invisible, but some scripts and emoji need it
-	selector       // invisible, but what is before it can need it
-	sign           // goes under or over the digits and letters behind it, alone it is nothing
-	tag            // invisible, but three flags are spelled with it
-	blank          // takes place and shows nothing
-	mark           // goes on top of what is before it
+	lineEnd        // a line end other than line feed
+	invisible      // has no width
+	joiner         // invisible, but needed by some scripts and emoji
+	selector       // invisible, but may be needed by the character before
+	sign           // combines with the digits or letters after it
+	tag            // invisible, but three flags consist of them
+	blank          // has width but shows nothing
+	mark           // combines with the character before it
 )
 
-// kindOf sorts a character. A line feed and a tab are control characters here.
+// kindOf classifies a character. Line feed and tab are control characters here.
 func kindOf(r rune) kind {
 	switch {
 	case r < 0x20:
@@ -127,7 +118,7 @@ func kindOf(r rune) kind {
 			return lineEnd
 		}
 		return control
-	case r == 0xad: // a hyphen that is only seen at the end of a line
+	case r == 0xad: // only visible at the end of a line
 		return invisible
 	case r < 0x300:
 		return visible
@@ -176,29 +167,28 @@ func kindOf(r rune) kind {
 	return visible
 }
 
-// maxMarks is how many marks may stand on one letter: Tibetan and the Hebrew of the
-// Bible need more than most. Of those that are no script's own more than a few are a
-// heap that covers the lines around it.
+// maxMarks and maxAccents bound the marks on a letter. Tibetan and biblical Hebrew need
+// more than most. More than a few marks that belong to no script only cover the lines
+// around.
 const (
 	maxMarks   = 8
 	maxAccents = 4
 )
 
-// stands reports whether one more mark may stand on what has n of them.
+// stands reports whether a mark fits on a character with n marks.
 func stands(r rune, n int) bool {
 	return n < maxAccents || n < maxMarks && !unicode.Is(unicode.Inherited, r)
 }
 
-// flags are the tags that make another of a black flag: England's, Scotland's and
-// that of Wales, which are all there are.
+// flags are the only tag sequences that turn a black flag into another: England's,
+// Scotland's and Wales's.
 var flags = []string{
 	"\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F",
 	"\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F",
 	"\U000E0067\U000E0062\U000E0077\U000E006C\U000E0073\U000E007F",
 }
 
-// flag returns the tags at the beginning of s that make a flag of what is before
-// them.
+// flag returns the tags at the beginning of s that make a flag of prev.
 func flag(prev rune, s string) string {
 	if prev == 0x1f3f4 {
 		for _, f := range flags {
@@ -253,7 +243,6 @@ func isClean(s string, how how) bool {
 	return true
 }
 
-// cleanASCII returns how many bytes at the beginning of s are ASCII and may stay.
 func cleanASCII(s string, how how) int {
 	n := 0
 	for n < len(s) && s[n]-' ' < 0x7f-' ' {
@@ -265,8 +254,7 @@ func cleanASCII(s string, how how) int {
 	return n
 }
 
-// needed reports whether a joiner, selector or sign is a part of what stands around
-// it: prev is what is before it, rest what follows.
+// needed reports whether the characters around a joiner, selector or sign need it.
 func needed(prev, r rune, rest string) bool {
 	next, _ := utf8.DecodeRuneInString(rest)
 	switch {
@@ -283,13 +271,12 @@ func needed(prev, r rune, rest string) bool {
 	case prev >= '0' && prev <= '9' || prev == '#' || prev == '*': // 1️⃣
 		return r == 0xfe0f && next == 0x20e3
 	}
-	// ☎︎ and ☎️, ©️. Behind anything else, of which each could have one of sixteen,
-	// they would be words that nobody sees. Ideographs and operators have other forms,
-	// and are read without.
+	// ☎︎ and ☎️, ©️. After anything else, selectors could spell words that nobody sees.
+	// Ideographs and operators are readable without their variants.
 	return (r == 0xfe0e || r == 0xfe0f) && pictures(prev)
 }
 
-// pictures reports whether r can be an emoji. The blocks that have them hold more.
+// pictures reports whether r is in a block that contains emoji.
 func pictures(r rune) bool {
 	switch {
 	case r < 0x2190:
@@ -300,9 +287,8 @@ func pictures(r rune) bool {
 	return r == 0x24c2 || r == 0x2934 || r == 0x2935 || r == 0x3030 || r == 0x303d || r == 0x3297 || r == 0x3299
 }
 
-// shapes reports whether r is of a script in which a joiner changes how its
-// letters are written: Arabic and its neighbours, those of India and further
-// Asia, Mongolian.
+// shapes reports whether r is of a script whose letters change with a joiner: Arabic and
+// related scripts, those of India and Southeast Asia, Mongolian.
 func shapes(r rune) bool {
 	if r < 0x600 || r >= 0x1100 && r < 0x1700 || r >= 0x18b0 && r < 0xa800 || r >= 0xac00 {
 		return false
@@ -319,17 +305,17 @@ func clean(s string, how how) string {
 	return c.all()
 }
 
-// cleaner goes once through a text.
+// cleaner makes one pass over a text.
 type cleaner struct {
 	s     string
 	how   how
 	keep  Keep // nil functions for a text that was looked through
 	b     strings.Builder
-	prev  rune  // what was put last, -1 for nothing
-	marks int   // how many stand on it
-	seams []int // where something was left out
+	prev  rune  // last rune written; -1 for none
+	marks int   // on prev
+	seams []int // offsets where something was removed
 
-	doubted int // how often doubts was asked
+	doubted int // calls of doubts
 }
 
 func (c *cleaner) put(r rune) {
@@ -337,7 +323,7 @@ func (c *cleaner) put(r rune) {
 	c.marks = 0
 }
 
-// add puts what is a part of what it stands on.
+// add writes a rune that combines with the one before.
 func (c *cleaner) add(r rune) {
 	c.b.WriteRune(r)
 	c.prev = r
@@ -350,7 +336,7 @@ func (c *cleaner) all() string {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		bad := r == utf8.RuneError && n == 1
-		if bad && s[i] == 0x9b { // it introduces a sequence where text is no UTF-8
+		if bad && s[i] == 0x9b { // CSI where text is not UTF-8
 			r = 0x9b
 		}
 		switch k := kindOf(r); {
@@ -361,7 +347,7 @@ func (c *cleaner) all() string {
 				continue
 			}
 			c.odd()
-		case bad, r == utf8.RuneError && c.how == asShown: // or it was bad once
+		case bad, r == utf8.RuneError && c.how == asShown: // U+FFFD may have been invalid before
 			c.odd()
 		case k == visible:
 			c.put(r)
@@ -374,7 +360,7 @@ func (c *cleaner) all() string {
 			f := flag(c.prev, s[i:])
 			c.b.WriteString(f)
 			c.prev, n = 0xe007f, len(f)
-		case r == '\r' && c.how != forLine && strings.HasPrefix(s[i+n:], "\n"): // the first half of a line's end
+		case r == '\r' && c.how != forLine && strings.HasPrefix(s[i+n:], "\n"): // the first half of a line end
 		case r == '\r', c.how == forLine && (r == '\n' || r == '\t' || k == lineEnd):
 			c.put(' ')
 		case r == '\n', r == '\t':
@@ -393,7 +379,7 @@ func (c *cleaner) all() string {
 	return c.b.String()
 }
 
-// odd is what becomes of a character that has no place in any text.
+// odd handles a character that does not belong into any text.
 func (c *cleaner) odd() {
 	if c.how == asShown {
 		c.leaveOut()
@@ -402,14 +388,13 @@ func (c *cleaner) odd() {
 	}
 }
 
-// leaveOut notes that something stood here.
+// leaveOut records that something was removed here.
 func (c *cleaner) leaveOut() {
 	if at := c.b.Len(); c.how == asShown && (len(c.seams) == 0 || c.seams[len(c.seams)-1] < at) {
 		c.seams = append(c.seams, at)
 	}
 }
 
-// introduces reports whether an escape sequence begins with r.
 func introduces(r rune) bool {
 	switch r {
 	case 0x1b, 0x90, 0x98, 0x9b, 0x9d, 0x9e, 0x9f:
@@ -419,12 +404,12 @@ func introduces(r rune) bool {
 }
 
 const (
-	maxControl = 64   // of a CSI sequence; longer ones are none that a terminal knows
-	maxString  = 4096 // of a window's title, a link's address, a picture
+	maxControl = 64   // longer CSI sequences are unknown to terminals
+	maxString  = 4096 // of a window title, link address or picture
 )
 
-// sequence returns where the escape sequence ends that begins at s[i] with r, of
-// n bytes; i where it is not whole.
+// sequence returns the end of the escape sequence at s[i], which begins with r of n bytes,
+// or i if it is incomplete.
 func (c *cleaner) sequence(i, n int, r rune) int {
 	p := i + n
 	if r == 0x1b {
@@ -449,14 +434,13 @@ func (c *cleaner) sequence(i, n int, r rune) int {
 	return cmp.Or(c.controlString(p), i)
 }
 
-// escape returns where a sequence of ESC and a letter, which is s[p], ends; 0 where it is not
-// whole.
+// escape returns the end of a sequence of ESC and the letter s[p], or 0.
 //
-// None is left out but the few that programs write, for in most texts where one seems to
-// stand a word follows the escape.
+// It recognizes only the few that programs write. Mostly, an escape that looks like another
+// is followed by a word.
 func (c *cleaner) escape(p int) int {
 	switch c.s[p] {
-	case '(', ')': // a set of characters
+	case '(', ')': // a character set
 		if p+1 < len(c.s) && strings.IndexByte("0AB", c.s[p+1]) >= 0 {
 			return p + 2
 		}
@@ -469,8 +453,8 @@ func (c *cleaner) escape(p int) int {
 	return 0
 }
 
-// controlSequence returns where a CSI sequence ends whose introducer ends at s[p]; 0 where it
-// is not whole.
+// controlSequence returns the end of the CSI sequence whose introducer ends at s[p], or 0
+// if it is incomplete.
 func (c *cleaner) controlSequence(p int) int {
 	s, from, end := c.s, p, min(len(c.s), p+maxControl)
 	for p < end && s[p] >= 0x30 && s[p] <= 0x3f {
@@ -486,15 +470,15 @@ func (c *cleaner) controlSequence(p int) int {
 	case c.begins(p):
 		return p
 	case p == plain && strings.IndexByte("mKJHfhlABCDGsu", s[p]) >= 0 && (s[p] == 'm' || !strings.Contains(s[from:p], ":")):
-		return p + 1 // what programs write
+		return p + 1 // usual in programs
 	case c.doubts(from):
 		return from
 	}
 	return p + 1
 }
 
-// controlString returns where a string for a terminal ends whose introducer ends at s[p]; 0
-// where it is not whole.
+// controlString returns the end of the control string whose introducer ends at s[p], or 0
+// if it is incomplete.
 func (c *cleaner) controlString(p int) int {
 	s, from := c.s, p
 	for end := min(len(s), p+maxString); p < end; p++ {
@@ -520,8 +504,8 @@ func (c *cleaner) controlString(p int) int {
 // begins reports whether something that must not be lost begins at s[p].
 func (c *cleaner) begins(p int) bool { return c.keep.Begins != nil && c.keep.Begins(c.s[p:]) }
 
-// doubts reports whether a sequence that hardly any program writes is better taken
-// for none: something that must not be lost stands right behind where it begins.
+// doubts reports whether a sequence that programs hardly write should not count as one,
+// because something that must not be lost follows its introducer.
 func (c *cleaner) doubts(p int) bool {
 	if c.keep.Holds == nil {
 		return false
@@ -531,6 +515,6 @@ func (c *cleaner) doubts(p int) bool {
 }
 
 const (
-	maxDoubt  = 128  // how much of what follows is looked at
-	maxDoubts = 1000 // and how often, so that the time stays linear
+	maxDoubt  = 128  // bytes that doubts examines
+	maxDoubts = 1000 // bounds the calls, so that the time stays linear
 )

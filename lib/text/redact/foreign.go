@@ -2,10 +2,10 @@ package redact
 
 import "strings"
 
-// Settings whose name is the word for a password in another language than English, in a
-// script of its own or with accents. Those in plain letters are in secretName.
+// Settings named by the word for a password in another language, in its own script or with
+// accents. Words in plain letters are in secretName.
 
-// foreign are these words. Some are a verb's forms as well, so the value must look like a
+// foreign are these words. Some are also forms of verbs, so the value must look like a
 // secret.
 var foreign = [...]string{
 	"mot de passe", "contraseña", "palavra passe", "palavra-passe",
@@ -15,7 +15,7 @@ var foreign = [...]string{
 	"密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "密钥", "秘钥", "令牌", "トークン", "토큰", "токен", "ключ api",
 }
 
-// mayBeForeign reports whether one of these words can be in a text.
+// mayBeForeign reports whether a text can contain one of these words.
 func mayBeForeign(s string) bool {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
@@ -25,7 +25,6 @@ func mayBeForeign(s string) bool {
 	return strings.Contains(s, "de passe") || strings.Contains(s, "ra passe") || strings.Contains(s, "ra-passe")
 }
 
-// isForeign reports whether one of these words ends at s[n].
 func (sc *scanner) isForeign(n int) bool {
 	const longest = 32
 	if !sc.foreign {
@@ -37,7 +36,7 @@ func (sc *scanner) isForeign(n int) bool {
 		plain = before[i] < 0x80
 	}
 	if plain {
-		return false // at the cost of a look, for it is asked of each colon
+		return false // a cheap check, because every colon calls this
 	}
 	before = strings.ToLower(before)
 	for _, word := range foreign {
@@ -48,11 +47,10 @@ func (sc *scanner) isForeign(n int) bool {
 	return false
 }
 
-// wide begins the signs that Chinese and Japanese have for a colon and an equals sign.
+// wide begins the Chinese and Japanese colon and equals sign.
 const wide = "\uff1a"
 
-// wideSetting finds the value of a setting whose name ends with such a sign, which begins
-// at s[i].
+// wideSetting finds the value of a setting whose name ends with such a sign, at s[i].
 func (sc *scanner) wideSetting(i int) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], wide) && !strings.HasPrefix(s[i:], "\uff1d") {

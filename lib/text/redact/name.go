@@ -190,8 +190,8 @@ func split(name string) []string {
 	return parts
 }
 
-// randomKey reports whether a name says that the value at s[v] is a key of some kind, and
-// the value is as random as one: letters and digits alternate in it, and it is no hash.
+// randomKey reports whether a name is that of some key and the value at s[v] is as random
+// as one: letters and digits alternate, and it is no hash.
 func randomKey(s string, v int, name string) bool {
 	parts := which(split(name))
 	if len(parts) < 2 || parts[len(parts)-1] != "key" {

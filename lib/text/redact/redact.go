@@ -53,8 +53,8 @@ func Of(environ []string) func(string) string {
 	}
 }
 
-// Cut returns Of for texts that were cut at their end without a look at the environment:
-// where a value's beginning stands there, it goes, too.
+// Cut returns Of for texts whose end was cut off before redaction. It also removes the
+// beginning of an environment's value at the end of a text.
 func Cut(environ []string) func(string) string {
 	vs := values(environ)
 	return func(s string) string {

@@ -301,8 +301,8 @@ func (sc *scanner) connects(n int, name string) bool {
 		strings.Contains(before, "host=") || strings.Contains(before, "data source=") || strings.Contains(before, "database=") || strings.Contains(before, "driver=") || strings.Contains(before, "dsn=") || strings.Contains(before, "dbq=")
 }
 
-// connected is value in a connection string, where ODBC puts a value with signs in braces.
-// A word in them is one of a template.
+// connected is value for a connection string, in which ODBC puts a value with signs in
+// braces. A word in braces is a template's.
 func connected(s string, v int) (from, to int) {
 	if v < len(s) && s[v] == '{' {
 		if end := strings.IndexByte(s[v:], '}'); end > 0 {

@@ -399,7 +399,7 @@ var suffixes = [...]struct {
 	{"+AEh", "a+/=", 33, 7}, {"+ASb", "a+/=", 33, 7}, {"+ARm", "a+/=", 33, 7}, {"AzFu", "w-=", 44, 8}, {"AzSe", "a", 42, 6},
 }
 
-// mailgun finds a key of Mailgun: 32, 8 and 8 hexadecimal digits. s[i] is the first dash.
+// mailgun finds a Mailgun key: 32, 8 and 8 hexadecimal digits. s[i] is the first dash.
 func (sc *scanner) mailgun(i int) (from, to int) {
 	s := sc.s
 	to = min(i+18, len(s))

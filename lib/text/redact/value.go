@@ -132,8 +132,8 @@ func placeholder(v string) bool {
 	return false
 }
 
-// signed reports whether a quoted text has so many kinds of signs that it is a password
-// and no word of a program, of a template or of a sentence.
+// signed reports whether a quoted text has so many kinds of signs that it is a password and
+// not code, a template or a sentence.
 func signed(v string) bool {
 	if len(v) < minPassword || strings.Count(v, " ") > 1 || strings.Trim(v, ".*xX") == "" {
 		return false

@@ -1,9 +1,8 @@
-// Package spelling finds the word that a mistyped one was meant to be.
 package spelling
 
 import "strings"
 
-// Distance is how many bytes have to be put in, left out or changed to make one word of
+// Distance returns the number of bytes to insert, delete or change to turn one word into
 // another.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
@@ -25,10 +24,10 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Near returns those of some words that a word may have been meant to be: which differ from
-// it by few letters, or which it abbreviates. Of words that differ, the nearest are returned.
+// Near returns the words that a mistyped word may have meant: the nearest of those that
+// differ in few letters or that it abbreviates.
 func Near(word string, words []string) (near []string) {
-	least := (len(word) + 2) / 3 // of two letters one, of five two may be wrong
+	least := (len(word) + 2) / 3 // one letter in two, two in five may be wrong
 	for _, w := range words {
 		d := Distance(word, w)
 		switch {
@@ -47,7 +46,8 @@ func Near(word string, words []string) (near []string) {
 	return near
 }
 
-// abbreviates reports whether a word begins as another, and has only letters of it, in their order.
+// abbreviates reports whether short has the first letter and, in order, only letters of
+// word.
 func abbreviates(short, word string) bool {
 	if short == "" || word == "" || short[0] != word[0] {
 		return false

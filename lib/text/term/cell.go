@@ -8,8 +8,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// CutFront shortens s to at most width columns and keeps its end, which is
-// what tells paths and addresses apart; what is cut begins with an ellipsis.
+// CutFront shortens s to width columns and keeps its end, which distinguishes paths and
+// addresses. It begins with an ellipsis.
 func CutFront(s string, width int) string {
 	if fits(s, width) {
 		return s
@@ -24,7 +24,7 @@ func CutFront(s string, width int) string {
 		}
 	}
 	over := uniseg.StringWidth(s) - width
-	for state := -1; over >= 0 && s != ""; { // one more than it is over, for the ellipsis
+	for state := -1; over >= 0 && s != ""; { // one more, for the ellipsis
 		var w int
 		_, s, w, state = uniseg.FirstGraphemeClusterInString(s, state)
 		over -= w
@@ -32,17 +32,17 @@ func CutFront(s string, width int) string {
 	return "…" + s
 }
 
-// Pad cuts s to width columns (see Cut), or fills it with blanks up to them.
+// Pad cuts s to width columns (see Cut), or pads it with blanks.
 func Pad(s string, width int) string {
 	s = Cut(s, width)
 	return s + strings.Repeat(" ", max(width-uniseg.StringWidth(s), 0))
 }
 
-// Columns is how many columns s takes.
+// Columns returns the columns that s takes.
 func Columns(s string) int { return uniseg.StringWidth(s) }
 
-// Day is a time in the width of a column, as ls shows it: with the hour where
-// it is recent, else with the year. It is empty for the zero time.
+// Day formats a time in a column's width, like ls: with the hour if it is recent, else with
+// the year; "" for zero.
 func Day(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -54,8 +54,8 @@ func Day(t, now time.Time) string {
 	return t.Format("Jan _2 15:04")
 }
 
-// Fill breaks a line that is wider than width at its spaces; what goes on below is
-// indented. Width 0 breaks nothing, and a word that is wider than a line stays whole.
+// Fill breaks a line wider than width at spaces and indents the rest. Width 0 breaks
+// nothing, and a word wider than a line stays whole.
 func Fill(s string, width, indent int) string {
 	var b strings.Builder
 	for width > indent && Columns(s) > width {
@@ -78,13 +78,11 @@ func Fill(s string, width, indent int) string {
 	return b.String() + s
 }
 
-// Margin stands before each line of a text that somebody else wrote, where lines at the
-// margin are gt's own.
+// Margin precedes each line of somebody else's text. Lines without it are gt's own.
 const Margin = "  "
 
-// Indent puts Margin before each line of a text, and breaks a line that is wider than
-// width, so that no terminal does it: at a space, else wherever it is full. Width 0 breaks
-// nothing.
+// Indent puts Margin before each line of a text, and breaks lines wider than width, at
+// spaces if possible, so that no terminal breaks them. Width 0 breaks nothing.
 func Indent(text string, width int) string {
 	var b strings.Builder
 	b.Grow(len(text) + len(text)/16)
@@ -115,11 +113,11 @@ func Indent(text string, width int) string {
 	return b.String()
 }
 
-// tabStop is what a terminal moves to at a tab, at most.
+// tabStop is the maximum width of a tab.
 const tabStop = 8
 
-// front is the beginning of a line that takes at most width columns, and at least one
-// character.
+// front returns the beginning of a line that takes at most width columns, but at least one
+// grapheme.
 func front(line string, width int) string {
 	n, state := 0, -1
 	for rest := line; rest != ""; {

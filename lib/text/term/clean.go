@@ -1,6 +1,5 @@
-// Package term prepares text that came from elsewhere for a terminal: it
-// takes out what a terminal would obey, measures what is left, and lays it
-// out in columns.
+// Package term prepares text from elsewhere for a terminal: it removes what a terminal
+// would obey, measures the rest, and lays it out in columns.
 package term
 
 import (
@@ -10,19 +9,16 @@ import (
 	"gt/lib/text/plain"
 )
 
-// Clean returns s as one line that a terminal prints and does not obey (see
-// plain.Line).
+// Clean returns s as one line that a terminal does not obey (see plain.Line).
 func Clean(s string) string { return plain.Line(s) }
 
-// CleanText is Clean for a text of several lines (see plain.Text).
+// CleanText is Clean for several lines (see plain.Text).
 func CleanText(s string) string { return plain.Text(s) }
 
-// OneLine returns s with every run of white space, line ends among it, as one
-// space.
+// OneLine replaces every run of white space, including line ends, by a space.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Quote makes s one word of a POSIX shell's command line, whatever it holds.
-// A word that needs no quotes gets none.
+// Quote quotes s as one word of a POSIX shell, if necessary.
 func Quote(s string) string {
 	plain := s != ""
 	for _, r := range s {
@@ -37,9 +33,9 @@ func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Typed is Quote for a word that a person types: where it holds what a terminal
-// would obey or nobody sees, it is written as bash, zsh and ksh read it back, byte
-// for byte, so that what is shown is what is meant.
+// Typed is Quote for a word that a person types. A word with control or invisible
+// characters is written such that bash, zsh and ksh read the same bytes, so that what is
+// shown is what is meant.
 func Typed(s string) string {
 	if plain.IsLine(s) {
 		return Quote(s)

@@ -1,14 +1,13 @@
 package term
 
-// A Column of a table has a heading, and a cell for each of its items.
+// Column is a column of a table of items.
 type Column[T any] struct {
 	Heading string
 	Hidden  bool
 	Cell    func(T) string
 }
 
-// Cells returns the rows of a table: the headings of the columns that are not hidden, and their
-// cells for each item.
+// Cells returns the rows of a table: the visible headings, and a row for each item.
 func Cells[T any](columns []Column[T], items []T) [][]string {
 	rows := make([][]string, 1+len(items))
 	for _, c := range columns {

@@ -9,9 +9,8 @@ import (
 	"gt/lib/text/plain"
 )
 
-// JSON returns v as one line of JSON, with its line end, that a terminal
-// prints and does not obey: what Clean would take out stands in it as \u….
-// Nothing is lost, save bytes that are no UTF-8.
+// JSON returns v as one line of JSON that a terminal does not obey: what Clean would remove
+// is escaped as \u…. Only invalid UTF-8 is lost.
 func JSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -24,9 +23,9 @@ func JSON(v any) ([]byte, error) {
 		return b.Bytes(), nil
 	}
 	var safe bytes.Buffer
-	marks := 0 // how many stand on the letter
+	marks := 0 // on the current letter
 	for _, r := range string(line) {
-		if plain.Hidden(r) || plain.Heaps(r, marks) { // within a string: JSON has such characters nowhere else
+		if plain.Hidden(r) || plain.Heaps(r, marks) { // inside a string: JSON has such characters nowhere else
 			for _, unit := range utf16.AppendRune(nil, r) {
 				fmt.Fprintf(&safe, `\u%04x`, unit)
 			}

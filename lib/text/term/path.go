@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Tilde returns a path as a person writes it: with ~ for their home folder, which may be "".
+// Tilde replaces the person's home folder by ~. home may be "".
 func Tilde(path, home string) string {
 	if home != "" {
 		if rest, ok := strings.CutPrefix(path, filepath.Clean(home)+"/"); ok {

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Progress shows on a terminal how far something is that takes long, in one
-// line that is gone when it is done. It writes nothing where nobody watches, nor
-// in the first second.
+// Progress shows the progress of a long task on a terminal, in one line that disappears at
+// the end. It writes nothing without a terminal, nor in the first second.
 type Progress struct {
 	w     io.Writer
 	width int
@@ -20,13 +19,12 @@ type Progress struct {
 }
 
 const (
-	patience = time.Second            // before a bar is worth looking at
-	redraw   = 100 * time.Millisecond // between two
+	patience = time.Second            // before the bar appears
+	redraw   = 100 * time.Millisecond // between two updates
 	barWidth = 24
 )
 
-// NewProgress shows progress on w, where that is a terminal. label says what is
-// being done.
+// NewProgress shows progress on w if that is a terminal. label names the task.
 func NewProgress(w io.Writer, getenv func(string) string, label string, now func() time.Time) *Progress {
 	p := &Progress{label: Clean(label), now: now, begun: now()}
 	if IsTerminal(w) && getenv("TERM") != "dumb" {
@@ -35,7 +33,7 @@ func NewProgress(w io.Writer, getenv func(string) string, label string, now func
 	return p
 }
 
-// Show says that so much of all is done.
+// Show updates the bar.
 func (p *Progress) Show(done, total int64) {
 	if p.w == nil || total <= 0 {
 		return
@@ -54,7 +52,7 @@ func (p *Progress) Show(done, total int64) {
 	io.WriteString(p.w, "\r"+line+"\x1b[K")
 }
 
-// Done takes the line away.
+// Done removes the line.
 func (p *Progress) Done() {
 	if !p.shown.IsZero() {
 		io.WriteString(p.w, "\r\x1b[K")
@@ -62,7 +60,7 @@ func (p *Progress) Done() {
 	}
 }
 
-// Size is a number of bytes as a person reads it: 812 B, 4.1 MiB.
+// Size formats a number of bytes: 812 B, 4.1 MiB.
 func Size(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)

@@ -12,12 +12,10 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// columnGap is what stands between two columns.
 const columnGap = "  "
 
-// Width says how many columns a table may take when it is written to w: the
-// terminal's width, or COLUMNS where that is set; 0 (no limit) when w is no
-// terminal and COLUMNS is unset.
+// Width returns the columns that a table on w may take: COLUMNS, or the terminal's width; 0
+// (no limit) if w is not a terminal.
 func Width(w io.Writer, getenv func(string) string) int {
 	if n, err := strconv.Atoi(getenv("COLUMNS")); err == nil && n > 0 {
 		return n
@@ -30,28 +28,27 @@ func Width(w io.Writer, getenv func(string) string) int {
 	return 0
 }
 
-// IsTerminal reports whether v is a file that is a terminal.
 func IsTerminal(v any) bool {
 	f, ok := v.(*os.File)
 	return ok && xterm.IsTerminal(int(f.Fd()))
 }
 
-// Table writes rows in columns two spaces apart, every cell cleaned (see
-// Clean). The last column takes what is left of width and is cut there with
-// an ellipsis. Should the others leave it less than minLast, they are cut too,
-// the widest first. Width 0 cuts nothing. The first row is the heading.
+// Table writes rows in columns two spaces apart, and cleans every cell (see Clean). The
+// last column gets the rest of width and is cut with an ellipsis. If that is less than
+// minLast, the widest other columns are cut. Width 0 cuts nothing. The first row is the
+// heading.
 func Table(w io.Writer, width int, rows [][]string) error {
 	return table(w, width, rows, minLast, Cut, nil)
 }
 
-// TableOfPaths is Table for a last column of paths, of which the end tells most: it is
-// cut at its front, and gets more of the line.
+// TableOfPaths is Table for paths in the last column. They are cut at the front, because
+// their ends say most, and get more of the line.
 func TableOfPaths(w io.Writer, width int, rows [][]string) error {
 	return table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront, nil)
 }
 
-// Narrow returns the rows without as many of the columns with these headings, in this order,
-// as keep the others from being readable in width; 0 is no limit.
+// Narrow removes columns with these headings, in this order, until the others are readable
+// in width; 0 is no limit.
 func Narrow(width int, rows [][]string, headings ...string) [][]string {
 	for _, heading := range headings {
 		need := -len(columnGap)
@@ -81,23 +78,21 @@ func Narrow(width int, rows [][]string, headings ...string) [][]string {
 	return rows
 }
 
-// A Painter marks a cell for a terminal. It gets the cell as it is printed, cleaned and
-// cut, and changes nothing of what a reader sees but its looks.
+// Painter styles a cell, which is cleaned and cut already. It must not change its text.
 type Painter func(row, column int, cell string) string
 
-// Table is Table with a bold heading and painted cells, where the style is on. paint may
-// be nil.
+// Table is Table with a bold heading and painted cells, if the style is on. paint may be
+// nil.
 func (s Style) Table(w io.Writer, width int, rows [][]string, paint Painter) error {
 	return table(w, width, rows, minLast, Cut, s.painter(paint))
 }
 
-// TableOfPaths is TableOfPaths with a bold heading and painted cells, where the style is
-// on.
+// TableOfPaths is TableOfPaths with a bold heading and painted cells, if the style is on.
 func (s Style) TableOfPaths(w io.Writer, width int, rows [][]string, paint Painter) error {
 	return table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront, s.painter(paint))
 }
 
-// painter adds the heading to what paint does; nil where nothing is painted.
+// painter adds the bold heading to paint, or returns nil if the style is off.
 func (s Style) painter(paint Painter) Painter {
 	if !s.on {
 		return nil
@@ -118,7 +113,7 @@ func table(w io.Writer, width int, rows [][]string, least int, cut func(s string
 	if width > 0 {
 		shrink(widths, width, least)
 	}
-	out := bufio.NewWriterSize(w, 64<<10) // a list has thousands of rows
+	out := bufio.NewWriterSize(w, 64<<10) // lists can have thousands of rows
 	var b strings.Builder
 	if paint == nil {
 		paint = func(_, _ int, cell string) string { return cell }
@@ -144,7 +139,7 @@ func table(w io.Writer, width int, rows [][]string, least int, cut func(s string
 			b.WriteString(strings.Repeat(" ", max(widths[j]-columns(cell, maxColumn), 0)))
 			used += widths[j]
 		}
-		// A heading or cell that is empty leaves no blanks behind.
+		// Empty last cells leave no trailing blanks.
 		line := strings.TrimRight(b.String(), " ")
 		b.Reset()
 		out.WriteString(line)
@@ -176,19 +171,17 @@ func measure(width int, rows [][]string) (cleaned [][]string, widths []int) {
 }
 
 const (
-	// maxColumn is how wide a column gets where nothing is cut. A cell that is
-	// wider stands out in its own row, and fills no other with blanks.
+	// maxColumn bounds a column if nothing is cut. A wider cell only widens its own row.
 	maxColumn = 200
-	// minLast is what the last column gets of a line at least.
+	// minLast is the minimum for the last column.
 	minLast = 8
-	// readable is what a cell that is longer needs to be told from others.
+	// readable is the minimum for a cut cell to be recognizable.
 	readable = 16
-	// minPath is the same of a column of paths.
+	// minPath is the minimum for a column of paths.
 	minPath = 24
 )
 
-// shrink cuts the widest columns until the last one, which is none of them, has
-// room in the line.
+// shrink narrows the widest columns until the last one, which is not in widths, has room.
 func shrink(widths []int, width, least int) {
 	for {
 		over, widest := least-width, 0
@@ -205,12 +198,11 @@ func shrink(widths []int, width, least int) {
 	}
 }
 
-// bytesPerColumn is the most that a character needs for a column of a terminal,
-// with all that is put onto it. What has more, such as a megabyte of accents on
-// one letter, is no text.
+// bytesPerColumn is the maximum size of a character per column, with its combining marks.
+// Larger ones, such as a megabyte of accents on one letter, are not text.
 const bytesPerColumn = 32
 
-// span is how many columns s takes, at little cost for what has ASCII's characters only.
+// span returns the columns that s takes, with a fast path for ASCII.
 func span(s string) int {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -220,13 +212,12 @@ func span(s string) int {
 	return len(s)
 }
 
-// fits reports whether s takes at most width columns, at no cost for what is far
-// too long.
+// fits reports whether s takes at most width columns. It is fast for very long texts.
 func fits(s string, width int) bool {
 	return len(s) <= bytesPerColumn*(max(width, 0)+1) && span(s) <= width
 }
 
-// columns is the width of s, or most where that is less.
+// columns returns the width of s, up to most.
 func columns(s string, most int) int {
 	if len(s) > bytesPerColumn*(most+1) {
 		return most
@@ -234,10 +225,8 @@ func columns(s string, most int) int {
 	return min(span(s), most)
 }
 
-// Cut shortens s to at most width columns; what is cut ends in an ellipsis.
-// It never cuts inside what a reader sees as one character, unless that has
-// more bytes than any has. Where there is not even room for the ellipsis,
-// nothing is left.
+// Cut shortens s to width columns, including an ellipsis. It does not split a grapheme,
+// unless that has too many bytes. Without room for the ellipsis it returns "".
 func Cut(s string, width int) string {
 	if fits(s, width) {
 		return s
@@ -248,10 +237,10 @@ func Cut(s string, width int) string {
 	var b strings.Builder
 	left, state := width-1, -1
 	for s != "" {
-		// A character can be as long as the text, and no terminal shows it.
+		// A grapheme can be as long as the text, and no terminal shows that.
 		front := s[:min(len(s), bytesPerColumn*(width+1))]
-		// StepString would link its tables of words, sentences and lines as well,
-		// a quarter of a megabyte into every program.
+		// StepString would link its tables of words, sentences and lines, a quarter of a
+		// megabyte, into every program.
 		cluster, _, w, next := uniseg.FirstGraphemeClusterInString(front, state)
 		if w > left || b.Len()+len(cluster) > bytesPerColumn*width {
 			break
