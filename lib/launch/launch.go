@@ -1,6 +1,6 @@
-// Package launch starts agents: the agent of an instance that a person made, and that of a
-// session made from a template. A start is a specification (Spec), a plan that is a function
-// of what is found, and steps, which do what the plan says. Starter.Explain prints the plan.
+// Package launch starts the agents of instances, with or without a template. A start
+// consists of a specification (Spec), a plan, which is a function of what is found, and
+// steps that carry it out. Starter.Explain prints the plan.
 package launch
 
 import (
@@ -39,54 +39,53 @@ import (
 type Launch struct {
 	Starter
 	*instance.Instance
-	Asks bool // its client asks the person something
+	Asks bool
 
 	put   func() error // writes the instance
 	m     fleet.Member
-	alive bool // an agent of the instance runs, and is ended first
+	alive bool // an agent of the instance runs, and ends first
 	now   time.Time
-	self  string // the program that takes --exec BUFFER
+	self  string // the program that calls respawn.Exec for --exec BUFFER
 	at    tmux.Server
 	plan
 
-	patience time.Duration // with an agent that still has the conversation open
+	patience time.Duration // with a process that still has the conversation open
 
 	pane    tmux.Pane
-	buffer  tmux.Buffer // that its run travels in, to a session of its own
+	buffer  tmux.Buffer // for the run, in a new tmux session
 	process process.Proc
-	created bool   // the pane is ours, and goes where a later step fails
-	before  func() // takes back what the instance says of the start
+	created bool   // the pane is new; undo removes it
+	before  func() // resets the instance's fields
 }
 
-// plan is what a start does. It is found in the order of the fields.
+// plan is what a start does. The fields are found in this order.
 type plan struct {
 	client     agent.Client
-	program    string // "" where it is looked for on another machine
+	program    string // "" for a remote agent
 	spec       Spec
-	resumption string // which conversation goes on, in words
+	resumption string // for describeCommand
 	run        respawn.Run
-	session    session.ID // "" where it is not known before the start
+	session    session.ID // "" if unknown before the start
 }
 
 // step is a step of a start.
 type step struct {
 	name string
-	// find finds the step's part of the plan, and changes nothing but the instance in
-	// memory; nil where there is nothing to find.
+	// find plans the step and changes only the instance in memory; may be nil.
 	find func() error
-	// describe returns what the step does by the plan, and with what it was found.
+	// describe returns what the step does, and what was found.
 	describe func() (does, found string, err error)
-	run      func() error // nil for what another step does along with its own
+	run      func() error // nil if another step includes it
 }
 
-// steps are the steps of a start in their order. The first looks after the folder; the
-// thirteen behind it are those that every agent of a town is started with.
+// steps returns the steps of a start in order. After the folder come the thirteen with
+// which Gas Town starts every agent.
 //
-// A session that was made from a template runs where its town wants it: what follows the
-// environment is its runtime's, and commands of the template stand around it.
+// For a session from a template, the runtime does what follows the environment, between
+// commands of the template.
 func (l *Launch) steps() []step {
 	steps := []step{
-		{"folder", l.findFolder, l.describeFolder, nil}, // made before there is a plan
+		{"folder", l.findFolder, l.describeFolder, nil}, // done before the plan
 		{"agent", l.findAgent, l.describeAgent, nil},
 		{"settings", nil, l.describeSettings, nil},
 		{"prompt", l.findPrompt, l.describePrompt, nil},
@@ -111,8 +110,7 @@ func (l *Launch) steps() []step {
 	}...)
 }
 
-// start makes the folder, then the plan, and does its steps. Where one fails, nothing
-// half-started is left.
+// start makes the folder, plans, and runs the steps. If a step fails, it undoes the start.
 func (l *Launch) start() error {
 	if err := l.admitted(); err != nil {
 		return err
@@ -141,25 +139,25 @@ func (l *Launch) start() error {
 	return nil
 }
 
-// undo takes back what a start has done that failed with err.
+// undo undoes a start that failed with err.
 func (l *Launch) undo(err error) error {
 	if l.created {
 		if l.buffer != "" {
-			_ = l.at.Drop(l.buffer) // it was taken, as a rule
+			_ = l.at.Drop(l.buffer) // usually it was taken
 		}
 		if kerr := l.at.Kill(l.pane.Session); kerr != nil {
 			err = errors.Join(err, kerr)
 		}
 	}
-	if l.before != nil { // it is starting no more
+	if l.before != nil {
 		l.before()
 		err = errors.Join(err, l.put())
 	}
 	return err
 }
 
-// explain prints what each step would do, and what was found, up to the first that would
-// fail. It changes nothing.
+// explain prints each step and what was found, up to the first that would fail. It changes
+// nothing.
 func (l *Launch) explain() error {
 	if err := l.admitted(); err != nil {
 		return err
@@ -188,7 +186,6 @@ func (l *Launch) explain() error {
 	return nil
 }
 
-// needsWorktree reports whether the start makes a worktree.
 func (l *Launch) needsWorktree() bool {
 	return l.Instance.Worktree != nil && !l.Instance.Worktree.Ready && l.Starter.Worktree != nil
 }
@@ -202,8 +199,7 @@ func (l *Launch) describeFolder() (does, found string, err error) {
 	return "work in " + l.Env.DisplayPath(l.Path), "it is there", nil
 }
 
-// findFolder finds the folder, and notes which one it is. A worktree that the start makes
-// need not be there.
+// findFolder records the folder's identity. A worktree to be made need not exist.
 func (l *Launch) findFolder() error {
 	if l.needsWorktree() {
 		return nil
@@ -216,7 +212,6 @@ func (l *Launch) findFolder() error {
 	return dir.Close()
 }
 
-// NoFolder is the error for an instance whose folder cannot be entered.
 func NoFolder(in *instance.Instance, err error) error {
 	var exchanged *place.ExchangedError
 	switch {
@@ -232,8 +227,7 @@ func NoFolder(in *instance.Instance, err error) error {
 	return fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err))
 }
 
-// makeWorktree makes the worktree of an instance that has one, also where a removal was cut
-// off.
+// makeWorktree makes the instance's worktree, or completes an interrupted removal.
 func (l *Launch) makeWorktree() error {
 	if l.Starter.Worktree == nil {
 		return nil
@@ -241,12 +235,12 @@ func (l *Launch) makeWorktree() error {
 	return l.Starter.Worktree(l.Instance, l.put)
 }
 
-// findAgent finds the agent, which is the instance's: its maker chose it by the town, the
-// role and the flags.
+// findAgent plans the client, launcher and specification. The instance's maker chose the
+// client.
 func (l *Launch) findAgent() error {
 	l.client = l.Table.Of(l.Agent)
 	environ := l.Env.ChildEnviron()
-	if l.Adopted != nil && l.alive { // what it was started in is what runs now
+	if l.Adopted != nil && l.alive { // the running agent shows its launcher
 		around := launcher.Of(l.Table, l.client, l.m.Process, l.m.Pane)
 		if around.Why != "" {
 			return cli.Fail(cli.No, fmt.Errorf("cannot start %s: it would not run in what it was started in: %s", l.Name, around.Why),
@@ -281,7 +275,7 @@ func (l *Launch) findAgent() error {
 	return nil
 }
 
-// remote reports whether the agent is started on another machine, for all that is known.
+// remote reports whether the agent may run on another machine.
 func (l *Launch) remote() bool { return l.Template != nil && l.Template.Remote }
 
 func (l *Launch) describeAgent() (does, found string, err error) {
@@ -291,8 +285,8 @@ func (l *Launch) describeAgent() (does, found string, err error) {
 	return l.Agent, l.Env.DisplayPath(l.program), nil
 }
 
-// describeSettings says whether gt's hooks are in the agent's settings, where gt-hooks
-// writes them. A start changes nobody's settings.
+// describeSettings reports whether the agent's settings have gt's hooks. A start does not
+// change settings.
 func (l *Launch) describeSettings() (does, found string, err error) {
 	const none = "take the settings as they are"
 	how, path, err := l.wiring()
@@ -308,8 +302,8 @@ func (l *Launch) describeSettings() (does, found string, err error) {
 	return none, "gt's hooks are in " + l.Env.DisplayPath(path), nil
 }
 
-// wiring returns how gt's hooks are wired into the agent and the file of its own settings
-// that has them, "" of one that takes none.
+// wiring returns the client's wiring and settings file for gt's hooks, "" if it supports
+// none.
 func (l *Launch) wiring() (how wiring.Client, file string, err error) {
 	hooks := l.client.Hooks
 	how, known := wirings.Of(cmp.Or(hooks.Format, l.client.Dialect))
@@ -326,7 +320,7 @@ func (l *Launch) wiring() (how wiring.Client, file string, err error) {
 	return how, file, err
 }
 
-// findConversation finds the conversation that goes on.
+// findConversation plans which conversation to resume.
 func (l *Launch) findConversation() {
 	m, spec := l.m, &l.spec
 	l.resumption = "a new conversation"
@@ -343,9 +337,8 @@ func (l *Launch) findConversation() {
 	}
 }
 
-// findPrompt finds what is said first, for which it has to know whether a conversation goes
-// on. In a town the first prompt is a beacon. A session of
-// a template whose conversation goes on is told nothing: its template's prompt was said.
+// findPrompt plans the first prompt, after findConversation. In a town it is a beacon. A
+// resumed session of a template gets none, because it had the template's prompt.
 func (l *Launch) findPrompt() error {
 	l.findConversation()
 	spec, topic := &l.spec, l.About
@@ -355,7 +348,7 @@ func (l *Launch) findPrompt() error {
 	to := spec.Home.Identity
 	if topic == "" && to.Role != "" && l.Prompt == "" && (spec.Resume == "" || spec.Fork || l.Gives) {
 		topic = beacon.ColdStart
-		if work, _ := mail.Of(spec.Home, to.Address()).Hooked(); l.Gives || len(work) > 0 { // what cannot be read is told by gt-prime
+		if work, _ := mail.Of(spec.Home, to.Address()).Hooked(); l.Gives || len(work) > 0 { // gt-prime reports errors
 			topic = beacon.Assigned
 		}
 	}
@@ -391,16 +384,15 @@ func (l *Launch) describePrompt() (does, found string, err error) {
 	if spec.Types() {
 		found += ", typed"
 	}
-	if l.Template != nil { // what a session has besides of its own is shown as a size only
+	if l.Template != nil { // what it has besides its template is private
 		return "say first what its template has", found, nil
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(spec.Prompt), "\n")
 	return "say first: " + l.Env.Line(first, maxCell), found, nil
 }
 
-// awaitConversation waits until nobody else has the conversation open that goes on, and
-// fails where somebody still has. Its own agent may still be ending: the server of tmux went
-// away under it.
+// awaitConversation waits until no other process has the conversation open, and fails if
+// one still has. The instance's own agent may still be ending after its tmux server did.
 func (l *Launch) awaitConversation() error {
 	id := l.spec.Resume
 	if id == "" || l.spec.Fork {
@@ -419,7 +411,6 @@ func (l *Launch) awaitConversation() error {
 	return nil
 }
 
-// findCommand finds the command line.
 func (l *Launch) findCommand() (err error) {
 	if err := l.awaitConversation(); err != nil {
 		return err
@@ -440,7 +431,7 @@ func (l *Launch) describeCommand() (does, found string, err error) {
 		case arg == l.spec.Prompt && arg != "":
 			arg = "PROMPT"
 		case arg == string(l.session) && session.ID(arg) != l.spec.Resume:
-			arg = "ID" // another one each time
+			arg = "ID" // differs each time
 		default:
 			arg = term.Quote(l.Env.Line(arg, 200))
 		}
@@ -449,8 +440,8 @@ func (l *Launch) describeCommand() (does, found string, err error) {
 	return "run " + strings.Join(words, " "), l.resumption, nil
 }
 
-// checkLauncher returns an error if what the agent is started in cannot be run or lies where
-// an agent that it keeps in could change it.
+// checkLauncher returns an error if the launcher cannot run, or is where an agent inside it
+// could change it.
 func (l *Launch) checkLauncher() error {
 	if len(l.run.In) == 0 || l.remote() {
 		return nil
@@ -465,8 +456,8 @@ func (l *Launch) checkLauncher() error {
 	return nil
 }
 
-// describeEnvironment names the variables that are gt's or the table's, and of the others
-// their number: a value may be a key.
+// describeEnvironment names the variables of gt and the table, and counts the others, whose
+// values may be keys.
 func (l *Launch) describeEnvironment() (does, found string, err error) {
 	names := []string{instance.Variable}
 	if l.Account != "" {
@@ -502,20 +493,18 @@ func (l *Launch) describeSession() (does, found string, err error) {
 	return fmt.Sprintf("make the tmux session %s on %s", name, l.Env.DisplayPath(l.TmuxServer)), found, nil
 }
 
-// duplicate is the error for the name of a session of tmux that is taken.
 func duplicate(name, session string, err error) error {
 	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", name, err), fmt.Sprintf("another program made it; tmux kill-session -t =%s ends it", session))
 }
 
-// markStarted notes when the agent begins, and its session where that is known.
+// markStarted records the start and, if known, the session.
 func (l *Launch) markStarted(at time.Time) {
 	l.now = at
 	l.MarkStarted(at, l.session, l.spec.Resume != "" && !l.spec.Fork)
 }
 
-// makeSession puts the agent into a session of tmux, or into the pane of the one that
-// runs. The instance's file says what runs at every moment: that it is wanted is written
-// first, where it runs afterwards.
+// makeSession starts the agent in a new tmux session, or in the running one's pane. It
+// writes the instance before each change, so that its file is always true.
 func (l *Launch) makeSession() error {
 	l.Desired = instance.Running
 	started, id, at := l.StartedAt, l.SessionID, l.SessionAt
@@ -523,7 +512,7 @@ func (l *Launch) makeSession() error {
 	l.markStarted(l.Env.Now())
 	l.LoadedMCPNames = instance.Servers(l.Path)
 	if l.Adopted != nil {
-		// Its pane is the person's: it goes on in a session of its own.
+		// Its pane is the person's, so it continues in a session of its own.
 		if l.alive {
 			l.noteStop(OwnWay.Sum() + 2*time.Second)
 			Leave(l.at, l.m.Pane, l.client, l.m.Process, OwnWay)
@@ -533,7 +522,7 @@ func (l *Launch) makeSession() error {
 	}
 	if !l.alive && !l.Revives {
 		l.TmuxSession, l.TmuxPane = l.sessionName(l.Instance), ""
-		if l.m.Pane.ID != "" { // its pane stayed, or its agent is a zombie
+		if l.m.Pane.ID != "" { // its pane remained, or its agent is a zombie
 			if err := l.at.Kill(l.m.Pane.Session); err != nil {
 				return err
 			}
@@ -546,8 +535,8 @@ func (l *Launch) makeSession() error {
 	var err error
 	if l.pane = l.m.Pane; l.alive || l.Revives {
 		l.noteStop(20 * time.Second)
-		// What the old agent's hooks tell of its end, they tell before this: it is no word of
-		// the new one's.
+		// The old agent's hooks report its end before this. It must not count as the new
+		// one's.
 		stopped := func() error {
 			l.markStarted(l.Env.Now())
 			return l.put()
@@ -575,12 +564,12 @@ func (l *Launch) makeSession() error {
 	return l.put()
 }
 
-// errForeign says that an agent runs under the name that another program started.
+// errForeign reports that an agent of another program runs under the name.
 var errForeign = errors.New("is already running")
 
-// foreign sees to a session of the name that another program made: of a worker it is taken
-// for the worker's, and ended if no agent runs in it; where that is asked for, it is ended
-// whatever runs in it.
+// foreign handles a session of that name that another program made. For a worker, it counts
+// as the worker's, and is ended unless an agent runs in it. With Replaces it is always
+// ended. It ends sessions only if end is set.
 func (l *Launch) foreign(name string, end bool) error {
 	if !l.Replaces && l.Role == "" || l.m.Pane.ID != "" || !l.at.Has(name) {
 		return nil
@@ -606,10 +595,10 @@ func (l *Launch) foreign(name string, end bool) error {
 	return nil
 }
 
-// StopReason is what a session's record has that was ended by gt-session.
+// StopReason is the end reason in the records of sessions that gt-session ended.
 const StopReason = "gt-session stop"
 
-// noteStop notes that the agent that runs is ended on purpose.
+// noteStop records that the running agent is ended on purpose.
 func (l *Launch) noteStop(within time.Duration) {
 	if r := l.m.Record; r != nil && !r.Ended() {
 		stop := session.Stop{Reason: StopReason, Until: l.now.Add(within)}
@@ -645,7 +634,7 @@ func (l *Launch) describeWait() (does, found string, err error) {
 	return fmt.Sprintf("wait until the pane runs %s", l.Agent), fmt.Sprintf("at most %v; else the session is ended", l.readyWait()), nil
 }
 
-// readyWait is how long the pane may take to become the agent.
+// readyWait returns how long the pane's process may take to become the agent.
 func (l *Launch) readyWait() time.Duration {
 	if c := l.run.Capture; c != nil { // it is asked for a session first
 		return c.Wait + starting
@@ -679,8 +668,8 @@ func (l *Launch) describeReady() (does, found string, err error) {
 	return "wait until it is ready", fmt.Sprintf("until a hook or its screen tells, or it has run for %v", Patience(l.client)), nil
 }
 
-// answerDialogs accepts what the client asks at its start about trust and permissions,
-// where that is wanted. What else it asks is the person's to answer.
+// answerDialogs accepts the client's dialogs about trust and permissions, with --trust.
+// Other questions are the person's.
 func (l *Launch) answerDialogs() error {
 	if !l.Trust || len(l.client.AcceptDialogs) == 0 {
 		return nil
@@ -702,7 +691,7 @@ func (l *Launch) ready() (err error) {
 	return l.releasePane()
 }
 
-// releasePane lets the pane close when the agent ends, as one does from now on.
+// releasePane makes the pane close when the agent ends.
 func (l *Launch) releasePane() error {
 	if l.spec.Remain {
 		return nil
@@ -713,11 +702,10 @@ func (l *Launch) releasePane() error {
 		}
 		return err
 	}
-	return l.at.Kill(l.pane.Session) // it has ended since, and its pane stayed
+	return l.at.Kill(l.pane.Session) // it has ended meanwhile, and its pane remained
 }
 
-// waitPrompted waits until the agent was told what it is told first, or its client asks something
-// before that.
+// waitPrompted waits until the first prompt was typed, or the client asks something first.
 func (l *Launch) waitPrompted() {
 	if l.run.First == nil {
 		return
@@ -742,7 +730,7 @@ func (l *Launch) waitPrompted() {
 	}
 }
 
-// promptWait is how long a start waits for that.
+// promptWait bounds waitPrompted.
 const promptWait = 30 * time.Second
 
 func (l *Launch) failed(err error) error {
@@ -752,7 +740,7 @@ func (l *Launch) failed(err error) error {
 	var ended *EndedError
 	resumed := errors.As(err, &ended) && l.spec.Resume != "" && !l.spec.Fork
 	err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err))
-	if resumed && !l.Resumes { // else its place goes
+	if resumed && !l.Resumes { // otherwise its folder is removed
 		err = cli.WithHint(err, "where %s no longer has its conversation %s: gt-session rm %s, then gt-session new", l.Agent, l.spec.Resume, l.Name)
 	}
 	return err
@@ -779,8 +767,7 @@ func (l *Launch) describeRun() (does, found string, err error) {
 	return fmt.Sprintf("make the tmux session %s on %s, and wait until it runs %s", l.TmuxSession, l.Env.DisplayPath(l.TmuxServer), l.Agent), "", nil
 }
 
-// startThere starts the agent in its runtime. Its record says what is about to run before
-// it does.
+// startThere starts the agent in its runtime, after recording the start.
 func (l *Launch) startThere() error {
 	l.markStarted(l.Env.Now())
 	l.TmuxPane = ""
@@ -805,5 +792,5 @@ func (l *Launch) setup() error {
 	return nil
 }
 
-// maxCell bounds what a step prints of one thing, in characters.
+// maxCell bounds a value in a step's description, in characters.
 const maxCell = 4096

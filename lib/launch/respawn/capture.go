@@ -19,17 +19,16 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// NewSuccessor returns the successor that works in a home, and with what id.
+// NewSuccessor returns the successor in a home, with its id.
 //
-// An agent without hooks begins with an id, for nothing else could tell it: what it
-// runs of gt itself, which its first prompt asks for, finds the id in the
-// environment and notes the session under it. The id is the agent's own where the
-// agent takes one, else one that we invent. resumed is the conversation that goes on,
-// "" for a fresh one.
+// An agent without hooks starts with an id, because it could not report one. The gt
+// programs that its first prompt asks it to run find the id in the environment and record
+// the session. The id is the agent's own if it accepts one, and otherwise invented. resumed
+// is the conversation to resume, or "".
 func NewSuccessor(c agent.Client, h home.Home, resumed session.ID) Successor {
 	s := Successor{Client: c, Home: h}
 	switch {
-	case c.Dialect != "": // its hooks tell it
+	case c.Dialect != "": // its hooks report it
 	case resumed != "":
 		s.ID = string(resumed)
 	case len(c.SessionIDFlag) > 0:
@@ -40,8 +39,8 @@ func NewSuccessor(c agent.Client, h home.Home, resumed session.ID) Successor {
 	return s
 }
 
-// idVars are the variables that tell a successor without hooks its id: ours, and the
-// agent's own if it knows the id.
+// idVars returns the variables for the id of a successor without hooks: gt's, and the
+// client's own for an id that the client knows.
 func (s Successor) idVars(id session.ID) []string {
 	if s.Client.SessionIDEnv == "" || id.Invented() {
 		return []string{"GT_SESSION_UUID"}
@@ -49,28 +48,26 @@ func (s Successor) idVars(id session.ID) []string {
 	return []string{"GT_SESSION_UUID", s.Client.SessionIDEnv}
 }
 
-// Capture is how an agent that has no hooks and takes no id from us gets a session
-// whose id is known: it is asked for one, in the pane that it then works in, which
-// takes as long as an answer does.
+// Capture gets a session id from an agent that has no hooks and accepts no id: the agent is
+// asked to create a session, in its later pane, which takes as long as an answer.
 type Capture struct {
-	Args    []string `json:"args"`    // asks for a session
-	Agent   string   `json:"agent"`   // in whose words it answers
-	Path    string   `json:"path"`    // where in the answer the id is
-	Resumed []string `json:"resumed"` // goes on with it, captured standing for the id
-	Vars    []string `json:"vars"`    // which hold it
+	Args    []string `json:"args"`    // create a session
+	Agent   string   `json:"agent"`   // the client's name
+	Path    string   `json:"path"`    // of the id in the JSON output
+	Resumed []string `json:"resumed"` // resume the session captured
+	Vars    []string `json:"vars"`    // variables for the id
 
-	Wait time.Duration `json:"wait"` // for the answer
+	Wait time.Duration `json:"wait"`
 }
 
-// captureWait bounds the answer to a prompt of one character, unless the agent's block
-// says how long it takes: a person waits in front of the pane.
+// captureWait bounds the answer to a one-character prompt, unless the agent's block sets
+// another limit. A person waits for it.
 const captureWait = 30 * time.Second
 
-// captured stands for an id that is not known yet.
+// captured is a placeholder for the id.
 const captured = "\x00captured\x00"
 
-// capture returns how the successor gets a session of its own, nil where it needs
-// none or cannot have one.
+// capture returns the Capture of a successor, or nil if it needs or supports none.
 func (s Successor) capture(next agent.Next) *Capture {
 	args := s.Client.SessionIDProbe()
 	if next.ID == "" || next.Resume != "" || len(s.Client.SessionIDFlag) > 0 || args == nil {
@@ -84,11 +81,11 @@ func (s Successor) capture(next agent.Next) *Capture {
 	return &Capture{Wait: wait, Args: args, Agent: s.Client.Name, Path: s.Client.SessionIDJSONPath, Resumed: s.Client.Restart(nil, next), Vars: s.idVars("")}
 }
 
-// ask gets the session and makes r its next run. Where that fails, r stays as it
-// is: an agent that starts afresh.
+// ask gets the session id and puts it into r. On failure it leaves r unchanged, which
+// starts a new conversation.
 //
-// No hook tells of the session later, so it is noted here for those who watch the agent
-// and for its next start: in the tmux session of its pane, and as that of its instance.
+// No hook reports the session later. So ask records it in the tmux session, for observers,
+// and for the instance.
 func (c *Capture) ask(env *cli.Env, server tmux.Server, pane string, r *Run) {
 	fmt.Fprintf(env.Stderr, "%s: asking %s for a session, for %v at most...\n", env.Name, c.Agent, c.Wait)
 	id, err := ask.NewSession(c.Wait, r.Dir, launcher.Around(r.In, c.Args), r.Env, c.Path, env.Stderr)
@@ -113,7 +110,7 @@ func (c *Capture) ask(env *cli.Env, server tmux.Server, pane string, r *Run) {
 		env.Warn("%v", err)
 	}
 	getenv := func(name string) string { return process.Variable(r.Env, name) }
-	of := fmt.Sprintf("%s:%d", getenv(instance.Variable), os.Getpid()) // it becomes the agent
+	of := fmt.Sprintf("%s:%d", getenv(instance.Variable), os.Getpid()) // this process becomes the agent
 	if err := instance.Bind(place.StateOf(getenv), of, os.Getpid(), 0, instance.Now{SessionID: id, Agent: c.Agent, At: env.Now()}); err != nil {
 		env.Warn("%v", err)
 	}

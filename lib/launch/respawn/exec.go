@@ -25,7 +25,7 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Started reads the call with which a pane begins, --exec BUFFER; nil for any other.
+// Started returns the command for a pane's --exec BUFFER, or nil.
 func Started(args []string) cli.Command {
 	if len(args) == 2 && args[0] == "--exec" {
 		return become(args[1])
@@ -33,15 +33,12 @@ func Started(args []string) cli.Command {
 	return nil
 }
 
-// become becomes the agent that a buffer of tmux describes.
 type become string
 
-// Run is Exec.
 func (b become) Run(env *cli.Env) error { return Exec(env, string(b)) }
 
-// Exec is the restarted side: it takes the run from the buffer, puts the pane's
-// remain-on-exit back and turns into the agent. What keeps it from that stays
-// readable in the pane.
+// Exec takes a run from the buffer, restores remain-on-exit and becomes the agent. Its
+// errors stay visible in the pane.
 func Exec(env *cli.Env, name string) error {
 	buffer, err := tmux.ParseBuffer(name)
 	if err != nil {
@@ -73,7 +70,7 @@ func Exec(env *cli.Env, name string) error {
 			r.Env = append(r.Env, key+"="+v)
 		}
 	}
-	pane := cmp.Or(r.Pane, env.Getenv("TMUX_PANE")) // a new session's has no id before it runs this
+	pane := cmp.Or(r.Pane, env.Getenv("TMUX_PANE")) // a new tmux session's pane id is only known now
 	if r.Capture != nil {
 		r.Capture.ask(env, server, pane, &r)
 	}
@@ -105,7 +102,7 @@ func Exec(env *cli.Env, name string) error {
 	if r.Shell != "" {
 		return r.runThenShell(program)
 	}
-	runtime.LockOSThread() // until it is another program
+	runtime.LockOSThread() // until exec
 	if err := r.Limits.Apply(); err != nil {
 		return err
 	}
@@ -113,12 +110,11 @@ func Exec(env *cli.Env, name string) error {
 	return fmt.Errorf("cannot run '%s': %w", program, err)
 }
 
-// endGrace is how long the agent before has to end with its terminal, and then when it is
-// asked to.
+// endGrace is how long the earlier agent has to end with its terminal, and again after
+// SIGTERM.
 const endGrace = 3 * time.Second
 
-// openFolder changes to the folder of the run. An agent beside this one can exchange it until
-// then.
+// openFolder changes to the run's folder. Another agent can have replaced it meanwhile.
 func (r Run) openFolder() error {
 	if r.Folder.Inode == 0 {
 		return atomicfile.Error("change to", r.Dir, os.Chdir(r.Dir))
@@ -135,15 +131,15 @@ func (r Run) openFolder() error {
 	return atomicfile.Error("change to", r.Dir, err)
 }
 
-// runThenShell runs the agent as a child and, when that has ended, gives the pane
-// back to the shell that was there.
+// runThenShell runs the agent as a child, and afterwards becomes the pane's shell.
 func (r Run) runThenShell(program string) error {
-	// A Ctrl-C that comes after the agent's end is for the shell.
+	// A Ctrl-C after the agent's end is for the shell.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT)
 	cmd := exec.Cmd{
 		Path: program, Args: r.Args, Env: r.Env,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		// As a shell does it: tmux names the window after the group that has the terminal.
+		// Like a shell: tmux names the window after the terminal's foreground process
+		// group.
 		SysProcAttr: &syscall.SysProcAttr{Foreground: true, Ctty: syscall.Stdin},
 	}
 	if err := r.start(&cmd); err != nil {
@@ -154,20 +150,20 @@ func (r Run) runThenShell(program string) error {
 	}
 	shellEnv := slices.DeleteFunc(r.Env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return name == shellVar || name == "GT_AGENT" || name == "GT_PROCESS_NAMES" // it may start another
+		return name == shellVar || name == "GT_AGENT" || name == "GT_PROCESS_NAMES" // it may start another agent
 	})
 	err := syscall.Exec(r.Shell, []string{filepath.Base(r.Shell)}, shellEnv)
 	return fmt.Errorf("cannot run '%s': %w", r.Shell, err)
 }
 
-// start starts the agent with its limits, which are not the shell's.
+// start starts the agent with its limits, which the shell does not get.
 func (r Run) start(cmd *exec.Cmd) error {
 	if r.Limits == nil {
 		return cmd.Start()
 	}
 	var err error
 	cli.Go(func() {
-		runtime.LockOSThread() // it ends with this function, and with it what it got
+		runtime.LockOSThread() // the thread, with its limits, ends with this function
 		err = r.Limits.Around(cmd.Start)
 	}).Wait()
 	if err != nil {

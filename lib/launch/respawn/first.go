@@ -13,10 +13,10 @@ import (
 	"gt/lib/text/term"
 )
 
-// First is what an agent is told first. It is typed, as gt-session send does: an argument
-// is everybody's to read, for as long as the agent runs. A process beside the pane waits
-// until the client takes a prompt, which may be after the person has answered what it asks;
-// so whoever starts the agent need not.
+// First is a first prompt that is typed like gt-session send does, because everybody can
+// read arguments while the agent runs. A process beside the pane waits until the client
+// takes a prompt, which may be after the person has answered its questions, so that the
+// starter need not wait.
 type First struct {
 	Text    string       `json:"text"`
 	Client  agent.Client `json:"client"`
@@ -24,11 +24,11 @@ type First struct {
 	Process process.Proc `json:"process"` // the agent
 }
 
-// What is noted of a pane whose agent has not been told yet what it is told first.
+// States of a pane whose agent has not got its first prompt.
 const (
 	firstNote = "first"
 	waits     = "waits"
-	asks      = "asks" // its client does, or the person has typed something
+	asks      = "asks" // the client asks something, or the person has typed something
 	failed    = "failed: "
 )
 
@@ -54,7 +54,7 @@ func (f First) beside(server tmux.Server, pane string) (err error) {
 	return server.Beside(b, data, around+" exec "+term.Quote(self)+" --exec "+string(b))
 }
 
-// typeInto types the text once the agent takes it, and notes how that goes.
+// typeInto types the text once the agent takes it, and notes the state.
 func (f First) typeInto(server tmux.Server) error {
 	rest := calm
 	if len(f.Client.OpensPatterns) > 0 {
@@ -65,10 +65,10 @@ func (f First) typeInto(server tmux.Server) error {
 	note := func(word string) {
 		if word != said {
 			said = word
-			_ = server.Note(f.Pane, firstNote, word) // only who starts it waits for that
+			_ = server.Note(f.Pane, firstNote, word) // only the starter waits for it
 		}
 	}
-	var since time.Time // when it began to take a prompt
+	var since time.Time // since when it takes a prompt
 	for pause := firstPoll; f.Process.Alive(); time.Sleep(pause) {
 		pause = min(pause+pause/10, slowPoll)
 		screen, err := server.CaptureStyled(f.Pane)
@@ -106,24 +106,24 @@ func (f First) typeInto(server tmux.Server) error {
 	return nil
 }
 
-// How long an input box is looked at until something is typed into it: some clients draw it
-// before they ask whether the folder is trusted.
+// How long an input box must be visible before typing. Some clients draw it before they ask
+// whether the folder is trusted.
 const (
 	calm    = 300 * time.Millisecond
 	opening = 3 * time.Second
 )
 
-// The pauses between two looks at a screen, from the first to the longest.
+// The first and the longest pause between two captures.
 const (
 	firstPoll = 100 * time.Millisecond
 	slowPoll  = time.Second
 )
 
-// FirstPromptState returns how far an agent is with what it is told first: whether it waits, whether
-// its client asks something before that, and why it could not be told.
+// FirstPromptState returns the state of an agent's first prompt: it is pending, the client
+// asks something first, or typing it failed.
 func FirstPromptState(server tmux.Server, pane string) (pending, asked bool, failure string) {
 	word, err := server.Noted(pane, firstNote)
-	if err != nil { // tmux is busy, or the pane is gone, which others find out
+	if err != nil { // tmux is busy or the pane is gone, which others notice
 		return true, false, ""
 	}
 	failure, _ = strings.CutPrefix(word, failed)

@@ -1,11 +1,9 @@
-// Package respawn puts an agent into a pane of tmux in the place of the one that
-// runs there: a fresh agent after a hand-over, or the same conversation in a new
-// process.
+// Package respawn replaces the agent in a tmux pane: by a fresh agent after a hand-over, or
+// by the same conversation in a new process.
 //
-// Everything that the new process needs travels in a buffer of the tmux server's,
-// which only the person can reach and which its reader deletes: the environment
-// holds keys, everybody can read a command line, and what runs in an agent's
-// sandbox can read a file.
+// The new process gets everything in a buffer of tmux's server, which only the person can
+// read, and deletes it. The environment holds keys, everybody can read a command line, and
+// an agent's sandbox can read files.
 package respawn
 
 import (
@@ -29,55 +27,54 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Run is the run of an agent that takes over a pane.
+// Run describes how an agent starts in a pane.
 type Run struct {
 	Dir string `json:"dir"`
-	// Folder is the folder that Dir is; the agent starts in no other.
+	// Folder identifies Dir; the agent starts in no other folder.
 	Folder place.Folder `json:"folder,omitzero"`
 	Args   []string     `json:"args"`
 	Env    []string     `json:"env"`
 	Pane   string       `json:"pane"`
 	Remain tmux.Remain  `json:"remain_on_exit"`
-	// Shell is the shell that the agent was started from in this pane, which
-	// comes back when the agent ends; empty where the pane is the agent's.
+	// Shell is the shell from which the agent was started in this pane and which returns
+	// when the agent ends; "" if the pane is the agent's.
 	Shell string `json:"shell,omitempty"`
-	// In are the words of what it is started in (launcher.Around), Ends the agent before it
-	// there, which may outlive its terminal, and Limits those that it has besides.
+	// In is the launcher (launcher.Around). Ends is the earlier agent in it, which may
+	// outlive its terminal. Limits are its further limits.
 	In     []string        `json:"in,omitempty"`
 	Ends   process.Proc    `json:"ends,omitzero"`
 	Limits *process.Limits `json:"limits,omitempty"`
-	// Capture gets the agent a session first; nil where there is none to get.
+	// Capture first gets a session from the agent; may be nil.
 	Capture *Capture `json:"capture,omitempty"`
-	// First is what it is told first; nil where it is told nothing, or by its arguments.
+	// First is the first prompt if it is typed; may be nil.
 	First *First `json:"first,omitempty"`
 }
 
-// shellVar tells a successor that runs as our child which shell its pane had, for
-// the next hand-over.
+// shellVar tells a successor that runs as a child which shell its pane had, for the next
+// hand-over.
 const shellVar = "GT_PANE_SHELL"
 
-// Previous is the run that another follows.
+// Previous is the run that a successor follows.
 type Previous struct {
-	Client  string // its name
+	Client  string
 	Args    []string
 	Environ []string
 	Dir     string
 	Process process.Proc
-	Pane    tmux.Pane         // empty where it has none
-	In      launcher.Launcher // what it was started in
+	Pane    tmux.Pane // empty if it has none
+	In      launcher.Launcher
 }
 
-// Successor is the agent that follows.
 type Successor struct {
 	Client agent.Client
 	Home   home.Home
-	// ID is the id that an agent without hooks begins with; see NewSuccessor.
+	// ID is the id of an agent without hooks; see NewSuccessor.
 	ID string
 }
 
-// Run returns how the successor starts: with the program, flags, folder and
-// environment of the run before it, without what belonged to that run alone. Of
-// another client's run, only the folder and the environment mean something to it.
+// Run returns how the successor starts: with the program, flags, folder and environment of
+// the run before, without what belonged to that run only. From another client's run it
+// takes only folder and environment.
 func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
 	var args []string
 	if s.Client.Name == prev.Client {
@@ -112,9 +109,8 @@ func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
 	return r
 }
 
-// shell returns the shell that the pane's agent was started from, if it was: the
-// program that the pane began with, or the one that began before an earlier
-// hand-over.
+// shell returns the shell from which the pane's agent was started, or "": the pane's first
+// program, or the shell from before an earlier hand-over.
 func (prev Previous) shell() string {
 	for _, kv := range prev.Environ {
 		if shell, ok := strings.CutPrefix(kv, shellVar+"="); ok {
@@ -131,7 +127,7 @@ func (prev Previous) shell() string {
 	}
 	args, err := p.Args()
 	if err != nil || len(args) == 0 || slices.Contains(args, "-c") {
-		return "" // a shell that was to run the agent and end with it
+		return "" // a shell that only ran the agent
 	}
 	program, err := p.Executable()
 	if err != nil {
@@ -140,8 +136,8 @@ func (prev Previous) shell() string {
 	return program
 }
 
-// Vars are the variables that say who the successor is, with those that its block
-// in the table of agents adds.
+// Vars returns the variables that identify the successor, and those of its block in the
+// table of agents.
 func (s Successor) Vars() [][2]string {
 	vars := s.names()
 	for _, name := range slices.Sorted(maps.Keys(s.Client.Env)) {
@@ -167,10 +163,9 @@ func (s Successor) Vars() [][2]string {
 	return vars
 }
 
-// shared are the variables of Vars that the tmux session has as well, for what else is
-// started in it and for who watches it; and unset are those that told of the run
-// before. What the table of agents adds may be secret and is not among them. The id of
-// a successor with hooks is known when it starts: gt-prime shares it then.
+// shared returns the Vars that the tmux session has too, for its other programs and for
+// observers, and unsets those of the earlier run. It leaves out variables of the table of
+// agents, which may be secret. gt-prime later shares the id of a successor with hooks.
 func (s Successor) shared() (vars [][2]string, unset []string) {
 	ids := append(registry.SessionVars(), "GT_SESSION_UUID")
 	for _, kv := range s.Vars() {
@@ -182,14 +177,14 @@ func (s Successor) shared() (vars [][2]string, unset []string) {
 	return vars, ids
 }
 
-// Shared are the variables of Vars that the tmux session has as well.
+// Shared returns the Vars that the tmux session has too.
 func (s Successor) Shared() [][2]string {
 	vars, _ := s.shared()
 	return vars
 }
 
-// names are the variables that say which agent it is, which Gas Town reads from
-// the tmux session.
+// names returns the variables that name the agent, which Gas Town reads from the tmux
+// session.
 func (s Successor) names() [][2]string {
 	return [][2]string{
 		{"GT_AGENT", s.Client.Name},
@@ -197,8 +192,8 @@ func (s Successor) names() [][2]string {
 	}
 }
 
-// environ returns an environment with who the successor is, and without what told
-// one run of a client from another.
+// environ returns an environment with the successor's Vars, without what identified the
+// earlier run.
 func (s Successor) environ(environ []string) []string {
 	set := s.Vars()
 	env := slices.DeleteFunc(environ, func(kv string) bool {
@@ -215,35 +210,32 @@ func (s Successor) environ(environ []string) []string {
 	return env
 }
 
-// stopGrace is how long another pane's agent has to end by itself. Most take a fraction of
-// a second; one that is killed before may not have written all of its conversation.
+// stopGrace is how long the agent of another pane has to end. Most need a fraction of a
+// second; one that is killed may not have written its whole conversation.
 const stopGrace = 10 * time.Second
 
-// Place is the pane that a run is put into.
+// Place is the pane of a run.
 type Place struct {
 	Server tmux.Server
 	Pane   tmux.Pane
-	// Remain is the pane's setting once the agent runs in it; the one that it has where
-	// this is not set.
+	// Remain is the pane's setting once the agent runs; if unset, the current one.
 	Remain tmux.Remain
-	// Stop is the agent of a pane that is not our own, which is asked to end
-	// first, so that its own end hook can run, and killed where it does not. It is
-	// not set for the agent that runs us.
+	// Stop is the agent of another pane, which is asked to end, so that its end hook can
+	// run, and then killed. It is unset for this program's own agent.
 	Stop process.Proc
-	// Stopped is called when that agent has ended, and before the next one starts. It may
-	// be nil; an error keeps the next one from starting.
+	// Stopped is called between the old agent and the new one; may be nil. An error
+	// prevents the start.
 	Stopped func() error
 
-	Self string // the program that takes --exec BUFFER, and calls Exec
+	Self string // the program that calls Exec for --exec BUFFER
 	Now  time.Time
-	Warn func(error) // of what the hand-over does without
+	Warn func(error) // about failures that do not prevent the hand-over
 }
 
 // envWait bounds a call that a hand-over can do without.
 const envWait = 2 * time.Second
 
-// Replace gives the pane to the successor's run. Where that fails, the pane is as
-// it was.
+// Replace gives the pane to the successor's run. If it fails, the pane is unchanged.
 func (s Successor) Replace(at Place, r Run) (err error) {
 	before, err := at.Server.RemainOnExit(at.Pane.ID)
 	if err != nil {
@@ -270,16 +262,16 @@ func (s Successor) Replace(at Place, r Run) (err error) {
 		}
 		inits := process.Inits(at.Pane.PID)
 		if tree := live.Tree(at.Stop); !live.Stop(at.Stop, stopGrace) {
-			live.Kill(append(tree, live.Tree(at.Stop)...)) // or two agents would run
+			live.Kill(append(tree, live.Tree(at.Stop)...)) // otherwise two agents would run
 		}
-		live.Kill(inits) // what it has left in its sandbox, such as Codex's server, would serve the next one there
+		live.Kill(inits) // processes left in a sandbox, such as Codex's server, would serve the next agent
 	}
 	if at.Stopped != nil {
 		if err := at.Stopped(); err != nil {
 			return err
 		}
 	}
-	signal.Ignore(syscall.SIGHUP) // the respawn sends it to all in the pane, and our caller has more to say
+	signal.Ignore(syscall.SIGHUP) // respawning sends it to the whole pane, but the caller continues
 	buffer := tmux.NewBuffer()
 	if err := at.Server.Respawn(at.Pane.ID, !s.Home.Town.Personal, buffer, data, at.Self, "--exec", string(buffer)); err != nil {
 		_ = at.Server.Drop(buffer) // it may not have been loaded

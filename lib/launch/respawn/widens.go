@@ -12,9 +12,9 @@ import (
 	"gt/lib/sys/process"
 )
 
-// WidensPermissions says why the successor's run would have more than the session has that
-// asks for it out of its sandbox, where the client calls what that may do without
-// asking mode; "" where it would not. Then a person has to give the pane away.
+// WidensPermissions returns why the successor's run would have more than the session that
+// asks for it from its sandbox, or "". mode is what the client calls the permission that
+// the session has. If the run would have more, a person has to give away the pane.
 func (s Successor) WidensPermissions(mode string, r Run) string {
 	if mode != "" && agent.Freedom(mode) < agent.FreedomOf(r.Args) {
 		return fmt.Sprintf("its successor would start with more freedom than it has now (%s)", mode)
@@ -43,9 +43,9 @@ func (s Successor) WidensPermissions(mode string, r Run) string {
 	return ""
 }
 
-// BringsLauncher reports whether a program or a file of what a run is started in lies in
-// the project, where an agent in a sandbox could have changed it. What bwrap is told to
-// mount, and what runs inside it, is none.
+// BringsLauncher reports whether a program or file of a run's launcher is in the project,
+// where an agent in a sandbox could have changed it. It ignores bwrap's own arguments:
+// mounts, and what runs inside.
 func (s Successor) BringsLauncher(r Run) bool {
 	if len(r.In) == 0 {
 		return false
@@ -67,7 +67,7 @@ func (s Successor) BringsLauncher(r Run) bool {
 	})
 }
 
-// within returns what reports whether a file lies in the project of a run.
+// within returns a function that reports whether a file is in the run's project.
 func (s Successor) within(r Run) func(path string) bool {
 	project := []string{place.Real(s.Home.Dir), place.Real(r.Dir)}
 	return func(path string) bool {
