@@ -21,8 +21,7 @@ type Folder struct {
 	Path   string `json:"path"` // without links
 	Device uint64 `json:"device"`
 	Inode  uint64 `json:"inode"`
-	// BirthTime is when the folder was made, in nanoseconds since 1970; zero if the
-	// file system does not record it.
+	// BirthTime is in nanoseconds since 1970; zero if the file system does not record it.
 	BirthTime int64 `json:"born,omitempty"`
 	// Address is the address of its agents outside a town.
 	Address string `json:"address,omitempty"`

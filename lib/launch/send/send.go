@@ -172,8 +172,8 @@ func (t Target) typeIn(text, screen string, begin time.Time, within time.Duratio
 	return nil
 }
 
-// hookReported reports whether a hook has reported a prompt since a time. If the agent was busy,
-// the report may be about another prompt.
+// hookReported reports whether a hook has reported a prompt since a time. If the agent was
+// busy, the report may be about another prompt.
 func (t Target) hookReported(since time.Time) bool {
 	return t.LastPromptAt != nil && !t.Busy && t.LastPromptAt().After(since)
 }

@@ -163,14 +163,13 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	return s, nil
 }
 
-// A mark is an event that counts as removed.
+// mark is an event that counts as removed.
 type mark struct {
 	at, size int64
 	kind     string // that it is counted under
 	carried  bool   // into the archive
 }
 
-// count counts an event as removed.
 func (s *survey) count(h Head, at, size int64) mark {
 	m := mark{at, size, h.Type, s.Archive && h.Lifecycle()}
 	if _, known := s.pruned.Removed[m.kind]; !known && len(s.pruned.Removed) >= maxTypes {
@@ -183,7 +182,7 @@ func (s *survey) count(h Head, at, size int64) mark {
 	return m
 }
 
-// keep takes back the count of the newest event that counts as removed, because it stays.
+// keep undoes count for the newest of these events.
 func (s *survey) keep(m mark) {
 	s.from = m.at
 	if s.pruned.Removed[m.kind]--; s.pruned.Removed[m.kind] == 0 {
@@ -194,7 +193,7 @@ func (s *survey) keep(m mark) {
 	}
 }
 
-// appendNewest appends a mark, and drops the oldest where there is no room.
+// appendNewest appends a mark, and drops the oldest if the slice is full.
 func appendNewest(newest []mark, m mark) []mark {
 	if cap(newest) == 0 {
 		return newest

@@ -204,8 +204,8 @@ func (p *Policy) Set(kind string, ttl TTL) error {
 	return nil
 }
 
-// Overrides returns the types and patterns that a pattern fits, too, and whose own
-// TTL counts before its.
+// Overrides returns the types and patterns that a pattern matches too but that count before
+// it.
 func (p *Policy) Overrides(kind string) []string {
 	if !strings.Contains(kind, "*") {
 		return nil

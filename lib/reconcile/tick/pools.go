@@ -69,8 +69,8 @@ func (d *decision) members(t *Template) members {
 	return m
 }
 
-// replacedBy returns the session that one replaces, if that still runs. One that was archived
-// and taken back since is no longer what it replaces.
+// replacedBy returns the running session that s replaces. A session that was reactivated
+// since is not replaced any more.
 func (m *members) replacedBy(s Session) (old Session, ok bool) {
 	if s.Replaces == "" || !s.State.Occupies() {
 		return old, false
@@ -83,7 +83,8 @@ func (m *members) replacedBy(s Session) (old Session, ok bool) {
 	return old, old.State == lifecycle.Active && (old.Generation == 1 || s.CreatedAt.After(old.ActiveAt))
 }
 
-// add puts a session where its state belongs. acted says whether something was decided on it.
+// add adds a session to the fields for its state. acted says that this tick changes it
+// already.
 func (m *members) add(s Session, acted bool) {
 	switch s.State {
 	case lifecycle.Creating, lifecycle.Active:

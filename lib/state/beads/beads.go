@@ -219,10 +219,9 @@ func find(h home.Home, environ []string) string {
 	return bd
 }
 
-// bdEnviron is the environment for bd: what says who and where the person is
-// and where the database's server is. BEADS_DIR and the like are not needed, and a
-// project's settings of its client can set them; git, which bd runs, has its own.
-// No background process of bd's is to outlive the question.
+// bdEnviron returns bd's environment: who and where the person is, and where the database's
+// server is. It leaves out BEADS_DIR and others, which a project's client settings can set.
+// bd must not start a background process.
 func bdEnviron(h home.Home, environ []string) []string {
 	env := process.PersonEnviron(environ)
 	for _, kv := range environ {

@@ -394,8 +394,7 @@ func Clear(h home.Home, id session.ID, warn func(error)) error {
 	return failed
 }
 
-// Summary returns what the session itself put into the checkpoint, one line each: its
-// molecule, step and notes.
+// Summary returns what the session itself wrote, one line each: molecule, step and notes.
 func (c *Checkpoint) Summary() string {
 	step := c.CurrentStep
 	if c.StepTitle != "" {

@@ -17,7 +17,8 @@ import (
 // agent's children inherit the variable, but have another PID.
 const Variable = "GT_INSTANCE"
 
-// Launched is the suffix of Variable for an agent in a launcher, whose PID it is.
+// Launched is the suffix of Variable for an agent in a launcher. The PID is then the
+// launcher's.
 const Launched = ":launched"
 
 // Name returns the variable's value without the PID, which only the process itself knows.

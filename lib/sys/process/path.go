@@ -84,12 +84,11 @@ func SearchPath(dir string, environ []string) string {
 	}), ":")
 }
 
-// personVariables are the variables that say who and where a person is; none
-// names a program.
+// personVariables say who and where a person is. None names a program.
 var personVariables = []string{"HOME", "USER", "LOGNAME", "SUDO_UID", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "LANG", "LC_CTYPE", "TZ"}
 
-// PersonEnviron returns those variables of an environment, for a program that
-// works for gt and for nobody else.
+// PersonEnviron returns these variables of an environment, for a program that works for gt
+// only.
 func PersonEnviron(environ []string) []string {
 	var env []string
 	for _, name := range personVariables {

@@ -162,7 +162,6 @@ func (db *DB) readSchema() (_ map[string][]string, err error) {
 	return columns, err
 }
 
-// probe reads the current state.
 func (db *DB) probe() (s state) {
 	db.files.main.ReadAt(s.header[:], 0)
 	if info, err := db.files.main.Stat(); err == nil {
@@ -192,7 +191,7 @@ func (db *DB) probe() (s state) {
 	return s
 }
 
-// logState shows whether the log was appended to. That matters only when a new read
+// logState shows whether the log was appended to, which matters only when a new read
 // begins.
 type logState struct {
 	size, changed int64

@@ -169,8 +169,8 @@ var names = []string{
 	"extremely", "ide-", "mcp", "skill", "persisted-", "handoff", "thinking", "persona",
 }
 
-// words are further names that clients and models use. Code uses other words that begin
-// like them.
+// words are further names that clients and models use. They match exactly, because code has
+// longer words that begin with them.
 var words = map[string]bool{
 	"analysis": true, "answer": true, "bos": true, "channel": true, "commentary": true, "conversation": true, "critical": true,
 	"decision": true, "diagnostics": true, "doc": true, "docs": true, "document": true, "documents": true, "env": true, "eos": true,

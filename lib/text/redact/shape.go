@@ -195,7 +195,7 @@ var shapeIndex = sync.OnceValue(func() *index {
 	return x
 })
 
-// add adds p to the beginnings at which something can be found.
+// add adds p to the beginnings that are searched for.
 func (x *index) add(p string) {
 	third := ^uint32(0)
 	if len(p) > 2 {

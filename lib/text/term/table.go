@@ -148,8 +148,8 @@ func table(w io.Writer, width int, rows [][]string, least int, cut func(s string
 	return out.Flush()
 }
 
-// measure returns the rows with their cells cleaned, and how wide each column is; the last cell
-// of a row belongs to none.
+// measure returns the cleaned rows and the width of each column, except that of each row's
+// last cell.
 func measure(width int, rows [][]string) (cleaned [][]string, widths []int) {
 	cleaned = make([][]string, len(rows))
 	for i, row := range rows {
