@@ -45,13 +45,13 @@ func (g *grammar) Run(env *Env) error {
 	return err
 }
 
-// worse panics once more when it is told of.
+// worse panics again when it is formatted.
 type worse struct{}
 
 func (worse) Format(fmt.State, rune) { panic(nil) }
 
-// What cannot even be told of ends with a code all the same, and so does what a
-// client sends to a hook that is called wrongly.
+// A panic that cannot be reported still has an exit code, and a hook with wrong arguments
+// still reads its input.
 func TestAPanicNeverBlocks(t *testing.T) {
 	program := Program{Name: "gt-x", Grammar: &grammar{}}
 	for _, c := range []struct {
@@ -268,8 +268,8 @@ func TestOS(t *testing.T) {
 	}
 }
 
-// What is told of others' text has no secret, nothing hidden and no more characters
-// than it may, whatever columns they take.
+// Text from others has no secrets and nothing hidden, and Line bounds it by characters, not
+// columns.
 func TestTold(t *testing.T) {
 	token := "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF1234"
 	hidden := strings.Repeat("\U000E0041", 260)

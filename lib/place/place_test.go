@@ -117,8 +117,8 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// Of two folders that have had the same path each has its own, and one that came
-// back has what it had. A role's directory in a town belongs to the role.
+// Two folders that had the same path have separate places, and one that returns gets its
+// own again. A role's folder in a town belongs to the role.
 func TestAnotherFolderAtTheSamePath(t *testing.T) {
 	s, root := State(t.TempDir()), t.TempDir()
 	dir, old := filepath.Join(root, "api"), filepath.Join(root, "old")
@@ -367,8 +367,8 @@ func TestReadConfig(t *testing.T) {
 	}
 }
 
-// A folder that has got another path keeps what is kept of it, and another one that has
-// the old path by now has its own. A role's directory takes nothing of the role along.
+// A folder that moves keeps its place, and a new folder at the old path gets another. A
+// role's folder does not take the role's place along.
 func TestMovedFolder(t *testing.T) {
 	s, root := State(t.TempDir()), t.TempDir()
 	a, b, role := filepath.Join(root, "a"), filepath.Join(root, "b"), filepath.Join(root, "role")

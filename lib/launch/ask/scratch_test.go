@@ -9,8 +9,8 @@ import (
 	"gt/lib/sys/process"
 )
 
-// A folder of a process that was killed goes with the next question; what is not
-// ours, or of one that lives, stays.
+// The next question removes the folders of killed processes, and leaves those of running
+// processes and other users.
 func TestScratch(t *testing.T) {
 	dir := t.TempDir()
 	self, err := process.Find(os.Getpid())

@@ -9,8 +9,8 @@ import (
 	"gt/lib/sys/process"
 )
 
-// What stands between a pane and a client is found word for word, and what cannot be
-// started again is not guessed. A path is written from the pane inwards, a process a line.
+// A launcher between pane and client is found word for word, and not guessed. A path is
+// written from the pane inwards, a process per line.
 func TestWalk(t *testing.T) {
 	for _, c := range []struct {
 		name, path string
@@ -92,7 +92,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// Only what a program has changed for itself is no wall between it and what is above it.
+// Walls that a launcher changes for itself do not count as differences from its parent.
 func TestMakes(t *testing.T) {
 	for line, want := range map[string]string{
 		"bwrap --unshare-net":             "no_new_privs, capabilities",

@@ -63,8 +63,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// What an agent is told first is never passed over: a command of its client is one, and a
-// command of a shell is text.
+// A first prompt is never dropped: a client's command stays one, and a shell's command
+// becomes text.
 func TestFirst(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "port it": "port it", "# title": " # title", "/review the parser ": "/review the parser", "!touch x": " !touch x",

@@ -166,8 +166,8 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 // mark is an event that counts as removed.
 type mark struct {
 	at, size int64
-	kind     string // that it is counted under
-	carried  bool   // into the archive
+	kind     string // type that it counts under
+	carried  bool   // it moves to the archive
 }
 
 func (s *survey) count(h Head, at, size int64) mark {

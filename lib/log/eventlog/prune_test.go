@@ -367,8 +367,7 @@ func TestPruneAfterAnothersPrune(t *testing.T) {
 	tidy(t, l)
 }
 
-// An intent that cannot be read stops everything, for nobody knows what to take
-// back.
+// An unreadable intent stops a prune, because nothing shows what to undo.
 func TestPruneWithAnIntentThatCannotBeRead(t *testing.T) {
 	text := line(48, SessionEnd, "")
 	l := newLog(t, text)
@@ -599,8 +598,8 @@ func TestFollowBeginsWithTheLast(t *testing.T) {
 	}
 }
 
-// Where only some lines are wanted, it begins with the last of those, and what
-// stands between them is told as well.
+// Follow with wanted begins at the last wanted lines, and also passes on the lines between
+// them.
 func TestFollowBeginsWithTheLastThatAreWanted(t *testing.T) {
 	text := ""
 	for i := range 40 {

@@ -29,8 +29,8 @@ func TestParseConfig(t *testing.T) {
 	}
 }
 
-// FuzzHarmless holds that whatever a repository's configuration says, git is
-// told nothing but what is harmless, and can read it.
+// FuzzHarmless checks that git sees only harmless settings, in a form that it can read,
+// whatever a repository's configuration contains.
 func FuzzHarmless(f *testing.F) {
 	f.Add("[core]\nautocrlf = \"true\\n[filter \\\"x\\\"]\\nclean = y\"\n[filter \"x\"]\nclean = y\n", "main")
 	f.Add("[core]\nexcludesFile = a]b#c;d=e\n[branch \"m]\"]\nmerge = \"x\\\"\\n[a]\\nb=c\"\nremote = o\n[remote \"o\"]\nfetch = x\nurl = ext::y\n", "m]")

@@ -198,8 +198,8 @@ func TestStatusOfThisRepository(t *testing.T) {
 	}
 }
 
-// Looking changes nothing: the index is left as it is, also where git would
-// like to refresh it, and a lock that somebody holds is no obstacle.
+// Status changes nothing, not even an index that git would refresh, and does not wait for a
+// lock.
 func TestStatusChangesNothing(t *testing.T) {
 	dir := repository(t, "a")
 	index := filepath.Join(dir, ".git", "index")

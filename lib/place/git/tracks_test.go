@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A file that git keeps is told from one that lies beside it, also below the top,
-// in another case, and with a name that would be a pattern.
+// Tracks distinguishes tracked files from others: below the top, in another case, and with
+// names that would be patterns.
 func TestTracks(t *testing.T) {
 	want := func(dir, name string, tracked bool) {
 		t.Helper()

@@ -217,8 +217,8 @@ func (s *scene) marked() (n int) {
 	return n
 }
 
-// invariants are those that hold after each tick: a marker is that of an active session of
-// a pool, and no pool has more than its max.
+// invariants checks what holds after each tick: only active pool sessions have a marker,
+// and no pool exceeds its max.
 func (s *scene) invariants() {
 	s.t.Helper()
 	markers, err := s.Markers.All()
@@ -595,8 +595,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What a person asks for while a tick is at work is neither lost nor undone: another session
-// changes at once, and the one that the tick is at, when it is done with it. [S4-9]
+// A person's request during a tick is neither lost nor undone. Another session changes at
+// once, the tick's session after the tick. [S4-9]
 func TestACommandDuringATick(t *testing.T) {
 	s := newScene(t, "[[agent]]\nname = \"w\"\nprovider = \"claude\"\nidle_timeout = \"1h\"\n")
 	var all []*instance.Instance
@@ -676,8 +676,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// Of what has started, and of which nothing tells whether it runs, nobody says that it is
-// active, and it gets no work; it does when it was seen. [S4-30, S4-56, S4-59, S4-60, S4-61]
+// A session whose agent was started but not seen to run does not become active and gets no
+// work. It does once the agent is seen. [S4-30, S4-56, S4-59, S4-60, S4-61]
 func TestNotConfirmed(t *testing.T) {
 	ctx := context.Background()
 	for _, state := range []lifecycle.State{lifecycle.Creating, lifecycle.Suspended, lifecycle.Quarantined, lifecycle.Archived, lifecycle.Active} {
@@ -754,9 +754,9 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// While nothing tells what is claimed a tick changes nothing, and nobody is ended; what is
-// claimed after the work was accounted for is made nobody's when the agent has ended; and
-// one that is idle is not suspended that has claimed something since.
+// A tick changes nothing if claims cannot be read. What a session claims after its work was
+// accounted for is freed when its agent has ended. An idle session that has claimed
+// something since is not suspended.
 func TestWorkThatCannotBeRead(t *testing.T) {
 	s := newScene(t, "[[agent]]\nname = \"w\"\nprovider = \"claude\"\nidle_timeout = \"1m\"\n")
 	in, err := s.New(context.Background(), "w", nil)

@@ -710,7 +710,7 @@ func TestCutShort(t *testing.T) {
 
 var year = flag.Uint64("year", 0, "simulate a year of a town, with this seed")
 
-// A year of a town of ten templates, of which each day has its trouble and its calm.
+// Simulates a year of a town with ten templates. Each day has troubles and calm.
 func TestYear(t *testing.T) {
 	if *year == 0 {
 		t.Skip("takes minutes; -year 1 does it")

@@ -55,8 +55,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beside is the test binary under another name: who becomes an agent is told from it by its
-// executable, and what becomes one is called gt-something.
+// beside copies the test binary under another name. An agent's process must have another
+// executable than the program that becomes it, which is called gt-something.
 func beside(t *testing.T, name string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -120,8 +120,7 @@ func TestTmux(t *testing.T) {
 	})
 }
 
-// A session of the person's that happens to have the name is no agent of ours: nothing is
-// done to it.
+// A tmux session of the person with the same name is left alone.
 func TestTmuxOfAnother(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")

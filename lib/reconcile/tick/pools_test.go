@@ -129,8 +129,8 @@ func TestAPoolThatTakesBack(t *testing.T) {
 	}
 }
 
-// Those that one tick has made are told apart by their places: the last place is the
-// newest, whatever the ids are. [S4-93]
+// Sessions of one tick are ordered by slot, regardless of their ids: the last slot is the
+// newest. [S4-93]
 func TestWhoIsNewest(t *testing.T) {
 	for _, order := range []string{LIFO, FIFO} {
 		w := newWorld(template("worker", pooled(0, 3, func(p *Pool) { p.ArchiveOrder, p.ReactivateOrder = order, order }), func(t *Template) { t.WakeMode = Resume }))
@@ -153,8 +153,8 @@ func TestWhoIsNewest(t *testing.T) {
 	}
 }
 
-// One that crashes while it is drained is archived at once, with its work blocked: it is no
-// crash that counts. [S4-39, S4-50]
+// A session that crashes while it drains is archived at once and its work is blocked. The
+// crash does not count. [S4-39, S4-50]
 func TestACrashDuringADrain(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 2, func(p *Pool) { p.DrainTimeout = time.Hour }), func(t *Template) { t.MaxRestarts = 0 }))
 	b := w.put(inState(lifecycle.Draining, "worker", false, Yes))
@@ -531,8 +531,8 @@ func TestDriftOfTheLastOneInAFullPool(t *testing.T) {
 	}
 }
 
-// The last one that runs is drained when the one that replaces it runs, where the pool has
-// room for both; one that was started for nothing goes again.
+// The last running session is drained once its replacement runs, if the pool has room for
+// both. A replacement that is not needed is drained.
 func TestDriftOfTheLastOne(t *testing.T) {
 	for _, checked := range []bool{true, false} {
 		for _, turn := range []string{"", "reverted", "restarted", "busy", "looked at", "twice", "no start", "full"} {
@@ -722,10 +722,10 @@ func TestAStateOfANewerVersion(t *testing.T) {
 	w.done(t)
 }
 
-// A session whose agent does not stay alive is started again with pauses that double, then
-// rests in quarantine by its template's limits, and is given up; the pool then makes another
-// one only after a rest, which doubles as well. The template is told of once. A person's own
-// session stays in quarantine. [S4-36, S4-42, S4-46, S4-96]
+// A session whose agent does not stay alive is restarted with doubling pauses, then rests
+// in quarantine, and is finally given up. The pool replaces it only after a rest, which
+// doubles too. The template is reported once. A session without a pool stays in quarantine.
+// [S4-36, S4-42, S4-46, S4-96]
 func TestStartsThatFail(t *testing.T) {
 	for _, pool := range []bool{true, false} {
 		w := newWorld(template("worker", pooled(0, 1)))
@@ -773,7 +773,7 @@ func TestStartsThatFail(t *testing.T) {
 		} else if text := fmt.Sprint(Decide(w.facts()).Notes); !strings.Contains(text, "exit status 1: no key") {
 			t.Error(text)
 		}
-		// When it can be started again, it is, and what was told is told anew the next time.
+		// Once it can be started it is, and the next failure is reported again.
 		w.broken = false
 		if !pool {
 			b := w.of("worker", lifecycle.Quarantined)[0]
@@ -791,9 +791,8 @@ func TestStartsThatFail(t *testing.T) {
 	}
 }
 
-// One that lives for a second, and is never seen alive, is no better off with a creation
-// timeout that is shorter than the pauses: what is closed for it counts as given up.
-// [S4-31, S4-32, S4-64]
+// A session that runs for a second and is never seen alive counts as given up even if the
+// creation timeout, shorter than the pauses, closes it. [S4-31, S4-32, S4-64]
 func TestACreationThatTimesOut(t *testing.T) {
 	w := newWorld(template("worker", pooled(0, 1), func(t *Template) { t.CreationTimeout = 5 * time.Second }))
 	w.want(1)

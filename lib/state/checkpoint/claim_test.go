@@ -39,8 +39,7 @@ func role(t *testing.T) home.Home {
 	return h
 }
 
-// What another program of the town wrote is not written over before a start has
-// told of it, and then it is.
+// Another program's checkpoint is not overwritten until a start has reported it.
 func TestClaimWaits(t *testing.T) {
 	h, now := role(t), time.Now()
 	path := filepath.Join(h.Dir, place.Checkpoint)

@@ -177,8 +177,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// The session of an instance is what its own agent's hook told since it was started, and
-// no other process's.
+// The session of an instance is what its agent's hook has reported since the start, and no
+// other process.
 func TestBind(t *testing.T) {
 	s := newStore(t)
 	in := make1(t, s, "one", "")
@@ -311,9 +311,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// Of a file that is damaged the version before it counts, then the one before that: each of
-// the three, and it is said; what was damaged is kept when the next one is written. S2-24 to
-// S2-28.
+// A damaged file is replaced by one of three earlier generations, with a warning. The next
+// write sets it aside. S2-24 to S2-28.
 func TestGenerations(t *testing.T) {
 	s := newStore(t)
 	var warned []string
@@ -365,8 +364,8 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// However many there are, all are read, in the order in which they were made, and what is
-// said of damaged ones has an order, too.
+// All instances are read in order of creation, however many there are, and warnings come in
+// order too.
 func TestAllOfMany(t *testing.T) {
 	s := newStore(t)
 	if err := s.State.Prepare(s.path("")); err != nil {

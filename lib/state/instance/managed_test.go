@@ -201,7 +201,7 @@ func TestManagedFields(t *testing.T) {
 	}
 }
 
-// What is imported is nobody's session: its template is another place's.
+// An imported instance is not managed: its template belongs to another place.
 func TestImportManaged(t *testing.T) {
 	s := Personal(place.State(t.TempDir()+"/gt"), "")
 	in := managed(t, s, "worker-a")
@@ -215,8 +215,8 @@ func TestImportManaged(t *testing.T) {
 	}
 }
 
-// A record counts as closed, or archived, because it lies there: whatever somebody has
-// written into it as its state, it is in that list and in no other. [S4-24]
+// The folder decides whether a record is closed or archived, regardless of the state in it.
+// [S4-24]
 func TestTheFolderSaysIt(t *testing.T) {
 	for folder, state := range map[string]lifecycle.State{Closed: lifecycle.Closed, Archived: lifecycle.Archived} {
 		s := Personal(place.State(t.TempDir()+"/gt"), "")
@@ -262,8 +262,7 @@ func TestTheFolderSaysIt(t *testing.T) {
 	}
 }
 
-// Of closed sessions that are picked the newest stay; one of which a runtime may be left
-// stays as well.
+// Forget keeps the newest of the picked sessions, and those whose runtime may still run.
 func TestForget(t *testing.T) {
 	s := Personal(place.State(t.TempDir()+"/gt"), "")
 	var left ID

@@ -67,8 +67,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// What is no file keeps a marker from its name and not from being written, and a
-// name from a record that somebody else wrote leads nowhere.
+// A folder, link or FIFO of the marker's name does not prevent a marker, and a hostile name
+// in a record leads nowhere.
 func TestWriteInAHostileHome(t *testing.T) {
 	for _, taken := range []string{"folder", "link", "fifo"} {
 		h := newHome(t)

@@ -77,8 +77,7 @@ func TestTrack(t *testing.T) {
 	}
 }
 
-// Of a process of another PID namespace nobody can tell whether it runs, until the
-// machine has booted anew.
+// Nothing shows whether a process of another PID namespace runs, until the next boot.
 func TestElsewhere(t *testing.T) {
 	d := Of(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
 	self, err := process.Find(os.Getpid())

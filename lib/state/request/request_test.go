@@ -258,7 +258,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// What a session asked for that is gone becomes notes; one that lives goes on.
+// The request of a session that is gone becomes notes. A running session's stays.
 func TestLeftover(t *testing.T) {
 	h, r := world(t)
 	note := "the lamp is lit"
@@ -300,8 +300,8 @@ func TestLeftover(t *testing.T) {
 	}
 }
 
-// What somebody has put beside what a command left is not served with it, and what
-// another command left waits for its own line.
+// Lines that somebody added to the file are not served, and another command's line waits
+// until it is shown.
 func TestTakeOnlyWhatWasShown(t *testing.T) {
 	h, _ := world(t)
 	evil, good, other := line(Handoff), line(Note), line(Checkpoint)

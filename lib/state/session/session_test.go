@@ -649,8 +649,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// A record that cannot be parsed counts as none. Looking leaves it where it
-// is; only a start of that session sets it aside, for it writes a new one.
+// A record that cannot be parsed counts as none. Reading leaves it in place; a start of
+// that session sets it aside, because it writes a new one.
 func TestACorruptRecordIsSetAside(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "torn": `{"id":"a","started`, "garbage": "\x00\xff", "another's": `{"id":"b","started_at":"2026-01-17T01:00:00Z"}`, "null": "null", "a list": "[]",
@@ -734,9 +734,8 @@ func TestAnUnreadableRecordHidesNoOther(t *testing.T) {
 	}
 }
 
-// A record that is no use is set aside, and the one before it takes its place;
-// but never one from before the session ended, nor from before it went on
-// again, for it would say the contrary.
+// A damaged record is set aside and replaced by an earlier generation, but never by one
+// from before the session ended or continued.
 func TestATornRecordIsMended(t *testing.T) {
 	s := newStore(t)
 	var warned []string
@@ -1000,8 +999,7 @@ func TestEveryFieldHasAName(t *testing.T) {
 	}
 }
 
-// Whatever stands in the file of the latest session, what is taken from it is
-// an id.
+// Persisted returns only valid ids.
 func FuzzPersisted(f *testing.F) {
 	for _, seed := range []string{"a-b\n2026-01-17T01:00:00Z\n", "", "\n", "../x\n", " a \r\n", "\xef\xbb\xbfa", "a\x00", strings.Repeat("x", 200)} {
 		f.Add([]byte(seed))

@@ -38,8 +38,8 @@ func rules(t *Thread) string {
 	return strings.Join(all, "|")
 }
 
-// A session is taken over at the end of each of its turns; what it said already is not
-// taken twice, and does not come back when something later took its place.
+// A session is taken at the end of each turn. An instruction is taken only once, and does
+// not come back after another has replaced it.
 func TestTake(t *testing.T) {
 	th := new(Thread)
 	first := part("a", "Port the parser.", "Never push to main.", "Always run the tests.")
@@ -210,8 +210,8 @@ func TestCleaned(t *testing.T) {
 	}
 }
 
-// Of what was handed over before the last time the middle goes, in whole characters: what
-// was to be done next stands at its end.
+// Earlier hand-overs lose their middle, in whole characters: the next steps are at their
+// end.
 func TestOlderMessages(t *testing.T) {
 	for pad := range 4 {
 		th := &Thread{ChainID: "c"}

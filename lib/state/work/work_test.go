@@ -165,8 +165,8 @@ func TestWork(t *testing.T) {
 	is(t, w, "b; c; a is done")
 }
 
-// Of many that claim at the same time, each gets another note; one that loses its marker
-// meanwhile keeps none, and nothing is lost or doubled.
+// Concurrent claims get different notes. A session that loses its marker meanwhile gets
+// none. No note is lost or doubled.
 func TestTogether(t *testing.T) {
 	w, m := fixture(t)
 	var sessions, subjects []string

@@ -186,8 +186,8 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
-// Who may only read cannot hold a lock: not a new one, and not one that was readable, as in
-// a copy, once it was used again.
+// A user who may only read cannot hold a lock, neither a new one nor one that was readable,
+// as after a copy, once it was used again.
 func TestWhoMayOnlyRead(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may read anything")

@@ -12,9 +12,8 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Of a process that was noted in another PID namespace it is not known whether
-// it runs, from either side, and it gets no signal: not as the one that has its
-// number here.
+// A process from another PID namespace is neither alive nor gone, from either side, and
+// gets no signal meant for its PID here.
 func TestOtherNamespace(t *testing.T) {
 	if noted := os.Getenv("GT_TEST_NOTED"); noted != "" {
 		var outer process.Proc

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// listen stands for somebody who answers at a socket as a tmux server would, and
-// notes that it was asked more than who it is.
+// listen answers at a socket like a tmux server, and records if it is asked for more than
+// its identity.
 func listen(path string) {
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -76,8 +76,8 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// Nothing is asked of a server that a sandboxed process stands for, wherever its
-// socket lies and whichever sandbox that is.
+// A server that is a sandboxed process is never used, wherever its socket is and whatever
+// the sandbox.
 func TestSandboxedServer(t *testing.T) {
 	for name, box := range map[string][]string{
 		"a PID namespace": {"unshare", "-r", "--pid", "--fork", "--kill-child"},
@@ -101,8 +101,7 @@ func TestSandboxedServer(t *testing.T) {
 	}
 }
 
-// A socket that another user made is not ours, nor is one that another user
-// answers at; and what is no socket is none.
+// Sockets of another user, with another user's server, or that are no sockets are not used.
 func TestForeignServer(t *testing.T) {
 	dir := folder(t)
 	file := filepath.Join(dir, "file")

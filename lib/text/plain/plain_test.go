@@ -122,8 +122,8 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// Nothing of what Unicode says is shown by nothing, or stands for another
-// character's form, is left where it forms nothing, and of many none but the first.
+// No character that Unicode calls invisible or a variant stays where it is not needed, and
+// at most the first of several does.
 func TestClasses(t *testing.T) {
 	hidden := func(r rune) bool {
 		return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point,

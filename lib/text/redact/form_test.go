@@ -154,7 +154,7 @@ func TestNoAssignments(t *testing.T) {
 	}
 }
 
-// kinds are a token of every shape and of every other form that stands alone.
+// kinds returns a token of every shape and of every other form that needs no context.
 func kinds() []string {
 	var all []string
 	for _, sh := range shapes {
@@ -197,8 +197,8 @@ func kept(clean, token string) string {
 	return ""
 }
 
-// A token of every kind is found in every wrapping: after and before what is no
-// letter or digit of its own, and with anything in it that nobody sees.
+// Every kind of token is found in every wrapping: next to other characters, and with
+// invisible ones inside.
 func TestFormsTimesWrappings(t *testing.T) {
 	wrappings := []string{
 		"%", "a %\n", "x=%", `"%"`, "(%)", "a\n%\nb", "é%é", "日本%語",
