@@ -50,8 +50,8 @@ type worse struct{}
 
 func (worse) Format(fmt.State, rune) { panic(nil) }
 
-// A panic that cannot be reported still has an exit code, and a hook with wrong arguments
-// still reads its input.
+// A panic while a panic is reported, or while the input of a wrongly called hook is read,
+// still ends with an exit code.
 func TestAPanicNeverBlocks(t *testing.T) {
 	program := Program{Name: "gt-x", Grammar: &grammar{}}
 	for _, c := range []struct {
