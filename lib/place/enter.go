@@ -68,7 +68,6 @@ func (e *ExchangedError) Error() string {
 	return fmt.Sprintf("'%s' is another folder now: the one that was there was made %s, this one %s", e.Path, e.Was.birthText(), e.Is.birthText())
 }
 
-// birthText identifies a folder in an error.
 func (f Folder) birthText() string {
 	if f.BirthTime == 0 {
 		return fmt.Sprintf("as inode %d", f.Inode)

@@ -141,7 +141,6 @@ func parseConfig(text string) []setting {
 	return all
 }
 
-// header parses the rest of a section's name.
 func header(text string) (section, sub, rest string) {
 	end := strings.IndexAny(text, "]\"\n")
 	if end < 0 {
@@ -167,7 +166,6 @@ func header(text string) (section, sub, rest string) {
 	return section, sub, rest
 }
 
-// value parses the rest of an assignment.
 func value(text string) (value, rest string) {
 	var b strings.Builder
 	quoted, kept := false, 0 // length of b without trailing spaces

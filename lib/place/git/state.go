@@ -176,7 +176,6 @@ func environ(top string, inherited []string) []string {
 		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0")
 }
 
-// bounded keeps the first max bytes.
 type bounded struct {
 	buf bytes.Buffer
 	max int

@@ -67,7 +67,6 @@ type setting struct {
 	MaxPolecats int    `toml:"max_polecats"`
 }
 
-// settings returns the rigs of town.toml, if there is one.
 func settings(t town.Town) (map[string]setting, error) {
 	data, err := t.Read("town.toml")
 	if errors.Is(err, fs.ErrNotExist) {

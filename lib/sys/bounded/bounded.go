@@ -98,7 +98,6 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	return r, nil
 }
 
-// front keeps the beginning of what is written to it.
 type front struct {
 	data []byte
 	most int

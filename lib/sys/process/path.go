@@ -10,7 +10,6 @@ import (
 	"syscall"
 )
 
-// projects are the distrusted folders.
 var projects struct {
 	sync.Mutex
 	dirs []string

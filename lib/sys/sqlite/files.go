@@ -22,7 +22,6 @@ type files struct {
 
 var _ vfs.VFS = (*files)(nil)
 
-// opened counts openFiles, for unique names.
 var opened atomic.Int64
 
 func openFiles(path string) (*files, error) {

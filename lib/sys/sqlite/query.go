@@ -16,7 +16,6 @@ type Row struct {
 	columns []string
 }
 
-// column returns the index of a column, ignoring case, or -1.
 func column(columns []string, name string) int {
 	return slices.IndexFunc(columns, func(c string) bool { return strings.EqualFold(c, name) })
 }

@@ -108,7 +108,6 @@ func (db *DB) Do(read func() error) error {
 	return db.failed(ErrBusy)
 }
 
-// failed adds the path to an error and translates SQLite's.
 func (db *DB) failed(err error) error {
 	switch {
 	case errors.Is(err, sqlite3.NOTADB):
@@ -121,7 +120,6 @@ func (db *DB) failed(err error) error {
 	return atomicfile.Error("read", db.path, err)
 }
 
-// open opens the files and reads the current schema.
 func (db *DB) open() (err error) {
 	db.Close()
 	if db.files, err = openFiles(db.path); err != nil {
