@@ -16,7 +16,7 @@ func identify(path string) (Folder, error) {
 }
 
 func folderOf(st *syscall.Stat_t) Folder {
-	return Folder{Device: uint64(st.Dev), Inode: st.Ino, Born: st.Birthtimespec.Nano()}
+	return Folder{Device: uint64(st.Dev), Inode: st.Ino, BirthTime: st.Birthtimespec.Nano()}
 }
 
 const openFolder = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
