@@ -40,15 +40,6 @@ const (
 	CGroup       = "control group"
 )
 
-// Namespaces returns the names of the walls that are namespaces.
-func Namespaces() []string {
-	names := make([]string, 0, len(namespaces))
-	for _, ns := range namespaces {
-		names = append(names, ns.name)
-	}
-	return names
-}
-
 // namespaces are Linux's, by file in /proc and by name for a person.
 var namespaces = []struct{ file, name string }{
 	{"user", "user namespace"}, {"mnt", "mount namespace"}, {"pid", "PID namespace"}, {"net", "network namespace"},

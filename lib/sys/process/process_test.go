@@ -50,7 +50,12 @@ func child(t *testing.T, name string, env []string, args ...string) (Proc, *exec
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, cmd
+	// Start returns in the middle of the exec, when the process has no arguments yet.
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if args, err := p.Args(); err != nil || len(args) > 0 || time.Now().After(deadline) {
+			return p, cmd
+		}
+	}
 }
 
 func TestFindOfItself(t *testing.T) {

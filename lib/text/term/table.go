@@ -33,20 +33,6 @@ func IsTerminal(v any) bool {
 	return ok && xterm.IsTerminal(int(f.Fd()))
 }
 
-// Table writes rows in columns two spaces apart, and cleans every cell (see Clean). The
-// last column gets the rest of width and is cut with an ellipsis. If that is less than
-// minLast, the widest other columns are cut. Width 0 cuts nothing. The first row is the
-// heading.
-func Table(w io.Writer, width int, rows [][]string) error {
-	return table(w, width, rows, minLast, Cut, nil)
-}
-
-// TableOfPaths is Table for paths in the last column. They are cut at the front, because
-// their ends say most, and get more of the line.
-func TableOfPaths(w io.Writer, width int, rows [][]string) error {
-	return table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront, nil)
-}
-
 // Narrow removes columns with these headings, in this order, until the others are readable
 // in width; 0 is no limit.
 func Narrow(width int, rows [][]string, headings ...string) [][]string {
@@ -81,13 +67,16 @@ func Narrow(width int, rows [][]string, headings ...string) [][]string {
 // Painter styles a cell, which is cleaned and cut already. It must not change its text.
 type Painter func(row, column int, cell string) string
 
-// Table is Table with a bold heading and painted cells, if the style is on. paint may be
-// nil.
+// Table writes rows in columns two spaces apart, and cleans every cell (see Clean). The
+// last column gets the rest of width and is cut with an ellipsis. If that is less than
+// minLast, the widest other columns are cut. Width 0 cuts nothing. The first row is the
+// heading: it is bold, and the other cells are painted, if the style is on. paint may be nil.
 func (s Style) Table(w io.Writer, width int, rows [][]string, paint Painter) error {
 	return table(w, width, rows, minLast, Cut, s.painter(paint))
 }
 
-// TableOfPaths is TableOfPaths with a bold heading and painted cells, if the style is on.
+// TableOfPaths is Table for paths in the last column. They are cut at the front, because
+// their ends say most, and get more of the line.
 func (s Style) TableOfPaths(w io.Writer, width int, rows [][]string, paint Painter) error {
 	return table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront, s.painter(paint))
 }

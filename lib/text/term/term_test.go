@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestTable(t *testing.T) {
 		{"5", "👩‍👩‍👧‍👦", ""},
 	}
 	var b bytes.Buffer
-	if err := Table(&b, 80, rows); err != nil {
+	if err := plainTable(&b, 80, rows); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
@@ -49,10 +50,10 @@ func TestTable(t *testing.T) {
 		t.Errorf("not cut at 80: %s", lines[2])
 	}
 	b.Reset()
-	if err := Table(&b, 0, rows); err != nil || strings.Contains(b.String(), "…") {
+	if err := plainTable(&b, 0, rows); err != nil || strings.Contains(b.String(), "…") {
 		t.Errorf("%v, cut without a limit:\n%s", err, b.String())
 	}
-	if err := Table(&b, 80, nil); err != nil {
+	if err := plainTable(&b, 80, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -91,7 +92,7 @@ func TestTableOfHostileCells(t *testing.T) {
 			row[column] = cell
 			for _, width := range []int{1, 20, 80, 200} {
 				var b bytes.Buffer
-				if err := Table(&b, width, [][]string{{"A", "B", "C", "D"}, row, {"1", "2", "3", "4"}}); err != nil {
+				if err := plainTable(&b, width, [][]string{{"A", "B", "C", "D"}, row, {"1", "2", "3", "4"}}); err != nil {
 					t.Fatal(err)
 				}
 				for line := range strings.Lines(b.String()) {
@@ -105,7 +106,7 @@ func TestTableOfHostileCells(t *testing.T) {
 				}
 			}
 			var b bytes.Buffer
-			if err := Table(&b, 0, [][]string{{"A", "B", "C", "D"}, row, {"1", "2", "3", "4"}}); err != nil || b.Len() > len(Clean(cell))+4*maxColumn {
+			if err := plainTable(&b, 0, [][]string{{"A", "B", "C", "D"}, row, {"1", "2", "3", "4"}}); err != nil || b.Len() > len(Clean(cell))+4*maxColumn {
 				t.Errorf("%s in column %d, not cut: %d bytes of %d, %v", name, column, b.Len(), len(cell), err)
 			}
 		}
@@ -255,7 +256,7 @@ func TestTyped(t *testing.T) {
 func TestTableOfPaths(t *testing.T) {
 	rows := [][]string{{"NAME", "FOLDER"}, {strings.Repeat("n", 60), "/home/person/src/of/some/project/api"}}
 	var b strings.Builder
-	if err := TableOfPaths(&b, 60, rows); err != nil {
+	if err := plainPaths(&b, 60, rows); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
@@ -280,7 +281,7 @@ func TestPaintedTable(t *testing.T) {
 		return cell
 	}
 	var plain, painted bytes.Buffer
-	Table(&plain, 30, rows)
+	plainTable(&plain, 30, rows)
 	if err := style.Table(&painted, 30, rows, paint); err != nil {
 		t.Fatal(err)
 	}
@@ -354,4 +355,12 @@ func TestTilde(t *testing.T) {
 			t.Errorf("Tilde(%q, %q) = %q, not %q", c.path, c.home, got, c.want)
 		}
 	}
+}
+
+func plainTable(w io.Writer, width int, rows [][]string) error {
+	return Style{}.Table(w, width, rows, nil)
+}
+
+func plainPaths(w io.Writer, width int, rows [][]string) error {
+	return Style{}.TableOfPaths(w, width, rows, nil)
 }
