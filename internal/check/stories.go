@@ -56,7 +56,7 @@ func stories(p *printer, how mode) error {
 		chosen = e2e.Select(tests, touched, day())
 	}
 	s := suite{
-		flags:    []string{"-tags", "e2e", "-count", "1", "-parallel", atOnce, "-timeout", "35m"},
+		flags:    []string{"-tags", "e2e", "-parallel", atOnce, "-timeout", "35m"},
 		packages: []string{"./e2e"},
 		run:      append(chosen, "TestPlugins"),
 	}
