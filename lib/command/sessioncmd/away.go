@@ -29,12 +29,8 @@ type remote struct {
 
 // away returns the named session if its agent runs outside tmux, and nil otherwise.
 func (p profile) away(env *cli.Env, name string) (*remote, error) {
-	in, _, err := p.find(env, name)
+	in, at, err := p.find(env, name)
 	if err != nil || !agents.Remote(in) {
-		return nil, err
-	}
-	at, err := p.scope(env)
-	if err != nil {
 		return nil, err
 	}
 	all, err := agents.Of(env, at.town, at.profile)

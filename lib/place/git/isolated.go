@@ -181,7 +181,7 @@ const forgotten = 30 * 24 * time.Hour
 // repository, so that its links always lead to the same files. done removes the files that
 // Git LFS has put into it.
 func (r checkout) privateDir() (dir string, done func(), err error) {
-	all := filepath.Join(string(place.StateOf(os.Getenv)), "git")
+	all := privateRoot()
 	dir = filepath.Join(all, fmt.Sprintf("%x", sha256.Sum256([]byte(r.dir+"\x00"+r.common))))
 	info, err := os.Lstat(dir)
 	switch {
@@ -208,6 +208,9 @@ func (r checkout) privateDir() (dir string, done func(), err error) {
 		atomicfile.Sweep(dir, time.Now())
 	}, nil
 }
+
+// privateRoot returns the folder in the person's state for what gt needs of repositories.
+func privateRoot() string { return filepath.Join(string(place.StateOf(os.Getenv)), "git") }
 
 // writable is W_OK of access(2).
 const writable = 2

@@ -394,21 +394,18 @@ func hidden(path string, wait time.Duration) (string, error) {
 // that reads them meanwhile fails with "failed to read commondir". In a sandbox that cannot
 // write to the state there is no lock.
 func (r checkout) lockWorktrees() (unlock func(), err error) {
-	dir := filepath.Join(string(place.StateOf(os.Getenv)), "git")
-	if err := atomicfile.EnsurePrivateDir(dir); err != nil {
-		if process.InSandbox() {
-			return func() {}, nil
-		}
-		return nil, err
+	dir := privateRoot()
+	var lock *flock.Lock
+	if err = atomicfile.EnsurePrivateDir(dir); err == nil {
+		lock, err = flock.Acquire(filepath.Join(dir, fmt.Sprintf("%x.lock", sha256.Sum256([]byte(r.common)))), addWait)
 	}
-	lock, err := flock.Acquire(filepath.Join(dir, fmt.Sprintf("%x.lock", sha256.Sum256([]byte(r.common)))), addWait)
-	if err != nil {
-		if process.InSandbox() {
-			return func() {}, nil
-		}
-		return nil, err
+	switch {
+	case err == nil:
+		return sync.OnceFunc(lock.Unlock), nil
+	case process.InSandbox():
+		return func() {}, nil
 	}
-	return sync.OnceFunc(lock.Unlock), nil
+	return nil, err
 }
 
 const addWait = time.Minute
