@@ -1,6 +1,9 @@
 package conversation
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The phrases with which gt starts and continues sessions. Gas Town's first prompts begin
 // with the same name.
@@ -15,6 +18,10 @@ const (
 	FromNote = "Go on from the note."
 	// AskNote precedes FromNote for a session that may have no hook to give it the note.
 	AskNote = "If no note was told to you, run `gt-prime`."
+	// HandoffCommand and HandoffArguments begin the prompt and the last line of the command
+	// /handoff, which some clients record in place of what the person typed.
+	HandoffCommand   = "The person asks you to hand this session's work over to a fresh session, now."
+	HandoffArguments = "What the person adds, if anything: "
 )
 
 // MaxSubject is how many characters of a note's subject such a prompt has. maxPrompt is
@@ -55,4 +62,41 @@ func Asked(prompt string) string {
 		return ""
 	}
 	return Excerpt(prompt)
+}
+
+// clientCommands are the slash commands that control the client and ask nothing of the
+// agent. They are Claude Code's: no other client records its own.
+var clientCommands = []string{
+	"", "add-dir", "agents", "bashes", "bug", "clear", "compact", "config", "context", "continue", "copy",
+	"cost", "doctor", "effort", "exit", "export", "fast", "feedback", "help", "hooks", "ide", "keybindings",
+	"login", "logout", "mcp", "memory", "model", "output-style", "permissions", "plugin", "quit",
+	"release-notes", "reload-plugins", "rename", "resume", "rewind", "sandbox", "skills", "stats",
+	"status", "statusline", "tasks", "terminal-setup", "theme", "todos", "upgrade", "usage", "vim",
+}
+
+// IsClientCommand reports whether a slash command, without its slash, asks nothing of the
+// agent.
+func IsClientCommand(name string) bool { return slices.Contains(clientCommands, name) }
+
+// Words returns what the person typed in a prompt, or "" if that is nothing: the prompt is
+// gt's own, or a command to the client. Of the command /handoff it returns what the person
+// added.
+func Words(prompt string) string {
+	prompt = strings.TrimSpace(prompt)
+	if IsOpening(prompt) {
+		return ""
+	}
+	if strings.HasPrefix(prompt, HandoffCommand) {
+		_, added, _ := strings.Cut(prompt, HandoffArguments)
+		return strings.TrimSpace(added)
+	}
+	line, more, _ := strings.Cut(prompt, "\n")
+	command, arguments, _ := strings.Cut(line, " ")
+	switch {
+	case command == "/handoff", command == "$handoff":
+		return strings.TrimSpace(arguments + "\n" + more)
+	case strings.HasPrefix(command, "/") && IsClientCommand(command[1:]):
+		return ""
+	}
+	return prompt
 }

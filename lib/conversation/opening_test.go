@@ -39,3 +39,27 @@ func TestIsOpening(t *testing.T) {
 		}
 	}
 }
+
+// What a person typed is told from what they only chose, and from gt's own words.
+func TestWords(t *testing.T) {
+	for prompt, want := range map[string]string{
+		" fix the test \n":                 "fix the test",
+		"/clear":                           "",
+		"/model opus":                      "",
+		"/review 12":                       "/review 12",
+		"/fix-tests":                       "/fix-tests",
+		"/etc/hosts is wrong":              "/etc/hosts is wrong",
+		"/handoff":                         "",
+		"/handoff watch the flaky test":    "watch the flaky test",
+		"$handoff to codex":                "to codex",
+		Continuation:                       "",
+		"Handoff: x. Go on from the note.": "",
+		HandoffCommand + "\n\nRun one …\n\n" + HandoffArguments + "\n":              "",
+		HandoffCommand + "\n\nRun one …\n\n" + HandoffArguments + "mind the lock\n": "mind the lock",
+		"Why does it say \"" + HandoffCommand + "\"?":                               "Why does it say \"" + HandoffCommand + "\"?",
+	} {
+		if got := Words(prompt); got != want {
+			t.Errorf("%q: %q, want %q", prompt, got, want)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"gt/lib/conversation/tail"
 	"gt/lib/place/home"
 	"gt/lib/state/session"
+	"gt/lib/state/thread"
 )
 
 type Conversation struct {
@@ -32,11 +33,17 @@ func Of(own account.Own, h home.Home, r *session.Record) (Conversation, error) {
 	return Conversation{conversation.File{Client: client, Path: path, ID: r.ID}, tail.Of(h, r), r.CWD}, nil
 }
 
-// Read reads what is new and returns the summary of the whole conversation. With keep, it
-// also saves the summary (see tail.File.Advance).
-func (c Conversation) Read(read tail.Read, keep bool, clean func(string) string) (*summary.Fold, error) {
-	if keep {
-		return c.Kept.Advance(c.File, c.CWD, read, clean)
-	}
+// Read returns the summary of the whole conversation, and saves nothing.
+func (c Conversation) Read(read tail.Read, clean func(string) string) (*summary.Fold, error) {
 	return c.Kept.Fold(c.File, c.CWD, read, clean)
+}
+
+// Carry is Read, but adds what is new to the session's thread and saves the summary (see
+// tail.File.Advance). With a tail.SaveError it also returns the summary.
+func (c Conversation) Carry(read tail.Read, to tail.Carry, clean func(string) string) (fold *summary.Fold, t *thread.Thread, err error) {
+	fold, err = c.Kept.Advance(c.File, c.CWD, read, clean, func(fold *summary.Fold) (err error) {
+		t, err = to.Add(fold)
+		return err
+	})
+	return fold, t, err
 }

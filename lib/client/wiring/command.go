@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gt/lib/client/settings"
+	"gt/lib/conversation"
 )
 
 // A Command is what a person types to have the agent write a hand-over note and hand
@@ -27,7 +28,7 @@ type Command struct {
 const commandMark = "# gt: written by gt-hooks"
 
 // request is the prompt. ARGS and PROGRAM are replaced.
-const request = `The person asks you to hand this session's work over to a fresh session, now.
+const request = conversation.HandoffCommand + `
 
 Run one command with your shell tool, and nothing else:
 
@@ -44,7 +45,7 @@ and knows nothing else of this session.
 - If the person names another agent below, such as codex, add: --to AGENT
 - If the command fails, tell the person what it printed, and stop.
 
-What the person adds, if anything: ARGS
+` + conversation.HandoffArguments + `ARGS
 `
 
 func (c Command) Path(folder string) string { return filepath.Join(folder, c.File) }

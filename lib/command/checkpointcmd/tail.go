@@ -40,13 +40,13 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 	case err != nil:
 		return nil // a start after a crash reports it
 	}
-	fold, err := c.Read(entries.Of(env, call.Dir, c.File.Client), true, env.Redact)
+	to := tail.Carry{Home: call.Home, Record: r, Beside: beside(env, call, c.File), Now: env.Now(), Warn: call.Store.Warn}
+	fold, _, err := c.Carry(entries.Of(env, call.Dir, c.File.Client), to, env.Redact)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was said yet
 	}
 	if fold != nil {
-		_, failed := tail.Carry(call.Home, r, fold, beside(env, call, c.File), env.Now(), call.Store.Warn)
-		err = errors.Join(err, failed, measure(call, fold, share))
+		err = errors.Join(err, measure(call, fold, share))
 	}
 	return err
 }

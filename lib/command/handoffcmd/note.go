@@ -1,6 +1,7 @@
 package handoffcmd
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os/signal"
@@ -165,21 +166,22 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	if h.record != nil {
 		c.Kept = tail.Of(h.home, h.record)
 	}
-	keeps := h.record != nil && !h.dryRun
-	fold, err := c.Read(entries.Of(h.env, h.call.Dir, h.form()), keeps, h.redact)
-	denied := false // a sandbox prevents saving
+	read := entries.Of(h.env, h.call.Dir, h.form())
+	to := tail.Carry{Home: h.home, Record: cmp.Or(h.record, &session.Record{ID: h.id}), Now: h.env.Now(), Warn: h.warn}
+	if h.record == nil || h.dryRun {
+		fold, err := c.Read(read, h.redact)
+		if fold == nil {
+			return summary.Summary{}, nil, err
+		}
+		return summary.Of(fold), to.Preview(fold), err
+	}
+	fold, carried, err := c.Carry(read, to, h.redact)
 	if unsaved := (*tail.SaveError)(nil); !h.hook && errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
-		err, denied = nil, true
+		err = nil // a sandbox prevents saving
+		carried = to.Preview(fold)
 	}
 	if fold == nil {
 		return summary.Summary{}, nil, err
-	}
-	var carried *thread.Thread
-	if keeps {
-		var failed error
-		if carried, failed = tail.Carry(h.home, h.record, fold, nil, h.env.Now(), h.warn); !denied || !request.Denied(failed) {
-			err = errors.Join(err, failed)
-		}
 	}
 	return summary.Of(fold), carried, err
 }

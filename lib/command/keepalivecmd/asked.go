@@ -3,58 +3,67 @@ package keepalivecmd
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
 	"gt/lib/conversation"
+	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
+	"gt/lib/text/pasted"
 	"gt/lib/text/term"
 )
 
-// keepRequest stores a session's first prompt as the first request of its chain, if the
-// chain has none. The end of the turn would read it from the conversation, but a client may
-// write that long after its answer. A session that is handed over or dies before would
-// leave a successor without its task.
-//
-// It ignores sessions that continue a conversation, and those whose start was not recorded.
-func keepRequest(env *cli.Env, call *hook.Invocation) error {
-	said := call.Input.Prompt
-	if !isRequest(said) || !byPerson(call.Input.Source) {
+// maxKept is the longest prompt, in bytes, that the hook of a prompt keeps if the end of
+// the turn can read it from the conversation. Redacting more takes longer than the hook's
+// other work.
+const maxKept = 64 << 10
+
+// keepPrompt adds a prompt to the thread of the session's chain, and makes it the first
+// request if the chain has none. The end of the turn reads it from the conversation again,
+// but a session can be handed over or die before.
+func keepPrompt(env *cli.Env, call *hook.Invocation) error {
+	said := conversation.Words(call.Input.Prompt)
+	if said == "" || isTagged(said) || !byPerson(call.Input.Source) || len(said) > maxKept && conversation.HasReader(call.Agent) {
 		return nil
 	}
 	r, err := call.Store.Get(call.ID)
-	if err != nil || r == nil || r.Hook == nil {
+	if err != nil || r == nil {
 		return err
 	}
-	switch r.Source {
-	case "resume", "compact", "fork":
-		return nil
-	}
 	said = strings.TrimSpace(term.CleanText(env.Redact(said)))
-	part := thread.Part{Session: r.ID, Agent: r.Agent, First: thread.Quote{Text: said, Time: env.Now().UTC()}}
-	_, err = thread.Update(call.Home.Town.State, r.Chain(), atomicfile.Unsynced, call.Warn, func(t *thread.Thread) {
-		if t.Request.Text == "" {
-			t.Take(part)
-		}
-	})
+	now := env.Now().UTC().Truncate(time.Millisecond)
+	part := thread.Part{Session: r.ID, Agent: r.Agent, Time: now, Said: []thread.Quote{{Text: pasted.Shorten(said), Time: now}}}
+	if begins(r) && !isCommand(said) {
+		part.First = thread.Quote{Text: said, Time: now}
+	}
+	_, err = thread.Update(call.Home.Town.State, r.Chain(), atomicfile.Unsynced, call.Warn, func(t *thread.Thread) { t.Hear(part) })
 	if errors.Is(err, flock.ErrBusy) {
 		return nil // the end of the turn tries again
 	}
 	return err
 }
 
-// isRequest reports whether a prompt asks for something. Prompts of gt, commands to the
-// client and tagged texts, which clients add by themselves, do not.
-func isRequest(prompt string) bool {
-	prompt = strings.TrimSpace(prompt)
-	if prompt == "" || conversation.IsOpening(prompt) || strings.HasPrefix(prompt, "<") {
+// isTagged reports whether a prompt begins as the texts do that clients add by themselves.
+// The reader of the conversation tells those from a person's.
+func isTagged(prompt string) bool { return strings.HasPrefix(prompt, "<") }
+
+// isCommand reports whether a prompt is a slash command and not a path.
+func isCommand(prompt string) bool {
+	word, _, _ := strings.Cut(prompt, " ")
+	return strings.HasPrefix(word, "/") && !strings.Contains(word[1:], "/")
+}
+
+// begins reports whether a session began as a new conversation, so that its first prompt is
+// its first request. Of a session whose start was not recorded, that is not known.
+func begins(r *session.Record) bool {
+	switch r.Source {
+	case "resume", "compact", "fork":
 		return false
 	}
-	line, _, _ := strings.Cut(prompt, "\n")
-	word, _, _ := strings.Cut(line, " ")
-	return !strings.HasPrefix(word, "/") || strings.Contains(word[1:], "/")
+	return r.Hook != nil
 }
 
 // byPerson reports whether a prompt comes from a person or a program of theirs. Not all

@@ -168,10 +168,7 @@ func requested(env *cli.Env, call *hook.Invocation) (hold *string, err error) {
 		_, err = request.Take(home, id, shown)
 	}
 	if *hold != "" {
-		if !request.HadTurn(home, id) {
-			err = errors.Join(err, keepRequest(env, call))
-		}
-		err = errors.Join(err, request.Turn(home, id, env.Now()))
+		err = errors.Join(err, keepPrompt(env, call), request.Turn(home, id, env.Now()))
 	}
 	if !request.Waits(home, id) {
 		hold = nil

@@ -16,6 +16,7 @@ type section struct {
 	begin string // the line before somebody else's words
 	end   string // the line after them; both are printed with any part of the words
 	most  int    // limit for the body, 0 for none
+	whole bool   // it is not cut: the sections before it leave it the room
 }
 
 // frame sets the body to words, in a frame that names their author.
@@ -39,10 +40,27 @@ func document(limit int, size func(string) int, sections []section) string {
 			kept = append(kept, s)
 		}
 	}
+	whole := 0 // the size of the sections that are not cut
+	for _, s := range kept {
+		if s.whole {
+			whole += s.least(size)
+		}
+	}
 	named, names := 0, 0 // the number of sections that are named and the size of their headings
-	for named < len(kept) && (named == 0 || names+kept[named].least(size) <= limit/2-countRoom) {
-		names += kept[named].least(size)
-		named++
+	for ; named < len(kept); named++ {
+		if kept[named].whole {
+			continue
+		}
+		least := kept[named].least(size)
+		if named > 0 && names+least > (limit-whole)/2-countRoom {
+			break
+		}
+		names += least
+	}
+	for _, s := range kept[:named] {
+		if s.whole {
+			names += s.least(size)
+		}
 	}
 	room := limit
 	if named < len(kept) {
@@ -84,9 +102,12 @@ func (s section) head(after bool) string {
 }
 
 // least returns the smallest size of the section: its heading and the line that names the
-// command, or all of it if that is less.
+// command, or all of it if that is less or if it is not cut.
 func (s section) least(size func(string) int) int {
 	body := s.body + "\n"
+	if s.whole {
+		return size(s.head(true)) + size(s.begin) + size(body) + size(s.end)
+	}
 	return size(s.head(true)) + min(size(s.begin)+size(body)+size(s.end), size(s.leftOut(body, 0)))
 }
 

@@ -34,7 +34,7 @@ type page struct {
 	others  []*session.Record // live sessions in this folder with the same name
 	role    section
 	shorter *shorter       // what a resume has lost, or nil
-	thread  *thread.Thread // of a chain that goes on without a note, or nil
+	thread  *thread.Thread // of the chain that goes on, or nil
 	commits []git.Commit   // since the crashed session began
 	inGit   bool           // the home is in a git worktree
 	bin     string         // the folder of gt's programs with a slash, empty if they are on the PATH
@@ -76,7 +76,7 @@ func onPath(name, path string) bool {
 	return false
 }
 
-// readThread reads the thread of the chain if no note contains it: after a crash, a
+// readThread reads the thread of the chain that goes on: after a hand-over, a crash, a
 // compaction or a /clear.
 func (s *start) readThread(now situation) *thread.Thread {
 	r := now.predecessor.Record
@@ -86,11 +86,9 @@ func (s *start) readThread(now situation) *thread.Thread {
 		r, err = s.call.Store.Get(s.session.ID)
 		s.warn(err)
 	case now.crashed != nil:
-		if r = now.crashed; h.note != nil && h.note.Chain == string(r.Chain()) {
-			return nil
-		}
+		r = now.crashed
 	case h.marker != nil:
-		return nil
+		r = h.owner
 	}
 	if r == nil {
 		return nil
@@ -244,6 +242,7 @@ func (p *page) continuing() []section {
 	}
 	if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {
 		sections = append(sections, p.lasting())
+		sections = append(sections, p.said(sections))
 	}
 	if p.conversation == compacted {
 		sections = append(sections, p.beside())
@@ -271,7 +270,26 @@ func (p *page) lasting() section {
 	return section{
 		title: "What applies to this work",
 		all:   p.gt("seance thread " + string(p.thread.ChainID)),
-	}.frame("the thread of this work", p.words(brief.Brief{Thread: p.thread.Essential()}.Clean(p.env.Redact).Text()))
+	}.frame("the thread of this work", p.words(brief.Brief{Thread: p.thread.Essential(), SaidElsewhere: true}.Clean(p.env.Redact).Text()))
+}
+
+// said returns the person's messages in the chain that no other section has, as far as a
+// share of the text has room for them.
+func (p *page) said(others []section) section {
+	if p.thread == nil {
+		return section{}
+	}
+	var told strings.Builder
+	for _, s := range others {
+		told.WriteString(s.body + "\n")
+	}
+	room := p.dialect.MaxContext * 2 / 5
+	all := p.gt("seance thread " + string(p.thread.ChainID))
+	b := brief.Brief{Thread: p.thread}.Clean(p.env.Redact)
+	return section{
+		title: "What else the person said in this work, oldest first",
+		all:   all, whole: true,
+	}.frame("the person", p.words(strings.Join(b.Said(told.String(), room, p.dialect.Size, all), "\n")))
 }
 
 // again returns what a session received at its start and has forgotten.
@@ -316,7 +334,7 @@ func (p *page) afterHandoff() []section {
 		{title: "What to do now", body: todo},
 	}
 	sections = append(sections, p.noteSections()...)
-	return append(sections, p.rest()...)
+	return append(append(sections, p.said(sections)), p.rest()...)
 }
 
 // after returns a separator to follow git's commands, and "" without them.
@@ -385,10 +403,12 @@ func (p *page) afterCrash() []section {
 			title: title,
 			all:   p.gt("seance show " + string(p.crashed.ID)),
 		}.frame("the previous session", p.words(brief.Brief{
-			Session: p.tail, Commits: p.commits, Thread: p.thread,
+			Session: p.tail, Commits: p.commits, Thread: p.thread, SaidElsewhere: true,
 		}.Clean(p.env.Redact).Text())))
+	} else {
+		sections = append(sections, p.lasting())
 	}
-	return append(sections, p.rest()...)
+	return append(append(sections, p.said(sections)), p.rest()...)
 }
 
 func (p *page) crashBanner(notes int) string {
@@ -538,6 +558,7 @@ func (p *page) ordinary() []section {
 	sections := []section{{body: text}}
 	if p.predecessor.how == session.Done {
 		sections = append(sections, p.lasting())
+		sections = append(sections, p.said(sections))
 	}
 	return append(sections, p.rest()...)
 }
@@ -614,12 +635,16 @@ func (p *page) noteSection(title string, n mail.Note) section {
 	}.frame(p.line(n.From), words)
 }
 
-// own returns the part of a note that the thread of its chain does not contain.
+// own returns the part of a note that no other section has: the person's messages are told
+// from the thread, and after a crash so is the rest of it.
 func (p *page) own(n mail.Note) string {
-	if p.thread != nil && n.Type == mail.Handoff && n.Chain == string(p.thread.ChainID) && p.tellsTask() {
+	switch {
+	case p.thread == nil || n.Type != mail.Handoff || n.Chain != string(p.thread.ChainID):
+		return n.Body
+	case p.crashed != nil:
 		return brief.Own(n.Body)
 	}
-	return n.Body
+	return brief.WithoutSaid(n.Body)
 }
 
 func (p *page) words(text string) string { return p.env.Text(text) }

@@ -51,15 +51,18 @@ func (c *tailText) Run(env *cli.Env) error {
 	if r := readers.Of(told.File.Client); r != nil {
 		read = r.Read
 	}
-	fold, err := told.Read(read, c.Update, env.Redact)
+	if !c.Update {
+		fold, err := told.Read(read, env.Redact)
+		if err != nil {
+			return err
+		}
+		return env.JSON(summary.Of(fold))
+	}
+	to := tail.Carry{Home: h, Record: r, Now: env.Now(), Warn: func(err error) { env.Warn("%v", err) }}
+	fold, _, err := told.Carry(read, to, env.Redact)
 	if unsaved := (*tail.SaveError)(nil); errors.As(err, &unsaved) {
 		env.Warn("%v", err)
 		err = nil
-	}
-	if err == nil && c.Update {
-		if _, err := tail.Carry(h, r, fold, nil, env.Now(), func(err error) { env.Warn("%v", err) }); err != nil {
-			env.Warn("%v", err)
-		}
 	}
 	if err != nil {
 		return err

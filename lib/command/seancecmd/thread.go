@@ -3,6 +3,7 @@ package seancecmd
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,12 +13,14 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
+	"gt/lib/text/pasted"
 	"gt/lib/text/term"
 )
 
 type threadOf struct {
-	ID   string `arg:"" optional:"" help:"A session of the chain, by its id or the beginning of it (default: the session that asks, or else the last one in this folder)."`
-	JSON bool   `name:"json" help:"One JSON object, as the file has it."`
+	ID     string `arg:"" optional:"" help:"A session of the chain, by its id or the beginning of it (default: the session that asks, or else the last one in this folder)."`
+	JSON   bool   `name:"json" help:"One JSON object, as the file has it."`
+	Forget bool   `help:"Remove the thread, with its earlier contents."`
 
 	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
 }
@@ -26,6 +29,9 @@ func (c *threadOf) Run(env *cli.Env) error {
 	chain, err := c.chain(env)
 	if err != nil {
 		return err
+	}
+	if c.Forget {
+		return c.forget(env, chain)
 	}
 	t, err := thread.Read(town.Personal(env.Getenv).State, chain, func(err error) { env.Warn("%v", err) })
 	switch {
@@ -41,6 +47,27 @@ func (c *threadOf) Run(env *cli.Env) error {
 	}
 	_, err = env.Stdout.Write([]byte(threadText(env, t)))
 	return err
+}
+
+// forget removes the thread. What is said from now on begins another one.
+func (c *threadOf) forget(env *cli.Env, chain session.ID) error {
+	err := thread.Remove(town.Personal(env.Getenv).State, chain)
+	if errors.Is(err, thread.ErrNone) {
+		return cli.Fail(cli.No, fmt.Errorf("nothing is kept of the chain '%s'", chain))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "the thread of %s is removed; notes, records and conversations stay\n", chain)
+	return err
+}
+
+// Validate is called by kong.
+func (c *threadOf) Validate() error {
+	if c.Forget && c.JSON {
+		return cli.Failf(cli.Usage, "--forget cannot be combined with --json")
+	}
+	return nil
 }
 
 func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
@@ -96,6 +123,7 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 			b.WriteString(term.Indent(fmt.Sprintf("%d. %s", i+1, term.OneLine(term.Clean(in.Text))), width) + "\n")
 		}
 	}
+	said(t, head, func(q thread.Quote) { indented(strings.TrimSpace(day(q.Time) + "  " + q.Text)) })
 	for _, m := range t.Messages {
 		head(strings.TrimSpace("Handed over  " + day(m.Time)))
 		indented(m.Subject)
@@ -118,4 +146,22 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 		b.WriteString("  " + string(s.ID) + "  " + term.OneLine(term.Clean(s.Agent)) + "\n")
 	}
 	return b.String()
+}
+
+// said prints the person's messages but the first request.
+func said(t *thread.Thread, head func(string), each func(thread.Quote)) {
+	all := t.Distinct()
+	request := pasted.Shorten(t.Request.Text)
+	all = slices.DeleteFunc(all, func(q thread.Quote) bool { return q.Text == request })
+	if len(all) == 0 {
+		return
+	}
+	title := "What else the person said"
+	if t.Dropped > 0 {
+		title += fmt.Sprintf(" (there was no room for the %d before)", t.Dropped)
+	}
+	head(title)
+	for _, q := range all {
+		each(q)
+	}
 }

@@ -4,9 +4,11 @@
 package brief
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"gt/lib/conversation/summary"
 	"gt/lib/place/git"
@@ -32,6 +34,11 @@ type Brief struct {
 	Ready   []beads.Work // work in bd that anyone may begin
 	// LivesOn reports that the reader is the same session and that its process goes on.
 	LivesOn bool
+	// SaidElsewhere reports that the reader gets the list of Said in another place.
+	SaidElsewhere bool
+
+	saidRoom int // of the list of messages, in characters; 0 means saidRoom
+	clean    func(string) string
 }
 
 // Clean returns the brief with clean applied to every text, except to those of the
@@ -64,8 +71,13 @@ func (b Brief) Clean(clean func(string) string) Brief {
 	}
 	b.Work, b.Ready = issues(b.Work), issues(b.Ready)
 	if b.Thread != nil {
-		b.Thread = b.Thread.Cleaned(clean)
+		t := *b.Thread
+		t.Said = nil // there can be many; those that are listed are cleaned then
+		said := b.Thread.Said
+		b.Thread = t.Cleaned(clean)
+		b.Thread.Said = said
 	}
+	b.clean = clean
 	return b
 }
 
@@ -79,6 +91,7 @@ const (
 	maxTodos    = 20
 
 	shortRequest = 280  // one of the last requests
+	anchor       = 48   // one that the reader has anyway
 	shortGoal    = 180  // the first request of the session
 	fullRequest  = 1500 // a request, if there is room
 	maxNoted     = 64 << 10
@@ -145,8 +158,13 @@ func (b Brief) Text() string {
 		add("The agents of its team "+line(team[0]), bullets(team[1:])...)
 	}
 	asked := summary.Cut(last, lastRequest)
-	add("Last request", asked)
+	if !strings.Contains(strings.Join(parts, "\n"), asLast) {
+		add("Last request", asked)
+	}
 	goal := summary.Cut(first, shortGoal)
+	if b.tellsSaid() {
+		first = last // it is among the messages
+	}
 	if first != last {
 		add("First request of the session", goal)
 	}
@@ -160,12 +178,20 @@ func (b Brief) Text() string {
 	if first != last && first != goal {
 		add("First request of the session in full", summary.Cut(first, fullRequest))
 	}
+	if b.tellsSaid() && !b.SaidElsewhere {
+		told := strings.Join(parts, "\n")
+		add(said, b.Said(told, cmp.Or(b.saidRoom, saidRoom), utf8.RuneCountInString, b.threadCommand())...)
+	}
 	if origin != begun {
 		add(firstInFull, summary.Cut(origin, fullOrigin))
 	}
 	add(before, b.messages()...)
 	add("Commits of this session", b.commits()...)
-	add("Earlier requests and answers", b.turns()...)
+	title := "Earlier requests and answers"
+	if b.tellsSaid() {
+		title = "Earlier answers"
+	}
+	add(title, b.turns()...)
 	if answer != s.Answer {
 		add("Last answer in full", s.Answer)
 	}
@@ -180,6 +206,7 @@ func (b Brief) Text() string {
 const (
 	firstAsked  = "What the person asked for first"
 	throughout  = "Standing instructions, in the person's words"
+	said        = "What else the person said, oldest first"
 	firstInFull = "What the person asked for first, in full"
 	before      = "Earlier hand-overs, latest first"
 
@@ -192,26 +219,29 @@ const (
 // Own returns a saved brief without the parts of the chain, for a reader that gets those
 // another way.
 func Own(text string) string {
-	var own strings.Builder
-	told := false
-	for line := range strings.Lines(text) {
-		if title, ok := strings.CutPrefix(line, "### "); ok {
-			switch strings.TrimSpace(title) {
-			case firstAsked, throughout, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore:
-				told = true
-			default:
-				told = false
-			}
-		}
-		if !told {
-			own.WriteString(line)
-		}
-	}
-	return own.String()
+	return without(text, firstAsked, throughout, said, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore)
 }
 
-// Essentials returns the lines that a summary of the conversation must keep: open to-dos,
-// the last request, failures, changed files, hooked work.
+// WithoutSaid returns a saved brief without the list of messages, for a reader that gets
+// that another way.
+func WithoutSaid(text string) string { return without(text, said) }
+
+func without(text string, titles ...string) string {
+	var kept strings.Builder
+	skip := false
+	for line := range strings.Lines(text) {
+		if title, ok := strings.CutPrefix(line, "### "); ok {
+			skip = slices.Contains(titles, strings.TrimSpace(title))
+		}
+		if !skip {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// Essentials returns the lines that a summary of the conversation must keep: what the person
+// said, open to-dos, failures, changed files, hooked work.
 func (b Brief) Essentials() string {
 	s := b.Session
 	last := max(0, len(s.Requests)-1)
@@ -223,34 +253,44 @@ func (b Brief) Essentials() string {
 		t.Beside = b.Thread.Beside
 	}
 	return Brief{
-		Hooked: b.Hooked, Thread: t, LivesOn: true,
+		Hooked: b.Hooked, Thread: t, LivesOn: true, saidRoom: saidShort, clean: b.clean,
 		Session: summary.Summary{
-			Standing: s.Standing, Todos: s.Todos, Done: s.Done, Failures: s.Failures,
+			Todos: s.Todos, Done: s.Done, Failures: s.Failures,
 			Files:    firstN(s.Files, maxFiles),
 			Requests: s.Requests[last:], First: summary.Request{Text: b.LastRequest()},
 		},
 	}.Text()
 }
 
-// standing returns the standing instructions: the chain's, or the session's own if it has
-// no chain.
+// asLast marks an instruction that is the whole last request, which is not told again.
+const asLast = " (this was the last request)"
+
+// standing returns the standing instructions of the chain.
 func (b Brief) standing() []string {
 	var lines []string
 	if b.Thread != nil {
 		for _, i := range b.Thread.Instructions {
-			lines = append(lines, "- "+term.OneLine(i.Text))
+			line := "- " + term.OneLine(i.Text)
+			if term.OneLine(i.Text) == term.OneLine(b.LastRequest()) {
+				line += asLast
+			}
+			lines = append(lines, line)
 		}
-		return lines
-	}
-	for _, i := range b.Session.Standing {
-		lines = append(lines, "- "+term.OneLine(i.Text))
 	}
 	return lines
 }
 
-// origin returns the first request of the chain if an earlier session got it.
+// origin returns the first request of the chain, or "" if the brief tells it as a request
+// of the session.
 func (b Brief) origin() string {
-	if b.Thread == nil || b.Session.First.Text != "" && strings.HasPrefix(b.Thread.Request.Text, b.Session.First.Text) {
+	if b.Thread == nil {
+		return ""
+	}
+	told := b.Session.First.Text
+	if b.tellsSaid() {
+		told = b.LastRequest()
+	}
+	if told != "" && strings.HasPrefix(b.Thread.Request.Text, told) {
 		return ""
 	}
 	return b.Thread.Request.Text
@@ -339,11 +379,15 @@ func (b Brief) LastRequest() string {
 }
 
 // turns returns the requests before the last one with their answers, and the person's
-// replies in between. It includes the replies of the last turn.
+// replies in between. It includes the replies of the last turn. If the messages are told
+// anyway, it has only the answers, each with the beginning of its request.
 func (b Brief) turns() []string {
 	var turns [][]string // the last one first
 	var replies []string
 	for _, r := range slices.Backward(b.Session.Requests) {
+		if r.Reply && b.tellsSaid() {
+			continue
+		}
 		if r.Reply {
 			replies = append(replies, "  the person replied: "+summary.Cut(term.OneLine(r.Text), shortRequest))
 			continue
@@ -354,6 +398,9 @@ func (b Brief) turns() []string {
 		case len(turns) == 0 && len(replies) > 0:
 			turn = append(turn, "- (the last request)")
 		case len(turns) == 0: // the text has it already
+		case b.tellsSaid() && r.Answer != "":
+			turn = append(turn, "- to \""+summary.Cut(term.OneLine(r.Text), anchor)+"\":")
+		case b.tellsSaid():
 		case r.Text == b.Session.First.Text:
 			turn = append(turn, "- (the first request)")
 		default:

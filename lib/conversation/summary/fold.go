@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"gt/lib/conversation"
-	"gt/lib/text/standing"
+	"gt/lib/text/pasted"
 	"gt/lib/text/term"
 )
 
@@ -15,20 +15,16 @@ import (
 // are cleaned, then cut. Take cleans a text only once it is certain to stay; Seal cleans
 // the rest.
 type Fold struct {
-	Named     string    `json:"named,omitempty"`     // the person's title
-	Generated string    `json:"generated,omitempty"` // the client's title
-	CWD       string    `json:"cwd,omitempty"`       // from the conversation
-	Began     string    `json:"began,omitempty"`     // the folder that others know; see BeganIn
-	First     Request   `json:"first,omitzero"`
-	Origin    string    `json:"origin,omitempty"` // the first request, if First is cut
-	Requests  []Request `json:"requests,omitempty"`
-	Answer    string    `json:"answer,omitempty"`
-	Answered  bool      `json:"answered,omitempty"` // the agent's text is the last entry
-	Compacted string    `json:"compacted,omitempty"`
-	// Standing are the standing instructions, oldest first, with those that revoke
-	// others.
-	Standing []standing.Instruction `json:"standing,omitempty"`
-
+	Named     string              `json:"named,omitempty"`     // the person's title
+	Generated string              `json:"generated,omitempty"` // the client's title
+	CWD       string              `json:"cwd,omitempty"`       // from the conversation
+	Began     string              `json:"began,omitempty"`     // the folder that others know; see BeganIn
+	First     Request             `json:"first,omitzero"`
+	Origin    string              `json:"origin,omitempty"` // the first request, if First is cut
+	Requests  []Request           `json:"requests,omitempty"`
+	Answer    string              `json:"answer,omitempty"`
+	Answered  bool                `json:"answered,omitempty"` // the agent's text is the last entry
+	Compacted string              `json:"compacted,omitempty"`
 	List      []conversation.Todo `json:"list,omitempty"`       // the last list that was written whole
 	Tasks     []conversation.Todo `json:"tasks,omitempty"`      // tasks that change one by one
 	TaskFiles []conversation.Todo `json:"task_files,omitempty"` // from the client's own files, which take precedence
@@ -45,6 +41,10 @@ type Fold struct {
 	Prompts int                `json:"prompts,omitempty"`
 	Answers int                `json:"answers,omitempty"`
 	Tools   int                `json:"tools,omitempty"`
+
+	// Said are the person's messages since the fold was loaded, oldest first, with what
+	// they pasted shortened. They are not saved with it: the thread keeps them.
+	Said []Request `json:"-"`
 
 	clean      func(string) string
 	lastAnswer string // the agent's last text, not cleaned
@@ -185,7 +185,7 @@ func (f *Fold) ask(q Request) {
 	if q.Text = Cut(said, requestLength); q.Text == "" {
 		return
 	}
-	f.Standing = standing.Merge(f.Standing, standing.Find(said), maxStanding)
+	f.hear(said, q)
 	// A person repeats a request after an interruption.
 	if n := len(f.Requests); n > 0 && f.Requests[n-1].Text == q.Text {
 		f.Requests[n-1].Time = q.Time
@@ -208,6 +208,19 @@ func (f *Fold) ask(q Request) {
 	f.Requests = withoutFirst(f.Requests, maxRequests, func(r Request) bool { return !r.Reply })
 	for f.Requests[0].Reply { // replies to a request that is no longer in the list
 		f.Requests = slices.Delete(f.Requests, 0, 1)
+	}
+}
+
+// Hear adds a message to Said alone.
+func (f *Fold) Hear(e conversation.Entry) {
+	if !conversation.IsOpening(e.Text) {
+		f.hear(f.clean(e.Text), Request{Time: e.Time, Reply: e.Kind == conversation.Reply})
+	}
+}
+
+func (f *Fold) hear(said string, q Request) {
+	if q.Text = pasted.Shorten(conversation.Words(said)); q.Text != "" {
+		f.Said = append(f.Said, q)
 	}
 }
 
@@ -430,7 +443,7 @@ func Of(f *Fold) Summary {
 	}
 	s := Summary{
 		Title: cmp.Or(g.Named, g.Generated), CWD: g.CWD, First: g.First, Requests: slices.Clone(g.Requests),
-		Answer: g.Answer, Answered: g.Answered, Commands: g.Commands, Compacted: g.Compacted, Standing: standing.Holding(g.Standing),
+		Answer: g.Answer, Answered: g.Answered, Commands: g.Commands, Compacted: g.Compacted,
 	}
 	if i := lastPrompt(s.Requests, func(r Request) bool { return r.Answer != "" }); i >= 0 {
 		s.Requests[i].Answer = ""

@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"gt/lib/text/standing"
 	"gt/lib/text/term"
 )
 
@@ -26,10 +25,7 @@ type Summary struct {
 	// Requests are the person's last requests, oldest first: at most maxRequests and
 	// maxReplies replies. If there are few, First is among them.
 	Requests []Request `json:"requests,omitempty"`
-	// Standing are the instructions that hold for the whole task, oldest first: what must
-	// always, never or only be done.
-	Standing []standing.Instruction `json:"standing,omitempty"`
-	Answer   string                 `json:"answer,omitempty"`
+	Answer   string    `json:"answer,omitempty"`
 	// Answered reports that Answer is the last entry: no request and no tool call
 	// followed, as at the end of a turn.
 	Answered bool `json:"answered,omitempty"`
@@ -83,7 +79,6 @@ const (
 	maxCommands = 8
 	maxFailures = 4
 	maxTodos    = 50
-	maxStanding = 40 // some only revoke others
 
 	titleLength     = 200
 	pathLength      = 1000
@@ -115,10 +110,6 @@ func Clean(s Summary, clean func(string) string) Summary {
 	s.Files, s.Commands, s.Failures = slices.Clone(s.Files), slices.Clone(s.Commands), slices.Clone(s.Failures)
 	for i, q := range s.Requests {
 		s.Requests[i].Text, s.Requests[i].Answer = clean(q.Text), clean(q.Answer)
-	}
-	s.Standing = slices.Clone(s.Standing)
-	for i, in := range s.Standing {
-		s.Standing[i].Text = clean(in.Text)
 	}
 	for i, t := range s.Todos {
 		s.Todos[i].Text = clean(t.Text)

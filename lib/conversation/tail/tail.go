@@ -176,11 +176,22 @@ func isManyFiles(f conversation.File) bool {
 // began, for a conversation that does not tell. If the client has no reader, read is nil
 // and the Fold is empty. With a SaveError, Advance also returns the Fold.
 //
+// carry, if it is not nil, takes the Fold before the summary is saved. If it fails or the
+// program is killed, the same bytes are read again, so that nothing that was said is lost.
+//
 // Each text is cleaned before it is cut, because half a secret is not recognised.
-func (at File) Advance(f conversation.File, cwd string, read Read, clean func(string) string) (*summary.Fold, error) {
+func (at File) Advance(f conversation.File, cwd string, read Read, clean func(string) string, carry func(*summary.Fold) error) (*summary.Fold, error) {
 	fold, c, err := at.next(f, cwd, read, clean)
-	if err != nil || c == nil {
+	if err != nil {
 		return fold, err
+	}
+	if carry != nil {
+		if err := carry(fold); err != nil {
+			return fold, &SaveError{err}
+		}
+	}
+	if c == nil {
+		return fold, nil
 	}
 	data, err := json.Marshal(c)
 	if err == nil {
@@ -272,6 +283,9 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 		if err != nil {
 			return err
 		}
+		if err := c.hear(f, read, near); err != nil {
+			return err
+		}
 		if near > c.Next && !goesOn {
 			// The conversation's first request comes before that.
 			_, err := read(f, conversation.Options{ForSummary: true}, func(e conversation.Entry) bool {
@@ -294,6 +308,20 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 	}
 	next, err := read(f, conversation.Options{From: c.Next, ForSummary: true, State: &c.State}, c.Fold.Take)
 	c.Next = next
+	return err
+}
+
+// hear adds the person's messages before near, which the summary passes over.
+func (c *cursor) hear(f conversation.File, read Read, near int64) error {
+	_, err := read(f, conversation.Options{From: c.Next, Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
+		if e.Offset >= near {
+			return false
+		}
+		if e.Kind == conversation.Prompt || e.Kind == conversation.Reply {
+			c.Fold.Hear(e)
+		}
+		return true
+	})
 	return err
 }
 

@@ -80,7 +80,7 @@ func (w world) write(data []byte) {
 
 func (w world) advance() summary.Summary {
 	w.Helper()
-	f, err := w.at.Advance(w.file, "/work", w.read, same)
+	f, err := w.at.Advance(w.file, "/work", w.read, same, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -256,14 +256,14 @@ func TestStored(t *testing.T) {
 // returned.
 func TestAdvanceErrors(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
-	if _, err := w.at.Advance(w.file, "", w.read, same); !errors.Is(err, os.ErrNotExist) {
+	if _, err := w.at.Advance(w.file, "", w.read, same, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 	w.write(fmt.Appendf(nil, claudePrompt, "one"))
 	if err := os.WriteFile(filepath.Dir(w.at.Path), nil, 0o600); err != nil { // in place of the folder
 		t.Fatal(err)
 	}
-	f, err := w.at.Advance(w.file, "", w.read, same)
+	f, err := w.at.Advance(w.file, "", w.read, same, nil)
 	if unsaved := (*SaveError)(nil); !errors.As(err, &unsaved) || len(summary.Of(f).Requests) != 1 {
 		t.Error(err, f)
 	}
@@ -291,7 +291,7 @@ func TestNoSecretIsKept(t *testing.T) {
 			data = fmt.Appendf(data, `{"type":"custom-title","customTitle":"%s"}`+"\n", text)
 			data = fmt.Appendf(data, `{"type":"file-history-snapshot","snapshot":{"trackedFileBackups":{"%s":{}}}}`+"\n", text)
 			w.write(data)
-			if _, err := w.at.Advance(w.file, "/"+secret, w.read, clean); err != nil {
+			if _, err := w.at.Advance(w.file, "/"+secret, w.read, clean, nil); err != nil {
 				t.Fatal(err)
 			}
 			kept, err := os.ReadFile(w.at.Path)
@@ -364,7 +364,7 @@ func TestAdvanceTogether(t *testing.T) {
 	for range 4 {
 		readers.Go(func() {
 			for range 60 {
-				if _, err := w.at.Advance(w.file, "", w.read, same); err != nil {
+				if _, err := w.at.Advance(w.file, "", w.read, same, nil); err != nil {
 					t.Error(err)
 				}
 			}
@@ -402,7 +402,7 @@ func FuzzCursor(f *testing.F) {
 		if _, _, err := w.at.Stored(w.file, same); err != nil {
 			t.Error(err)
 		}
-		fold, err := w.at.Advance(w.file, "/work", w.read, same)
+		fold, err := w.at.Advance(w.file, "/work", w.read, same, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,17 +11,43 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Carry adds a session's conversation to the thread of its chain and returns the thread.
-// At the end of a turn, beside is what works beside the session; else it is nil.
-func Carry(h home.Home, r *session.Record, fold *summary.Fold, beside *thread.Beside, now time.Time, warn func(error)) (*thread.Thread, error) {
+// Carry adds a session's conversation to the thread of its chain.
+type Carry struct {
+	Home   home.Home
+	Record *session.Record
+	Beside *thread.Beside // what works beside the session; nil if it is not the end of a turn
+	Now    time.Time
+	Warn   func(error)
+}
+
+// Add adds what the fold has, and returns the thread.
+func (c Carry) Add(fold *summary.Fold) (*thread.Thread, error) {
+	p := c.part(fold)
+	return thread.Update(c.Home.Town.State, c.Record.Chain(), atomicfile.Unsynced, c.Warn, func(t *thread.Thread) { t.Take(p) })
+}
+
+// Preview returns the thread as Add would make it, and writes nothing.
+func (c Carry) Preview(fold *summary.Fold) *thread.Thread {
+	t, err := thread.Read(c.Home.Town.State, c.Record.Chain(), c.Warn)
+	if err != nil {
+		t = &thread.Thread{ChainID: c.Record.Chain()}
+	}
+	t.Take(c.part(fold))
+	return t
+}
+
+func (c Carry) part(fold *summary.Fold) thread.Part {
 	p := thread.Part{
-		Session: r.ID, Agent: r.Agent, Standing: fold.Standing, Beside: beside, Time: now.UTC().Truncate(time.Second),
+		Session: c.Record.ID, Agent: c.Record.Agent, Beside: c.Beside, Time: c.Now.UTC().Truncate(time.Second),
 		First: thread.Quote{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
+	}
+	for _, q := range fold.Said {
+		p.Said = append(p.Said, thread.Quote{Text: q.Text, Time: q.Time})
 	}
 	s := summary.Of(fold)
 	for _, t := range s.Todos {
 		p.Todos = append(p.Todos, thread.Todo{Text: t.Text, Status: t.Status})
 	}
 	p.Done = s.Done
-	return thread.Update(h.Town.State, r.Chain(), atomicfile.Unsynced, warn, func(t *thread.Thread) { t.Take(p) })
+	return p
 }

@@ -1,6 +1,6 @@
 // Package thread keeps what a chain of sessions knows across hand-overs, compactions,
-// clears and crashes: the person's first request, standing instructions, what each session
-// handed over, and open todos.
+// clears and crashes: every message that the person typed, the standing instructions among
+// them, what each session handed over, and open todos.
 //
 // A thread is the file threads/<chain>.json in the state folder, with three earlier
 // generations and its own lock, threads/<chain>.lock. A home's lock would not do, because a
@@ -11,10 +11,12 @@ package thread
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +41,6 @@ const (
 	maxTodos        = 50
 	maxTodo         = 400
 	maxSessions     = 100
-	maxTaken        = 100 // per session
 	maxFile         = 1 << 20
 )
 
@@ -48,6 +49,11 @@ type Thread struct {
 	ChainID session.ID `json:"chain_id"`
 	// Request is the person's first request.
 	Request Quote `json:"request,omitzero"`
+	// Said is every message that the person typed, oldest first, the first request among
+	// them. A session that says the same again moves the message to the later time.
+	Said []Quote `json:"said,omitempty"`
+	// Dropped counts the oldest messages, of which nothing is left.
+	Dropped int `json:"dropped,omitempty"`
 	// Instructions are the standing instructions, oldest first.
 	Instructions []Instruction `json:"instructions,omitempty"`
 	// Messages are the hand-overs, oldest first.
@@ -77,6 +83,9 @@ type Quote struct {
 	Text    string     `json:"text"`
 	Session session.ID `json:"session,omitempty"`
 	Time    time.Time  `json:"time,omitzero"` // zero if unknown
+	// Whole is the digest of the text before it was shortened for lack of room; empty if
+	// it was not.
+	Whole string `json:"whole,omitempty"`
 }
 
 // Instruction is a standing instruction and its source.
@@ -103,8 +112,8 @@ type Todo struct {
 type Session struct {
 	ID    session.ID `json:"id"`
 	Agent string     `json:"agent,omitempty"`
-	// Taken are digests of the instructions that were taken from it. Each is taken only
-	// once, even if another has replaced it since.
+	// Taken are digests of the instructions that gt v0.1.0 took from it. They are not
+	// taken again, because the person may have dropped them since.
 	Taken []string `json:"taken,omitempty"`
 }
 
@@ -112,18 +121,16 @@ type Session struct {
 type Part struct {
 	Session session.ID
 	Agent   string
-	First   Quote // the person's first request in it
-	// Standing are the person's instructions in it, oldest first, including those that lift
-	// earlier ones.
-	Standing []standing.Instruction
-	Todos    []Todo
-	Done     int
-	Beside   *Beside   // at the end of a turn; nil if unknown
-	Time     time.Time // the latest time at which it was said
+	First   Quote   // the person's first request in it
+	Said    []Quote // the person's messages in it that may be new, oldest first
+	Todos   []Todo
+	Done    int
+	Beside  *Beside   // at the end of a turn; nil if unknown
+	Time    time.Time // the latest time at which it was said
 }
 
-// Take adds what is known of a session. Repeating it changes nothing.
-func (t *Thread) Take(p Part) {
+// Hear adds what the person said in a session. Repeating it changes nothing.
+func (t *Thread) Hear(p Part) {
 	i := slices.IndexFunc(t.Sessions, func(s Session) bool { return s.ID == p.Session })
 	if i < 0 {
 		t.Sessions = append(t.Sessions, Session{ID: p.Session, Agent: p.Agent})
@@ -133,19 +140,26 @@ func (t *Thread) Take(p Part) {
 		i = len(t.Sessions) - 1
 	}
 	if p.First.Text != "" && (t.Request.Text == "" || t.Request.after(p)) {
-		t.Request = Quote{cut(p.First.Text, MaxRequest), p.Session, p.First.Time}
+		t.Request = Quote{Text: cut(p.First.Text, MaxRequest), Session: p.Session, Time: p.First.Time}
 	}
-	s := &t.Sessions[i]
-	for _, found := range p.Standing {
-		d := digest(found.Text)
-		if slices.Contains(s.Taken, d) {
+	for _, q := range p.Said {
+		q.Session = p.Session
+		if !t.hear(q) {
 			continue
 		}
-		if s.Taken = append(s.Taken, d); len(s.Taken) > maxTaken {
-			s.Taken = slices.Delete(s.Taken, 0, 1)
+		for _, found := range standing.Find(q.Text) {
+			if !slices.Contains(t.Sessions[i].Taken, digest(found.Text)) {
+				t.instruct(Instruction{found, p.Session, cmp.Or(q.Time, p.Time)})
+			}
 		}
-		t.instruct(Instruction{found, p.Session, p.Time})
 	}
+	t.shorten()
+}
+
+// Take adds what is known of a session at the end of a turn or at a hand-over. Repeating it
+// changes nothing.
+func (t *Thread) Take(p Part) {
+	t.Hear(p)
 	if p.Beside != nil || t.Beside != nil && t.Beside.Session != p.Session {
 		if t.Beside = p.Beside; t.Beside != nil && len(t.Beside.Running)+len(t.Beside.Team) == 0 {
 			t.Beside = nil
@@ -165,13 +179,16 @@ func (s Quote) after(p Part) bool {
 	return s.Session == p.Session && !p.First.Time.IsZero() && p.First.Time.Before(s.Time)
 }
 
-// Essential returns the parts that must fit even into little room: the first request, the
-// instructions and the todos.
+// Essential returns the parts that must fit even into little room: what the person said and
+// the todos.
 func (t *Thread) Essential() *Thread {
 	if t == nil {
 		return nil
 	}
-	return &Thread{ChainID: t.ChainID, Request: t.Request, Instructions: t.Instructions, Todos: t.Todos, Done: t.Done, TodosOf: t.TodosOf}
+	return &Thread{
+		ChainID: t.ChainID, Request: t.Request, Said: t.Said, Dropped: t.Dropped, Instructions: t.Instructions,
+		Todos: t.Todos, Done: t.Done, TodosOf: t.TodosOf,
+	}
 }
 
 // Add adds an instruction that the person gave by a command.
@@ -226,6 +243,11 @@ func (t *Thread) Join(from *Thread, id session.ID) {
 	if from.Request.Session == id && t.Request.Text == "" {
 		t.Request = from.Request
 	}
+	for _, q := range from.Said {
+		if q.Session == id {
+			t.hear(q)
+		}
+	}
 	for _, in := range from.Instructions {
 		if in.Session == id && !slices.Contains(t.Instructions, in) {
 			t.instruct(in)
@@ -255,6 +277,7 @@ func (t *Thread) Leave(id session.ID) {
 	if t.Request.Session == id {
 		t.Request = Quote{}
 	}
+	t.Said = slices.DeleteFunc(t.Said, func(q Quote) bool { return q.Session == id })
 	t.Instructions = slices.DeleteFunc(t.Instructions, func(in Instruction) bool { return in.Session == id })
 	t.Messages = slices.DeleteFunc(t.Messages, func(m Message) bool { return m.Session == id })
 	if t.TodosOf == id {
@@ -271,7 +294,11 @@ func (t *Thread) Leave(id session.ID) {
 func (t *Thread) Cleaned(clean func(string) string) *Thread {
 	c := *t
 	c.Request.Text = clean(t.Request.Text)
-	c.Instructions, c.Messages, c.Todos = slices.Clone(t.Instructions), slices.Clone(t.Messages), slices.Clone(t.Todos)
+	c.Said, c.Instructions = slices.Clone(t.Said), slices.Clone(t.Instructions)
+	c.Messages, c.Todos = slices.Clone(t.Messages), slices.Clone(t.Todos)
+	for i := range c.Said {
+		c.Said[i].Text = clean(c.Said[i].Text)
+	}
 	for i := range c.Instructions {
 		c.Instructions[i].Text = clean(c.Instructions[i].Text)
 	}
@@ -429,6 +456,24 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 		return t, err
 	}
 	return t, f.Write(after, d)
+}
+
+// Remove removes a chain's thread with its earlier generations. It returns ErrNone if there
+// is none.
+func Remove(state place.State, chain session.ID) error {
+	f, err := file(state, chain, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(f.Path); errors.Is(err, fs.ErrNotExist) {
+		return ErrNone
+	}
+	lock, err := flock.Acquire(state.Path("threads", string(chain)+".lock"), lockWait)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return f.Remove()
 }
 
 // MarshalJSON keeps fields of a newer gt.

@@ -22,10 +22,11 @@ var now = time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
 func part(id string, said ...string) Part {
 	p := Part{Session: session.ID(id), Agent: "claude", Time: now}
 	for i, text := range said {
+		at := now.Add(time.Duration(i) * time.Second)
 		if i == 0 {
-			p.First = Quote{Text: text, Time: now}
+			p.First = Quote{Text: text, Time: at}
 		}
-		p.Standing = standing.Merge(p.Standing, standing.Find(text), 40)
+		p.Said = append(p.Said, Quote{Text: text, Time: at})
 	}
 	return p
 }
@@ -245,4 +246,118 @@ func TestRequestOfTheSession(t *testing.T) {
 	take("two", "other", at, "second")
 	take("one", "first", at, "first")
 	take("one", "second", at.Add(time.Minute), "first")
+}
+
+func texts(all []Quote) string {
+	var said []string
+	for _, q := range all {
+		said = append(said, q.Text)
+	}
+	return strings.Join(said, "|")
+}
+
+// Every message is kept in the order in which it was said, whether the hook of a prompt or
+// the conversation reports it first. A message that is said again moves to its last place.
+func TestSaid(t *testing.T) {
+	th := new(Thread)
+	hook := part("a", "Port the parser.")
+	th.Hear(hook)
+	th.Take(part("a", "Port the parser.", "Use tabs.", "yes"))
+	late := part("a")
+	late.Said = []Quote{{Text: "Use tabs.", Time: now.Add(1500 * time.Millisecond)}, {Text: " and the lexer\n", Time: now.Add(500 * time.Millisecond)}, {Text: "without a time"}}
+	th.Take(late)
+	th.Take(late)
+	if got := texts(th.Said); got != "Port the parser.|and the lexer|Use tabs.|yes|without a time" {
+		t.Errorf("%s", got)
+	}
+	again := part("b")
+	again.Said = []Quote{{Text: "yes", Time: now.Add(time.Hour)}}
+	th.Take(again)
+	if got := texts(th.Distinct()); got != "Port the parser.|and the lexer|Use tabs.|without a time|yes" || len(th.Said) != 6 {
+		t.Errorf("each once: %s", got)
+	}
+	// A rule that was dropped holds again if it is said again, but not if it is only read
+	// again.
+	th = new(Thread)
+	p := part("a", "Never push to main.")
+	th.Take(p)
+	th.Drop(1)
+	p.Said[0].Time = now.Add(2 * time.Second)
+	th.Take(p)
+	if got := rules(th); got != "" {
+		t.Errorf("read again: %s", got)
+	}
+	p.Said[0].Time = now.Add(time.Hour)
+	th.Take(p)
+	if got := rules(th); got != "Never push to main." {
+		t.Errorf("said again: %s", got)
+	}
+}
+
+// When there is no room, the oldest plain messages are shortened first, then the first
+// request and those with instructions; a message that was shortened is known again.
+func TestSaidIsBounded(t *testing.T) {
+	th := new(Thread)
+	long := func(i int) string { return fmt.Sprintf("message %d: ", i) + strings.Repeat("words ", 1000) + fmt.Sprint(i) }
+	said := []string{"The first request. " + strings.Repeat("more ", 500), "Never push to main. " + strings.Repeat("really ", 500)}
+	for i := range 60 {
+		said = append(said, long(i))
+	}
+	p := part("a", said...)
+	th.Take(p)
+	size := func() (n int) {
+		for _, q := range th.Said {
+			n += len(q.Text)
+		}
+		return n
+	}
+	if size() > maxSaid || len(th.Said) != len(said) || th.Said[0].Text != strings.TrimSpace(said[0]) || th.Said[1].Text != strings.TrimSpace(said[1]) ||
+		len(th.Said[2].Text) > shortSaid || th.Said[61].Text != long(59) {
+		t.Errorf("%d bytes in %d messages: %d, %d, %d … %d", size(), len(th.Said), len(th.Said[0].Text), len(th.Said[1].Text), len(th.Said[2].Text), len(th.Said[61].Text))
+	}
+	n := len(th.Said)
+	th.Take(p)
+	if len(th.Said) != n {
+		t.Errorf("%d messages became %d when they were read again", n, len(th.Said))
+	}
+	many := part("b")
+	for i := range 5000 {
+		many.Said = append(many.Said, Quote{Text: fmt.Sprintf("message %d of the day, which is not so very short as to be nothing", i), Time: now.Add(time.Duration(i) * time.Hour)})
+	}
+	th.Take(many)
+	if size() > maxSaid || th.Dropped == 0 || len(th.Said)+th.Dropped != n+5000 || !strings.HasPrefix(th.Said[0].Text, "The first request.") || th.Said[len(th.Said)-1].Text != many.Said[4999].Text {
+		t.Errorf("%d bytes in %d messages, %d dropped", size(), len(th.Said), th.Dropped)
+	}
+}
+
+// A thread goes from one chain to another with what was said in the session.
+func TestSaidJoins(t *testing.T) {
+	old, to := new(Thread), new(Thread)
+	old.Take(part("a", "Port the parser."))
+	old.Take(part("b", "Another task.", "With tests."))
+	to.Join(old, "b")
+	old.Leave("b")
+	if texts(old.Said) != "Port the parser." || texts(to.Said) != "Another task.|With tests." {
+		t.Errorf("%s; %s", texts(old.Said), texts(to.Said))
+	}
+}
+
+// Remove leaves nothing of the thread but its lock.
+func TestRemove(t *testing.T) {
+	state := place.State(t.TempDir())
+	if err := Remove(state, "c"); !errors.Is(err, ErrNone) {
+		t.Errorf("nothing is there: %v", err)
+	}
+	for i := range 5 {
+		if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(x *Thread) { x.Take(part("a", fmt.Sprint("message ", i))) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Remove(state, "c"); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(state.Path("threads"))
+	if err != nil || len(left) != 1 || left[0].Name() != "c.lock" {
+		t.Errorf("left: %v, %v", left, err)
+	}
 }

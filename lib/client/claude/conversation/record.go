@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"gt/lib/conversation"
 )
 
 // record is a parsed line. A value is left as it is in the file, and is valid as long as
@@ -365,7 +367,7 @@ func messageText(s string) string {
 		if !strings.HasPrefix(command, "/") {
 			command = "/" + command
 		}
-		if slices.Contains(ownCommands, command[1:]) {
+		if conversation.IsClientCommand(command[1:]) {
 			return ""
 		}
 		return strings.TrimSpace(command + " " + strings.TrimSpace(inTag(s, "command-args")))
@@ -377,16 +379,6 @@ func messageText(s string) string {
 		return ""
 	}
 	return s
-}
-
-// ownCommands are the slash commands that control the client and ask nothing of the
-// agent.
-var ownCommands = []string{
-	"", "add-dir", "agents", "bashes", "bug", "clear", "compact", "config", "context", "continue", "copy",
-	"cost", "doctor", "effort", "exit", "export", "fast", "feedback", "help", "hooks", "ide", "keybindings",
-	"login", "logout", "mcp", "memory", "model", "output-style", "permissions", "plugin", "quit",
-	"release-notes", "reload-plugins", "rename", "resume", "rewind", "sandbox", "skills", "stats",
-	"status", "statusline", "tasks", "terminal-setup", "theme", "todos", "upgrade", "usage", "vim",
 }
 
 func inTag(s, name string) string {

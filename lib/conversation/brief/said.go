@@ -1,0 +1,180 @@
+package brief
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gt/lib/conversation/summary"
+	"gt/lib/text/count"
+	"gt/lib/text/term"
+)
+
+const (
+	// saidRoom and saidShort are the sizes of the list of messages, in characters: in a
+	// hand-over, and for a summariser.
+	saidRoom  = 4000
+	saidShort = 1500
+	// maxCompared limits how many of the latest messages are compared with each other.
+	maxCompared = 400
+)
+
+// saidLengths are the lengths to which messages are cut, in characters. The first with
+// which all of them have room is used.
+var saidLengths = []int{1500, 600, 280, 140}
+
+// Said lists the messages of the person in the chain, oldest first, a line each, without
+// those that the reader is told elsewhere, in the text told. The list is at most room long,
+// as size counts it. If it leaves out messages, it says how many and names the command that
+// prints all of them.
+func (b Brief) Said(told string, room int, size func(string) int, command string) []string {
+	all := b.untold(told)
+	if len(all) == 0 {
+		return nil
+	}
+	length := 0
+	for _, length = range saidLengths {
+		if sizeOf(all, length, size) <= room {
+			break
+		}
+	}
+	chosen := make([]bool, len(all))
+	left := b.choose(chosen, all, length, room-size(leftOut(len(all), command)), size)
+	var lines []string
+	if left > 0 {
+		lines = append(lines, leftOut(left, command))
+	}
+	for i, text := range all {
+		if chosen[i] {
+			lines = append(lines, b.message(text, length))
+		}
+	}
+	return lines
+}
+
+func leftOut(n int, command string) string {
+	verb := "are"
+	if n == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("- [%s %s left out here: %s prints all]", count.Of(n, "message"), verb, command)
+}
+
+// untold returns the messages, on a line each, that a text does not have.
+func (b Brief) untold(told string) []string {
+	if b.Thread == nil {
+		return nil
+	}
+	const telling = 40 // a shorter text can be part of another one by chance
+	lines := map[string]bool{}
+	for line := range strings.Lines(told) {
+		lines[strings.TrimPrefix(strings.TrimSpace(line), "- ")] = true
+	}
+	told = term.OneLine(told)
+	var all []string
+	for _, q := range b.Thread.Distinct() {
+		text := term.OneLine(q.Text)
+		if !lines[text] && (len(text) < telling || !strings.Contains(told, begin(text))) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// begin returns as much of a message as is told even of a long one.
+func begin(text string) string { return text[:runeStart(text, min(len(text), shortOrigin/2))] }
+
+func runeStart(text string, n int) int {
+	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return n
+}
+
+// message returns the line of a message. It is cleaned before it is cut, but not all of a
+// long one, of which little is shown.
+func (b Brief) message(text string, length int) string {
+	if b.clean != nil {
+		text = b.clean(summary.Cut(text, 4*length))
+	}
+	return "- " + summary.Cut(term.OneLine(text), length)
+}
+
+func sizeOf(all []string, length int, size func(string) int) int {
+	n := 0
+	for _, text := range all {
+		n += size("- " + summary.Cut(text, length) + "\n")
+	}
+	return n
+}
+
+// choose marks the messages that have room, and returns how many have none. The latest come
+// first; with a message that takes an earlier one back comes that one.
+func (b Brief) choose(chosen []bool, all []string, length, room int, size func(string) int) (left int) {
+	pairs := earlier(all)
+	add := func(i int) bool {
+		n := size(b.message(all[i], length) + "\n")
+		if chosen[i] || n > room {
+			return chosen[i]
+		}
+		chosen[i] = true
+		room -= n
+		return true
+	}
+	for i := len(all) - 1; i >= 0 && add(i); i-- {
+		if j, ok := pairs(i); ok {
+			add(j)
+		}
+	}
+	for _, c := range chosen {
+		if !c {
+			left++
+		}
+	}
+	return left
+}
+
+// earlier returns a function that returns the message that another is most likely about:
+// the last one before it that shares a word with it that few messages have.
+func earlier(all []string) func(i int) (int, bool) {
+	const few = 3
+	first := max(0, len(all)-maxCompared)
+	var having map[string][]int
+	return func(i int) (int, bool) {
+		if i < first {
+			return 0, false
+		}
+		if having == nil {
+			having = map[string][]int{}
+			for i, text := range all[first:] {
+				for _, w := range rareWords(text) {
+					having[w] = append(having[w], first+i)
+				}
+			}
+		}
+		best, fewest := -1, few+1
+		for _, w := range rareWords(all[i]) {
+			in := having[w]
+			at, _ := slices.BinarySearch(in, i)
+			if at > 0 && (len(in) < fewest || len(in) == fewest && in[at-1] > best) {
+				best, fewest = in[at-1], len(in)
+			}
+		}
+		return best, best >= 0
+	}
+}
+
+// rareWords returns the words of a text that can tell what it is about, each once.
+func rareWords(text string) []string {
+	words := strings.FieldsFunc(strings.ToLower(summary.Cut(text, 1500)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
+	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < 3 })
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// tellsSaid reports whether a reader of the brief gets the person's messages.
+func (b Brief) tellsSaid() bool { return b.Thread != nil && len(b.Thread.Said) > 0 }
+
+func (b Brief) threadCommand() string { return fmt.Sprintf("`gt-seance thread %s`", b.Thread.ChainID) }

@@ -1,0 +1,172 @@
+// Package pasted shortens what a person pasted into a message: blocks of code, logs, files,
+// a program's output. What they typed stays word for word.
+//
+// It tells the two apart by rule, line by line. If it takes typed lines for a paste, it
+// leaves out only the middle of a long block of them.
+package pasted
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gt/lib/text/term"
+)
+
+const (
+	ends     = 3        // lines that are kept at each end of a paste
+	minPaste = 10       // lines; a shorter paste is kept whole
+	maxLine  = 2 << 10  // bytes of one pasted line; both ends of a longer one are kept
+	lineEnds = 200      // bytes of each
+	maxText  = 64 << 10 // bytes of a whole text; of a longer one only both ends are looked at
+)
+
+// Shorten returns a text with the middle of each long paste replaced by its size, as in
+// "[… 40 lines, 3.1 KB …]". The same text gives the same result.
+func Shorten(text string) string {
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n")
+	var out []string
+	for i := 0; i < len(lines); {
+		n := paste(lines[i:])
+		if n < minPaste {
+			n = max(n, 1)
+			for _, line := range lines[i : i+n] {
+				out = append(out, shortLine(line))
+			}
+			i += n
+			continue
+		}
+		for _, line := range lines[i : i+ends] {
+			out = append(out, shortLine(line))
+		}
+		out = append(out, leftOut(lines[i+ends:i+n-ends]))
+		for _, line := range lines[i+n-ends : i+n] {
+			out = append(out, shortLine(line))
+		}
+		i += n
+	}
+	return bounded(strings.Join(out, "\n"))
+}
+
+func leftOut(lines []string) string {
+	size := len(lines)
+	for _, line := range lines {
+		size += len(line)
+	}
+	return fmt.Sprintf("[… %d lines, %s …]", len(lines), term.Size(int64(size)))
+}
+
+// shortLine cuts a line that nobody types, such as a file without line feeds.
+func shortLine(line string) string {
+	if len(line) <= maxLine || isTyped(line) {
+		return line
+	}
+	return middleCut(line, lineEnds)
+}
+
+// bounded cuts the middle of a text that is too long however it was written.
+func bounded(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return middleCut(text, maxText/2)
+}
+
+// middleCut keeps both ends of a text, of about n bytes each.
+func middleCut(text string, n int) string {
+	front, back := n, len(text)-n
+	for front > 0 && !utf8.RuneStart(text[front]) {
+		front--
+	}
+	for back < len(text) && !utf8.RuneStart(text[back]) {
+		back++
+	}
+	return text[:front] + fmt.Sprintf(" [… %s …] ", term.Size(int64(back-front))) + text[back:]
+}
+
+// paste returns how many of the first lines are one paste, 0 if the first is typed.
+func paste(lines []string) int {
+	if mark := fence(lines[0]); mark != "" {
+		for i, line := range lines[1:] {
+			if strings.HasPrefix(strings.TrimSpace(line), mark) {
+				return i + 2
+			}
+		}
+	}
+	// A typed line ends a paste, but a line that only looks typed can be part of it: the
+	// message of an error, a comment in code.
+	n := 0
+	for i, line := range lines {
+		switch {
+		case isOutput(line):
+			n = i + 1
+		case strings.TrimSpace(line) == "" || i-n < 1 && i > 0:
+			continue
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// fence returns the mark that opens a block of code and will close it.
+func fence(line string) string {
+	line = strings.TrimSpace(line)
+	for _, mark := range []string{"```", "~~~"} {
+		if strings.HasPrefix(line, mark) && !strings.Contains(line[len(mark):], mark) {
+			return mark
+		}
+	}
+	return ""
+}
+
+// begins matches how lines of logs, traces, diffs, listings and terminals begin.
+var begins = regexp.MustCompile(`^\s*(\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|at \S+[(:]|File "|Traceback|goroutine \d|@@ |diff --git|index [0-9a-f]{7}|[+-]{3} \S|\$ |❯ |[\w./@-]+:\d+[:\s]|[d-][rwx-]{9}|={3,}|-{3,}|\||--- (PASS|FAIL)|(PASS|FAIL|ok)\s)`)
+
+// isOutput reports whether a line is code or a program's output.
+func isOutput(line string) bool {
+	bare := strings.TrimSpace(line)
+	switch {
+	case bare == "":
+		return false
+	case begins.MatchString(line):
+		return true
+	case isItem(bare):
+		return false
+	case strings.HasPrefix(line, "    "), strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "+"), strings.HasPrefix(line, "-"):
+		return true
+	}
+	return !isTyped(bare)
+}
+
+// isItem reports whether a line is an item of a list or a heading.
+func isItem(line string) bool {
+	for _, mark := range []string{"- ", "* ", "• ", "# ", "## ", "### "} {
+		if strings.HasPrefix(line, mark) {
+			return isTyped(strings.TrimPrefix(line, mark))
+		}
+	}
+	digits := strings.TrimLeft(line, "0123456789")
+	return len(digits) < len(line) && (strings.HasPrefix(digits, ". ") || strings.HasPrefix(digits, ") "))
+}
+
+// isTyped reports whether a line looks like words and not like code: most of it is letters
+// and blanks, and it does not end as a line of code does.
+func isTyped(line string) bool {
+	if strings.HasSuffix(line, "{") || strings.HasSuffix(line, ";") || strings.HasSuffix(line, "}") || strings.HasSuffix(line, "\\") {
+		return false
+	}
+	letters, signs, all := 0, 0, 0
+	for _, r := range line {
+		all++
+		switch {
+		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsSpace(r):
+			letters++
+		case strings.ContainsRune("{}[]<>=|;$\\@#%^~_&*+/", r):
+			signs++
+		}
+	}
+	return letters*4 >= all*3 && signs <= 2+all/30
+}

@@ -1,0 +1,84 @@
+package pasted
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func numbered(format string, n int) string {
+	var all strings.Builder
+	for i := range n {
+		fmt.Fprintf(&all, format+"\n", i)
+	}
+	return strings.TrimSpace(all.String())
+}
+
+// What a person types stays word for word, in any language and form.
+func TestTypedStays(t *testing.T) {
+	for _, text := range []string{
+		"yes",
+		"Use tabs, never spaces.",
+		"the staging box listens on 7443, not 443",
+		"no wait\n\nactually drop the CSV path, keep JSON",
+		"Build a page for the settings.\n\nIt has:\n- a form for the name\n- a toggle for dark mode\n- a button that saves\n- an undo link\n- a hint below each field\n- keyboard shortcuts\n- tests\n- docs\n- a changelog entry\n- a screenshot\n- a demo\n- nothing else",
+		strings.TrimSpace(strings.Repeat("1. Do the first thing well, and say when it is done.\n", 20)),
+		strings.TrimSpace(strings.Repeat("Diese Zeile hat die Person von Hand getippt, und sie meint sie so.\n", 20)),
+		strings.TrimSpace(strings.Repeat("请不要修改公共接口，除非我明确要求。\n", 20)),
+		strings.TrimSpace(strings.Repeat("テストを先に書いて、それから実装してください。\n", 20)),
+		strings.TrimSpace(strings.Repeat("A long paragraph that somebody wrote as one line without any break in it. ", 100)),
+		"look at lib/parser/lexer.go:42, the loop never ends\nand at lib/parser/ast.go",
+		"```\nshort(block)\n```\nkeep the name",
+	} {
+		if got := Shorten(text); got != text {
+			t.Errorf("%q became\n%s", text, got)
+		}
+	}
+}
+
+// Of a long paste both ends and its size stay, and what is typed around it.
+func TestPastes(t *testing.T) {
+	before, after := "this fails since yesterday:", "never mind the first warning, fix the panic"
+	for name, paste := range map[string]string{
+		"log":       numbered("2026-01-17T10:00:%02d.123Z INFO worker started id=%[1]d", 40),
+		"levels":    numbered("INFO  [main] step %d of the pipeline has finished without errors", 40),
+		"trace":     "panic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 [running]:\n" + numbered("main.walk(0x%x, 0xc000012345)\n\t/src/app/walk.go:%[1]d +0x1d", 20),
+		"python":    "Traceback (most recent call last):\n" + numbered("  File \"/src/app.py\", line %d, in run\n    return self.step(x)", 12),
+		"fenced":    "```go\n" + numbered("the words of block %d look typed", 30) + "\n```",
+		"code":      numbered("const value%d = compute(a, b);", 30),
+		"indented":  numbered("    the words of line %d look typed", 30),
+		"diff":      "diff --git a/x b/x\n@@ -1,9 +1,9 @@\n" + numbered("+	x := %d", 30),
+		"listing":   numbered("-rw-r--r-- 1 me me %d Jan 17 10:00 file.txt", 30),
+		"tests":     numbered("--- FAIL: TestParse (0.0%ds)", 30),
+		"compiler":  numbered("src/main.c:%d:5: error: expected expression before token", 30),
+		"json":      "{\n" + numbered("  \"key%d\": [1, 2, 3],", 30) + "\n}",
+		"one error": numbered("2026-01-17 10:00:%02d ERROR cannot connect\nthe server said that it is busy", 20),
+	} {
+		text := before + "\n" + paste + "\n\n" + after
+		got := Shorten(text)
+		lines := strings.Split(got, "\n")
+		if len(lines) > 14 || lines[0] != before || lines[len(lines)-1] != after || !strings.Contains(got, " lines, ") {
+			t.Errorf("%s became\n%s", name, got)
+		}
+		if again := Shorten(got); again != got {
+			t.Errorf("%s became, the second time,\n%s", name, again)
+		}
+	}
+	long := `{"a":"` + strings.Repeat("x1", 5000) + `"}`
+	if got := Shorten("see " + long); len(got) > 600 {
+		t.Errorf("a line of %d bytes became one of %d", len(long), len(got))
+	}
+	if got := Shorten(strings.Repeat("words and words ", 100_000)); len(got) > maxText+100 {
+		t.Errorf("a text became one of %d bytes", len(got))
+	}
+}
+
+func FuzzShorten(f *testing.F) {
+	f.Add("```\n" + numbered("x%d", 20))
+	f.Add(numbered("\tä%d", 20) + "\n\nwords")
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := Shorten(text); len(got) > len(text)+100 {
+			t.Errorf("%d bytes became %d", len(text), len(got))
+		}
+	})
+}
