@@ -35,7 +35,7 @@ func keepPrompt(env *cli.Env, call *hook.Invocation) error {
 	}
 	said = strings.TrimSpace(term.CleanText(env.Redact(said)))
 	now := env.Now().UTC().Truncate(time.Millisecond)
-	part := thread.Part{Session: r.ID, Agent: r.Agent, Time: now, Said: []thread.Quote{{Text: pasted.Shorten(said), Time: now}}}
+	part := thread.Part{Session: r.ID, Agent: r.Agent, Time: now, Prompts: []thread.Quote{{Text: pasted.Shorten(said), Time: now}}}
 	if begins(r) && !isCommand(said) {
 		part.First = thread.Quote{Text: said, Time: now}
 	}

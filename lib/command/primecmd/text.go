@@ -242,7 +242,7 @@ func (p *page) continuing() []section {
 	}
 	if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {
 		sections = append(sections, p.lasting())
-		sections = append(sections, p.said(sections))
+		sections = append(sections, p.prompts(sections))
 	}
 	if p.conversation == compacted {
 		sections = append(sections, p.beside())
@@ -270,12 +270,12 @@ func (p *page) lasting() section {
 	return section{
 		title: "What applies to this work",
 		all:   p.gt("seance thread " + string(p.thread.ChainID)),
-	}.frame("the thread of this work", p.words(brief.Brief{Thread: p.thread.Essential(), SaidElsewhere: true}.Clean(p.env.Redact).Text()))
+	}.frame("the thread of this work", p.words(brief.Brief{Thread: p.thread.Essential(), PromptsElsewhere: true}.Clean(p.env.Redact).Text()))
 }
 
-// said returns the person's messages in the chain that no other section has, as far as a
+// prompts returns the person's messages in the chain that no other section has, as far as a
 // share of the text has room for them.
-func (p *page) said(others []section) section {
+func (p *page) prompts(others []section) section {
 	if p.thread == nil {
 		return section{}
 	}
@@ -289,7 +289,7 @@ func (p *page) said(others []section) section {
 	return section{
 		title: "What else the person said in this work, oldest first",
 		all:   all, whole: true,
-	}.frame("the person", p.words(strings.Join(b.Said(told.String(), room, p.dialect.Size, all), "\n")))
+	}.frame("the person", p.words(strings.Join(b.Prompts(told.String(), room, p.dialect.Size, all), "\n")))
 }
 
 // again returns what a session received at its start and has forgotten.
@@ -334,7 +334,7 @@ func (p *page) afterHandoff() []section {
 		{title: "What to do now", body: todo},
 	}
 	sections = append(sections, p.noteSections()...)
-	return append(append(sections, p.said(sections)), p.rest()...)
+	return append(append(sections, p.prompts(sections)), p.rest()...)
 }
 
 // after returns a separator to follow git's commands, and "" without them.
@@ -403,12 +403,12 @@ func (p *page) afterCrash() []section {
 			title: title,
 			all:   p.gt("seance show " + string(p.crashed.ID)),
 		}.frame("the previous session", p.words(brief.Brief{
-			Session: p.tail, Commits: p.commits, Thread: p.thread, SaidElsewhere: true,
+			Session: p.tail, Commits: p.commits, Thread: p.thread, PromptsElsewhere: true,
 		}.Clean(p.env.Redact).Text())))
 	} else {
 		sections = append(sections, p.lasting())
 	}
-	return append(append(sections, p.said(sections)), p.rest()...)
+	return append(append(sections, p.prompts(sections)), p.rest()...)
 }
 
 func (p *page) crashBanner(notes int) string {
@@ -558,7 +558,7 @@ func (p *page) ordinary() []section {
 	sections := []section{{body: text}}
 	if p.predecessor.how == session.Done {
 		sections = append(sections, p.lasting())
-		sections = append(sections, p.said(sections))
+		sections = append(sections, p.prompts(sections))
 	}
 	return append(sections, p.rest()...)
 }
@@ -644,7 +644,7 @@ func (p *page) own(n mail.Note) string {
 	case p.crashed != nil:
 		return brief.Own(n.Body)
 	}
-	return brief.WithoutSaid(n.Body)
+	return brief.WithoutPrompts(n.Body)
 }
 
 func (p *page) words(text string) string { return p.env.Text(text) }

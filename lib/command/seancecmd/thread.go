@@ -123,7 +123,7 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 			b.WriteString(term.Indent(fmt.Sprintf("%d. %s", i+1, term.OneLine(term.Clean(in.Text))), width) + "\n")
 		}
 	}
-	said(t, head, func(q thread.Quote) { indented(strings.TrimSpace(day(q.Time) + "  " + q.Text)) })
+	prompts(t, head, func(q thread.Quote) { indented(strings.TrimSpace(day(q.Time) + "  " + q.Text)) })
 	for _, m := range t.Messages {
 		head(strings.TrimSpace("Handed over  " + day(m.Time)))
 		indented(m.Subject)
@@ -148,8 +148,8 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 	return b.String()
 }
 
-// said prints the person's messages but the first request.
-func said(t *thread.Thread, head func(string), each func(thread.Quote)) {
+// prompts prints the person's messages but the first request.
+func prompts(t *thread.Thread, head func(string), each func(thread.Quote)) {
 	all := t.Distinct()
 	request := pasted.Shorten(t.Request.Text)
 	all = slices.DeleteFunc(all, func(q thread.Quote) bool { return q.Text == request })

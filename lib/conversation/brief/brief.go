@@ -34,11 +34,11 @@ type Brief struct {
 	Ready   []beads.Work // work in bd that anyone may begin
 	// LivesOn reports that the reader is the same session and that its process goes on.
 	LivesOn bool
-	// SaidElsewhere reports that the reader gets the list of Said in another place.
-	SaidElsewhere bool
+	// PromptsElsewhere reports that the reader gets the list of Prompts in another place.
+	PromptsElsewhere bool
 
-	saidRoom int // of the list of messages, in characters; 0 means saidRoom
-	clean    func(string) string
+	promptRoom int // of the list of messages, in characters; 0 means promptRoom
+	clean      func(string) string
 }
 
 // Clean returns the brief with clean applied to every text, except to those of the
@@ -72,10 +72,10 @@ func (b Brief) Clean(clean func(string) string) Brief {
 	b.Work, b.Ready = issues(b.Work), issues(b.Ready)
 	if b.Thread != nil {
 		t := *b.Thread
-		t.Said = nil // there can be many; those that are listed are cleaned then
-		said := b.Thread.Said
+		t.Prompts = nil // there can be many; those that are listed are cleaned then
+		said := b.Thread.Prompts
 		b.Thread = t.Cleaned(clean)
-		b.Thread.Said = said
+		b.Thread.Prompts = said
 	}
 	b.clean = clean
 	return b
@@ -162,7 +162,7 @@ func (b Brief) Text() string {
 		add("Last request", asked)
 	}
 	goal := summary.Cut(first, shortGoal)
-	if b.tellsSaid() {
+	if b.hasPrompts() {
 		first = last // it is among the messages
 	}
 	if first != last {
@@ -178,9 +178,9 @@ func (b Brief) Text() string {
 	if first != last && first != goal {
 		add("First request of the session in full", summary.Cut(first, fullRequest))
 	}
-	if b.tellsSaid() && !b.SaidElsewhere {
+	if b.hasPrompts() && !b.PromptsElsewhere {
 		told := strings.Join(parts, "\n")
-		add(said, b.Said(told, cmp.Or(b.saidRoom, saidRoom), utf8.RuneCountInString, b.threadCommand())...)
+		add(otherPrompts, b.Prompts(told, cmp.Or(b.promptRoom, promptRoom), utf8.RuneCountInString, b.threadCommand())...)
 	}
 	if origin != begun {
 		add(firstInFull, summary.Cut(origin, fullOrigin))
@@ -188,7 +188,7 @@ func (b Brief) Text() string {
 	add(before, b.messages()...)
 	add("Commits of this session", b.commits()...)
 	title := "Earlier requests and answers"
-	if b.tellsSaid() {
+	if b.hasPrompts() {
 		title = "Earlier answers"
 	}
 	add(title, b.turns()...)
@@ -204,11 +204,11 @@ func (b Brief) Text() string {
 
 // The titles of the parts that belong to the chain and not to the session.
 const (
-	firstAsked  = "What the person asked for first"
-	throughout  = "Standing instructions, in the person's words"
-	said        = "What else the person said, oldest first"
-	firstInFull = "What the person asked for first, in full"
-	before      = "Earlier hand-overs, latest first"
+	firstAsked   = "What the person asked for first"
+	throughout   = "Standing instructions, in the person's words"
+	otherPrompts = "What else the person said, oldest first"
+	firstInFull  = "What the person asked for first, in full"
+	before       = "Earlier hand-overs, latest first"
 
 	// The titles in notes that gt wrote until November 2026.
 	oldThroughout  = "What holds throughout, in the person's words"
@@ -219,12 +219,12 @@ const (
 // Own returns a saved brief without the parts of the chain, for a reader that gets those
 // another way.
 func Own(text string) string {
-	return without(text, firstAsked, throughout, said, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore)
+	return without(text, firstAsked, throughout, otherPrompts, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore)
 }
 
-// WithoutSaid returns a saved brief without the list of messages, for a reader that gets
+// WithoutPrompts returns a saved brief without the list of messages, for a reader that gets
 // that another way.
-func WithoutSaid(text string) string { return without(text, said) }
+func WithoutPrompts(text string) string { return without(text, otherPrompts) }
 
 func without(text string, titles ...string) string {
 	var kept strings.Builder
@@ -253,7 +253,7 @@ func (b Brief) Essentials() string {
 		t.Beside = b.Thread.Beside
 	}
 	return Brief{
-		Hooked: b.Hooked, Thread: t, LivesOn: true, saidRoom: saidShort, clean: b.clean,
+		Hooked: b.Hooked, Thread: t, LivesOn: true, promptRoom: promptRoomShort, clean: b.clean,
 		Session: summary.Summary{
 			Todos: s.Todos, Done: s.Done, Failures: s.Failures,
 			Files:    firstN(s.Files, maxFiles),
@@ -287,7 +287,7 @@ func (b Brief) origin() string {
 		return ""
 	}
 	told := b.Session.First.Text
-	if b.tellsSaid() {
+	if b.hasPrompts() {
 		told = b.LastRequest()
 	}
 	if told != "" && strings.HasPrefix(b.Thread.Request.Text, told) {
@@ -385,7 +385,7 @@ func (b Brief) turns() []string {
 	var turns [][]string // the last one first
 	var replies []string
 	for _, r := range slices.Backward(b.Session.Requests) {
-		if r.Reply && b.tellsSaid() {
+		if r.Reply && b.hasPrompts() {
 			continue
 		}
 		if r.Reply {
@@ -398,9 +398,9 @@ func (b Brief) turns() []string {
 		case len(turns) == 0 && len(replies) > 0:
 			turn = append(turn, "- (the last request)")
 		case len(turns) == 0: // the text has it already
-		case b.tellsSaid() && r.Answer != "":
+		case b.hasPrompts() && r.Answer != "":
 			turn = append(turn, "- to \""+summary.Cut(term.OneLine(r.Text), anchor)+"\":")
-		case b.tellsSaid():
+		case b.hasPrompts():
 		case r.Text == b.Session.First.Text:
 			turn = append(turn, "- (the first request)")
 		default:

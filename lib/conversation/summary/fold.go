@@ -42,9 +42,9 @@ type Fold struct {
 	Answers int                `json:"answers,omitempty"`
 	Tools   int                `json:"tools,omitempty"`
 
-	// Said are the person's messages since the fold was loaded, oldest first, with what
+	// Typed are the person's messages since the fold was loaded, oldest first, with what
 	// they pasted shortened. They are not saved with it: the thread keeps them.
-	Said []Request `json:"-"`
+	Typed []Request `json:"-"`
 
 	clean      func(string) string
 	lastAnswer string // the agent's last text, not cleaned
@@ -211,7 +211,7 @@ func (f *Fold) ask(q Request) {
 	}
 }
 
-// Hear adds a message to Said alone.
+// Hear adds a message to Typed alone.
 func (f *Fold) Hear(e conversation.Entry) {
 	if !conversation.IsOpening(e.Text) {
 		f.hear(f.clean(e.Text), Request{Time: e.Time, Reply: e.Kind == conversation.Reply})
@@ -220,7 +220,7 @@ func (f *Fold) Hear(e conversation.Entry) {
 
 func (f *Fold) hear(said string, q Request) {
 	if q.Text = pasted.Shorten(conversation.Words(said)); q.Text != "" {
-		f.Said = append(f.Said, q)
+		f.Typed = append(f.Typed, q)
 	}
 }
 

@@ -283,9 +283,6 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 		if err != nil {
 			return err
 		}
-		if err := c.hear(f, read, near); err != nil {
-			return err
-		}
 		if near > c.Next && !goesOn {
 			// The conversation's first request comes before that.
 			_, err := read(f, conversation.Options{ForSummary: true}, func(e conversation.Entry) bool {
@@ -299,8 +296,11 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 				return err
 			}
 			first, origin := c.Fold.First, c.Fold.Origin
-			c.Fold.Requests, c.Fold.Prompts = nil, 0
+			c.Fold.Requests, c.Fold.Prompts, c.Fold.Typed = nil, 0, nil
 			c.Fold.First, c.Fold.Origin = first, origin
+		}
+		if err := c.hear(f, read, near); err != nil {
+			return err
 		}
 		if near != c.Next {
 			c.Next, c.State = near, ""

@@ -140,6 +140,57 @@ func TestAdvanceInAnySplit(t *testing.T) {
 	}
 }
 
+// Every message of the person is carried, in order, however writes and reads alternate and
+// whichever read fails to carry.
+func TestEveryPromptIsCarried(t *testing.T) {
+	for client, path := range fixtures(t) {
+		t.Run(client, func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := worldOf(t, client, path)
+			w.write(data)
+			var want []summary.Request
+			if err := w.carry(func(f *summary.Fold) error { want = f.Typed; return nil }); err != nil || len(want) == 0 {
+				t.Fatalf("%v, %v", want, err)
+			}
+			for _, fails := range []int{1, 2, 3} { // each n-th read carries
+				os.Remove(w.at.Path)
+				var got []summary.Request
+				end, n := 0, 0
+				for line := range bytes.Lines(data) {
+					end += len(line)
+					w.write(data[:end-len(line)/2])
+					n++
+					err := w.carry(func(f *summary.Fold) error {
+						if n%fails != 0 {
+							return errors.New("no")
+						}
+						got = append(got, f.Typed...)
+						return nil
+					})
+					if unsaved := (*SaveError)(nil); (err != nil) != (n%fails != 0) || err != nil && !errors.As(err, &unsaved) {
+						t.Fatal(err)
+					}
+				}
+				w.write(data)
+				if err := w.carry(func(f *summary.Fold) error { got = append(got, f.Typed...); return nil }); err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("each %d-th read carries: %+v, want %+v", fails, got, want)
+				}
+			}
+		})
+	}
+}
+
+func (w world) carry(carry func(*summary.Fold) error) error {
+	_, err := w.at.Advance(w.file, "/work", w.read, same, carry)
+	return err
+}
+
 // A conversation that was truncated, rewritten or replaced is read again. Its first
 // request stays known even if the file no longer has it.
 func TestAdvanceOfAnotherContent(t *testing.T) {
@@ -309,7 +360,8 @@ func TestNoSecretIsKept(t *testing.T) {
 }
 
 // The first read of a conversation of a hundred megabytes costs no more than its two
-// ends, and the next no more than what is new.
+// ends, and the next no more than what is new. The person's messages in between are carried
+// all the same.
 func TestAdvanceOfHuge(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
 	f, err := os.Create(w.file.Path)
@@ -318,8 +370,11 @@ func TestAdvanceOfHuge(t *testing.T) {
 	}
 	fmt.Fprintf(f, claudePrompt, "the first request")
 	line := fmt.Appendf(nil, claudeAnswer, strings.Repeat("x", 100_000))
-	for range 300 {
+	for i := range 300 {
 		f.Write(line)
+		if i == 100 {
+			fmt.Fprintf(f, claudePrompt, "one in between")
+		}
 	}
 	fmt.Fprintf(f, claudePrompt, "the last request")
 	f.Close()
@@ -331,6 +386,18 @@ func TestAdvanceOfHuge(t *testing.T) {
 			return each(e)
 		})
 	}
+	fold, err := w.at.Fold(w.file, "/work", w.read, same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var typed []string
+	for _, q := range fold.Typed {
+		typed = append(typed, q.Text)
+	}
+	if got := strings.Join(typed, "|"); got != "the first request|one in between|the last request" {
+		t.Errorf("the messages are %s", got)
+	}
+	read = 0
 	sum := w.advance()
 	if sum.First.Text != "the first request" || len(sum.Requests) != 1 || sum.Requests[0].Text != "the last request" {
 		t.Errorf("%.300v", sum)

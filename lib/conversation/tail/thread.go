@@ -41,8 +41,8 @@ func (c Carry) part(fold *summary.Fold) thread.Part {
 		Session: c.Record.ID, Agent: c.Record.Agent, Beside: c.Beside, Time: c.Now.UTC().Truncate(time.Second),
 		First: thread.Quote{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
 	}
-	for _, q := range fold.Said {
-		p.Said = append(p.Said, thread.Quote{Text: q.Text, Time: q.Time})
+	for _, q := range fold.Typed {
+		p.Prompts = append(p.Prompts, thread.Quote{Text: q.Text, Time: q.Time})
 	}
 	s := summary.Of(fold)
 	for _, t := range s.Todos {

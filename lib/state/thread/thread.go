@@ -49,9 +49,9 @@ type Thread struct {
 	ChainID session.ID `json:"chain_id"`
 	// Request is the person's first request.
 	Request Quote `json:"request,omitzero"`
-	// Said is every message that the person typed, oldest first, the first request among
+	// Prompts is every message that the person typed, oldest first, the first request among
 	// them. A session that says the same again moves the message to the later time.
-	Said []Quote `json:"said,omitempty"`
+	Prompts []Quote `json:"prompts,omitempty"`
 	// Dropped counts the oldest messages, of which nothing is left.
 	Dropped int `json:"dropped,omitempty"`
 	// Instructions are the standing instructions, oldest first.
@@ -122,7 +122,7 @@ type Part struct {
 	Session session.ID
 	Agent   string
 	First   Quote   // the person's first request in it
-	Said    []Quote // the person's messages in it that may be new, oldest first
+	Prompts []Quote // the person's messages in it that may be new, oldest first
 	Todos   []Todo
 	Done    int
 	Beside  *Beside   // at the end of a turn; nil if unknown
@@ -142,7 +142,7 @@ func (t *Thread) Hear(p Part) {
 	if p.First.Text != "" && (t.Request.Text == "" || t.Request.after(p)) {
 		t.Request = Quote{Text: cut(p.First.Text, MaxRequest), Session: p.Session, Time: p.First.Time}
 	}
-	for _, q := range p.Said {
+	for _, q := range p.Prompts {
 		q.Session = p.Session
 		if !t.hear(q) {
 			continue
@@ -186,7 +186,7 @@ func (t *Thread) Essential() *Thread {
 		return nil
 	}
 	return &Thread{
-		ChainID: t.ChainID, Request: t.Request, Said: t.Said, Dropped: t.Dropped, Instructions: t.Instructions,
+		ChainID: t.ChainID, Request: t.Request, Prompts: t.Prompts, Dropped: t.Dropped, Instructions: t.Instructions,
 		Todos: t.Todos, Done: t.Done, TodosOf: t.TodosOf,
 	}
 }
@@ -243,7 +243,7 @@ func (t *Thread) Join(from *Thread, id session.ID) {
 	if from.Request.Session == id && t.Request.Text == "" {
 		t.Request = from.Request
 	}
-	for _, q := range from.Said {
+	for _, q := range from.Prompts {
 		if q.Session == id {
 			t.hear(q)
 		}
@@ -277,7 +277,7 @@ func (t *Thread) Leave(id session.ID) {
 	if t.Request.Session == id {
 		t.Request = Quote{}
 	}
-	t.Said = slices.DeleteFunc(t.Said, func(q Quote) bool { return q.Session == id })
+	t.Prompts = slices.DeleteFunc(t.Prompts, func(q Quote) bool { return q.Session == id })
 	t.Instructions = slices.DeleteFunc(t.Instructions, func(in Instruction) bool { return in.Session == id })
 	t.Messages = slices.DeleteFunc(t.Messages, func(m Message) bool { return m.Session == id })
 	if t.TodosOf == id {
@@ -294,10 +294,10 @@ func (t *Thread) Leave(id session.ID) {
 func (t *Thread) Cleaned(clean func(string) string) *Thread {
 	c := *t
 	c.Request.Text = clean(t.Request.Text)
-	c.Said, c.Instructions = slices.Clone(t.Said), slices.Clone(t.Instructions)
+	c.Prompts, c.Instructions = slices.Clone(t.Prompts), slices.Clone(t.Instructions)
 	c.Messages, c.Todos = slices.Clone(t.Messages), slices.Clone(t.Todos)
-	for i := range c.Said {
-		c.Said[i].Text = clean(c.Said[i].Text)
+	for i := range c.Prompts {
+		c.Prompts[i].Text = clean(c.Prompts[i].Text)
 	}
 	for i := range c.Instructions {
 		c.Instructions[i].Text = clean(c.Instructions[i].Text)

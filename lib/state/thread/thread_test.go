@@ -26,7 +26,7 @@ func part(id string, said ...string) Part {
 		if i == 0 {
 			p.First = Quote{Text: text, Time: at}
 		}
-		p.Said = append(p.Said, Quote{Text: text, Time: at})
+		p.Prompts = append(p.Prompts, Quote{Text: text, Time: at})
 	}
 	return p
 }
@@ -264,16 +264,16 @@ func TestSaid(t *testing.T) {
 	th.Hear(hook)
 	th.Take(part("a", "Port the parser.", "Use tabs.", "yes"))
 	late := part("a")
-	late.Said = []Quote{{Text: "Use tabs.", Time: now.Add(1500 * time.Millisecond)}, {Text: " and the lexer\n", Time: now.Add(500 * time.Millisecond)}, {Text: "without a time"}}
+	late.Prompts = []Quote{{Text: "Use tabs.", Time: now.Add(1500 * time.Millisecond)}, {Text: " and the lexer\n", Time: now.Add(500 * time.Millisecond)}, {Text: "without a time"}}
 	th.Take(late)
 	th.Take(late)
-	if got := texts(th.Said); got != "Port the parser.|and the lexer|Use tabs.|yes|without a time" {
+	if got := texts(th.Prompts); got != "Port the parser.|and the lexer|Use tabs.|yes|without a time" {
 		t.Errorf("%s", got)
 	}
 	again := part("b")
-	again.Said = []Quote{{Text: "yes", Time: now.Add(time.Hour)}}
+	again.Prompts = []Quote{{Text: "yes", Time: now.Add(time.Hour)}}
 	th.Take(again)
-	if got := texts(th.Distinct()); got != "Port the parser.|and the lexer|Use tabs.|without a time|yes" || len(th.Said) != 6 {
+	if got := texts(th.Distinct()); got != "Port the parser.|and the lexer|Use tabs.|without a time|yes" || len(th.Prompts) != 6 {
 		t.Errorf("each once: %s", got)
 	}
 	// A rule that was dropped holds again if it is said again, but not if it is only read
@@ -282,12 +282,12 @@ func TestSaid(t *testing.T) {
 	p := part("a", "Never push to main.")
 	th.Take(p)
 	th.Drop(1)
-	p.Said[0].Time = now.Add(2 * time.Second)
+	p.Prompts[0].Time = now.Add(2 * time.Second)
 	th.Take(p)
 	if got := rules(th); got != "" {
 		t.Errorf("read again: %s", got)
 	}
-	p.Said[0].Time = now.Add(time.Hour)
+	p.Prompts[0].Time = now.Add(time.Hour)
 	th.Take(p)
 	if got := rules(th); got != "Never push to main." {
 		t.Errorf("said again: %s", got)
@@ -298,7 +298,9 @@ func TestSaid(t *testing.T) {
 // request and those with instructions; a message that was shortened is known again.
 func TestSaidIsBounded(t *testing.T) {
 	th := new(Thread)
-	long := func(i int) string { return fmt.Sprintf("message %d: ", i) + strings.Repeat("words ", 1000) + fmt.Sprint(i) }
+	long := func(i int) string {
+		return fmt.Sprintf("message %d: ", i) + strings.Repeat("words ", 1000) + fmt.Sprint(i)
+	}
 	said := []string{"The first request. " + strings.Repeat("more ", 500), "Never push to main. " + strings.Repeat("really ", 500)}
 	for i := range 60 {
 		said = append(said, long(i))
@@ -306,27 +308,27 @@ func TestSaidIsBounded(t *testing.T) {
 	p := part("a", said...)
 	th.Take(p)
 	size := func() (n int) {
-		for _, q := range th.Said {
+		for _, q := range th.Prompts {
 			n += len(q.Text)
 		}
 		return n
 	}
-	if size() > maxSaid || len(th.Said) != len(said) || th.Said[0].Text != strings.TrimSpace(said[0]) || th.Said[1].Text != strings.TrimSpace(said[1]) ||
-		len(th.Said[2].Text) > shortSaid || th.Said[61].Text != long(59) {
-		t.Errorf("%d bytes in %d messages: %d, %d, %d … %d", size(), len(th.Said), len(th.Said[0].Text), len(th.Said[1].Text), len(th.Said[2].Text), len(th.Said[61].Text))
+	if size() > maxPrompts || len(th.Prompts) != len(said) || th.Prompts[0].Text != strings.TrimSpace(said[0]) || th.Prompts[1].Text != strings.TrimSpace(said[1]) ||
+		len(th.Prompts[2].Text) > shortPrompt || th.Prompts[61].Text != long(59) {
+		t.Errorf("%d bytes in %d messages: %d, %d, %d … %d", size(), len(th.Prompts), len(th.Prompts[0].Text), len(th.Prompts[1].Text), len(th.Prompts[2].Text), len(th.Prompts[61].Text))
 	}
-	n := len(th.Said)
+	n := len(th.Prompts)
 	th.Take(p)
-	if len(th.Said) != n {
-		t.Errorf("%d messages became %d when they were read again", n, len(th.Said))
+	if len(th.Prompts) != n {
+		t.Errorf("%d messages became %d when they were read again", n, len(th.Prompts))
 	}
 	many := part("b")
 	for i := range 5000 {
-		many.Said = append(many.Said, Quote{Text: fmt.Sprintf("message %d of the day, which is not so very short as to be nothing", i), Time: now.Add(time.Duration(i) * time.Hour)})
+		many.Prompts = append(many.Prompts, Quote{Text: fmt.Sprintf("message %d of the day, which is not so very short as to be nothing", i), Time: now.Add(time.Duration(i) * time.Hour)})
 	}
 	th.Take(many)
-	if size() > maxSaid || th.Dropped == 0 || len(th.Said)+th.Dropped != n+5000 || !strings.HasPrefix(th.Said[0].Text, "The first request.") || th.Said[len(th.Said)-1].Text != many.Said[4999].Text {
-		t.Errorf("%d bytes in %d messages, %d dropped", size(), len(th.Said), th.Dropped)
+	if size() > maxPrompts || th.Dropped == 0 || len(th.Prompts)+th.Dropped != n+5000 || !strings.HasPrefix(th.Prompts[0].Text, "The first request.") || th.Prompts[len(th.Prompts)-1].Text != many.Prompts[4999].Text {
+		t.Errorf("%d bytes in %d messages, %d dropped", size(), len(th.Prompts), th.Dropped)
 	}
 }
 
@@ -337,8 +339,8 @@ func TestSaidJoins(t *testing.T) {
 	old.Take(part("b", "Another task.", "With tests."))
 	to.Join(old, "b")
 	old.Leave("b")
-	if texts(old.Said) != "Port the parser." || texts(to.Said) != "Another task.|With tests." {
-		t.Errorf("%s; %s", texts(old.Said), texts(to.Said))
+	if texts(old.Prompts) != "Port the parser." || texts(to.Prompts) != "Another task.|With tests." {
+		t.Errorf("%s; %s", texts(old.Prompts), texts(to.Prompts))
 	}
 }
 

@@ -8,12 +8,12 @@ import (
 	"gt/lib/text/standing"
 )
 
-// The limits of Said, in bytes.
+// The limits of Prompts, in bytes.
 const (
-	maxSaid    = 256 << 10 // all messages of a chain
-	shortSaid  = 400       // a message that was shortened for lack of room
-	shortest   = 80        // one that was shortened twice
-	maxMessage = 32 << 10
+	maxPrompts  = 256 << 10 // all messages of a chain
+	shortPrompt = 400       // a message that was shortened for lack of room
+	shortest    = 80        // one that was shortened twice
+	maxMessage  = 32 << 10
 )
 
 // sameTime is how much two reports of one message can differ in time. If they differ more,
@@ -28,17 +28,17 @@ func (t *Thread) hear(q Quote) bool {
 		return false
 	}
 	whole := digest(q.Text)
-	i := slices.IndexFunc(t.Said, func(old Quote) bool {
+	i := slices.IndexFunc(t.Prompts, func(old Quote) bool {
 		return old.Session == q.Session && (old.Text == q.Text || old.Whole != "" && old.Whole == whole)
 	})
 	if i >= 0 {
-		old := t.Said[i]
+		old := t.Prompts[i]
 		if !q.Time.After(old.Time) {
 			return false
 		}
 		again := q.Time.Sub(old.Time) > sameTime
 		old.Time = q.Time
-		t.Said = slices.Delete(t.Said, i, i+1)
+		t.Prompts = slices.Delete(t.Prompts, i, i+1)
 		t.place(old)
 		return again
 	}
@@ -49,11 +49,11 @@ func (t *Thread) hear(q Quote) bool {
 // place inserts a message behind those that were said before it. One without a time comes
 // last.
 func (t *Thread) place(q Quote) {
-	i := len(t.Said)
-	for !q.Time.IsZero() && i > 0 && t.Said[i-1].Time.After(q.Time) {
+	i := len(t.Prompts)
+	for !q.Time.IsZero() && i > 0 && t.Prompts[i-1].Time.After(q.Time) {
 		i--
 	}
-	t.Said = slices.Insert(t.Said, i, q)
+	t.Prompts = slices.Insert(t.Prompts, i, q)
 }
 
 // shorten cuts messages until all of them have room: the oldest first, the plain ones
@@ -61,13 +61,13 @@ func (t *Thread) place(q Quote) {
 // can still be cut.
 func (t *Thread) shorten() {
 	size := 0
-	for _, q := range t.Said {
+	for _, q := range t.Prompts {
 		size += len(q.Text)
 	}
-	for _, length := range []int{shortSaid, shortest} {
+	for _, length := range []int{shortPrompt, shortest} {
 		for _, plain := range []bool{true, false} {
-			for i := 0; i < len(t.Said) && size > maxSaid; i++ {
-				q := &t.Said[i]
+			for i := 0; i < len(t.Prompts) && size > maxPrompts; i++ {
+				q := &t.Prompts[i]
 				if len(q.Text) <= length || plain && (i == 0 || len(standing.Find(q.Text)) > 0) {
 					continue
 				}
@@ -80,21 +80,21 @@ func (t *Thread) shorten() {
 			}
 		}
 	}
-	for size > maxSaid && len(t.Said) > 1 {
-		size -= len(t.Said[1].Text)
-		t.Said = slices.Delete(t.Said, 1, 2)
+	for size > maxPrompts && len(t.Prompts) > 1 {
+		size -= len(t.Prompts[1].Text)
+		t.Prompts = slices.Delete(t.Prompts, 1, 2)
 		t.Dropped++
 	}
 }
 
-// Distinct returns Said with each text once, where it was said last.
+// Distinct returns Prompts with each text once, where it was said last.
 func (t *Thread) Distinct() []Quote {
 	latest := map[string]int{}
-	for i, q := range t.Said {
+	for i, q := range t.Prompts {
 		latest[q.Text] = i
 	}
 	var all []Quote
-	for i, q := range t.Said {
+	for i, q := range t.Prompts {
 		if latest[q.Text] == i {
 			all = append(all, q)
 		}

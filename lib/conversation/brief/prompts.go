@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// saidRoom and saidShort are the sizes of the list of messages, in characters: in a
+	// promptRoom and promptRoomShort are the sizes of the list of messages, in characters: in a
 	// hand-over, and for a summariser.
-	saidRoom  = 4000
-	saidShort = 1500
+	promptRoom      = 4000
+	promptRoomShort = 1500
 	// maxCompared limits how many of the latest messages are compared with each other.
 	maxCompared = 400
 )
 
-// saidLengths are the lengths to which messages are cut, in characters. The first with
+// promptLengths are the lengths to which messages are cut, in characters. The first with
 // which all of them have room is used.
-var saidLengths = []int{1500, 600, 280, 140}
+var promptLengths = []int{1500, 600, 280, 140}
 
-// Said lists the messages of the person in the chain, oldest first, a line each, without
+// Prompts lists the messages of the person in the chain, oldest first, a line each, without
 // those that the reader is told elsewhere, in the text told. The list is at most room long,
 // as size counts it. If it leaves out messages, it says how many and names the command that
 // prints all of them.
-func (b Brief) Said(told string, room int, size func(string) int, command string) []string {
+func (b Brief) Prompts(told string, room int, size func(string) int, command string) []string {
 	all := b.untold(told)
 	if len(all) == 0 {
 		return nil
 	}
 	length := 0
-	for _, length = range saidLengths {
+	for _, length = range promptLengths {
 		if sizeOf(all, length, size) <= room {
 			break
 		}
@@ -174,7 +174,7 @@ func rareWords(text string) []string {
 	return slices.Compact(words)
 }
 
-// tellsSaid reports whether a reader of the brief gets the person's messages.
-func (b Brief) tellsSaid() bool { return b.Thread != nil && len(b.Thread.Said) > 0 }
+// hasPrompts reports whether a reader of the brief gets the person's messages.
+func (b Brief) hasPrompts() bool { return b.Thread != nil && len(b.Thread.Prompts) > 0 }
 
 func (b Brief) threadCommand() string { return fmt.Sprintf("`gt-seance thread %s`", b.Thread.ChainID) }
