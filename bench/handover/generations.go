@@ -56,9 +56,10 @@ const (
 	askedLast    = "asked last"
 	decidedLast  = "decided last"
 	saidBefore   = "asked or decided earlier"
+	remarks      = "short messages"
 )
 
-var lasting = []string{firstRequest, instruction, lastMessages, oldMessages, openItems, askedLast, decidedLast, saidBefore}
+var lasting = []string{firstRequest, instruction, remarks, lastMessages, oldMessages, openItems, askedLast, decidedLast, saidBefore}
 
 // known is what those before generation n knew, by the kind that it is of by then.
 func (l *line) known(n int) map[string][]string {
@@ -69,6 +70,7 @@ func (l *line) known(n int) map[string][]string {
 		g := l.all[i]
 		add(firstRequest, g.task...)
 		add(instruction, g.rule)
+		add(remarks, shapes[i-1]...)
 		switch {
 		case g.message == nil:
 		case messages < 2:
@@ -172,6 +174,10 @@ func (l *line) converse(n int, opening string) {
 	}
 	l.talk.plan(g.todos)
 
+	for _, text := range shapes[n-1] {
+		l.talk.asks(text)
+		l.talk.says("Yes. "+w.prose(10), "end_turn")
+	}
 	g.asked = []string{fact("asked", 1), fact("asked", 2)}
 	l.talk.asks("Now the flush: " + g.asked[0] + ". " + w.prose(60) + ". Tell me about " + g.asked[1] + " when you are through.")
 	l.talk.work(6)
@@ -192,7 +198,7 @@ func (l *line) message(n int) (subject, text string) {
 // open begins the conversation of a new session.
 func (l *line) open(n int) error {
 	l.session = fmt.Sprintf("5e55104a-0000-4000-8000-%012d", n)
-	w := &writer{rand: l.rand, session: l.session, cwd: l.repo, branch: "main", now: l.now}
+	w := &writer{rand: l.rand, session: l.session, cwd: l.repo, branch: "main", now: l.now.Add(time.Duration(n) * time.Hour)}
 	var err error
 	if agentOf(n) == "codex" {
 		l.talk, err = newRollout(w, l.home)
@@ -444,6 +450,16 @@ func lineage(dir string, keep bool) error {
 			fmt.Printf(" %d of %d |\n", whole, times)
 		}
 	}
+	fmt.Print("| told twice | gt |")
+	for _, n := range counted {
+		var all []string
+		for _, of := range columns[0].l.known(n) {
+			all = append(all, of...)
+		}
+		twice := repeated(columns[0].told[n], all)
+		fmt.Printf(" %d %s |", len(twice), strings.Join(twice, ", "))
+	}
+	fmt.Println(" |")
 	name := "units"
 	for _, c := range columns {
 		fmt.Printf("| %s | %s |", name, c.name)
@@ -460,9 +476,29 @@ func lineage(dir string, keep bool) error {
 func found(text string, markers []string) int {
 	n := 0
 	for _, m := range markers {
-		if strings.Contains(text, m) {
+		if times(text, m) > 0 {
 			n++
 		}
 	}
 	return n
+}
+
+// repeated returns the markers that stand in a text more than once.
+func repeated(text string, markers []string) []string {
+	var all []string
+	for _, m := range markers {
+		if times(text, m) > 1 {
+			all = append(all, clip(m, 20))
+		}
+	}
+	return all
+}
+
+// times returns how often a marker, or a message's first line, stands in a text.
+func times(text, marker string) int {
+	first, _, _ := strings.Cut(marker, "\n")
+	if len(first) >= 12 {
+		return strings.Count(text, first)
+	}
+	return strings.Count(text, "\n- "+first+"\n") // a short one can stand in anything
 }

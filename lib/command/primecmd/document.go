@@ -106,9 +106,14 @@ func (s section) head(after bool) string {
 func (s section) least(size func(string) int) int {
 	body := s.body + "\n"
 	if s.whole {
-		return size(s.head(true)) + size(s.begin) + size(body) + size(s.end)
+		return s.size(size)
 	}
 	return size(s.head(true)) + min(size(s.begin)+size(body)+size(s.end), size(s.leftOut(body, 0)))
+}
+
+// size returns the size of the whole section.
+func (s section) size(size func(string) int) int {
+	return size(s.head(true)) + size(s.begin) + size(s.body) + len("\n") + size(s.end)
 }
 
 // leftOut returns the line that replaces the body after its first n lines.

@@ -241,8 +241,7 @@ func (p *page) continuing() []section {
 		return append(sections, p.missing())
 	}
 	if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {
-		sections = append(sections, p.lasting())
-		sections = append(sections, p.prompts(sections))
+		sections = p.withPrompts(append(sections, p.lasting()), nil)
 	}
 	if p.conversation == compacted {
 		sections = append(sections, p.beside())
@@ -273,23 +272,27 @@ func (p *page) lasting() section {
 	}.frame("the thread of this work", p.words(brief.Brief{Thread: p.thread.Essential(), PromptsElsewhere: true}.Clean(p.env.Redact).Text()))
 }
 
-// prompts returns the person's messages in the chain that no other section has, as far as a
-// share of the text has room for them.
-func (p *page) prompts(others []section) section {
+// withPrompts puts between sections the person's messages in the chain that no other section
+// tells. They have the room that the others leave, but at least three tenths of the text and
+// at most four.
+func (p *page) withPrompts(before, after []section) []section {
 	if p.thread == nil {
-		return section{}
+		return slices.Concat(before, after)
 	}
-	var told strings.Builder
-	for _, s := range others {
-		told.WriteString(s.body + "\n")
+	limit, size := p.dialect.MaxContext, p.dialect.Size
+	room := limit
+	for _, s := range slices.Concat(before, after) {
+		room -= s.size(size)
 	}
-	room := p.dialect.MaxContext * 2 / 5
+	room = min(max(room, limit*3/10), limit*4/10)
+	told := document(limit-room, size, slices.Concat(before, after))
 	all := p.gt("seance thread " + string(p.thread.ChainID))
-	b := brief.Brief{Thread: p.thread}.Clean(p.env.Redact)
-	return section{
+	lines := brief.Brief{Thread: p.thread}.Clean(p.env.Redact).Prompts(told, room, size, all)
+	prompts := section{
 		title: "What else the person said in this work, oldest first",
 		all:   all, whole: true,
-	}.frame("the person", p.words(strings.Join(b.Prompts(told.String(), room, p.dialect.Size, all), "\n")))
+	}.frame("the person", p.words(strings.Join(lines, "\n")))
+	return slices.Concat(before, []section{prompts}, after)
 }
 
 // again returns what a session received at its start and has forgotten.
@@ -334,7 +337,7 @@ func (p *page) afterHandoff() []section {
 		{title: "What to do now", body: todo},
 	}
 	sections = append(sections, p.noteSections()...)
-	return append(append(sections, p.prompts(sections)), p.rest()...)
+	return p.withPrompts(sections, p.rest())
 }
 
 // after returns a separator to follow git's commands, and "" without them.
@@ -408,7 +411,7 @@ func (p *page) afterCrash() []section {
 	} else {
 		sections = append(sections, p.lasting())
 	}
-	return append(append(sections, p.prompts(sections)), p.rest()...)
+	return p.withPrompts(sections, p.rest())
 }
 
 func (p *page) crashBanner(notes int) string {
@@ -557,8 +560,7 @@ func (p *page) ordinary() []section {
 	text += "\nA question is no reason to hand over: ask it and wait for the answer."
 	sections := []section{{body: text}}
 	if p.predecessor.how == session.Done {
-		sections = append(sections, p.lasting())
-		sections = append(sections, p.prompts(sections))
+		return p.withPrompts(append(sections, p.lasting()), p.rest())
 	}
 	return append(sections, p.rest()...)
 }

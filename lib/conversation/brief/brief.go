@@ -91,7 +91,7 @@ const (
 	maxTodos    = 20
 
 	shortRequest = 280  // one of the last requests
-	anchor       = 48   // one that the reader has anyway
+	anchor       = 24   // one that the reader has anyway, in columns
 	shortGoal    = 180  // the first request of the session
 	fullRequest  = 1500 // a request, if there is room
 	maxNoted     = 64 << 10
@@ -172,19 +172,15 @@ func (b Brief) Text() string {
 	add("Last answer", answer)
 	add("Worktree", b.worktree()...)
 	add("Files changed in this session, latest first", strings.Join(firstN(s.Files, maxFiles), ", "))
-	if asked != last {
-		add("Last request in full", summary.Cut(last, fullRequest))
-	}
-	if first != last && first != goal {
-		add("First request of the session in full", summary.Cut(first, fullRequest))
+	add("Last request"+cutAbove, summary.Cut(summary.Middle(last, lastRequest), fullRequest))
+	if first != last {
+		add("First request of the session"+cutAbove, summary.Cut(summary.Middle(first, shortGoal), fullRequest))
 	}
 	if b.hasPrompts() && !b.PromptsElsewhere {
 		told := strings.Join(parts, "\n")
 		add(otherPrompts, b.Prompts(told, cmp.Or(b.promptRoom, promptRoom), utf8.RuneCountInString, b.threadCommand())...)
 	}
-	if origin != begun {
-		add(firstInFull, summary.Cut(origin, fullOrigin))
-	}
+	add(firstAsked+cutAbove, summary.Cut(summary.Middle(origin, shortOrigin), fullOrigin))
 	add(before, b.messages()...)
 	add("Commits of this session", b.commits()...)
 	title := "Earlier requests and answers"
@@ -192,9 +188,7 @@ func (b Brief) Text() string {
 		title = "Earlier answers"
 	}
 	add(title, b.turns()...)
-	if answer != s.Answer {
-		add("Last answer in full", s.Answer)
-	}
+	add("Last answer"+cutAbove, summary.Middle(s.Answer, lastAnswer))
 	add("Work in bd", b.issues()...)
 	add("Given and unread notes", b.notes()...)
 	add("Last commands", commands(s.Commands)...)
@@ -207,10 +201,11 @@ const (
 	firstAsked   = "What the person asked for first"
 	throughout   = "Standing instructions, in the person's words"
 	otherPrompts = "What else the person said, oldest first"
-	firstInFull  = "What the person asked for first, in full"
+	cutAbove     = ": the part cut above"
 	before       = "Earlier hand-overs, latest first"
 
-	// The titles in notes that gt wrote until November 2026.
+	// The titles in notes of gt v0.1.0 and before.
+	firstInFull    = "What the person asked for first, in full"
 	oldThroughout  = "What holds throughout, in the person's words"
 	oldFirstInFull = "What was asked for first, in full"
 	oldBefore      = "Handed over before, the latest first"
@@ -219,7 +214,7 @@ const (
 // Own returns a saved brief without the parts of the chain, for a reader that gets those
 // another way.
 func Own(text string) string {
-	return without(text, firstAsked, throughout, otherPrompts, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore)
+	return without(text, firstAsked, firstAsked+cutAbove, throughout, otherPrompts, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore)
 }
 
 // WithoutPrompts returns a saved brief without the list of messages, for a reader that gets
@@ -399,7 +394,7 @@ func (b Brief) turns() []string {
 			turn = append(turn, "- (the last request)")
 		case len(turns) == 0: // the text has it already
 		case b.hasPrompts() && r.Answer != "":
-			turn = append(turn, "- to \""+summary.Cut(term.OneLine(r.Text), anchor)+"\":")
+			turn = append(turn, "- to \""+term.Cut(term.OneLine(r.Text), anchor)+"\":")
 		case b.hasPrompts():
 		case r.Text == b.Session.First.Text:
 			turn = append(turn, "- (the first request)")

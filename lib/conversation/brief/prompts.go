@@ -23,7 +23,7 @@ const (
 
 // promptLengths are the lengths to which messages are cut, in characters. The first with
 // which all of them have room is used.
-var promptLengths = []int{1500, 600, 280, 140}
+var promptLengths = []int{1500, 600, 280, 140, 90}
 
 // Prompts lists the messages of the person in the chain, oldest first, a line each, without
 // those that the reader is told elsewhere, in the text told. The list is at most room long,
@@ -34,21 +34,21 @@ func (b Brief) Prompts(told string, room int, size func(string) int, command str
 	if len(all) == 0 {
 		return nil
 	}
-	length := 0
-	for _, length = range promptLengths {
-		if sizeOf(all, length, size) <= room {
+	l := list{all: all, clean: b.clean, size: size}
+	for _, l.length = range promptLengths {
+		if l.fits(room) {
 			break
 		}
 	}
 	chosen := make([]bool, len(all))
-	left := b.choose(chosen, all, length, room-size(leftOut(len(all), command)), size)
+	left := l.choose(chosen, room-size(leftOut(len(all), command)))
 	var lines []string
 	if left > 0 {
 		lines = append(lines, leftOut(left, command))
 	}
-	for i, text := range all {
+	for i := range all {
 		if chosen[i] {
-			lines = append(lines, b.message(text, length))
+			lines = append(lines, l.line(i))
 		}
 	}
 	return lines
@@ -93,29 +93,50 @@ func runeStart(text string, n int) int {
 	return n
 }
 
-// message returns the line of a message. It is cleaned before it is cut, but not all of a
-// long one, of which little is shown.
-func (b Brief) message(text string, length int) string {
-	if b.clean != nil {
-		text = b.clean(summary.Cut(text, 4*length))
+// list is a list of messages that are cut to a length, in characters. The latest ones are
+// cut less.
+type list struct {
+	all    []string
+	length int
+	clean  func(string) string
+	size   func(string) int
+}
+
+const (
+	latest       = 3
+	latestLength = 400
+)
+
+func (l list) lengthOf(i int) int {
+	if i >= len(l.all)-latest {
+		return max(l.length, latestLength)
+	}
+	return l.length
+}
+
+// line returns the line of a message. It is cleaned before it is cut, but not all of a long
+// one, of which little is shown.
+func (l list) line(i int) string {
+	text, length := l.all[i], l.lengthOf(i)
+	if l.clean != nil {
+		text = l.clean(summary.Cut(text, 4*length))
 	}
 	return "- " + summary.Cut(term.OneLine(text), length)
 }
 
-func sizeOf(all []string, length int, size func(string) int) int {
-	n := 0
-	for _, text := range all {
-		n += size("- " + summary.Cut(text, length) + "\n")
+func (l list) fits(room int) bool {
+	for i, text := range l.all {
+		room -= l.size("- " + summary.Cut(text, l.lengthOf(i)) + "\n")
 	}
-	return n
+	return room >= 0
 }
 
 // choose marks the messages that have room, and returns how many have none. The latest come
 // first; with a message that takes an earlier one back comes that one.
-func (b Brief) choose(chosen []bool, all []string, length, room int, size func(string) int) (left int) {
-	pairs := earlier(all)
+func (l list) choose(chosen []bool, room int) (left int) {
+	pairs := earlier(l.all)
 	add := func(i int) bool {
-		n := size(b.message(all[i], length) + "\n")
+		n := l.size(l.line(i) + "\n")
 		if chosen[i] || n > room {
 			return chosen[i]
 		}
@@ -123,7 +144,7 @@ func (b Brief) choose(chosen []bool, all []string, length, room int, size func(s
 		room -= n
 		return true
 	}
-	for i := len(all) - 1; i >= 0 && add(i); i-- {
+	for i := len(l.all) - 1; i >= 0 && add(i); i-- {
 		if j, ok := pairs(i); ok {
 			add(j)
 		}

@@ -145,6 +145,16 @@ func Cut(s string, length int) string {
 		strings.TrimLeftFunc(s[backRunes(s, keep-front):], unicode.IsSpace)
 }
 
+// Middle returns what Cut removes, "" if it removes nothing.
+func Middle(s string, length int) string {
+	if !longer(s, length) {
+		return ""
+	}
+	keep := length - utf8.RuneCountInString(cutMark)
+	front := keep * 2 / 3
+	return strings.TrimSpace(s[runes(s, front):backRunes(s, keep-front)])
+}
+
 // cutEnd shortens a text to at most length characters. It removes the end.
 func cutEnd(s string, length int) string {
 	if !longer(s, length) {
