@@ -18,6 +18,7 @@ import (
 	"gt/lib/conversation/tail"
 	"gt/lib/launch/entries"
 	"gt/lib/place/git"
+	"gt/lib/state/activity"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
@@ -59,7 +60,10 @@ func (h handover) compose(message, work string) draft {
 	asked := cli.Go(func() { // git is slowest, so the rest is read meanwhile
 		d.state, failed = git.Status(h.home.Dir, gitWait)
 	})
-	b := brief.Brief{Message: message, LivesOn: h.kind == session.KindAuto}
+	b := brief.Brief{
+		Message: message, LivesOn: h.kind == session.KindAuto,
+		Asking: h.remote && activity.Read(h.home, h.id).Reason == activity.Permission,
+	}
 	if h.collect {
 		h.gather(&b)
 	}

@@ -26,6 +26,7 @@ type situation struct {
 	how        session.Outcome
 	tail       summary.Summary        // the end of its conversation
 	atRest     bool                   // it had answered and was waiting for the person
+	asking     bool                   // it was waiting for permission
 	checkpoint *checkpoint.Checkpoint // saved while it worked; may be nil
 	hooked     []mail.Note            // work given to the agent, oldest first
 	// waiting are hand-overs that no session has received yet, without handover's note.
@@ -104,11 +105,12 @@ func assess(f *facts) situation {
 	}
 	f.sortHooked(&s, h)
 	if p := f.broken(h); p.brokeOff() {
-		if s.tail = f.tail; f.asked.Text != "" && len(s.noted) == 0 {
-			s.tail = s.tail.Asked(f.asked.Text, f.asked.Time) // it died before its client wrote the conversation
+		if s.tail = f.tail; f.asked.Text != "" && (len(s.noted) == 0 || len(s.tail.Requests) > 0) {
+			s.tail = s.tail.Asked(f.asked.Text, f.asked.Time)
 		}
 		if s.checkpoint != nil || len(s.tail.Requests) > 0 || len(s.noted) > 0 {
-			s.crashed, s.how, s.atRest = p.Record, p.how, f.atRest
+			s.crashed, s.how, s.asking = p.Record, p.how, f.asking
+			s.atRest = f.atRest && f.asked.Text == ""
 		}
 	}
 	switch {

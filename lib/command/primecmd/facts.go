@@ -4,12 +4,15 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
+	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
 	"gt/lib/place/home"
+	"gt/lib/state/activity"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/keepalive"
@@ -18,6 +21,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/sys/tmux"
+	"gt/lib/text/pasted"
 )
 
 // facts are everything that assess depends on. They are gathered first; assess reads no
@@ -43,7 +47,8 @@ type facts struct {
 	checkpoints []savedCheckpoint   // newest first
 	allSaved    bool                // all of the home's could be read
 	tail        summary.Summary     // the end of the broken-off session's conversation
-	asked       thread.Quote        // its first request, if the conversation lacks it
+	asked       thread.Quote        // its last request, if the conversation lacks it
+	asking      bool                // it was waiting for permission
 	atRest      bool                // it had answered and was waiting for the person
 	hooked      []hookedNote        // oldest first
 	allHooked   bool                // the box could be read
@@ -329,11 +334,8 @@ func (s *start) gatherTail(f *facts, h handover) {
 		s.warn(err)
 	}
 	f.tail = tail // may be incomplete with an error
-	if len(tail.Requests) == 0 {
-		if t := s.threadOf(p.Record); t != nil && t.Request.Session == p.ID {
-			f.asked = thread.Quote{Text: s.env.Redact(t.Request.Text), Time: t.Request.Time}
-		}
-	}
+	f.asked = s.unwritten(p.Record, tail)
+	f.asking = activity.Read(s.call.Home, p.ID).Reason == activity.Permission
 	if f.atRest = tail.Answered; f.atRest {
 		// A text can be the beginning of a turn; the keepalive file shows that it
 		// goes on.
@@ -341,6 +343,32 @@ func (s *start) gatherTail(f *facts, h handover) {
 		f.atRest = sign == nil || sign.SessionID != p.ID || sign.State != keepalive.Running
 	}
 }
+
+// unwritten returns the session's last prompt if its client died before it wrote it into
+// the conversation; else the zero Quote.
+func (s *start) unwritten(r *session.Record, tail summary.Summary) thread.Quote {
+	t := s.threadOf(r)
+	if t == nil {
+		return thread.Quote{}
+	}
+	for _, q := range slices.Backward(t.Prompts) {
+		if q.Session != r.ID {
+			continue
+		}
+		for _, known := range tail.Requests {
+			text := pasted.Shorten(conversation.Words(known.Text))
+			if !known.Time.Before(q.Time) || text == q.Text || len(text) > maxCompared && strings.HasPrefix(q.Text, text[:maxCompared]) {
+				return thread.Quote{}
+			}
+		}
+		q.Text = s.env.Redact(q.Text)
+		return q
+	}
+	return thread.Quote{}
+}
+
+// maxCompared is how many bytes of two prompts are compared: the end of a long one is cut.
+const maxCompared = 200
 
 // gatherHooked finds the notes that are hooked to the agent, and reads the bodies of the
 // relevant ones.

@@ -406,7 +406,7 @@ func (p *page) afterCrash() []section {
 			title: title,
 			all:   p.gt("seance show " + string(p.crashed.ID)),
 		}.frame("the previous session", p.words(brief.Brief{
-			Session: p.tail, Commits: p.commits, Thread: p.thread, PromptsElsewhere: true,
+			Session: p.tail, Commits: p.commits, Thread: p.thread, PromptsElsewhere: true, Asking: p.asking,
 		}.Clean(p.env.Redact).Text())))
 	} else {
 		sections = append(sections, p.lasting())

@@ -34,6 +34,9 @@ type Brief struct {
 	Ready   []beads.Work // work in bd that anyone may begin
 	// LivesOn reports that the reader is the same session and that its process goes on.
 	LivesOn bool
+	// Asking reports that the session waits, or waited when it ended, for permission to do
+	// what is unfinished.
+	Asking bool
 	// PromptsElsewhere reports that the reader gets the list of Prompts in another place.
 	PromptsElsewhere bool
 
@@ -145,8 +148,8 @@ func (b Brief) Text() string {
 	begun := summary.Cut(origin, shortOrigin)
 	add(firstAsked, begun)
 	add(throughout, b.standing()...)
-	list, lines := b.todos()
-	add(list, lines...)
+	title, lines := b.todos()
+	add(title, lines...)
 	add("Notes made along the way", summary.Cut(b.Noted, maxNoted))
 	running, team := b.beside()
 	if b.LivesOn {
@@ -170,6 +173,8 @@ func (b Brief) Text() string {
 	}
 	add("Failures that are not fixed yet", bullets(s.Failures)...)
 	add("Last answer", answer)
+	title, lines = b.unfinished()
+	add(title, lines...)
 	add("Worktree", b.worktree()...)
 	add("Files changed in this session, latest first", strings.Join(firstN(s.Files, maxFiles), ", "))
 	add("Last request"+cutAbove, summary.Cut(summary.Middle(last, lastRequest), fullRequest))
@@ -183,7 +188,7 @@ func (b Brief) Text() string {
 	add(firstAsked+cutAbove, summary.Cut(summary.Middle(origin, shortOrigin), fullOrigin))
 	add(before, b.messages()...)
 	add("Commits of this session", b.commits()...)
-	title := "Earlier requests and answers"
+	title = "Earlier requests and answers"
 	if b.hasPrompts() {
 		title = "Earlier answers"
 	}
@@ -483,14 +488,28 @@ func (b Brief) issues() []string {
 	return lines
 }
 
-// commands leaves out gt-handoff and gt-checkpoint, whose text the brief has elsewhere.
+// unfinished returns what the agent had begun and what has no result, with a title that says
+// whether it can have happened.
+func (b Brief) unfinished() (title string, lines []string) {
+	lines = slices.DeleteFunc(bullets(b.Session.Unfinished), isOwn)
+	if b.Asking {
+		return "Waiting for the person's permission, so it has not happened", lines
+	}
+	return "Without a result: it may not have happened, or only in part", lines
+}
+
+// isOwn reports whether a line is a command of gt's whose text the brief has elsewhere.
+func isOwn(line string) bool {
+	return strings.Contains(line, "gt-handoff ") || strings.Contains(line, "gt-checkpoint ")
+}
+
 func commands(cs []summary.Command) []string {
 	var lines []string
 	for _, c := range cs {
-		if strings.Contains(c.Text, "gt-handoff ") || strings.Contains(c.Text, "gt-checkpoint ") {
+		line := "- `" + term.OneLine(c.Text) + "`"
+		if isOwn(line) {
 			continue
 		}
-		line := "- `" + term.OneLine(c.Text) + "`"
 		if c.Failed {
 			line += " failed"
 		} else if c.Open {

@@ -435,15 +435,23 @@ func Of(f *Fold) Summary {
 	f.Seal()
 	g := *f
 	g.CWD = cmp.Or(f.CWD, f.Began)
-	// Calls without a result count, but stay in f.Calls, because the result may still
-	// come.
 	g.Edited, g.Commands, g.Failures = slices.Clone(g.Edited), slices.Clone(g.Commands), slices.Clone(g.Failures)
+	var unfinished []string
 	for _, d := range f.Calls {
-		g.commit(d)
+		switch {
+		case d.Settled: // behind one without a result
+			g.commit(d)
+		case d.Command != "":
+			unfinished = append(unfinished, "`"+d.Command+"`")
+		default:
+			for _, path := range d.Files {
+				unfinished = append(unfinished, "a change of "+g.relative(path))
+			}
+		}
 	}
 	s := Summary{
 		Title: cmp.Or(g.Named, g.Generated), CWD: g.CWD, First: g.First, Requests: slices.Clone(g.Requests),
-		Answer: g.Answer, Answered: g.Answered, Commands: g.Commands, Compacted: g.Compacted,
+		Answer: g.Answer, Answered: g.Answered, Commands: g.Commands, Compacted: g.Compacted, Unfinished: unfinished,
 	}
 	if i := lastPrompt(s.Requests, func(r Request) bool { return r.Answer != "" }); i >= 0 {
 		s.Requests[i].Answer = ""
@@ -455,10 +463,7 @@ func Of(f *Fold) Summary {
 		if len(s.Files) == maxFiles {
 			break
 		}
-		if rel, ok := strings.CutPrefix(path, strings.TrimSuffix(g.CWD, "/")+"/"); ok && g.CWD != "" {
-			path = rel
-		}
-		if !slices.Contains(s.Files, path) {
+		if path = g.relative(path); !slices.Contains(s.Files, path) {
 			s.Files = append(s.Files, path)
 		}
 	}
@@ -471,4 +476,12 @@ func Of(f *Fold) Summary {
 		}
 	}
 	return s
+}
+
+// relative returns a path relative to the folder if it is below that.
+func (f *Fold) relative(path string) string {
+	if rel, ok := strings.CutPrefix(path, strings.TrimSuffix(f.CWD, "/")+"/"); ok && f.CWD != "" {
+		return rel
+	}
+	return path
 }

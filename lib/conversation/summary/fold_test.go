@@ -41,15 +41,23 @@ func TestGathering(t *testing.T) {
 			},
 		},
 		"a patch": {
-			[]conversation.Entry{{Kind: conversation.Call, Tool: "apply_patch", Text: "*** Begin Patch\n*** Update File: a.go\n+x\n*** Add File: b c.go\n*** End Patch"}},
+			[]conversation.Entry{{Kind: conversation.Call, Tool: "apply_patch", Text: "*** Begin Patch\n*** Update File: a.go\n+x\n*** Add File: b c.go\n*** End Patch"}, {Kind: conversation.Result, Tool: "apply_patch", Text: "ok"}},
 			func(s Summary) bool { return slices.Equal(s.Files, []string{"b c.go", "a.go"}) },
 		},
 		"files, in the folder and outside": {
 			[]conversation.Entry{
-				{Kind: conversation.Call, Tool: "write_file", Text: "file_path: /work/x/a.go\ncontent: file_path: no"},
-				{Kind: conversation.Call, Tool: "edit", Text: "filePath: /elsewhere/b.go\noldString: x"},
+				{Kind: conversation.Call, Tool: "write_file", Text: "file_path: /work/x/a.go\ncontent: file_path: no"}, {Kind: conversation.Result, Tool: "write_file", Text: "ok"},
+				{Kind: conversation.Call, Tool: "edit", Text: "filePath: /elsewhere/b.go\noldString: x"}, {Kind: conversation.Result, Tool: "edit", Text: "ok"},
 			},
 			func(s Summary) bool { return slices.Equal(s.Files, []string{"/elsewhere/b.go", "a.go"}) },
+		},
+		"what has no result has not happened": {
+			[]conversation.Entry{
+				{Kind: conversation.Call, Tool: "edit", Text: "filePath: /work/x/a.go\noldString: x"}, {Kind: conversation.Call, Tool: "bash", Text: "make"},
+			},
+			func(s Summary) bool {
+				return len(s.Files) == 0 && len(s.Commands) == 0 && slices.Equal(s.Unfinished, []string{"a change of a.go", "`make`"})
+			},
 		},
 		"an edit that failed": {
 			[]conversation.Entry{{Kind: conversation.Call, Tool: "edit", Text: "path: a.go\nx: y"}, {Kind: conversation.Result, Tool: "edit", Text: "no such text", Failed: true}},

@@ -38,6 +38,9 @@ type Summary struct {
 	Files []string `json:"files,omitempty"`
 	// Commands are the agent's last shell commands, oldest first, one line each.
 	Commands []Command `json:"commands,omitempty"`
+	// Unfinished are the commands and changes of files that have no result yet, oldest
+	// first, one line each: they run, or wait for permission.
+	Unfinished []string `json:"unfinished,omitempty"`
 	// Failures are the last errors, oldest first, one line each. A failed command is not
 	// among them if it succeeded later.
 	Failures []string `json:"failures,omitempty"`
@@ -67,7 +70,7 @@ type Todo struct {
 type Command struct {
 	Text   string `json:"text"`
 	Failed bool   `json:"failed,omitempty"`
-	// Open reports that it has no result yet: it runs, or waits for permission.
+	// Open reports that it never got a result.
 	Open bool `json:"open,omitempty"`
 }
 
@@ -93,11 +96,18 @@ const (
 	sectionLength   = 700 // of a compaction's summary
 )
 
-// Asked returns the summary of a conversation without requests with one that others know.
-// The text must be cleaned.
+// Asked returns the summary with a later request, which others know and the conversation
+// lacks. The text must be cleaned.
 func (s Summary) Asked(text string, at time.Time) Summary {
-	s.First = Request{Text: Cut(text, requestLength), Time: at}
-	s.Requests = []Request{s.First}
+	q := Request{Text: Cut(text, requestLength), Time: at}
+	if s.First.Text == "" {
+		s.First = q
+	}
+	s.Requests = slices.Clone(s.Requests)
+	if i := lastPrompt(s.Requests, func(Request) bool { return true }); i >= 0 {
+		s.Requests[i].Answer = Cut(s.Answer, turnLength)
+	}
+	s.Requests, s.Answer, s.Answered = append(s.Requests, q), "", false
 	return s
 }
 
@@ -108,6 +118,10 @@ func Clean(s Summary, clean func(string) string) Summary {
 	s.First.Text = clean(s.First.Text)
 	s.Requests, s.Todos = slices.Clone(s.Requests), slices.Clone(s.Todos)
 	s.Files, s.Commands, s.Failures = slices.Clone(s.Files), slices.Clone(s.Commands), slices.Clone(s.Failures)
+	s.Unfinished = slices.Clone(s.Unfinished)
+	for i, text := range s.Unfinished {
+		s.Unfinished[i] = clean(text)
+	}
 	for i, q := range s.Requests {
 		s.Requests[i].Text, s.Requests[i].Answer = clean(q.Text), clean(q.Answer)
 	}

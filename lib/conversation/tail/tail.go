@@ -8,6 +8,7 @@
 package tail
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
@@ -54,6 +55,9 @@ const (
 	// wholly limits how many new bytes are read, because a hook waits. Of more, only the
 	// end is read.
 	wholly = 4 << 20
+	// heard limits the bytes before that end in which the person's messages are looked for.
+	// That takes a millisecond for some megabytes.
+	heard = 64 << 20
 	// sample is how much is compared at each end of the bytes already read.
 	sample = 4 << 10
 	// beginning is how many of the first bytes are compared to tell a truncated file from
@@ -299,7 +303,7 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 			c.Fold.Requests, c.Fold.Prompts, c.Fold.Typed = nil, 0, nil
 			c.Fold.First, c.Fold.Origin = first, origin
 		}
-		if err := c.hear(f, read, near); err != nil {
+		if err := c.hear(file, f, read, near); err != nil {
 			return err
 		}
 		if near != c.Next {
@@ -312,8 +316,16 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 }
 
 // hear adds the person's messages before near, which the summary passes over.
-func (c *cursor) hear(f conversation.File, read Read, near int64) error {
-	_, err := read(f, conversation.Options{From: c.Next, Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
+func (c *cursor) hear(file *os.File, f conversation.File, read Read, near int64) error {
+	from := c.Next
+	if near-from > heard {
+		line, err := bufio.NewReader(io.NewSectionReader(file, near-heard, heard)).ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return nil // it is being cut off
+		}
+		from = near - heard + int64(len(line)) // of a longer line the reader makes nothing
+	}
+	_, err := read(f, conversation.Options{From: from, Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
 		if e.Offset >= near {
 			return false
 		}

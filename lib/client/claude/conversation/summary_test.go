@@ -348,12 +348,16 @@ func TestTools(t *testing.T) {
 		use("b4", "Bash", `{"command":"rm -rf x"}`), failed("b4", "The user doesn't want to proceed with this tool use. The tool use was rejected (…)"),
 		use("m1", "mcp__db__query", `{}`), failed("m1", "no connection"),
 		use("b5", "Bash", `{"command":"git status"}`),
+		use("e7", "Edit", `{"file_path":"/home/me/project/open.go"}`),
 	))
 	if want := []string{"n.ipynb", "a.go", "/elsewhere/b.go", "later.go", "first.go"}; !slices.Equal(s.Files, want) {
 		t.Errorf("files %q", s.Files)
 	}
-	if want := []summary.Command{{Text: "make test", Failed: true}, {Text: "make lint", Failed: true}, {Text: "make lint", Failed: false}, {Text: "git status", Open: true}}; !slices.Equal(s.Commands, want) {
+	if want := []summary.Command{{Text: "make test", Failed: true}, {Text: "make lint", Failed: true}, {Text: "make lint", Failed: false}}; !slices.Equal(s.Commands, want) {
 		t.Errorf("commands %+v", s.Commands)
+	}
+	if want := []string{"`git status`", "a change of open.go"}; !slices.Equal(s.Unfinished, want) {
+		t.Errorf("unfinished %q", s.Unfinished)
 	}
 	if want := []string{"make test: Exit code 2 boom", "mcp__db__query: no connection"}; !slices.Equal(s.Failures, want) {
 		t.Errorf("failures %q", s.Failures)
