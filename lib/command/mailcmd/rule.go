@@ -68,7 +68,7 @@ func (c *listRules) Run(env *cli.Env) error {
 				Kind    string     `json:"kind"`
 				Session session.ID `json:"session,omitempty"`
 				Time    time.Time  `json:"time,omitzero"`
-			}{i + 1, in.Text, in.Kind.String(), in.Session, in.Time})
+			}{i + 1, in.Text, string(in.Kind), in.Session, in.Time})
 		} else {
 			_, err = fmt.Fprintf(env.Stdout, "%2d  %s\n", i+1, term.OneLine(term.Clean(in.Text)))
 		}

@@ -301,7 +301,7 @@ func TestSaidIsBounded(t *testing.T) {
 	long := func(i int) string {
 		return fmt.Sprintf("message %d: ", i) + strings.Repeat("words ", 1000) + fmt.Sprint(i)
 	}
-	said := []string{"The first request. " + strings.Repeat("more ", 500), "Never push to main. " + strings.Repeat("really ", 500)}
+	said := []string{"The first request. " + strings.Repeat("more ", 500), "Never push to main. " + strings.Repeat("really ", 300)}
 	for i := range 60 {
 		said = append(said, long(i))
 	}

@@ -1,0 +1,142 @@
+package standing
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// The words that make an order one that stands, in the languages that gt knows.
+const (
+	neverWords  = "never nie niemals keinesfalls jamais nunca jamás mai nooit"
+	notWords    = "not don't dont no nicht nichts kein keine keinen pas rien non não niet geen"
+	alwaysWords = "always immer stets toujours siempre sempre altijd"
+	onlyWords   = "only nur ausschließlich uniquement seulement solo sólo solamente só somente apenas alleen uitsluitend"
+)
+
+// Phrases: with which a clause begins that asks something of the agent; that say how long
+// something holds, or at which of many occasions; that it holds only for the moment; and
+// what has to stay as it is.
+const (
+	asksNever  = "you must not|you must never|you should never|you should not|you may not|you are not allowed|you're not allowed|you don't edit|you don't touch|you don't change|i want you to never|i don't want you to|i don't want any|i never want|what i don't want|make sure you never|make sure to never|remember to never|under no circumstances|hands off|stop adding|stop using|stop creating|stop writing|stop changing|stop asking|stop apologizing|avoid adding|avoid using|avoid introducing|avoid creating|avoid touching|avoid changing|no new|no additional|no external|no more|keine neuen|keine zusätzlichen|geen nieuwe|pas de nouvelle|pas de nouveau|nada de|sin librerías|du darfst nicht|du darfst kein|du darfst keine|du darfst nie|du darfst nichts|du sollst nicht|du sollst nie|il ne faut jamais|il ne faut pas|tu ne dois pas|tu ne dois jamais"
+	asksAlways = "you must always|you should always|i want you to always|make sure to always|make sure you always|remember to always|ask before|ask me before|ask me first|check with me before|one commit per|before every|before each|after every|after each"
+	asksOnly   = "you must only|you may only|you should only|only ever|only touch|only change|only edit|only modify|only work|only commit|only push|only deploy|stick to|limit yourself|limit your changes|stay within|stay inside|stay under|stay below|stay out of"
+	lasting    = "from now on|from here on|going forward|henceforth|ab jetzt|ab sofort|von jetzt an|von nun an|künftig|in zukunft|désormais|dorénavant|à partir de maintenant|a partir de ahora|de ahora en adelante|d'ora in poi|d'ora in avanti|a partir de agora|daqui em diante|vanaf nu|voortaan|until i say|until i tell|until i ask|until i've|unless i ask|unless i say|unless i tell|without asking me|ohne rücksprache|sans me demander|sin preguntarme"
+	recurring  = "before every|before each|before any|after every|after each|every time you|whenever you|whatever you do|no matter what|at all times"
+	passing    = "yet|for now|this time|right now|for the moment|at the moment|like that|like this|while we're|erstmal|vorerst|noch nicht|noch nichts|pour l'instant|pour le moment|por ahora|de momento|per ora|per adesso|por enquanto|voorlopig"
+	bounds     = "out of the question|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not change|must not break|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|must never be changed|must never be touched|must never be modified|must never be rebuilt|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert"
+)
+
+// tellers are words with which a clause begins that tells what is or was.
+const tellers = "i it it's they he she we who if when because i'm i've that this there let's the a an my our its which ich es er sie wir wenn weil das der die je il elle ça le la les el los las lo si o os het de ik"
+
+// instructs returns the kind of the instruction that a sentence is, None if it is none.
+func (s *sentence) instructs() Kind {
+	switch {
+	case s.lifts():
+		return Lifted
+	case isCJK(s.text):
+		return s.cjk()
+	case s.isVetoed(), utf8.RuneCountInString(s.text) > MaxLength:
+		return None
+	case holdsAny(s.words, lasting):
+		return s.kind()
+	}
+	var before []string
+	for i, c := range s.clauses {
+		w := body(c)
+		if kind := s.begins(i, w, before); kind != None {
+			return kind
+		}
+		before = w
+	}
+	return None
+}
+
+// isVetoed reports whether a sentence cannot be an instruction: it asks, or holds only for
+// the moment.
+func (s *sentence) isVetoed() bool {
+	first := s.words[0]
+	if s.asks {
+		return !oneOf(first, "can could would will please kannst könntest peux puedes") || !anyOf(s.words, neverWords+" "+alwaysWords)
+	}
+	return holdsAny(s.words, passing) && !holdsAny(s.words, "until i") || oneOf(first, "why how which who where warum wieso wie pourquoi comment perché waarom")
+}
+
+// kind returns the kind of a sentence that is known to be an instruction.
+func (s *sentence) kind() Kind {
+	switch {
+	case anyOf(s.words, neverWords+" "+notWords):
+		return Never
+	case anyOf(s.words, onlyWords):
+		return Only
+	}
+	return Always
+}
+
+// body returns the words of a clause without those that only lead to what is said.
+func body(w []string) []string {
+	for len(w) > 0 && oneOf(w[0], "please pls plz also btw ok okay and but so just important note reminder rule again hey well yes really seriously generally first bitte aber und auch außerdem surtout aussi por favor además inoltre graag ook") {
+		w = w[1:]
+	}
+	return w
+}
+
+// begins returns the kind of the instruction with which a clause begins, if the clause
+// before it does not tell what happens: "it hangs and never returns".
+func (s *sentence) begins(i int, w, before []string) Kind {
+	if len(w) < 2 || len(before) > 0 && oneOf(before[0], tellers) {
+		return None
+	}
+	switch verb := w[1]; {
+	case startsWith(w, asksNever) && !anyOf(w, "now see get"), s.forbids(i, w, before),
+		w[0] == "no" && anyOf(s.clauses[i], "please pls plz ever"),
+		w[0] == "never" && (isVerb(verb) || isOrder(before)),
+		oneOf(w[0], "leave keep") && !oneOf(verb, "it that this as as-is") && holdsAny(w, "alone|untouched|unchanged|as is|as-is|intact|as it is|as they are"),
+		holdsAny(w, bounds) && !anyOf(w, "that which now"):
+		return Never
+	case startsWith(w, asksAlways), w[0] == "always" && isVerb(verb):
+		return Always
+	case startsWith(w, asksOnly):
+		return Only
+	case isOrder(w) && holdsAny(s.words, recurring),
+		w[0] == "we" && isOrder(w[2:]) && (oneOf(verb, "never always only") || i == 0 && verb == "don't"),
+		startsWith(w, "use|we use") && anyOf(s.words, "not never") && len(s.words) < 9 && !anyOf(s.words, "if is are"): // "use pnpm, not npm"
+		return s.kind()
+	}
+	return foreign(w, anyOf(s.clauses[i], "bitte graag alsjeblieft"))
+}
+
+// forbids reports whether a clause is a prohibition that stays: not "don't worry", and not
+// the half of a correction ("don't guess, read the header").
+func (s *sentence) forbids(i int, w, before []string) bool {
+	if !oneOf(w[0], "don't dont") {
+		return false
+	}
+	ever := anyOf(w, "ever even")
+	for w = w[1:]; len(w) > 0 && oneOf(w[0], "ever even just also please you"); {
+		w = w[1:]
+	}
+	if len(w) < 2 || oneOf(w[len(w)-1], "this that now") || !isVerb(w[0]) || oneOf(w[0], "worry forget bother know think mind get have need be like care remember see understand want guess explain panic rush tell hesitate wait fix implement start begin code build go do let we leave show give look believe") {
+		return false
+	}
+	if len(before) > 0 { // "add a cache, but don't keep it" is a task
+		return oneOf(w[0], "touch change modify edit alter rename delete reformat refactor rewrite commit push merge deploy break install upgrade use print log")
+	}
+	correction := i == 0 && len(s.clauses) > 1 && (isOrder(body(s.clauses[1])) || oneOf(s.clauses[1][0], "just rather instead only"))
+	return ever || !correction && (len(w) > 3 || !oneOf(w[1], "it that this them those these one"))
+}
+
+// isOrder reports whether the words begin with a verb that orders.
+func isOrder(w []string) bool {
+	return len(w) > 0 && oneOf(w[0], "use run write put add keep make report give ask commit push merge test check format read update create delete name document log mock support wrap prefer stick stay follow work answer reply comment sign tag squash rebase quote cite label set print bump build lint edit rename replace call return try move ship")
+}
+
+// isVerb reports whether a word can be a verb's plain form.
+func isVerb(w string) bool {
+	for _, end := range []string{"ed", "ing", "ly", "s"} {
+		if strings.HasSuffix(w, end) && !strings.HasSuffix(w, "ss") && !oneOf(w, "need embed apply rely reply bring focus") {
+			return false
+		}
+	}
+	return !oneOf(w, "i it we they you the a an any that these those there are had my our your their mind again before quite even once more less than in on at for to of with by from one two some sure enough when if been too found got saw were did went came made knew gave took wrote broke fell kept lost meant sent felt seen ran heard done gone known")
+}
