@@ -1116,7 +1116,7 @@ var mutants = []mutant{
 		file:  "lib/text/standing/merge.go",
 		right: `func(w string) bool { return !slices.Contains(more, w) }`,
 		wrong: `func(w string) bool { return w == "" }`,
-		pkg:   "./lib/text/standing", run: "TestMerge",
+		pkg:   "./lib/text/standing", run: "TestReplaces",
 	},
 	{
 		name:  "a note ends its own frame",

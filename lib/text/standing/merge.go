@@ -5,22 +5,6 @@ import (
 	"strings"
 )
 
-// Merge adds instructions to those that were known, the oldest first: one that says
-// the same as an earlier one, or takes it back, takes its place. Of more than most, the
-// oldest go. all is not changed.
-func Merge(all []Instruction, found []Instruction, most int) []Instruction {
-	merged := slices.Clone(all)
-	for _, f := range found {
-		merged = append(slices.DeleteFunc(merged, f.Replaces), f)
-	}
-	return merged[max(0, len(merged)-most):]
-}
-
-// Holding returns those that hold, without what only takes others back.
-func Holding(all []Instruction) []Instruction {
-	return slices.DeleteFunc(slices.Clone(all), func(i Instruction) bool { return i.Kind == Lifted })
-}
-
 // Replaces reports whether an instruction says again, or takes back, what an earlier
 // one says.
 func (later Instruction) Replaces(earlier Instruction) bool {

@@ -108,7 +108,7 @@ func matches(label, found string) bool {
 }
 
 // What is said later holds, where it says the same or the opposite.
-func TestMerge(t *testing.T) {
+func TestReplaces(t *testing.T) {
 	for _, c := range []struct {
 		said string // a line each time
 		want string
@@ -133,22 +133,19 @@ func TestMerge(t *testing.T) {
 	} {
 		var all []Instruction
 		for said := range strings.SplitSeq(c.said, "\n") {
-			all = Merge(all, Find(said), 20)
+			for _, found := range Find(said) {
+				all = append(slices.DeleteFunc(all, found.Replaces), found)
+			}
 		}
 		var texts []string
-		for _, i := range Holding(all) {
-			texts = append(texts, i.Text)
+		for _, i := range all {
+			if i.Kind != Lifted {
+				texts = append(texts, i.Text)
+			}
 		}
 		if got := strings.Join(texts, "|"); got != c.want {
 			t.Errorf("%q leaves %q, want %q", c.said, got, c.want)
 		}
-	}
-	var many []Instruction
-	for i := range 30 {
-		many = Merge(many, Find(fmt.Sprintf("Never touch file%d.go", i)), 20)
-	}
-	if len(many) != 20 || many[0].Text != "Never touch file10.go" {
-		t.Errorf("of many are kept %d, from %q on", len(many), many[0].Text)
 	}
 }
 
