@@ -37,106 +37,39 @@ func TestGenerations(t *testing.T) { generations(t, "claude", "codex") }
 func TestCodexGenerations(t *testing.T) { generations(t, "codex", "claude") }
 
 func generations(t *testing.T, agent, other string) {
-	w := newWorld(t)
-	w.and("codex")
-	w.wireCodex()
-	w.trustHooks()
-	var mu sync.Mutex
-	var handover string // the command that hands over, once
-	w.model.Answer(func(r *model.Request) model.Reply {
-		mu.Lock()
-		defer mu.Unlock()
-		command := handover
-		switch {
-		case r.Kind == model.Compaction:
-			return model.Say("SUMMARY-CANARY")
-		case !strings.Contains(r.Asked(), "please hand over") || command == "":
-			return model.Say("ANSWER it is.")
-		}
-		handover = ""
-		if asks(r) == "codex" {
-			return codexShell(r, command)
-		}
-		return model.Bash(command)
-	})
-	handsOver := func(p *pane, by, command string) *model.Request {
-		t.Helper()
-		mu.Lock()
-		handover = command
-		mu.Unlock()
-		pid, n := p.pid(), len(w.model.All())
-		if by == "codex" {
-			p.codexReplaced("please hand over", pid)
-		} else {
-			p.typ("please hand over")
-		}
-		old := w.next(n, func(r *model.Request) bool { return strings.Contains(r.Asked(), "please hand over") }).Session
-		return w.next(n, func(r *model.Request) bool { return r.Session != old })
-	}
+	l := newLine(t, agent)
+	w := l.w
 
 	// The first generation.
-	p := w.begin(agent)
-	w.says(p, agent, request)
-	w.says(p, agent, rule+" Now step-one.")
+	w.says(l.p, agent, request)
+	w.says(l.p, agent, rule+" Now step-one.")
 
 	// The second, behind a hand-over.
-	second := handsOver(p, agent, "gt-handoff -s 'SUBJECT of one' -m 'MESSAGE of one'")
+	second := l.handOver("gt-handoff -s 'SUBJECT of one' -m 'MESSAGE of one'")
 	opening := second.Asked()
 	if !strings.Contains(opening, "SUBJECT of one") {
 		t.Errorf("the second generation is started with %q", opening)
 	}
 	w.knows(2, second, "MESSAGE of one")
-	w.says(p, agent, "now step-two")
+	w.says(l.p, agent, "now step-two")
 
 	// The third, behind a compaction: the summariser knows it, and who goes on is told.
-	n := len(w.model.All())
-	if agent == "codex" {
-		p.codex("/compact", "Context compacted")
-	} else {
-		p.typ("/compact")
-		p.awaitScreen("Compacted")
-		w.until("the start after the compaction is told", func() bool { return len(w.markers()) == 0 })
-		p.awaitScreen("? for shortcuts")
-	}
-	summariser := w.model.All()[n:].Kind(model.Compaction).Last()
-	if summariser == nil {
-		t.Fatal("there was no compaction")
-	}
-	third := w.says(p, agent, "now step-three")
+	l.compact()
+	third := w.says(l.p, agent, "now step-three")
 	w.knows(3, third)
 
 	// The fourth, behind a /clear.
-	if agent == "codex" {
-		p.codex("/clear", "Ask Codex to do anything")
-	} else {
-		p.typ("/clear")
-		w.until("another session starts", func() bool { return len(w.records()) == 3 })
-	}
-	fourth := w.says(p, agent, "now step-four")
+	l.clear()
+	fourth := w.says(l.p, agent, "now step-four")
 	w.knows(4, fourth)
 
-	// The fifth, behind a crash. What the client had not written down by then is lost.
-	w.until("the client has written down what it was asked", func() bool {
-		found := false
-		for _, store := range []string{".claude/projects", ".codex/sessions"} {
-			filepath.WalkDir(filepath.Join(w.home, store), func(path string, d fs.DirEntry, err error) error {
-				found = found || err == nil && strings.Contains(d.Name(), fourth.Session) && strings.Contains(w.read0(path), "now step-four")
-				return nil
-			})
-		}
-		return found
-	})
-	crashed := w.record(fourth.Session)
-	if err := syscall.Kill(crashed.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	w.until("the pane is gone", func() bool { return !strings.Contains(w.tmuxOutput("list-sessions"), "max") })
-	p = w.begin(agent)
-	fifth := w.says(p, agent, "now step-five")
+	// The fifth, behind a crash.
+	l.crash(fourth, "now step-four")
+	fifth := w.says(l.p, agent, "now step-five")
 	w.knows(5, fifth, "MESSAGE of one", "now step-four")
 
 	// The other agent.
-	last := handsOver(p, agent, "gt-handoff --to "+other+" -s 'SUBJECT of five' -m 'MESSAGE of five'")
+	last := l.handOver("gt-handoff --to " + other + " -s 'SUBJECT of five' -m 'MESSAGE of five'")
 	w.knows(6, last, "MESSAGE of one", "MESSAGE of five", "now step-five")
 	if asks(last) != other {
 		t.Errorf("%s took over", asks(last))
@@ -147,20 +80,135 @@ func generations(t *testing.T, agent, other string) {
 			t.Errorf("generation %d is told what gt typed to start the second:\n%s", i+3, around(r, line))
 		}
 	}
-	var thread struct {
-		Request      struct{ Text string }
-		Instructions []struct{ Text string }
-		Messages     []struct{ Subject string }
-	}
-	if err := json.Unmarshal([]byte(w.gt("gt-seance", "thread", "--json", last.Session)), &thread); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprint(thread); got != fmt.Sprintf("{{%s} [{%s}] [{SUBJECT of one} {SUBJECT of five}]}", request, rule) {
+	thread := l.thread(last)
+	if got := fmt.Sprint(thread.Request, thread.Instructions, thread.Messages); got != fmt.Sprintf("{%s} [{%s}] [{SUBJECT of one} {SUBJECT of five}]", request, rule) {
 		t.Errorf("the thread is %s", got)
 	}
 	if errs := w.events("hook_error", ""); len(errs) > 0 {
 		t.Errorf("hooks failed: %+v", errs)
 	}
+}
+
+// line is a line of sessions on one task, in one pane.
+type line struct {
+	w      *world
+	agent  string // that runs now
+	p      *pane
+	starts int // of sessions
+
+	mu       sync.Mutex
+	handover string // the command that hands over, once
+}
+
+func newLine(t *testing.T, agent string) *line {
+	w := newWorld(t)
+	w.and("codex")
+	w.wireCodex()
+	w.trustHooks()
+	l := &line{w: w, agent: agent, starts: 1}
+	w.model.Answer(func(r *model.Request) model.Reply {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		command := l.handover
+		switch {
+		case r.Kind == model.Compaction:
+			return model.Say("SUMMARY-CANARY")
+		case !strings.Contains(r.Asked(), "please hand over") || command == "":
+			return model.Say("ANSWER it is.")
+		}
+		l.handover = ""
+		if asks(r) == "codex" {
+			return codexShell(r, command)
+		}
+		return model.Bash(command)
+	})
+	l.p = w.begin(agent)
+	return l
+}
+
+// handOver lets the agent run a command that hands over, and returns what its successor
+// asks the model first.
+func (l *line) handOver(command string) *model.Request {
+	l.w.t.Helper()
+	l.mu.Lock()
+	l.handover = command
+	l.mu.Unlock()
+	pid, n := l.p.pid(), len(l.w.model.All())
+	if l.agent == "codex" {
+		l.p.codexReplaced("please hand over", pid)
+	} else {
+		l.p.typ("please hand over")
+	}
+	old := l.w.next(n, func(r *model.Request) bool { return strings.Contains(r.Asked(), "please hand over") }).Session
+	r := l.w.next(n, func(r *model.Request) bool { return r.Session != old })
+	l.agent = asks(r)
+	l.starts++
+	return r
+}
+
+func (l *line) compact() {
+	l.w.t.Helper()
+	n := len(l.w.model.All())
+	if l.agent == "codex" {
+		l.p.codex("/compact", "Context compacted")
+	} else {
+		l.p.typ("/compact")
+		l.p.awaitScreen("Compacted")
+		l.w.until("the start after the compaction is told", func() bool { return len(l.w.markers()) == 0 })
+		l.p.awaitScreen("? for shortcuts")
+	}
+	if l.w.model.All()[n:].Kind(model.Compaction).Last() == nil {
+		l.w.t.Fatal("there was no compaction")
+	}
+}
+
+func (l *line) clear() {
+	l.w.t.Helper()
+	if l.agent == "codex" {
+		l.p.codex("/clear", "Ask Codex to do anything")
+	} else {
+		l.p.typ("/clear")
+		l.w.until("another session starts", func() bool { return len(l.w.records()) == l.starts+1 })
+	}
+	l.starts++
+}
+
+// crash kills the agent and starts another one. What the client had not written down by then
+// would be lost to its summary, so crash waits for what was said last in a request.
+func (l *line) crash(r *model.Request, said string) {
+	l.w.t.Helper()
+	l.w.until("the client has written down what it was asked", func() bool {
+		found := false
+		for _, store := range []string{".claude/projects", ".codex/sessions"} {
+			filepath.WalkDir(filepath.Join(l.w.home, store), func(path string, d fs.DirEntry, err error) error {
+				found = found || err == nil && strings.Contains(d.Name(), r.Session) && strings.Contains(l.w.read0(path), said)
+				return nil
+			})
+		}
+		return found
+	})
+	if err := syscall.Kill(l.w.record(r.Session).PID, syscall.SIGKILL); err != nil {
+		l.w.t.Fatal(err)
+	}
+	l.w.until("the pane is gone", func() bool { return !strings.Contains(l.w.tmuxOutput("list-sessions"), "max") })
+	l.p = l.w.begin(l.agent)
+	l.starts++
+}
+
+// thread is what gt-seance thread prints of a session's chain.
+type thread struct {
+	Request      struct{ Text string }
+	Instructions []struct{ Text string }
+	Messages     []struct{ Subject string }
+	Prompts      []struct{ Text, Session string }
+}
+
+func (l *line) thread(r *model.Request) (t thread) {
+	l.w.t.Helper()
+	if err := json.Unmarshal([]byte(l.w.gt("gt-seance", "thread", "--json", r.Session)), &t); err != nil {
+		l.w.t.Fatal(err)
+	}
+	return t
 }
 
 // begin starts an agent in the pane of the story.
@@ -178,12 +226,13 @@ func (w *world) begin(agent string) *pane {
 // answered.
 func (w *world) says(p *pane, agent, line string) *model.Request {
 	w.t.Helper()
+	n := len(w.model.All())
 	if agent == "codex" {
 		p.codex(line, "ANSWER it is.")
 	} else {
 		p.typ(line)
 	}
-	r := w.asked(line)
+	r := w.next(n, func(r *model.Request) bool { return strings.Contains(r.Asked(), line) })
 	w.until("the turn is over", func() bool {
 		var k struct {
 			Timestamp time.Time
@@ -204,7 +253,7 @@ func (w *world) next(n int, is func(*model.Request) bool) *model.Request {
 		return nil
 	})
 	if r == nil {
-		w.t.Fatal("nobody took over")
+		w.t.Fatal("the model was not asked")
 	}
 	return r
 }
