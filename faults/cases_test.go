@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -131,6 +132,16 @@ func saved(t *testing.T, w *world) {
 	w.must(t, stop, "work", write...)
 	w.must(t, "", "work", "gt-mail", "hook", "--new", "-s", "fix the lamp", "-m", "It flickers.")
 	w.must(t, compact, "work", auto...)
+}
+
+// typed has s-old alive with a thread, and a message in its conversation that the thread
+// does not have yet.
+func typed(t *testing.T, w *world) {
+	saved(t, w)
+	f, err := os.OpenFile(w.path("home/.claude/projects/work/s-old.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(`{"type":"user","uuid":"3","parentUuid":"2","sessionId":"s-old","timestamp":"2026-01-17T01:02:00.000Z","message":{"role":"user","content":"the staging box listens on 7443"}}` + "\n")
+	must(t, errors.Join(err, f.Close()))
 }
 
 // compactedSilently has a session s-old of Copilot after a compaction, of which
@@ -359,6 +370,7 @@ var scenarios = []scenario{
 
 	{name: "checkpoint-first", args: write, input: stop, prepare: empty},
 	{name: "checkpoint-hook", whole: true, args: write, input: stop, prepare: saved},
+	{name: "checkpoint-said", args: write, input: stop, prepare: typed},
 	{name: "checkpoint-second", args: write, input: event("s-new", "Stop"), prepare: saved},
 	{name: "checkpoint-notes", args: []string{"gt-checkpoint", "write", "--notes", "tests pass", "--step", "p2"}, env: asOld, prepare: worn},
 	{name: "checkpoint-clear", args: []string{"gt-checkpoint", "clear"}, env: asOld, prepare: saved},
@@ -369,6 +381,7 @@ var scenarios = []scenario{
 		w.must(t, event("s-old", "Stop"), "work", touch...)
 	}},
 	{name: "keepalive-asked", args: touch, input: event("s-old", "UserPromptSubmit", "prompt", "Add the export command"), prepare: lives},
+	{name: "keepalive-said", args: touch, input: event("s-old", "UserPromptSubmit", "prompt", "the staging box listens on 7443"), prepare: saved},
 	// What a session does now, for gt-session: <id>.state, as it is made and as it changes.
 	{name: "keepalive-asks", args: touch, input: event("s-old", "PermissionRequest", "tool_name", "Bash"), prepare: lives},
 	{name: "keepalive-answered", args: touch, input: event("s-old", "PostToolUse", "tool_name", "Bash"), prepare: asks},

@@ -94,7 +94,6 @@ const (
 	maxTodos    = 20
 
 	shortRequest = 280  // one of the last requests
-	anchor       = 24   // one that the reader has anyway, in columns
 	shortGoal    = 180  // the first request of the session
 	fullRequest  = 1500 // a request, if there is room
 	maxNoted     = 64 << 10
@@ -380,7 +379,7 @@ func (b Brief) LastRequest() string {
 
 // turns returns the requests before the last one with their answers, and the person's
 // replies in between. It includes the replies of the last turn. If the messages are told
-// anyway, it has only the answers, each with the beginning of its request.
+// anyway, it has only the answers.
 func (b Brief) turns() []string {
 	var turns [][]string // the last one first
 	var replies []string
@@ -399,7 +398,7 @@ func (b Brief) turns() []string {
 			turn = append(turn, "- (the last request)")
 		case len(turns) == 0: // the text has it already
 		case b.hasPrompts() && r.Answer != "":
-			turn = append(turn, "- to \""+term.Cut(term.OneLine(r.Text), anchor)+"\":")
+			turn = append(turn, fmt.Sprintf("- %d before the last request:", len(turns)))
 		case b.hasPrompts():
 		case r.Text == b.Session.First.Text:
 			turn = append(turn, "- (the first request)")
