@@ -90,7 +90,7 @@ type grammar struct {
 	Show     show       `cmd:"" help:"Show everything that is known about a session."`
 	Grep     grep       `cmd:"" help:"Search the conversations of all sessions, or of some."`
 	Chain    chainOf    `cmd:"" help:"Show the chain that a session is in, or the chains that worked on something."`
-	Thread   threadOf   `cmd:"" help:"Show what a chain knows: the first request, the rules that you set, the hand-overs."`
+	Thread   threadOf   `cmd:"" help:"Show what a chain knows: what you asked for and said, the rules that you set, the hand-overs."`
 	Timeline picture    `cmd:"" help:"Draw who worked when, in the terminal or as a page."`
 	Read     read       `cmd:"" help:"Print the conversation of a session, or of a chain."`
 	Follow   follow     `cmd:"" help:"Show the conversation of a session as it grows."`

@@ -111,7 +111,7 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 		return term.Day(at, env.Now())
 	}
 	indented := func(text string) {
-		b.WriteString(term.Indent(strings.TrimSpace(term.Clean(text)), width) + "\n")
+		b.WriteString(term.Indent(strings.TrimSpace(term.CleanText(text)), width) + "\n")
 	}
 	if t.Request.Text != "" {
 		head(strings.TrimSpace("First request  " + day(t.Request.Time)))
