@@ -587,9 +587,11 @@ func (p *page) company() string {
 func (p *page) rest() []section {
 	var sections []section
 	if p.checkpoint != nil {
+		text := p.words(p.checkpoint.Text())
 		sections = append(sections, section{
 			title: "Checkpoint", all: p.gt("checkpoint read"),
-		}.frame("the checkpoint", p.words(p.checkpoint.Text())))
+			whole: p.dialect.Size(text) <= p.dialect.MaxContext/10, // without notes it is short, and has what git says
+		}.frame("the checkpoint", text))
 	}
 	title := "Given work"
 	switch {

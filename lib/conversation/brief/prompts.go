@@ -17,8 +17,10 @@ const (
 	// hand-over, and for a summariser.
 	promptRoom      = 4000
 	promptRoomShort = 1500
-	// maxCompared limits how many of the latest messages are compared with each other.
-	maxCompared = 400
+	// maxListed limits the messages of which a list is made, to the latest.
+	maxListed = 300
+	// maxAbout is how much of a message is searched for what it is about, in characters.
+	maxAbout = 300
 )
 
 // promptLengths are the lengths to which messages are cut, in characters. The first with
@@ -30,7 +32,7 @@ var promptLengths = []int{1500, 600, 280, 140, 90}
 // as size counts it. If it leaves out messages, it says how many and names the command that
 // prints all of them.
 func (b Brief) Prompts(told string, room int, size func(string) int, command string) []string {
-	all := b.untold(told)
+	all, older := b.untold(told)
 	if len(all) == 0 {
 		return nil
 	}
@@ -41,7 +43,7 @@ func (b Brief) Prompts(told string, room int, size func(string) int, command str
 		}
 	}
 	chosen := make([]bool, len(all))
-	left := l.choose(chosen, room-size(leftOut(len(all), command)))
+	left := older + l.choose(chosen, room-size(leftOut(len(all)+older, command)))
 	var lines []string
 	if left > 0 {
 		lines = append(lines, leftOut(left, command))
@@ -51,7 +53,10 @@ func (b Brief) Prompts(told string, room int, size func(string) int, command str
 			lines = append(lines, l.line(i))
 		}
 	}
-	return lines
+	if b.clean == nil {
+		return lines
+	}
+	return strings.Split(b.clean(strings.Join(lines, "\n")), "\n") // at once, which is faster
 }
 
 func leftOut(n int, command string) string {
@@ -62,10 +67,11 @@ func leftOut(n int, command string) string {
 	return fmt.Sprintf("- [%s %s left out here: %s prints all]", count.Of(n, "message"), verb, command)
 }
 
-// untold returns the messages, on a line each, that a text does not have.
-func (b Brief) untold(told string) []string {
+// untold returns the latest messages, on a line each, that a text does not have, and how
+// many older ones there are.
+func (b Brief) untold(told string) (all []string, older int) {
 	if b.Thread == nil {
-		return nil
+		return nil, 0
 	}
 	const telling = 40 // a shorter text can be part of another one by chance
 	lines := map[string]bool{}
@@ -73,14 +79,15 @@ func (b Brief) untold(told string) []string {
 		lines[strings.TrimPrefix(strings.TrimSpace(line), "- ")] = true
 	}
 	told = term.OneLine(told)
-	var all []string
-	for _, q := range b.Thread.Distinct() {
+	said := b.Thread.Distinct()
+	older = max(0, len(said)-maxListed)
+	for _, q := range said[older:] {
 		text := term.OneLine(q.Text)
 		if !lines[text] && (len(text) < telling || !strings.Contains(told, begin(text))) {
 			all = append(all, text)
 		}
 	}
-	return all
+	return all, older
 }
 
 // begin returns as much of a message as is told even of a long one.
@@ -114,27 +121,32 @@ func (l list) lengthOf(i int) int {
 	return l.length
 }
 
-// line returns the line of a message. It is cleaned before it is cut, but not all of a long
-// one, of which little is shown.
+// line returns the line of a message. One that is cut is cleaned before, but not all of a
+// long one, of which little is shown.
 func (l list) line(i int) string {
 	text, length := l.all[i], l.lengthOf(i)
-	if l.clean != nil {
-		text = l.clean(summary.Cut(text, 4*length))
+	if l.clean != nil && utf8.RuneCountInString(text) > length {
+		text = term.OneLine(l.clean(summary.Cut(text, 4*length)))
 	}
-	return "- " + summary.Cut(term.OneLine(text), length)
+	return "- " + summary.Cut(text, length)
 }
 
 func (l list) fits(room int) bool {
 	for i, text := range l.all {
-		room -= l.size("- " + summary.Cut(text, l.lengthOf(i)) + "\n")
+		if room -= l.size(summary.Cut(text, l.lengthOf(i))) + len("- \n"); room < 0 {
+			return false
+		}
 	}
-	return room >= 0
+	return true
 }
 
 // choose marks the messages that have room, and returns how many have none. The latest come
 // first; with a message that takes an earlier one back comes that one.
 func (l list) choose(chosen []bool, room int) (left int) {
-	pairs := earlier(l.all)
+	pairs := func(int) (int, bool) { return 0, false }
+	if !l.fits(room) {
+		pairs = earlier(l.all)
+	}
 	add := func(i int) bool {
 		n := l.size(l.line(i) + "\n")
 		if chosen[i] || n > room {
@@ -161,22 +173,17 @@ func (l list) choose(chosen []bool, room int) (left int) {
 // the last one before it that shares a word with it that few messages have.
 func earlier(all []string) func(i int) (int, bool) {
 	const few = 3
-	first := max(0, len(all)-maxCompared)
-	var having map[string][]int
+	words := make([][]string, len(all))
+	having := map[string][]int{}
+	for i, text := range all {
+		words[i] = about(text)
+		for _, w := range words[i] {
+			having[w] = append(having[w], i)
+		}
+	}
 	return func(i int) (int, bool) {
-		if i < first {
-			return 0, false
-		}
-		if having == nil {
-			having = map[string][]int{}
-			for i, text := range all[first:] {
-				for _, w := range rareWords(text) {
-					having[w] = append(having[w], first+i)
-				}
-			}
-		}
 		best, fewest := -1, few+1
-		for _, w := range rareWords(all[i]) {
+		for _, w := range words[i] {
 			in := having[w]
 			at, _ := slices.BinarySearch(in, i)
 			if at > 0 && (len(in) < fewest || len(in) == fewest && in[at-1] > best) {
@@ -187,9 +194,9 @@ func earlier(all []string) func(i int) (int, bool) {
 	}
 }
 
-// rareWords returns the words of a text that can tell what it is about, each once.
-func rareWords(text string) []string {
-	words := strings.FieldsFunc(strings.ToLower(summary.Cut(text, 1500)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
+// about returns the words of a text that can tell what it is about, each once.
+func about(text string) []string {
+	words := strings.FieldsFunc(strings.ToLower(summary.Cut(text, maxAbout)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
 	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < 3 })
 	slices.Sort(words)
 	return slices.Compact(words)
