@@ -124,6 +124,7 @@ type start struct {
 	call    *hook.Invocation
 	session session.StartParams
 	asker   asker
+	thread  *thread.Thread // the last that was read, or nil
 }
 
 func newStart(env *cli.Env, call *hook.Invocation) *start {

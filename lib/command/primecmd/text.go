@@ -98,6 +98,9 @@ func (s *start) readThread(now situation) *thread.Thread {
 
 // threadOf reads the thread of a session's chain, nil if there is none.
 func (s *start) threadOf(r *session.Record) *thread.Thread {
+	if s.thread != nil && s.thread.ChainID == r.Chain() {
+		return s.thread
+	}
 	t, err := thread.Read(s.call.Home.Town.State, r.Chain(), s.warn)
 	if err != nil {
 		if !errors.Is(err, thread.ErrNone) {
@@ -105,6 +108,7 @@ func (s *start) threadOf(r *session.Record) *thread.Thread {
 		}
 		return nil
 	}
+	s.thread = t
 	return t
 }
 

@@ -18,9 +18,9 @@ const (
 	promptRoom      = 4000
 	promptRoomShort = 1500
 	// maxListed limits the messages of which a list is made, to the latest.
-	maxListed = 300
+	maxListed = 150
 	// maxAbout is how much of a message is searched for what it is about, in characters.
-	maxAbout = 300
+	maxAbout = 200
 )
 
 // promptLengths are the lengths to which messages are cut, in characters. The first with
