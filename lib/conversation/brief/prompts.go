@@ -30,7 +30,7 @@ var promptLengths = []int{1500, 600, 280, 140, 90}
 // Prompts lists the messages of the person in the chain, oldest first, a line each, without
 // those that the reader is told elsewhere, in the text told. The list is at most room long,
 // as size counts it. If it leaves out messages, it says how many and names the command that
-// prints all of them.
+// prints all of them. Only what is cut is cleaned (see Clean), so the caller cleans the list.
 func (b Brief) Prompts(told string, room int, size func(string) int, command string) []string {
 	all, older := b.untold(told)
 	if len(all) == 0 {
@@ -53,10 +53,7 @@ func (b Brief) Prompts(told string, room int, size func(string) int, command str
 			lines = append(lines, l.line(i))
 		}
 	}
-	if b.clean == nil {
-		return lines
-	}
-	return strings.Split(b.clean(strings.Join(lines, "\n")), "\n") // at once, which is faster
+	return lines
 }
 
 func leftOut(n int, command string) string {

@@ -79,8 +79,13 @@ func TestPromptsFit(t *testing.T) {
 	if got := promptsOf(b, "", 100_000); strings.Count(got, "\n") != 99 || strings.Contains(got, "left out") {
 		t.Errorf("with room for all:\n%s", got)
 	}
-	clean := b.Clean(func(s string) string { return strings.ReplaceAll(s, "module99", "***") })
-	if got := promptsOf(clean, "", 4000); strings.Contains(got, "module99") || !strings.Contains(got, "***") {
-		t.Errorf("not cleaned:\n%s", got)
+	// A secret at a cut is not recognised afterwards.
+	for i := range 300 {
+		secret := "SECRET" + strings.Repeat("x", 40)
+		b := Brief{Thread: threadOf(strings.Repeat("word ", i)+secret+strings.Repeat(" word", 400), "and then", "go on", "yes")}
+		b = b.Clean(func(s string) string { return strings.ReplaceAll(s, secret, "***") })
+		if got := promptsOf(b, "", 1000); strings.Contains(got, "SECR") || strings.Contains(got, "xxx") {
+			t.Errorf("%d words before the secret:\n%s", i, got)
+		}
 	}
 }
