@@ -134,7 +134,7 @@ func (e *Env) DisplayPath(path string) string {
 // gt: one line in quotes, without quotes inside and without a tag that a model could take
 // for its client's.
 func (e *Env) Quoted(s string) string {
-	return `"` + quotes.Replace(frame.Line(e.Line(s, maxQuoted))) + `"`
+	return `"` + quotes.Replace(frame.Line(e.Line(s, maxQuoted))) + `"` // mutant without frame.Line: TestTold
 }
 
 // quotes replaces what ends a quoted name, or looks like it.

@@ -67,7 +67,7 @@ func Run(env *Env, p Program) (code int) {
 			reportPanic(env, r)
 			code = Bug
 		}
-		if hook {
+		if hook { // mutant never: TestRun
 			code = Done
 		}
 	}()

@@ -449,7 +449,7 @@ func (l *Launch) checkLauncher() error {
 	if _, err := process.LookPath(l.run.In[0], l.run.Dir, l.run.Env); err != nil {
 		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err))
 	}
-	if l.spec.BringsLauncher(l.run) {
+	if l.spec.BringsLauncher(l.run) { // mutant never: . TestScripts/session_box$
 		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: a program or file of what it is started in lies in the project, where an agent can change it", l.Name),
 			"put it outside of "+l.Env.DisplayPath(l.Path))
 	}

@@ -40,5 +40,5 @@ func Counts(info fs.FileInfo, dir string) bool {
 		return true
 	}
 	owner, err := ownerOf(dir)
-	return err == nil && owner == uid
+	return err == nil && owner == uid // mutant always: ./attacks TestUserPlantsRepository
 }

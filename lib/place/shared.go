@@ -229,7 +229,7 @@ func openOwn(dir *os.Root, name string) (*os.File, os.FileInfo, error) {
 		switch others := atomicfile.Ours(info); {
 		case others != nil:
 			err = others
-		case !ok || st.Nlink != 1:
+		case !ok || st.Nlink != 1: // mutant never: ./lib/state/request TestTakeRefuses
 			err = atomicfile.ErrNames
 		}
 	}

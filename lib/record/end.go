@@ -38,7 +38,7 @@ func (s Store) End(e Event, redact func(string) string, now time.Time) (ID, erro
 	}); err != nil || gone {
 		return "", err
 	}
-	if err := s.WriteWhole(id); err != nil {
+	if err := s.WriteWhole(id); err != nil { // mutant never: TestEndOrder
 		return id, err
 	}
 	_, err = s.Clear(id, now)

@@ -96,7 +96,7 @@ func inspect(part syntax.Node) (l runs) {
 }
 
 func (l *runs) add(next runs) {
-	l.behind = l.behind || next.behind || l.requests > 0 && next.others
+	l.behind = l.behind || next.behind || l.requests > 0 && next.others // mutant skip: TestLine
 	l.requests += next.requests
 	l.others = l.others || next.others
 }

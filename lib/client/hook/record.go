@@ -85,7 +85,7 @@ func (c *Invocation) Tell(f Flags) error {
 	case kind == "PostToolUse", kind == "PostToolUseFailure":
 		called := conversation.Entry{Kind: conversation.Call, Text: conversation.CallText(within(c.Input.asked))}
 		l.Kind, l.Tool, l.Text, l.Failed = called.Kind, c.Input.ToolName, called.Text, kind == "PostToolUseFailure"
-		if secretfile.Of(called) != "" {
+		if secretfile.Of(called) != "" { // mutant never: . TestScripts/record_told
 			break // the record says why there is no result
 		}
 		l.Result = cmp.Or(conversation.Arguments(within(c.Input.answered)), c.Input.Failure)

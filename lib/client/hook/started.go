@@ -99,7 +99,7 @@ func asStarted(env *cli.Env, agent string, hook, named bool) {
 			os.Setenv(name, value)
 		}
 	}
-	env.Environ, env.Started = environ, began
+	env.Environ, env.Started = environ, began // mutant skip: . TestScripts/prime_environment
 }
 
 // AsStarted resets env for a command that is not a hook, because an agent may run it:

@@ -141,7 +141,7 @@ func (t target) successor(o order) (agent.Client, error) {
 			return same, nil
 		}
 		return c, nil
-	case t.known().Known(o.to):
+	case t.known().Known(o.to): // mutant always: . TestScripts/handoff_request
 		return t.known().Of(o.to), nil
 	}
 	if _, unread := t.table(); unread != nil {

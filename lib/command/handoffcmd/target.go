@@ -180,6 +180,7 @@ func (t target) in(pane tmux.Pane, where string, id identity.Identity, kind stri
 	if o.name == "" {
 		o.name = t.call.Agent
 	}
+	// mutant never: . TestScripts/handoff_box$
 	if o.agent.Elsewhere() { // it recorded its process from inside a sandbox or container
 		known, err := agent.Load(t.env.Getenv, o.home.Town)
 		t.call.Warn(err)

@@ -155,7 +155,7 @@ func stays(env *cli.Env, scope, path string) error {
 			real = filepath.Join(filepath.Dir(place.Real(path)), to)
 		}
 	}
-	if place.Inside(place.Real(real), top) {
+	if place.Inside(place.Real(real), top) { // mutant always: ./attacks TestProjectLinksItsSettings
 		return nil
 	}
 	return cli.Fail(cli.No, fmt.Errorf("'%s' leads out of the project, to '%s'", path, real),

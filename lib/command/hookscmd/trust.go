@@ -136,7 +136,7 @@ func townAt(env *cli.Env, dir string) (string, error) {
 func refuseBelowAgent(env *cli.Env, why string) error {
 	refusal := cli.Fail(cli.No, errors.New(why), "run this in a terminal of your own")
 	for _, name := range registry.SessionVars() { // agents can also be nested
-		if env.Getenv(name) != "" {
+		if env.Getenv(name) != "" { // mutant never: . TestScripts/town_trust
 			return refusal
 		}
 	}

@@ -58,7 +58,7 @@ func letter(r row, inTown bool) string {
 	}
 	line("Stale:", r.Stale)
 	b.WriteByte('\n')
-	b.WriteString(frame.Words(r.Body))
+	b.WriteString(frame.Words(r.Body)) // mutant without frame.Words: . TestScripts/handoff_auto_hostile
 	if r.Body != "" && !strings.HasSuffix(r.Body, "\n") {
 		b.WriteByte('\n')
 	}

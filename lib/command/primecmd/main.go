@@ -104,7 +104,7 @@ func (g *grammar) Run(env *cli.Env) error {
 		return nil
 	}
 	// Deliver.
-	if err := g.tell(s, c.situation, c.others); err != nil {
+	if err := g.tell(s, c.situation, c.others); err != nil { // mutant swap: ./faults TestKill/prime-handed-over
 		return call.End(err) // not delivered, so not acknowledged
 	}
 	// Acknowledge.

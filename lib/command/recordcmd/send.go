@@ -37,6 +37,7 @@ func send(env *cli.Env, address string, plain bool, body []byte) error {
 		return cli.Fail(cli.Usage, fmt.Errorf("cannot send to '%s' with a name or password in the address", shown),
 			"everybody on this machine can read a command line: put it into OTEL_EXPORTER_OTLP_HEADERS")
 	}
+	// mutant never: . TestScripts/record_sent
 	if u.Scheme == "http" && !plain && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback() {
 		return cli.Fail(cli.Usage, fmt.Errorf("cannot send to '%s': http to another machine can be read on the way", shown),
 			"use https, or --insecure if the network is yours")

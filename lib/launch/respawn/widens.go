@@ -16,7 +16,7 @@ import (
 // asks for it from its sandbox, or "". mode is what the client calls the permission that
 // the session has. If the run would have more, a person has to give away the pane.
 func (s Successor) WidensPermissions(mode string, r Run) string {
-	if mode != "" && agent.Freedom(mode) < agent.FreedomOf(r.Args) {
+	if mode != "" && agent.Freedom(mode) < agent.FreedomOf(r.Args) { // mutant never: TestOutgrows
 		return fmt.Sprintf("its successor would start with more freedom than it has now (%s)", mode)
 	}
 	if s.BringsLauncher(r) {

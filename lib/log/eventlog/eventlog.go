@@ -115,7 +115,7 @@ func (l Log) append(now time.Time, kind, actor string, payload any, shared bool)
 	if err != nil {
 		return atomicfile.Error("read", string(l), err)
 	}
-	if torn {
+	if torn { // mutant never: TestAppendEndsATornLineFirst
 		line = append([]byte("\n"), line...)
 	}
 	if _, err := f.Write(append(line, '\n')); err != nil {

@@ -56,6 +56,7 @@ func harmless(all []setting, branch string) []byte {
 	remote := ""
 	for _, s := range all {
 		switch {
+		// mutant always: ./attacks TestRepositoryNamesPrograms/its-configuration
 		case s.sub == "" && slices.Contains(words, s.name()) && isWord(s.value),
 			s.sub == "" && slices.Contains(names, s.name()):
 			put(s, s.value)

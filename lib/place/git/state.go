@@ -120,7 +120,7 @@ func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Dura
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, errs
 
 	if err = cmd.Start(); err == nil {
-		process.Confine(cmd.Process.Pid, maxMemory)
+		process.Confine(cmd.Process.Pid, maxMemory) // mutant skip: ./attacks TestRepositoryNamesEndlessFiles
 		err = cmd.Wait()
 	}
 	switch {
@@ -171,6 +171,7 @@ var quietFlags = []string{
 // GIT_EXEC_PATH, GIT_TRACE, ...), the loader or a shell, which name programs and files.
 // LC_ALL=C makes the messages English, for reason.
 func environ(top string, inherited []string) []string {
+	// mutant without process.PersonEnviron: ./attacks TestRepositoryNamesPrograms/variables
 	env := process.PersonEnviron(inherited)
 	return append(env, "PATH="+process.SearchPath(top, inherited), "LC_ALL=C",
 		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0")

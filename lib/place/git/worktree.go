@@ -242,7 +242,7 @@ func (r checkout) linkless(branch string) error {
 			if err != nil {
 				return atomicfile.Error("look at", at, err)
 			}
-			if info.Mode()&fs.ModeSymlink != 0 {
+			if info.Mode()&fs.ModeSymlink != 0 { // mutant never: TestAddWorktreeFollowsNoLink
 				return fmt.Errorf("'%s' is a link, and git would write where it leads", at)
 			}
 		}

@@ -252,7 +252,8 @@ const mirrorList = "mirror"
 // role. A role's folder that is a link out of the town has none, because anybody who can
 // write to the town can have made the link.
 func (h Home) HasMirror() bool {
-	return h.role && h.Town.Trust != nil && h.Problem == nil && place.Inside(place.Real(h.Dir), place.Real(h.Town.Root))
+	return h.role && h.Town.Trust != nil && h.Problem == nil &&
+		place.Inside(place.Real(h.Dir), place.Real(h.Town.Root)) // mutant always: TestMirrorStaysInTown
 }
 
 // SetMirror records which of place.MirrorFiles git does not show in the home. Only these

@@ -245,7 +245,7 @@ type transition struct {
 // change.
 func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	m := ch.session.Managed
-	if m == nil || m.Session != ch.Before {
+	if m == nil || m.Session != ch.Before { // mutant never: TestStale
 		return skipped("it has changed meanwhile")
 	}
 	if len(order.From) > 0 && !slices.Contains(order.From, m.State) {
@@ -519,7 +519,7 @@ func (w *World) record(c *config.Config, t *template.Template, creation *instanc
 		if pool == nil {
 			pool = &places{}
 		}
-		if pool.occupied >= t.Pool.Max {
+		if pool.occupied >= t.Pool.Max { // mutant never: TestTogether
 			return nil, fmt.Errorf("%w: %s has %d of %d sessions", ErrFull, t.Name, pool.occupied, t.Pool.Max)
 		}
 		s.Pool = t.Name

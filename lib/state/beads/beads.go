@@ -223,7 +223,7 @@ func find(h home.Home, environ []string) string {
 // server is. It leaves out BEADS_DIR and others, which a project's client settings can set.
 // bd must not start a background process.
 func bdEnviron(h home.Home, environ []string) []string {
-	env := process.PersonEnviron(environ)
+	env := process.PersonEnviron(environ) // mutant without process.PersonEnviron: ./attacks TestBeadsOutsideTowns
 	for _, kv := range environ {
 		if strings.HasPrefix(kv, "BEADS_DOLT_") || strings.HasPrefix(kv, "GT_DOLT_") {
 			env = append(env, kv)

@@ -366,7 +366,7 @@ func (s Store) write(in *Instance, d atomicfile.Durability) error {
 		return err
 	}
 	f := s.file(in.folder(), in.ID)
-	if in.scrubbed() {
+	if in.scrubbed() { // mutant never: ./lib/reconcile/perform TestRetained
 		return f.WriteWithoutBackups(data, d) // those have the secrets
 	}
 	return f.Write(data, d)

@@ -250,14 +250,15 @@ func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 		return false, err
 	}
 	began := turnOf(h, id).Add(-slack)
-	if changed.Before(began) {
+	if changed.Before(began) { // mutant never: TestTakeOfAnOlderTurn
 		return false, r.Remove()
 	}
 	var rest []byte
 	items := slices.Collect(bytes.Lines(data))
 	data = nil
 	for _, item := range items {
-		if bytes.HasSuffix(item, []byte("\n")) && slices.Contains(shown, Line(item)) {
+		if bytes.HasSuffix(item, []byte("\n")) &&
+			slices.Contains(shown, Line(item)) { // mutant always: TestTake$
 			data = append(data, item...)
 		} else {
 			rest = append(rest, item...)
@@ -273,7 +274,7 @@ func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 	switch {
 	case err != nil:
 		return false, atomicfile.Error("serve", r.Path(), err)
-	case tracked:
+	case tracked: // mutant never: TestTakeRefuses
 		return false, atomicfile.Error("serve", r.Path(), errors.New("git tracks it"))
 	}
 	done, err := read(served(h, id))
@@ -345,6 +346,7 @@ func Serve(h home.Home, id session.ID) (items []Item, left time.Time, err error)
 	if len(done) > 4*place.MaxRequest {
 		done = nil // of earlier turns; check refuses items that old
 	}
+	// mutant skip: TestServedIsNotedFirst
 	if err := atomicfile.Write(served(h, id), append(done, data...), atomicfile.Synced); err != nil {
 		return nil, time.Time{}, err
 	}

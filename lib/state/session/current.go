@@ -30,7 +30,8 @@ import (
 func (s Store) Current(getenv func(string) string, clientVars []string, hook bool) ID {
 	given := func(vars ...string) (ids []ID) {
 		for _, v := range vars {
-			if id, err := ParseID(getenv(v)); err == nil && !slices.Contains(ids, id) && (hook || !s.inOtherPane(id, getenv)) {
+			if id, err := ParseID(getenv(v)); err == nil && !slices.Contains(ids, id) &&
+				(hook || !s.inOtherPane(id, getenv)) { // mutant always: . TestScripts/handoff_environment
 				ids = append(ids, id)
 			}
 		}

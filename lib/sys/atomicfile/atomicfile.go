@@ -148,7 +148,7 @@ func ReadIf(path string, limit int64, judge func(fs.FileInfo) error) ([]byte, er
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err == nil {
+	if err == nil { // mutant never: TestJudgedByWhatWasOpened
 		err = judge(info)
 	}
 	if err != nil {
@@ -238,6 +238,7 @@ func OpenLock(path string, common bool) (*os.File, error) {
 	// A file with a second hard link may be any file of the person's, which somebody
 	// has linked there.
 	if err == nil && Owner(info) == os.Geteuid() && OneName(info) == nil {
+		// mutant never: ./lib/sys/flock TestSandboxHoldsNoLock
 		if perm := info.Mode().Perm(); common && perm&mode != mode || !common && perm != mode {
 			err = f.Chmod(mode)
 		}
@@ -255,7 +256,7 @@ var ErrNames = errors.New("it has more than one name")
 // OneName returns ErrNames if a file has a second hard link. Anybody who can write to its
 // folder can have linked any file of the person's there, and that file would be changed.
 func OneName(info fs.FileInfo) error {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 { // mutant never: ./lib/log/eventlog TestAnotherNameOfAFile
 		return ErrNames
 	}
 	return nil
@@ -350,7 +351,7 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 		return err
 	}
 	_, err = tmp.Write(data)
-	if err == nil && d == Synced {
+	if err == nil && d == Synced { // mutant never: ./faults TestProtocol
 		err = tmp.Sync()
 	}
 	if cerr := closed(tmp); err == nil {
@@ -363,7 +364,7 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 		os.Remove(tmp.Name())
 		return err
 	}
-	if d == Synced {
+	if d == Synced { // mutant never: ./faults TestProtocol
 		err = syncDir(filepath.Dir(path))
 	}
 	return err
@@ -609,7 +610,7 @@ func MayMake(dir string) error {
 			continue
 		case err != nil:
 			return err
-		case Ours(info) != nil:
+		case Ours(info) != nil: // mutant never: ./attacks TestSudo
 			return fmt.Errorf("'%s' belongs to another user", above)
 		}
 		return nil
@@ -641,7 +642,7 @@ func OursAlone(info fs.FileInfo) error {
 	if err := Ours(info); err != nil {
 		return err
 	}
-	if info.Mode().Perm()&0o022 != 0 {
+	if info.Mode().Perm()&0o022 != 0 { // mutant never: . TestHostileStores/a_cache_that_is_open_to_all
 		return errors.New("other users can write to it")
 	}
 	return nil

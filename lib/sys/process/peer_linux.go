@@ -62,7 +62,7 @@ func Confined(pid int) string {
 	switch {
 	case err != nil:
 		return "is answered by a process that cannot be looked at"
-	case theirs != ours:
+	case theirs != ours: // mutant never: ./lib/sys/tmux TestSandboxedServer
 		return "is answered by a process of another PID namespace"
 	}
 	self, err := confinement("self")

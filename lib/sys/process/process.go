@@ -68,7 +68,7 @@ func (p Proc) Elsewhere() bool {
 	if err != nil {
 		return true // the visible PIDs are not ours
 	}
-	if ns == p.NS {
+	if ns == p.NS { // mutant always: TestOtherNamespace
 		return false
 	}
 	boot, err := bootID()

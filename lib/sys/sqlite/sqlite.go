@@ -100,7 +100,7 @@ func (db *DB) Do(read func() error) error {
 			}
 		}
 		err := read()
-		if !db.stale() {
+		if !db.stale() { // mutant always: TestChangedWhileRead
 			return err
 		}
 		current = false

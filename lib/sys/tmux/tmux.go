@@ -61,7 +61,7 @@ func (s Server) callBelow(launcher []string, socket process.Socket, input io.Rea
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	path := string(s)
-	if socket.File != nil {
+	if socket.File != nil { // mutant never: TestExchangedSocket
 		path = "/proc/self/fd/3" // the first of ExtraFiles
 	}
 	program, err := process.LookPath("tmux", "", os.Environ())
@@ -169,7 +169,7 @@ func (s Server) Has(session string) bool {
 	if session == "" || strings.ContainsAny(session, ":.") {
 		return false // not a valid name
 	}
-	_, err := s.run("has-session", "-t", "="+session)
+	_, err := s.run("has-session", "-t", "="+session) // mutant without "=": TestHasIsExact
 	return err == nil
 }
 

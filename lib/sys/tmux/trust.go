@@ -65,7 +65,7 @@ func judge(socket process.Socket, folder string) (why string, err error) {
 		return "", ErrNoAnswer
 	case err != nil:
 		return "does not say who answers: " + err.Error(), nil
-	case peer.UID != 0 && peer.UID != os.Geteuid():
+	case peer.UID != 0 && peer.UID != os.Geteuid(): // mutant never: TestForeignServer
 		return "is answered by another user", nil
 	case peer.PID > 0 && slices.Contains(process.Ancestors(os.Getpid()), peer.PID):
 		return "", nil // the server is an ancestor

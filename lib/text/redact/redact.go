@@ -46,7 +46,7 @@ func Text(s string, environ []string) string { return Of(environ)(s) }
 func Of(environ []string) func(string) string {
 	vs := values(environ)
 	return func(s string) string {
-		if len(s) < minPassword {
+		if len(s) < minPassword { // mutant always: TestForms$
 			return s // too short for a secret; do not build the tables
 		}
 		return text(s, vs)
@@ -71,7 +71,7 @@ func Cut(environ []string) func(string) string {
 				}
 			}
 		}
-		if torn > 0 {
+		if torn > 0 { // mutant never: TestCut
 			s = s[:len(s)-torn] + Mark
 		}
 		return s
@@ -85,6 +85,7 @@ const maxPasses = 8
 // secret was removed from a long word, the rest can have a known form.
 func text(s string, values []string) string {
 	shown, seams := s, []int(nil)
+	// mutant never: TestFormsTimesWrappings
 	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // which replaces unknown bytes
 		shown, seams = plain.Visible(s, plain.Keep{
 			Begins: beginsShape,

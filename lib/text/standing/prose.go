@@ -49,7 +49,7 @@ func prose(text string) []line {
 				r.in = own
 			}
 		default:
-			if r.size += len(bare); r.size > maxTyped {
+			if r.size += len(bare); r.size > maxTyped { // mutant never: TestNoOrders
 				return nil
 			}
 			r.read(bare, bullet(bare), strings.HasPrefix(raw, "    ") || strings.HasPrefix(raw, "\t"))
