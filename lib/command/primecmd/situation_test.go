@@ -1,7 +1,6 @@
 package primecmd
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"reflect"
@@ -9,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/golden"
 	"gt/lib/conversation/summary"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
@@ -17,8 +17,6 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 )
-
-var update = flag.Bool("update", false, "write the decision table into situations.md")
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
@@ -376,7 +374,7 @@ func TestSituations(t *testing.T) {
 	if want == string(data) {
 		return
 	}
-	if !*update {
+	if !*golden.Update {
 		t.Fatalf("the table in %s is not this one: run the test with -update", file)
 	}
 	if err := os.WriteFile(file, []byte(want), 0o644); err != nil {

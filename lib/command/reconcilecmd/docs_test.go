@@ -1,17 +1,15 @@
 package reconcilecmd
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	"gt/internal/golden"
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/lifecycle"
 )
-
-var update = flag.Bool("u", false, "write the tables of docs/reconcile.md and lib/reconcile/tick/tables.md")
 
 // The tables of docs/reconcile.md and lib/reconcile/tick/tables.md match the code.
 func TestDocs(t *testing.T) {
@@ -37,8 +35,8 @@ func tables(t *testing.T, file string, all map[string]string) {
 	if text == string(data) {
 		return
 	}
-	if !*update {
-		t.Fatalf("the tables of %s are not those of the code; go test ./lib/command/reconcilecmd -run TestDocs -u writes them", file)
+	if !*golden.Update {
+		t.Fatalf("the tables of %s are not those of the code; go test ./lib/command/reconcilecmd -run TestDocs -update writes them", file)
 	}
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,13 @@
+package checkpointcmd
+
+import (
+	"testing"
+
+	"gt/internal/golden"
+)
+
+func TestJSON(t *testing.T) {
+	w := golden.New(t, Main)
+	w.Must("write", "--notes", "the lexer is done", "--step", "parser")
+	w.JSON("read", "read", "--json")
+}

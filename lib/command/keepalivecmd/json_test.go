@@ -1,0 +1,19 @@
+package keepalivecmd
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"gt/internal/golden"
+)
+
+func TestJSON(t *testing.T) {
+	w := golden.New(t, Main)
+	w.JSON("show-none", "show", "--json")
+	w.Must("touch", "Bash")
+	w.JSON("show", "show", "--json")
+	w.JSON("check", "check", "--json")
+	w.Must("pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
+	w.JSON("pid-list", "pid", "list", "--json")
+}

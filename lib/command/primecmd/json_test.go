@@ -1,0 +1,12 @@
+package primecmd
+
+import (
+	"testing"
+
+	"gt/internal/golden"
+)
+
+func TestJSON(t *testing.T) {
+	w := golden.New(t, Main)
+	w.JSON("state", "--state", "--json")
+}

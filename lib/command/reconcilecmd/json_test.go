@@ -1,0 +1,23 @@
+package reconcilecmd
+
+import (
+	"testing"
+
+	"gt/internal/golden"
+)
+
+func TestJSON(t *testing.T) {
+	w := golden.New(t, Main)
+	w.Write("home/.config/gt/town.toml", `[[agent]]
+name = "worker"
+provider = "claude"
+work_dir = "ROOT/work"
+[agent.pool]
+min = 2
+max = 2
+`)
+	w.JSON("status", "status", "--json")
+	w.JSON("plan", "plan", "--json")
+	w.Write("home/.config/gt/town.toml", "[[agent]]\nname = \"worker\"\nprovider = \"nobody\"\n")
+	w.JSON("check", "check", "--json")
+}

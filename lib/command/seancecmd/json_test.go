@@ -1,0 +1,17 @@
+package seancecmd
+
+import (
+	"testing"
+
+	"gt/internal/golden"
+)
+
+func TestJSON(t *testing.T) {
+	w := golden.New(t, Main)
+	w.JSON("chain", "chain", golden.Session, "--json")
+	w.JSON("grep", "grep", "ported", "--json")
+	w.JSON("list", "list", "--json")
+	w.JSON("read", "read", golden.Session, "--json")
+	w.JSON("show", "show", golden.Session, "--json")
+	w.JSON("usage", "usage", "--json")
+}

@@ -1,0 +1,18 @@
+package sessioncmd
+
+import (
+	"testing"
+
+	"gt/internal/golden"
+)
+
+func TestJSON(t *testing.T) {
+	w := golden.New(t, Main)
+	w.JSON("new", "new", "--no-start", "-n", "api", "-g", "tools/go", "--json", "--", "--model", "opus")
+	w.JSON("list", "list", "--json")
+	w.JSON("show", "show", "api", "--json")
+	w.JSON("group-list", "group", "list", "--json")
+	w.Write("home/.config/gt/town.toml", "[[agent]]\nname = \"worker\"\nprovider = \"claude\"\nwork_dir = \"ROOT/work\"\n")
+	w.Run("", "new", "--template", "worker", "--set", "name=bob") // it is made, but no client is here
+	w.JSON("inspect", "inspect", "bob", "--json")
+}
