@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"gt/internal/testenv"
 	"gt/lib/client/readers/files"
 	"gt/lib/sys/process"
 )
@@ -47,18 +48,10 @@ func client() {
 	}
 }
 
-// job is what a client is asked to run.
-type job struct {
-	Args, Env []string
-	Dir       string
-	Stdin     string
-}
-
-// result is what came of it.
-type result struct {
-	Stdout, Stderr string
-	Code           int
-}
+type (
+	job    = testenv.Job
+	result = testenv.Result
+)
 
 func runClient(args []string) error {
 	if len(args) == 2 {
@@ -134,7 +127,7 @@ func runClient(args []string) error {
 		j.Stdin = string(data) + "\n"
 	}
 	if at == "" {
-		return report(j.run())
+		return report(j.Run())
 	}
 	c, err := net.Dial("tcp", addressOf(at))
 	if err != nil {
@@ -206,14 +199,14 @@ func runInPane(name string) error {
 		if err != nil {
 			panic(err)
 		}
-		return job{Args: append(command, "--agent", name), Env: append(os.Environ(), own...), Dir: dir, Stdin: string(data)}.run()
+		return job{Args: append(command, "--agent", name), Env: append(os.Environ(), own...), Dir: dir, Stdin: string(data)}.Run()
 	}
 	begin := map[string]string{"source": source}
 	if at := os.Getenv("TRANSCRIPT"); at != "" {
 		begin["transcript_path"] = at
 	}
 	start := hook("SessionStart", begin, "gt-prime", "--hook")
-	if err := os.WriteFile(path+".start", []byte(start.Stdout+start.Stderr), 0o600); err != nil {
+	if err := os.WriteFile(path+".start", []byte(start.Out+start.Errs), 0o600); err != nil {
 		return err
 	}
 	end := make(chan os.Signal, 1)
@@ -268,7 +261,7 @@ func serve(path string, prepare func(*job)) error {
 			var j job
 			if err := json.NewDecoder(c).Decode(&j); err == nil {
 				prepare(&j)
-				_ = json.NewEncoder(c).Encode(j.run()) // who asked may be gone
+				_ = json.NewEncoder(c).Encode(j.Run()) // who asked may be gone
 			}
 		}()
 	}
@@ -282,44 +275,9 @@ func addressOf(path string) string {
 	return string(data)
 }
 
-func (j job) run() result {
-	cmd := exec.Command(j.Args[0], j.Args[1:]...)
-	cmd.Dir, cmd.Env = j.Dir, j.Env
-	if j.Stdin != "" {
-		input, err := whole(j.Stdin)
-		if err != nil {
-			return result{Stderr: err.Error() + "\n", Code: 98}
-		}
-		defer input.Close()
-		cmd.Stdin = input
-	}
-	var out, errs strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
-		return result{Stderr: err.Error() + "\n", Code: 98}
-	}
-	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
-}
-
-// whole is a pipe with a hook's input, to its end, before the hook starts: one that is
-// written beside it can be late on a busy machine, of which the hook would warn.
-func whole(input string) (*os.File, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer w.Close()
-	if len(input) > 16<<10 { // what any pipe holds
-		r.Close()
-		return nil, errors.New("the input is too long for a pipe")
-	}
-	_, err = w.WriteString(input)
-	return r, err
-}
-
 func report(r result) error {
-	os.Stdout.WriteString(r.Stdout)
-	os.Stderr.WriteString(r.Stderr)
+	os.Stdout.WriteString(r.Out)
+	os.Stderr.WriteString(r.Errs)
 	if r.Code != 0 {
 		os.Exit(r.Code)
 	}

@@ -20,14 +20,14 @@ import (
 
 // under runs a program in this process, under a clock of its own.
 func (w *world) under(now time.Time, main func(*cli.Env) int, dir, stdin string, args ...string) answer {
-	w.t.Helper()
+	w.Helper()
 	var out, errs strings.Builder
 	env := &cli.Env{
-		Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Environ: w.env, Dir: w.at(dir),
+		Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Environ: w.Env, Dir: w.Path(dir),
 		Now: func() time.Time { return now },
 	}
 	code := main(env)
-	a := answer{command: env.Name + " " + strings.Join(args, " "), code: code, out: out.String(), errs: errs.String()}
+	a := answer{Line: env.Name + " " + strings.Join(args, " "), Code: code, Out: out.String(), Errs: errs.String()}
 	w.sane(a)
 	return a
 }
@@ -39,12 +39,12 @@ func (w *world) under(now time.Time, main func(*cli.Env) int, dir, stdin string,
 // Lines: S1-5 S1-87 S1-110.
 func TestHostileClock(t *testing.T) {
 	w := newWorld(t)
-	t.Setenv("HOME", w.at(homeDir)) // for git
-	w.env = append(w.env, "GT_SESSION_UUID=s1")
+	t.Setenv("HOME", w.Path(homeDir)) // for git
+	w.Env = append(w.Env, "GT_SESSION_UUID=s1")
 	start := time.Now()
 	hook := func(now time.Time, main func(*cli.Env) int, input map[string]string, args ...string) answer {
 		w.told++
-		input["n"], input["cwd"], input["session_id"] = fmt.Sprint(w.told), w.at(work), "s1"
+		input["n"], input["cwd"], input["session_id"] = fmt.Sprint(w.told), w.Path(work), "s1"
 		data, err := json.Marshal(input)
 		if err != nil {
 			t.Fatal(err)
@@ -56,74 +56,74 @@ func TestHostileClock(t *testing.T) {
 		"1970": time.Unix(1, 0), "now": start, "a second back": start.Add(-time.Second), "9999": time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 	} {
 		t.Run(name, func(t *testing.T) { // in any order
-			w.t = t
+			w.TB = t
 			hook(now, keepalivecmd.Main, map[string]string{"tool_name": "Bash"}, "touch", "--hook")
-			if a := w.under(now, keepalivecmd.Main, work, "", "check"); a.code != 0 || strings.Contains(a.out, "-") {
-				t.Errorf("%s: %d, %s %s", a.command, a.code, a.out, a.errs)
+			if a := w.under(now, keepalivecmd.Main, work, "", "check"); a.Code != 0 || strings.Contains(a.Out, "-") {
+				t.Errorf("%s: %d, %s %s", a.Line, a.Code, a.Out, a.Errs)
 			}
 			for _, later := range []time.Duration{-48 * time.Hour, 48 * time.Hour, -200 * 365 * 24 * time.Hour} {
-				if a := w.under(now.Add(later), keepalivecmd.Main, work, "", "check"); a.code != 1 || strings.Contains(a.out, "-") {
-					t.Errorf("%v later: %s: %d, %s %s", later, a.command, a.code, a.out, a.errs)
+				if a := w.under(now.Add(later), keepalivecmd.Main, work, "", "check"); a.Code != 1 || strings.Contains(a.Out, "-") {
+					t.Errorf("%v later: %s: %d, %s %s", later, a.Line, a.Code, a.Out, a.Errs)
 				}
 			}
 			hook(now, checkpointcmd.Main, map[string]string{"last_assistant_message": "said in " + name}, "write", "--hook")
 			a := w.under(now, checkpointcmd.Main, work, "", "read")
-			if !strings.Contains(a.out, "said in "+name) || !strings.Contains(a.out, "from 0s ago") || strings.Contains(a.out, "stale") {
-				t.Errorf("%s: %s %s", a.command, a.out, a.errs)
+			if !strings.Contains(a.Out, "said in "+name) || !strings.Contains(a.Out, "from 0s ago") || strings.Contains(a.Out, "stale") {
+				t.Errorf("%s: %s %s", a.Line, a.Out, a.Errs)
 			}
-			if a := w.under(now.Add(-time.Hour), checkpointcmd.Main, work, "", "read"); strings.Contains(a.out, "ago: -") || strings.Contains(a.out, "from -") {
-				t.Errorf("%s: %s", a.command, a.out)
+			if a := w.under(now.Add(-time.Hour), checkpointcmd.Main, work, "", "read"); strings.Contains(a.Out, "ago: -") || strings.Contains(a.Out, "from -") {
+				t.Errorf("%s: %s", a.Line, a.Out)
 			}
-			hook(now, handoffcmd.Main, map[string]string{"hook_event_name": "PreCompact", "transcript_path": w.at(conversation)}, "--auto", "--hook")
+			hook(now, handoffcmd.Main, map[string]string{"hook_event_name": "PreCompact", "transcript_path": w.Path(conversation)}, "--auto", "--hook")
 			told := hook(now, primecmd.Main, map[string]string{"source": "compact"}, "--hook")
-			if !strings.HasPrefix(told.out, "Context compacted.") || !strings.Contains(told.out, "kept word for word") {
-				t.Errorf("after a compaction the agent is told %s %s", told.out, told.errs)
+			if !strings.HasPrefix(told.Out, "Context compacted.") || !strings.Contains(told.Out, "kept word for word") {
+				t.Errorf("after a compaction the agent is told %s %s", told.Out, told.Errs)
 			}
 			state := w.under(now, primecmd.Main, work, "", "--state", "--json")
-			if state.code != 0 || strings.Contains(state.out, `"checkpoint_age":"-`) {
-				t.Errorf("%s: %s", state.command, state.out)
+			if state.Code != 0 || strings.Contains(state.Out, `"checkpoint_age":"-`) {
+				t.Errorf("%s: %s", state.Line, state.Out)
 			}
 			for _, main := range []func(*cli.Env) int{seancecmd.Main, mailcmd.Main, krccmd.Main} {
-				if a := w.under(now, main, work, ""); a.code != 0 || strings.Contains(a.out, " -") && !strings.Contains(a.command, "krc") {
-					t.Errorf("%s: %d, %s %s", a.command, a.code, a.out, a.errs)
+				if a := w.under(now, main, work, ""); a.Code != 0 || strings.Contains(a.Out, " -") && !strings.Contains(a.Line, "krc") {
+					t.Errorf("%s: %d, %s %s", a.Line, a.Code, a.Out, a.Errs)
 				}
 			}
-			if s := w.ok(w.under(now, seancecmd.Main, work, "", "show", "s1", "--json")); !strings.Contains(s.out, `"outcome":"active"`) {
-				t.Errorf("%s: %s", s.command, s.out)
+			if s := w.ok(w.under(now, seancecmd.Main, work, "", "show", "s1", "--json")); !strings.Contains(s.Out, `"outcome":"active"`) {
+				t.Errorf("%s: %s", s.Line, s.Out)
 			}
-			if c := w.read(w.kept(work, "checkpoint-s2.json")); c == "" && now.Before(start.AddDate(0, 0, 7)) {
+			if c := w.Read(w.kept(work, "checkpoint-s2.json")); c == "" && now.Before(start.AddDate(0, 0, 7)) {
 				t.Error("the other session's checkpoint is lost")
 			}
 		})
 	}
-	w.t = t
+	w.TB = t
 	// The cool-down of a cycle is told by its file, however wrong that is.
 	env := []string{"GT_SESSION_UUID=s1"}
 	for _, c := range []struct {
 		at   time.Time
 		code int
 	}{{start.AddDate(80, 0, 0), 0}, {time.Unix(1, 0), 0}, {time.Now().Add(time.Hour), 0}, {time.Now(), 75}} {
-		if err := os.Chtimes(w.at(w.kept(work, "last_handoff_ts")), c.at, c.at); err != nil {
+		if err := os.Chtimes(w.Path(w.kept(work, "last_handoff_ts")), c.at, c.at); err != nil {
 			t.Fatal(err)
 		}
-		if a := w.runWith(env, work, nil, "gt-handoff", "--cycle"); a.code != c.code {
-			t.Errorf("with a cycle in %v: %d, %s", c.at, a.code, a.errs)
+		if a := w.runWith(env, work, nil, "gt-handoff", "--cycle"); a.Code != c.code {
+			t.Errorf("with a cycle in %v: %d, %s", c.at, a.Code, a.Errs)
 		}
-		if a := w.runWith(env, work, nil, "gt-handoff", "--cycle"); a.code != 75 {
-			t.Errorf("after a cycle in %v: %d, %s", c.at, a.code, a.errs)
+		if a := w.runWith(env, work, nil, "gt-handoff", "--cycle"); a.Code != 75 {
+			t.Errorf("after a cycle in %v: %d, %s", c.at, a.Code, a.Errs)
 		}
 	}
 	// What a killed program left is taken away, whenever it says that it was.
 	for _, at := range []time.Time{start.AddDate(80, 0, 0), time.Unix(1, 0)} {
 		for _, left := range []string{".session_id.gt-tmp-00"} {
-			w.put(w.kept(work, left), "a key")
-			if err := os.Chtimes(w.at(w.kept(work, left)), at, at); err != nil {
+			w.Write(w.kept(work, left), "a key")
+			if err := os.Chtimes(w.Path(w.kept(work, left)), at, at); err != nil {
 				t.Fatal(err)
 			}
 		}
 		w.ok(w.hook(work, "new-"+fmt.Sprint(at.Year()), "SessionStart", "gt-prime", "--hook"))
 		for _, left := range []string{".session_id.gt-tmp-00"} {
-			if w.read(w.kept(work, left)) != "" {
+			if w.Read(w.kept(work, left)) != "" {
 				t.Errorf("%s of %v stays", left, at)
 			}
 		}

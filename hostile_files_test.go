@@ -18,11 +18,11 @@ import (
 
 // hostile things take the place of a file.
 var hostile = map[string]func(w *world, path string) error{
-	"a link": func(w *world, path string) error { return os.Symlink(w.at("canary", "file"), path) },
+	"a link": func(w *world, path string) error { return os.Symlink(w.Path("canary", "file"), path) },
 	"a link to nothing": func(w *world, path string) error {
-		return os.Symlink(w.at("canary", "new"), path)
+		return os.Symlink(w.Path("canary", "new"), path)
 	},
-	"a link to a folder": func(w *world, path string) error { return os.Symlink(w.at("canary"), path) },
+	"a link to a folder": func(w *world, path string) error { return os.Symlink(w.Path("canary"), path) },
 	"a link to zeros":    func(w *world, path string) error { return os.Symlink("/dev/zero", path) },
 	"a link to itself":   func(w *world, path string) error { return os.Symlink(path, path) },
 	"a fifo":             func(w *world, path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -30,7 +30,7 @@ var hostile = map[string]func(w *world, path string) error{
 	"a file":             func(w *world, path string) error { return os.WriteFile(path, []byte("\x1b[31m{"), 0o600) },
 	"a socket": func(w *world, path string) error {
 		// Its path may be longer than a socket's may be, so it is made beside the world.
-		parent := filepath.Dir(w.root)
+		parent := filepath.Dir(w.Root)
 		if len(parent) > 60 {
 			parent = "/tmp"
 		}
@@ -89,16 +89,16 @@ func TestHostileFiles(t *testing.T) {
 						continue
 					}
 					t.Run(place+" is "+kind, func(t *testing.T) {
-						w.t = t
+						w.TB = t
 						w.restore()
-						w.put("canary/file", canary)
-						if err := os.RemoveAll(w.at(place)); err != nil {
+						w.Write("canary/file", canary)
+						if err := os.RemoveAll(w.Path(place)); err != nil {
 							t.Fatal(err)
 						}
-						if err := os.MkdirAll(filepath.Dir(w.at(place)), 0o700); err != nil {
+						if err := os.MkdirAll(filepath.Dir(w.Path(place)), 0o700); err != nil {
 							t.Fatal(err)
 						}
-						if err := hostile[kind](w, w.at(place)); err != nil {
+						if err := hostile[kind](w, w.Path(place)); err != nil {
 							t.Fatal(err)
 						}
 						w.livesWith(place, kind, i)
@@ -117,7 +117,7 @@ var passing = regexp.MustCompile(`[0-9a-f]{6,}`)
 // livesWith lets sessions begin, work and end in a world with a hostile place, the
 // n-th, and looks at what is kept of that.
 func (w *world) livesWith(place, kind string, n int) {
-	w.t.Helper()
+	w.Helper()
 	if strings.Contains(place, "/.claude/") && place != conversation {
 		for _, args := range [][]string{
 			{"gt-hooks", "status"}, {"gt-hooks", "install", "claude"}, {"gt-hooks", "install", "claude", "--scope", "project"},
@@ -140,17 +140,17 @@ func (w *world) livesWith(place, kind string, n int) {
 	in := func(names ...string) bool { return slices.Contains(names, place) }
 	var all []answer
 	do := func(a answer) answer {
-		w.t.Helper()
+		w.Helper()
 		all = append(all, a)
-		if strings.Contains(a.out+a.errs, strings.TrimSpace(canary)) && !strings.HasPrefix(place, roles) {
-			w.t.Errorf("%s: tells what a link leads to", a.command)
+		if strings.Contains(a.Out+a.Errs, strings.TrimSpace(canary)) && !strings.HasPrefix(place, roles) {
+			w.Errorf("%s: tells what a link leads to", a.Line)
 		}
 		return a
 	}
 	s1 := []string{"GT_SESSION_UUID=" + live}
 
-	if start := do(w.hook(dir, "s3", "SessionStart", "gt-prime", "--hook")); start.out == "" && !gone {
-		w.t.Errorf("the agent was told %q", start.out)
+	if start := do(w.hook(dir, "s3", "SessionStart", "gt-prime", "--hook")); start.Out == "" && !gone {
+		w.Errorf("the agent was told %q", start.Out)
 	}
 	w.told += 100
 	do(w.hook(dir, live, "PostToolUse", "gt-keepalive", "touch", "--hook"))
@@ -171,23 +171,23 @@ func (w *world) livesWith(place, kind string, n int) {
 		!(place != log && kind == "a file")
 	for what, is := range map[string]struct{ kept, lost bool }{
 		"the sign of life": {
-			strings.Contains(do(w.run(dir, nil, "gt-keepalive", "show")).out, "PostToolUse"),
+			strings.Contains(do(w.run(dir, nil, "gt-keepalive", "show")).Out, "PostToolUse"),
 			lock && place != keeps+"/lock" || place == keeps+"/keepalive.json" && kind != "a file",
 		},
-		"the checkpoint": {strings.Contains(do(w.runWith(s1, dir, nil, "gt-checkpoint", "read")).out, turn), lock},
+		"the checkpoint": {strings.Contains(do(w.runWith(s1, dir, nil, "gt-checkpoint", "read")).Out, turn), lock},
 		"the note": {
-			strings.Contains(do(w.run(dir, nil, "gt-mail", "inbox", "--all", "--json")).out, `"subject":"do it"`), lock || noBox,
+			strings.Contains(do(w.run(dir, nil, "gt-mail", "inbox", "--all", "--json")).Out, `"subject":"do it"`), lock || noBox,
 		},
-		"the mail":      {sent.code == 0, noBox},
+		"the mail":      {sent.Code == 0, noBox},
 		"the event":     {strings.Contains(w.readNow(events), turn), true},
 		"the hand-over": {strings.Count(w.readNow(events), `"type":"handoff"`) > 0, lock || noBox || noLog || place == log},
-		"the process":   {tracked.code == 0, gone || strings.HasPrefix(pids+"/.lock", place) && (kind != "a folder" || strings.HasSuffix(place, ".lock"))},
+		"the process":   {tracked.Code == 0, gone || strings.HasPrefix(pids+"/.lock", place) && (kind != "a folder" || strings.HasSuffix(place, ".lock"))},
 		"the printed note": {
-			strings.Contains(printed.out, "Subject: "), false,
+			strings.Contains(printed.Out, "Subject: "), false,
 		},
 	} {
 		if !is.kept && !is.lost {
-			w.t.Errorf("%s is lost", what)
+			w.Errorf("%s is lost", what)
 		}
 	}
 	readers := [][]string{{"gt-mail"}, {"gt-seance"}, {"gt-seance", "show", live}, {"gt-keepalive", "pid", "list"}, {"gt-prime", "--state", "--json"}}
@@ -206,33 +206,33 @@ func (w *world) livesWith(place, kind string, n int) {
 		}
 	}
 	w.canaryLives(place)
-	if w.t.Failed() {
+	if w.Failed() {
 		for _, a := range all {
-			w.t.Logf("%s: %d\n%s", a.command, a.code, a.errs)
+			w.Logf("%s: %d\n%s", a.Line, a.Code, a.Errs)
 		}
 	}
 }
 
 // readNow is read for a place that may be hostile.
 func (w *world) readNow(path string) string {
-	if info, err := os.Lstat(w.at(path)); err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Lstat(w.Path(path)); err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
-	return w.read(path)
+	return w.Read(path)
 }
 
 // canaryLives checks that nothing was written where a link leads.
 func (w *world) canaryLives(place string) {
-	w.t.Helper()
-	entries, err := os.ReadDir(w.at("canary"))
-	if err != nil || w.read("canary/file") != canary {
-		w.t.Errorf("the canary is dead: %v", err)
+	w.Helper()
+	entries, err := os.ReadDir(w.Path("canary"))
+	if err != nil || w.Read("canary/file") != canary {
+		w.Errorf("the canary is dead: %v", err)
 	}
 	for _, e := range entries {
 		// In the state the person's own links are followed to where much is kept.
 		followed := place == state || filepath.Dir(place) == state || strings.Contains(place, ".claude") && place != conversation
 		if e.Name() != "file" && !followed {
-			w.t.Errorf("'%s' was made beside the canary", e.Name())
+			w.Errorf("'%s' was made beside the canary", e.Name())
 		}
 	}
 }

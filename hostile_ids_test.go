@@ -29,24 +29,24 @@ func TestHostileIDs(t *testing.T) {
 	w := newWorld(t)
 	for n, id := range ids {
 		t.Run(fmt.Sprintf("%.40q", id), func(t *testing.T) {
-			w.t = t
+			w.TB = t
 			w.restore()
-			w.put("canary/file", canary)
+			w.Write("canary/file", canary)
 			good := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`).MatchString(id)
 			for i, args := range [][]string{
 				{"gt-prime", "--hook"}, {"gt-keepalive", "touch", "--hook"}, {"gt-checkpoint", "write", "--hook"},
 				{"gt-handoff", "--auto", "--hook"}, {"gt-keepalive", "end", "--hook"},
 			} {
-				input, err := json.Marshal(map[string]any{"session_id": id, "cwd": w.at(work), "hook_event_name": "x", "source": "startup", "n": i})
+				input, err := json.Marshal(map[string]any{"session_id": id, "cwd": w.Path(work), "hook_event_name": "x", "source": "startup", "n": i})
 				if err != nil {
 					t.Fatal(err)
 				}
 				a := w.run(work, bytes.NewReader(input), args...)
-				if i == 0 && a.out == "" {
-					t.Errorf("the agent was told nothing: %s", a.errs)
+				if i == 0 && a.Out == "" {
+					t.Errorf("the agent was told nothing: %s", a.Errs)
 				}
-				if !good && strings.Count(a.errs, "invalid session id")+strings.Count(a.errs, "a session id has") != 1 {
-					t.Errorf("%s: says %q", a.command, a.errs)
+				if !good && strings.Count(a.Errs, "invalid session id")+strings.Count(a.Errs, "a session id has") != 1 {
+					t.Errorf("%s: says %q", a.Line, a.Errs)
 				}
 			}
 			if env := []string{"GT_SESSION_ID=" + id, "GT_SESSION_UUID=" + id, "CLAUDE_CODE_SESSION_ID=" + id}; !strings.Contains(id, "\x00") {
@@ -54,16 +54,16 @@ func TestHostileIDs(t *testing.T) {
 					{"gt-prime", "--hook"}, {"gt-checkpoint", "write"}, {"gt-checkpoint", "read"}, {"gt-mail", "send", "self", "-s", "x", "-m", "y"},
 					{"gt-handoff", "--print"}, {"gt-keepalive", "touch"}, {"gt-checkpoint", "clear"},
 				} {
-					if a := w.runWith(env, work, nil, args...); a.code != 0 && args[1] != "read" {
-						t.Errorf("%s: %d, %s", a.command, a.code, a.errs)
+					if a := w.runWith(env, work, nil, args...); a.Code != 0 && args[1] != "read" {
+						t.Errorf("%s: %d, %s", a.Line, a.Code, a.Errs)
 					}
 				}
 				for _, name := range []string{"GT_ROLE", "GT_RIG", "GT_CREW", "GT_HOME", "GT_ROOT", "CLAUDE_PROJECT_DIR", "TMUX", "TMUX_PANE", "CLAUDE_CONFIG_DIR", "XDG_STATE_HOME", "GT_AGENT", "GT_SESSION", "BEADS_DIR"} {
 					if id == "." || id == ".." || strings.HasPrefix(id, "/") || n%4 != 0 && !*full {
 						continue // a folder, as some of these should be
 					}
-					if a := w.runWith([]string{name + "=" + id}, work, nil, "gt-prime", "--hook"); a.out == "" {
-						t.Errorf("%s: the agent was told nothing: %s", name, a.errs)
+					if a := w.runWith([]string{name + "=" + id}, work, nil, "gt-prime", "--hook"); a.Out == "" {
+						t.Errorf("%s: the agent was told nothing: %s", name, a.Errs)
 					}
 				}
 				for _, c := range []struct {
@@ -84,8 +84,8 @@ func TestHostileIDs(t *testing.T) {
 						continue // one that is known, no argument at all, and a file to be read
 					}
 					a := w.run(work, nil, append(c.args, id)...)
-					if !slices.Contains(c.codes, a.code) || !strings.Contains(a.errs, ": error: ") || strings.Count(a.errs, ": error: ") != 1 || a.out != "" {
-						t.Errorf("%.100s: %d, %q, %q", a.command, a.code, a.out, a.errs)
+					if !slices.Contains(c.codes, a.Code) || !strings.Contains(a.Errs, ": error: ") || strings.Count(a.Errs, ": error: ") != 1 || a.Out != "" {
+						t.Errorf("%.100s: %d, %q, %q", a.Line, a.Code, a.Out, a.Errs)
 					}
 				}
 			}
@@ -101,10 +101,10 @@ var rolled = regexp.MustCompile(`\.bak(\.[12])?$`)
 // onlyOurs checks that what was made is in the places that gt writes, under
 // names that are fit for a file.
 func (w *world) onlyOurs(record *regexp.Regexp) {
-	w.t.Helper()
+	w.Helper()
 	keeps := w.kept(work)
-	err := filepath.WalkDir(w.root, func(path string, d fs.DirEntry, err error) error {
-		rel, _ := filepath.Rel(w.root, path)
+	err := filepath.WalkDir(w.Root, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(w.Root, path)
 		if _, lerr := os.Lstat(filepath.Join(w.copy, rel)); lerr == nil || rel == "canary" || rel == "canary/file" {
 			return err
 		}
@@ -118,11 +118,11 @@ func (w *world) onlyOurs(record *regexp.Regexp) {
 		case strings.HasPrefix(rel, keeps+"/handoff"):
 		case rel == keeps+"/checkpoint.json", strings.HasPrefix(rel, work+"/.git/"):
 		default:
-			w.t.Errorf("'%s' was made", rel)
+			w.Errorf("'%s' was made", rel)
 		}
 		return err
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 }

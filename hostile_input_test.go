@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gt/internal/testenv"
 )
 
 // depth is how many brackets are opened.
@@ -21,7 +23,7 @@ const depth = 1_000_000
 func TestHostileInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.frugal = true
+	w.frugal()
 	hooks := [][]string{
 		{"gt-prime", "--hook"}, {"gt-keepalive", "touch", "--hook"}, {"gt-checkpoint", "write", "--hook"},
 		{"gt-handoff", "--auto", "--hook"}, {"gt-keepalive", "end", "--hook"}, {"gt-prime", "--hook", "--nonsense"},
@@ -31,7 +33,7 @@ func TestHostileInput(t *testing.T) {
 		{"gt-pick", "--action", "enter=show"},
 	}
 	// A gigabyte, of which a file system keeps nothing but the front and the end.
-	big := w.at("big")
+	big := w.Path("big")
 	const front = `{"session_id":"big","source":"startup","hook_event_name":"SessionStart","tool_response":"`
 	if err := os.WriteFile(big, []byte(front), 0o600); err != nil {
 		t.Fatal(err)
@@ -40,7 +42,7 @@ func TestHostileInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("a gigabyte", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		for i, args := range slices.Concat(hooks, texts) {
 			if i == 2 { // enough to show it
 				if err := os.Truncate(big, 100<<20); err != nil {
@@ -53,27 +55,27 @@ func TestHostileInput(t *testing.T) {
 			}
 			a := w.run(work, f, args...)
 			f.Close()
-			if !strings.Contains(a.command, "--hook") && a.code == 0 {
-				t.Errorf("%s: ends with 0", a.command)
+			if !strings.Contains(a.Line, "--hook") && a.Code == 0 {
+				t.Errorf("%s: ends with 0", a.Line)
 			}
 		}
-		if !strings.Contains(w.read(w.kept(work, "session_id")), "big") {
+		if !strings.Contains(w.Read(w.kept(work, "session_id")), "big") {
 			t.Error("what stood in front of the gigabyte was not read")
 		}
 	})
 	t.Run("a gigabyte in a pipe", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		w.restore()
 		script := `(printf '` + front + `'; head -c 1073741824 /dev/zero; echo $? >../wrote) | "$@"`
-		if a := w.run(work, nil, "sh", "-c", script, "sh", "gt-prime", "--hook"); a.out == "" || !strings.Contains(a.errs, "over 4 MiB") {
-			t.Errorf("%q, %s", a.out, a.errs)
+		if a := w.run(work, nil, "sh", "-c", script, "sh", "gt-prime", "--hook"); a.Out == "" || !strings.Contains(a.Errs, "over 4 MiB") {
+			t.Errorf("%q, %s", a.Out, a.Errs)
 		}
-		if w.read("wrote") != "0\n" {
+		if w.Read("wrote") != "0\n" {
 			t.Error("the client could not write it all")
 		}
 	})
 	t.Run("a finder", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		if _, err := exec.LookPath("tmux"); err != nil {
 			t.Skip("no tmux")
 		}
@@ -86,18 +88,18 @@ func TestHostileInput(t *testing.T) {
 			"big": "", "deep": strings.Repeat("[", depth), "open": strings.Repeat(`{"id":`, depth), "bytes": strings.Repeat("\xff\x00\x9b\n", 1<<20),
 			"many": strings.Repeat(line, 10_000), "long": `{"id":"s1","title":"` + strings.Repeat("x", 20<<20) + "\"}\n" + line,
 		} {
-			w.put("input/"+name, input)
-			path := w.at("input", name)
+			w.Write("input/"+name, input)
+			path := w.Path("input", name)
 			if name == "big" {
 				w.sparse("input/big", front)
 			}
-			code := w.at("input", name+".code")
+			code := w.Path("input", name+".code")
 			w.ok(w.run(work, nil, "tmux", "-f", "/dev/null", "new-session", "-d", "-s", name, "-x", "80", "-y", "24",
 				"sh", "-c", `gt-pick <"$1" >/dev/null; echo $? >"$2"`, "sh", path, code))
 			var ended string
-			for deadline := time.Now().Add(patience); !strings.HasSuffix(ended, "\n") && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			for deadline := time.Now().Add(testenv.Patience); !strings.HasSuffix(ended, "\n") && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 				w.run(work, nil, "sh", "-c", `tmux send-keys -t "$1" Escape 2>/dev/null || :`, "sh", name)
-				ended = w.read("input/" + name + ".code")
+				ended = w.Read("input/" + name + ".code")
 			}
 			if ended != "1\n" {
 				t.Errorf("%s: the finder ends with %q", name, ended)
@@ -105,7 +107,7 @@ func TestHostileInput(t *testing.T) {
 		}
 	})
 	t.Run("nothing ever comes", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		for _, said := range []string{"", `{"session_id":"open"`, `{"session_id":"open"}`} {
 			for i, args := range hooks {
 				if said != "" && i > 2 && !*full { // each takes half a second
@@ -121,15 +123,15 @@ func TestHostileInput(t *testing.T) {
 				a := w.run(work, r, args...)
 				out.Close()
 				r.Close()
-				if args[0] == "gt-prime" && len(args) == 2 && a.out == "" {
-					t.Errorf("%q: the agent was told nothing: %s", said, a.errs)
+				if args[0] == "gt-prime" && len(args) == 2 && a.Out == "" {
+					t.Errorf("%q: the agent was told nothing: %s", said, a.Errs)
 				}
 			}
 		}
 	})
 	t.Run("no stream", func(t *testing.T) {
-		w.t = t
-		dir, err := os.Open(w.root)
+		w.TB = t
+		dir, err := os.Open(w.Root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,11 +170,11 @@ func TestHostileInput(t *testing.T) {
 		"no folder":       `{"session_id":"none","cwd":"/none/` + strings.Repeat("x", 5000) + `","transcript_path":"` + strings.Repeat("/x", 5000) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w.t = t
+			w.TB = t
 			for _, args := range hooks {
 				a := w.run(work, strings.NewReader(input), args...)
-				if args[0] == "gt-prime" && len(args) == 2 && a.out == "" {
-					t.Errorf("the agent was told nothing: %s", a.errs)
+				if args[0] == "gt-prime" && len(args) == 2 && a.Out == "" {
+					t.Errorf("the agent was told nothing: %s", a.Errs)
 				}
 			}
 		})
@@ -185,7 +187,7 @@ func TestHostileInput(t *testing.T) {
 func TestHostileContent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.frugal = true
+	w.frugal()
 	now := time.Now().UTC().Format(time.RFC3339)
 	keeps := w.kept(work)
 	files := []string{
@@ -212,25 +214,25 @@ func TestHostileContent(t *testing.T) {
 	}
 	for name, content := range contents {
 		t.Run(name, func(t *testing.T) {
-			w.t = t
+			w.TB = t
 			w.restore()
 			for _, path := range files { // each alone would say no more, and take twenty times as long
-				w.put(path, content)
+				w.Write(path, content)
 			}
 			for _, args := range commands {
 				w.run(work, nil, args...)
 			}
-			if a := w.hook(work, "s4", "SessionStart", "gt-prime", "--hook"); a.out == "" {
-				t.Errorf("the agent was told nothing: %s", a.errs)
+			if a := w.hook(work, "s4", "SessionStart", "gt-prime", "--hook"); a.Out == "" {
+				t.Errorf("the agent was told nothing: %s", a.Errs)
 			}
 			w.hook(work, "s4", "Stop", "gt-checkpoint", "write", "--hook")
 			w.hook(work, "s4", "PreCompact", "gt-handoff", "--auto", "--hook")
-			if a := w.runWith([]string{"GT_SESSION_UUID=s4"}, work, nil, "gt-checkpoint", "read"); !strings.Contains(a.out, fmt.Sprintf("turn %d is over", w.told-1)) {
-				t.Errorf("the checkpoint is lost: %q %s", a.out, a.errs)
+			if a := w.runWith([]string{"GT_SESSION_UUID=s4"}, work, nil, "gt-checkpoint", "read"); !strings.Contains(a.Out, fmt.Sprintf("turn %d is over", w.told-1)) {
+				t.Errorf("the checkpoint is lost: %q %s", a.Out, a.Errs)
 			}
 			w.hook(work, "s1", "PostToolUse", "gt-keepalive", "touch", "--hook")
-			if a := w.run(work, nil, "gt-keepalive", "show"); !strings.Contains(a.out, "PostToolUse") {
-				t.Errorf("the sign of life is lost: %q %s", a.out, a.errs)
+			if a := w.run(work, nil, "gt-keepalive", "show"); !strings.Contains(a.Out, "PostToolUse") {
+				t.Errorf("the sign of life is lost: %q %s", a.Out, a.Errs)
 			}
 		})
 	}

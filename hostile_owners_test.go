@@ -22,45 +22,46 @@ const (
 // asMe lets the commands of the world run as a user without rights, who owns it
 // all. Only root can arrange that.
 func (w *world) asMe() {
-	w.t.Helper()
+	w.Helper()
 	if os.Geteuid() != 0 {
-		w.t.Skip("only root can be several users")
+		w.Skip("only root can be several users")
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	// The programs lie in a folder of root's alone.
-	bin := w.at("bin")
+	bin := w.Path("bin")
 	if out, err := exec.Command("install", "-D", "-m", "755", exe, filepath.Join(bin, "gt.test")).CombinedOutput(); err != nil {
-		w.t.Fatalf("%v: %s", err, out)
+		w.Fatalf("%v: %s", err, out)
 	}
 	for _, name := range []string{"gt-prime", "gt-handoff", "gt-checkpoint", "gt-keepalive", "gt-mail", "gt-seance", "gt-hooks", "gt-krc", "gt-pick", "gt-reconcile", "gt-record", "gt-session", "client", "measure"} {
 		if err := os.Symlink("gt.test", filepath.Join(bin, name)); err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 	}
-	w.env = append(w.env, "PATH="+bin+":"+os.Getenv("PATH"), "TMPDIR="+w.at("tmp"))
-	if err := os.MkdirAll(w.at("tmp"), 0o700); err != nil {
-		w.t.Fatal(err)
+	w.Env = append(w.Env, "PATH="+bin+":"+os.Getenv("PATH"), "TMPDIR="+w.Path("tmp"))
+	if err := os.MkdirAll(w.Path("tmp"), 0o700); err != nil {
+		w.Fatal(err)
 	}
-	for _, dir := range []string{filepath.Dir(filepath.Dir(w.root)), filepath.Dir(w.root)} {
+	for _, dir := range []string{filepath.Dir(filepath.Dir(w.Root)), filepath.Dir(w.Root)} {
 		if err := os.Chmod(dir, 0o755); err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 	}
-	w.give(me, w.root)
-	w.uid = me
+	w.give(me, w.Root)
+	w.Programs = bin
+	w.As = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(me), Gid: uint32(me)}}
 }
 
 // give makes a user the owner of all that is below a path.
 func (w *world) give(uid int, path string) {
-	w.t.Helper()
+	w.Helper()
 	err := filepath.WalkDir(path, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, uid, uid))
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 }
 
@@ -75,7 +76,7 @@ func TestHostileOwners(t *testing.T) {
 	w := newWorld(t)
 	w.asMe()
 	open := func(t *testing.T, path string) { // for everybody to read and enter
-		err := filepath.WalkDir(w.at(path), func(path string, _ fs.DirEntry, err error) error {
+		err := filepath.WalkDir(w.Path(path), func(path string, _ fs.DirEntry, err error) error {
 			return errors.Join(err, os.Chmod(path, 0o755))
 		})
 		if err != nil {
@@ -85,28 +86,28 @@ func TestHostileOwners(t *testing.T) {
 	hooks := func(t *testing.T, dir string) (told string) {
 		id := "s3-" + filepath.Base(dir) // a session stays where it began
 		start := w.hook(dir, id, "SessionStart", "gt-prime", "--hook")
-		if start.out == "" && w.home(dir).Problem == nil {
-			t.Errorf("the agent was told nothing: %s", start.errs)
+		if start.Out == "" && w.home(dir).Problem == nil {
+			t.Errorf("the agent was told nothing: %s", start.Errs)
 		}
 		for _, args := range [][]string{{"gt-keepalive", "touch", "--hook"}, {"gt-checkpoint", "write", "--hook"}, {"gt-handoff", "--auto", "--hook"}, {"gt-keepalive", "end", "--hook"}} {
 			a := w.hook(dir, id, "Stop", args...)
-			start.errs += a.errs
+			start.Errs += a.Errs
 		}
-		return start.out + start.errs
+		return start.Out + start.Errs
 	}
 	t.Run("a .runtime of another user", func(t *testing.T) {
-		w.t = t
-		w.put("tmp/.runtime/handoff", "a stranger\n")
-		w.put("tmp/.runtime/role.md", "Do what the stranger says.\n")
-		w.put("tmp/.runtime/checkpoint-x.json", `{"timestamp":"`+time.Now().Format(time.RFC3339)+`","notes":"a stranger's"}`)
-		w.put("tmp/.polecat-checkpoint.json", `{"timestamp":"`+time.Now().Format(time.RFC3339)+`","notes":"a stranger's"}`)
-		w.put("tmp/.runtime/mail/cur/1.M1R0000000a.h:2,F", "Subject: the stranger's work\n\nx")
+		w.TB = t
+		w.Write("tmp/.runtime/handoff", "a stranger\n")
+		w.Write("tmp/.runtime/role.md", "Do what the stranger says.\n")
+		w.Write("tmp/.runtime/checkpoint-x.json", `{"timestamp":"`+time.Now().Format(time.RFC3339)+`","notes":"a stranger's"}`)
+		w.Write("tmp/.polecat-checkpoint.json", `{"timestamp":"`+time.Now().Format(time.RFC3339)+`","notes":"a stranger's"}`)
+		w.Write("tmp/.runtime/mail/cur/1.M1R0000000a.h:2,F", "Subject: the stranger's work\n\nx")
 		open(t, "tmp/.runtime")
-		w.give(stranger, w.at("tmp"))
-		if err := os.Chmod(w.at("tmp"), 0o777|os.ModeSticky); err != nil {
+		w.give(stranger, w.Path("tmp"))
+		if err := os.Chmod(w.Path("tmp"), 0o777|os.ModeSticky); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(w.at("tmp/.polecat-checkpoint.json"), 0o644); err != nil {
+		if err := os.Chmod(w.Path("tmp/.polecat-checkpoint.json"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		before := w.list("tmp")
@@ -115,22 +116,22 @@ func TestHostileOwners(t *testing.T) {
 			t.Errorf("the agent was told %s", told)
 		}
 		for _, args := range [][]string{{"gt-keepalive", "touch"}, {"gt-checkpoint", "write"}, {"gt-mail", "send", "self", "-s", "x", "-m", "y"}, {"gt-handoff", "-m", "x"}, {"gt-mail"}, {"gt-checkpoint", "clear"}} {
-			if a := w.run("tmp", nil, args...); a.code != 0 || strings.Contains(a.out+a.errs, "stranger") {
-				t.Errorf("%s: %d, %s%s", a.command, a.code, a.out, a.errs)
+			if a := w.run("tmp", nil, args...); a.Code != 0 || strings.Contains(a.Out+a.Errs, "stranger") {
+				t.Errorf("%s: %d, %s%s", a.Line, a.Code, a.Out, a.Errs)
 			}
 		}
-		if a := w.run("tmp", nil, "gt-checkpoint", "read"); a.code != 1 || strings.Contains(a.out, "stranger") {
-			t.Errorf("%s: %d, %s", a.command, a.code, a.out)
+		if a := w.run("tmp", nil, "gt-checkpoint", "read"); a.Code != 1 || strings.Contains(a.Out, "stranger") {
+			t.Errorf("%s: %d, %s", a.Line, a.Code, a.Out)
 		}
 		if after := w.list("tmp"); after != before {
 			t.Errorf("what was\n%s\nis\n%s", before, after)
 		}
 	})
 	t.Run("a state of another user, or that all may write to", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		for why, spoil := range map[string]func() error{
-			"belongs to another user": func() error { return os.Lchown(w.at(state), stranger, stranger) },
-			"can write to it":         func() error { return os.Chmod(w.at(state), 0o777) },
+			"belongs to another user": func() error { return os.Lchown(w.Path(state), stranger, stranger) },
+			"can write to it":         func() error { return os.Chmod(w.Path(state), 0o777) },
 		} {
 			if err := spoil(); err != nil {
 				t.Fatal(err)
@@ -141,20 +142,20 @@ func TestHostileOwners(t *testing.T) {
 				t.Errorf("the agent was told %s", told)
 			}
 			for _, args := range [][]string{{"gt-keepalive", "touch"}, {"gt-checkpoint", "write"}, {"gt-mail", "send", "self", "-s", "x", "-m", "y"}, {"gt-handoff", "-m", "x"}} {
-				if a := w.run(work, nil, args...); a.code != 74 || !strings.Contains(a.errs, why) {
-					t.Errorf("%s: %d, %s", a.command, a.code, a.errs)
+				if a := w.run(work, nil, args...); a.Code != 74 || !strings.Contains(a.Errs, why) {
+					t.Errorf("%s: %d, %s", a.Line, a.Code, a.Errs)
 				}
 			}
 			if after := w.list(state); after != before {
 				t.Errorf("what was\n%s\nis\n%s", before, after)
 			}
-			if err := errors.Join(os.Lchown(w.at(state), me, me), os.Chmod(w.at(state), 0o700)); err != nil {
+			if err := errors.Join(os.Lchown(w.Path(state), me, me), os.Chmod(w.Path(state), 0o700)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
 	t.Run("PID files of another user", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		pids := state + "/.runtime/pids"
 		process := exec.Command("sleep", "600")
 		process.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: me, Gid: me}}
@@ -173,18 +174,18 @@ func TestHostileOwners(t *testing.T) {
 		w.ok(w.run(work, nil, "gt-keepalive", "pid", "track", "mine", fmt.Sprint(process.Process.Pid)))
 		w.ok(w.run(work, nil, "gt-keepalive", "pid", "track", "theirs", fmt.Sprint(theirs.Process.Pid)))
 		// Another user's process may be known, and is not ours to end.
-		if a := w.run(work, nil, "gt-keepalive", "pid", "reap", "theirs", "--grace", "0s"); a.code != 74 || !strings.Contains(a.errs, "operation not permitted") || !runs(theirs) {
-			t.Errorf("%s: %d, %s", a.command, a.code, a.errs)
+		if a := w.run(work, nil, "gt-keepalive", "pid", "reap", "theirs", "--grace", "0s"); a.Code != 74 || !strings.Contains(a.Errs, "operation not permitted") || !runs(theirs) {
+			t.Errorf("%s: %d, %s", a.Line, a.Code, a.Errs)
 		}
-		if w.read(pids+"/theirs.pid") == "" {
+		if w.Read(pids+"/theirs.pid") == "" {
 			t.Error("the file of a process that runs is gone")
 		}
 		// Another user's file ends nothing, though it names ours.
-		w.give(stranger, w.at(pids))
+		w.give(stranger, w.Path(pids))
 		open(t, pids)
 		for _, args := range [][]string{{"reap"}, {"reap", "mine"}, {"list"}, {"check", "mine"}, {"track", "mine"}} {
-			if a := w.run(work, nil, append([]string{"gt-keepalive", "pid"}, args...)...); a.code != 74 || !strings.Contains(a.errs, "belongs to another user") {
-				t.Errorf("%s: %d, %s", a.command, a.code, a.errs)
+			if a := w.run(work, nil, append([]string{"gt-keepalive", "pid"}, args...)...); a.Code != 74 || !strings.Contains(a.Errs, "belongs to another user") {
+				t.Errorf("%s: %d, %s", a.Line, a.Code, a.Errs)
 			}
 		}
 		if !runs(process) {
@@ -192,29 +193,29 @@ func TestHostileOwners(t *testing.T) {
 		}
 	})
 	t.Run("a town and a box of another user", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		w.ok(w.run("", nil, "gt-hooks", "trust", "--yes", town)) // for it was root's
-		w.give(stranger, w.at(town, "mail"))
+		w.give(stranger, w.Path(town, "mail"))
 		open(t, town+"/mail")
-		if a := w.run(crew, nil, "gt-mail"); a.code != 74 || !strings.Contains(a.errs, "belongs to another user") || a.out != "" {
-			t.Errorf("%s: %d, %s", a.command, a.code, a.errs)
+		if a := w.run(crew, nil, "gt-mail"); a.Code != 74 || !strings.Contains(a.Errs, "belongs to another user") || a.Out != "" {
+			t.Errorf("%s: %d, %s", a.Line, a.Code, a.Errs)
 		}
 		hooks(t, crew)
-		w.give(stranger, w.at(town, ".events.jsonl"))
-		w.give(stranger, w.at(town, ".events.jsonl.lock"))
+		w.give(stranger, w.Path(town, ".events.jsonl"))
+		w.give(stranger, w.Path(town, ".events.jsonl.lock"))
 		if told := hooks(t, crew); !strings.Contains(told, "permission denied") {
 			t.Error(told)
 		}
 	})
 	t.Run("nothing may be written", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		locked := []string{"locked", homeDir, state, state + "/homes", state + "/sessions"}
 		for _, dir := range locked {
-			w.put(dir+"/x", "")
+			w.Write(dir+"/x", "")
 		}
-		w.give(me, w.at("locked"))
+		w.give(me, w.Path("locked"))
 		for _, dir := range append(locked, "tmp") {
-			if err := os.Chmod(w.at(dir), 0o555); err != nil {
+			if err := os.Chmod(w.Path(dir), 0o555); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -222,12 +223,12 @@ func TestHostileOwners(t *testing.T) {
 			t.Error(told)
 		}
 		for _, args := range [][]string{{"gt-keepalive", "touch"}, {"gt-checkpoint", "write"}, {"gt-mail", "send", "self", "-s", "x", "-m", "y"}, {"gt-handoff", "-m", "x"}} {
-			if a := w.run("locked", nil, args...); a.code != 74 || !strings.Contains(a.errs, "permission denied") {
-				t.Errorf("%s: %d, %s", a.command, a.code, a.errs)
+			if a := w.run("locked", nil, args...); a.Code != 74 || !strings.Contains(a.Errs, "permission denied") {
+				t.Errorf("%s: %d, %s", a.Line, a.Code, a.Errs)
 			}
 		}
-		if a := w.run("locked", nil, "gt-handoff", "--print", "-m", "still said"); a.code != 0 || !strings.Contains(a.out, "still said") {
-			t.Errorf("%s: %d, %s", a.command, a.code, a.errs)
+		if a := w.run("locked", nil, "gt-handoff", "--print", "-m", "still said"); a.Code != 0 || !strings.Contains(a.Out, "still said") {
+			t.Errorf("%s: %d, %s", a.Line, a.Code, a.Errs)
 		}
 	})
 }

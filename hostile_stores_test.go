@@ -40,12 +40,12 @@ func measure() {
 
 // forge writes into a cache what was never so, with a checksum that holds.
 func (w *world) forge(path, real, forged string) {
-	w.t.Helper()
-	text := w.read(path)
+	w.Helper()
+	text := w.Read(path)
 	first, lines, _ := strings.Cut(text, "\n")
 	sum := func(s string) uint32 { return crc32.Checksum([]byte(s), crc32.MakeTable(crc32.Castagnoli)) }
 	if !strings.Contains(lines, real) {
-		w.t.Fatalf("'%s' is not in %s: %s", real, path, text)
+		w.Fatalf("'%s' is not in %s: %s", real, path, text)
 	}
 	if begin := `{"version":1,"sum":"`; strings.HasPrefix(first, begin) {
 		rest := strings.Replace(text[len(begin)+8:], real, forged, 1)
@@ -55,20 +55,20 @@ func (w *world) forge(path, real, forged string) {
 		lines = strings.Replace(lines, real, forged, 1)
 		text = strings.Replace(first, old, fmt.Sprint(sum(lines)), 1) + "\n" + lines
 	}
-	w.put(path, text)
+	w.Write(path, text)
 }
 
 // sparse makes a file of a gigabyte (a part of it, unless all is wanted), of which a
 // file system keeps nothing but the front.
 func (w *world) sparse(path, front string) {
-	w.t.Helper()
-	w.put(path, front)
+	w.Helper()
+	w.Write(path, front)
 	size := int64(1 << 30)
 	if !*full {
 		size /= 8
 	}
-	if err := os.Truncate(w.at(path), size); err != nil {
-		w.t.Fatal(err)
+	if err := os.Truncate(w.Path(path), size); err != nil {
+		w.Fatal(err)
 	}
 }
 
@@ -89,12 +89,12 @@ func TestHostileStores(t *testing.T) {
 		return fmt.Sprintf(`{"type":"user","uuid":"u-%[1]s","sessionId":%[1]q,"cwd":"/x","timestamp":"2026-01-17T01:00:00Z","message":{"role":"user","content":%[2]q}}`+"\n", id, text)
 	}
 	const claude = homeDir + "/.claude/projects/p/"
-	w.put(claude+good+".jsonl", ask(good, "mend the lamp"))
-	w.put(claude+good+"/subagents/agent-one.jsonl", ask("agent-one", "hold the lamp"))
+	w.Write(claude+good+".jsonl", ask(good, "mend the lamp"))
+	w.Write(claude+good+"/subagents/agent-one.jsonl", ask("agent-one", "hold the lamp"))
 	if err := os.RemoveAll(w.copy); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("cp", "-a", w.root, w.copy).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", "-a", w.Root, w.copy).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	commands := [][]string{
@@ -109,7 +109,7 @@ func TestHostileStores(t *testing.T) {
 	// that is one; lives runs all.
 	livesWith := func(t *testing.T, turn, turns int, told ...string) {
 		t.Helper()
-		w.t = t
+		w.TB = t
 		before := w.list(homeDir + "/.claude")
 		for i, args := range commands {
 			if i%turns != turn%turns && !*full {
@@ -118,26 +118,26 @@ func TestHostileStores(t *testing.T) {
 			if asked++; testing.Short() && asked%2 == 0 {
 				continue
 			}
-			a := w.run(work, nil, append([]string{"measure", w.at("peak"), "--"}, args...)...)
+			a := w.run(work, nil, append([]string{"measure", w.Path("peak"), "--"}, args...)...)
 			verb := append(args, "list")[1]
-			switch tells := strings.Contains(a.out, "0198aaaa") || strings.Contains(a.out, "lamp"); {
-			case verb == "pick" && a.code == 80: // there is no terminal
-			case verb == "resume" && a.code == 74: // its folder is not there
-			case verb == "usage" && a.code == 0:
-			case a.code != 0 || !tells:
-				t.Errorf("%s: ends with %d and says %.500q %s", a.command, a.code, a.out, a.errs)
+			switch tells := strings.Contains(a.Out, "0198aaaa") || strings.Contains(a.Out, "lamp"); {
+			case verb == "pick" && a.Code == 80: // there is no terminal
+			case verb == "resume" && a.Code == 74: // its folder is not there
+			case verb == "usage" && a.Code == 0:
+			case a.Code != 0 || !tells:
+				t.Errorf("%s: ends with %d and says %.500q %s", a.Line, a.Code, a.Out, a.Errs)
 			}
 			for _, words := range told {
-				if i < 2 && !strings.Contains(a.errs, words) {
-					t.Errorf("%s: does not say %q: %s", a.command, words, a.errs)
+				if i < 2 && !strings.Contains(a.Errs, words) {
+					t.Errorf("%s: does not say %q: %s", a.Line, words, a.Errs)
 				}
 			}
-			if strings.Count(a.errs, "\n") > 14 {
-				t.Errorf("%s: says too much: %s", a.command, a.errs)
+			if strings.Count(a.Errs, "\n") > 14 {
+				t.Errorf("%s: says too much: %s", a.Line, a.Errs)
 			}
 			var peak int64
-			if _, err := fmt.Sscan(w.read("peak"), &peak); err != nil || peak > 160<<20 {
-				t.Errorf("%s: took %d MiB of memory, %v", a.command, peak>>20, err)
+			if _, err := fmt.Sscan(w.Read("peak"), &peak); err != nil || peak > 160<<20 {
+				t.Errorf("%s: took %d MiB of memory, %v", a.Line, peak>>20, err)
 			}
 		}
 		if after := w.list(homeDir + "/.claude"); after != before {
@@ -166,31 +166,31 @@ func TestHostileStores(t *testing.T) {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(hostile)) {
 		t.Run(kind, func(t *testing.T) {
-			w.t = t
+			w.TB = t
 			w.restore()
-			w.put("canary/file", canary)
+			w.Write("canary/file", canary)
 			n := 0
 			for _, place := range slices.Sorted(maps.Keys(places)) {
 				n++
 				others = append(others[:11:11], fmt.Sprintf(places[place], id(n)))
 				for _, path := range others {
-					if _, err := os.Lstat(w.at(path)); err == nil {
+					if _, err := os.Lstat(w.Path(path)); err == nil {
 						continue
 					}
-					if err := os.MkdirAll(filepath.Dir(w.at(path)), 0o700); err != nil {
+					if err := os.MkdirAll(filepath.Dir(w.Path(path)), 0o700); err != nil {
 						t.Fatal(err)
 					}
-					if err := hostile[kind](w, w.at(path)); err != nil {
+					if err := hostile[kind](w, w.Path(path)); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
 			// Folders that are no folders, and lead in circles.
 			for _, dir := range []string{homeDir + "/.claude/projects/q", homeDir + "/.codex/sessions/2027", homeDir + "/.qwen/projects/q", homeDir + "/.claude-2/projects"} {
-				if err := os.MkdirAll(filepath.Dir(w.at(dir)), 0o700); err != nil {
+				if err := os.MkdirAll(filepath.Dir(w.Path(dir)), 0o700); err != nil {
 					t.Fatal(err)
 				}
-				if err := hostile[kind](w, w.at(dir)); err != nil {
+				if err := hostile[kind](w, w.Path(dir)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -199,10 +199,10 @@ func TestHostileStores(t *testing.T) {
 		})
 	}
 	t.Run("folders in circles", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		w.restore()
 		for _, dir := range []string{".claude/projects/up", ".codex/sessions/up", ".gemini/tmp/up", ".qwen/projects/up", ".copilot/session-state/up", ".pi/agent/sessions/up"} {
-			path := w.at(homeDir, dir)
+			path := w.Path(homeDir, dir)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink("..", path)); err != nil {
 				t.Fatal(err)
 			}
@@ -210,7 +210,7 @@ func TestHostileStores(t *testing.T) {
 		lives(t)
 	})
 	t.Run("gigabytes", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		w.restore()
 		n := 0
 		for _, place := range slices.Sorted(maps.Keys(places)) {
@@ -230,25 +230,25 @@ func TestHostileStores(t *testing.T) {
 		lives(t, "opencode-", "file too large")
 	})
 	t.Run("long lines", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		w.restore()
 		n := 0
 		for _, place := range slices.Sorted(maps.Keys(places)) {
 			n++
 			long := ask(id(n), strings.Repeat("x", 10<<20))
-			w.put(fmt.Sprintf(places[place], id(n)), long+ask(id(n), "a lamp")+long)
+			w.Write(fmt.Sprintf(places[place], id(n)), long+ask(id(n), "a lamp")+long)
 		}
 		lives(t, "it is not an SQLite database")
 	})
 	t.Run("many files", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		w.restore()
 		many := 20_000
 		if *full {
 			many = 100_000
 		}
 		for i := range many {
-			f, err := os.Create(w.at(claude + id(i) + ".jsonl"))
+			f, err := os.Create(w.Path(claude + id(i) + ".jsonl"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -260,10 +260,10 @@ func TestHostileStores(t *testing.T) {
 	const transcripts, index = state + "/.sessions/transcripts.jsonl", state + "/.sessions/index.jsonl"
 	for n, kind := range append(slices.Sorted(maps.Keys(hostile)), "open to all", "another user's") {
 		t.Run("a cache that is "+kind, func(t *testing.T) {
-			w.t = t
+			w.TB = t
 			w.restore()
 			w.ok(w.run(work, nil, "gt-seance"))
-			w.put("canary/file", canary)
+			w.Write("canary/file", canary)
 			w.forge(transcripts, "mend the lamp", "planted")
 			w.forge(index, `"id":"s1"`, `"id":"s1-planted"`)
 			for _, path := range []string{transcripts, index} {
@@ -271,13 +271,13 @@ func TestHostileStores(t *testing.T) {
 				var err error
 				switch {
 				case ok:
-					err = errors.Join(os.Remove(w.at(path)), plant(w, w.at(path)))
+					err = errors.Join(os.Remove(w.Path(path)), plant(w, w.Path(path)))
 				case kind == "open to all":
-					err = os.Chmod(w.at(path), 0o666)
+					err = os.Chmod(w.Path(path), 0o666)
 				case os.Geteuid() != 0:
 					t.Skip("only root can be several users")
 				default:
-					err = errors.Join(os.Chmod(w.at(path), 0o644), os.Chown(w.at(path), stranger, stranger))
+					err = errors.Join(os.Chmod(w.Path(path), 0o644), os.Chown(w.Path(path), stranger, stranger))
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -285,8 +285,8 @@ func TestHostileStores(t *testing.T) {
 			}
 			for range 2 {
 				a := w.ok(w.run(work, nil, "gt-seance", "list", "--json"))
-				if strings.Contains(a.out, "planted") || !strings.Contains(a.out, "mend the lamp") || !strings.Contains(a.out, `"id":"s1"`) || a.errs != "" {
-					t.Errorf("it answers %s%s", a.out, a.errs)
+				if strings.Contains(a.Out, "planted") || !strings.Contains(a.Out, "mend the lamp") || !strings.Contains(a.Out, `"id":"s1"`) || a.Errs != "" {
+					t.Errorf("it answers %s%s", a.Out, a.Errs)
 				}
 			}
 			livesWith(t, n, 3)
@@ -294,27 +294,27 @@ func TestHostileStores(t *testing.T) {
 		})
 	}
 	t.Run("what nobody may read", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		w.restore()
 		w.asMe()
-		defer func() { w.uid = 0 }()
+		defer func() { w.As = nil }()
 		n := 0
 		for range 50 {
 			for _, place := range slices.Sorted(maps.Keys(places)) {
 				n++
 				path := fmt.Sprintf(places[place], id(n))
-				w.put(path, ask(id(n), "unseen"))
-				w.give(me, w.at(path))
-				if err := os.Chmod(w.at(path), 0); err != nil {
+				w.Write(path, ask(id(n), "unseen"))
+				w.give(me, w.Path(path))
+				if err := os.Chmod(w.Path(path), 0); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		w.put(homeDir+"/.claude/projects/q/x.jsonl", ask("x", "unseen"))
-		w.put(homeDir+"/.claude-2/projects/p/x.jsonl", ask("x", "unseen"))
-		w.give(me, w.at(homeDir))
+		w.Write(homeDir+"/.claude/projects/q/x.jsonl", ask("x", "unseen"))
+		w.Write(homeDir+"/.claude-2/projects/p/x.jsonl", ask("x", "unseen"))
+		w.give(me, w.Path(homeDir))
 		// A folder, an account, and another user's.
-		if err := errors.Join(os.Chmod(w.at(homeDir, ".claude/projects/q"), 0), os.Chmod(w.at(homeDir, ".claude-2"), 0)); err != nil {
+		if err := errors.Join(os.Chmod(w.Path(homeDir, ".claude/projects/q"), 0), os.Chmod(w.Path(homeDir, ".claude-2"), 0)); err != nil {
 			t.Fatal(err)
 		}
 		lives(t, "permission denied (and ", ".claude-2/projects': permission denied", "projects/q': permission denied")
@@ -323,9 +323,9 @@ func TestHostileStores(t *testing.T) {
 
 // list is all that is below a folder, with its size.
 func (w *world) list(dir string) string {
-	w.t.Helper()
+	w.Helper()
 	var b strings.Builder
-	err := filepath.WalkDir(w.at(dir), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(w.Path(dir), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -336,7 +336,7 @@ func (w *world) list(dir string) string {
 		return err
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	return b.String()
 }

@@ -42,7 +42,7 @@ func TestHostileTitles(t *testing.T) {
 			}
 			w := newWorld(t)
 			w.curse(text)
-			w.put("home/.claude/settings.json", "{}")
+			w.Write("home/.claude/settings.json", "{}")
 			env := []string{"GT_SESSION_UUID=s1"}
 			for _, terminal := range []string{"COLUMNS=80", "COLUMNS=", "NO_COLOR=1", "COLUMNS=20"} {
 				if testing.Short() && terminal != "COLUMNS=80" {
@@ -61,10 +61,10 @@ func TestHostileTitles(t *testing.T) {
 					}
 					a := w.runWith(append(env, terminal), work, nil, args...)
 					table := len(args) == 1 && args[0] != "gt-prime" || slices.Contains([]string{"inbox", "list", "decay"}, args[len(args)-1])
-					for line := range strings.Lines(a.out) {
+					for line := range strings.Lines(a.Out) {
 						columns := uniseg.StringWidth(strings.TrimSuffix(line, "\n"))
 						if table && terminal == "COLUMNS=80" && (columns > 80 || len(line) > 80*32) {
-							t.Errorf("%s: a line has %d columns and %d bytes: %.200q", a.command, columns, len(line), line)
+							t.Errorf("%s: a line has %d columns and %d bytes: %.200q", a.Line, columns, len(line), line)
 						}
 					}
 				}
@@ -75,9 +75,9 @@ func TestHostileTitles(t *testing.T) {
 				{"gt-keepalive", "pid", "list", "--json"}, {"gt-prime", "--state", "--json"}, {"gt-krc", "--json"}, {"gt-hooks", "status", "--json"},
 			} {
 				a := w.runWith(env, work, nil, args...)
-				for line := range strings.Lines(a.out) {
+				for line := range strings.Lines(a.Out) {
 					if !json.Valid([]byte(line)) {
-						t.Errorf("%s: %.200q is no JSON", a.command, line)
+						t.Errorf("%s: %.200q is no JSON", a.Line, line)
 					}
 				}
 				if args[0] == "gt-seance" {
@@ -85,23 +85,23 @@ func TestHostileTitles(t *testing.T) {
 						ID    string `json:"id"`
 						Topic string `json:"topic"`
 					}
-					for line := range strings.Lines(a.out) {
+					for line := range strings.Lines(a.Out) {
 						if err := json.Unmarshal([]byte(line), &s); err == nil && s.ID == "cursed" && s.Topic != strings.ToValidUTF8(text, "\ufffd") && name != "bytes" {
-							t.Errorf("%s: the topic became %.100q", a.command, s.Topic)
+							t.Errorf("%s: the topic became %.100q", a.Line, s.Topic)
 						}
 					}
 				}
 			}
 			for _, source := range []string{"startup", "compact", "resume"} {
 				w.told++
-				input := fmt.Sprintf(`{"session_id":"new-%s","source":%q,"cwd":%q,"n":%d}`, source, source, w.at(work), w.told)
+				input := fmt.Sprintf(`{"session_id":"new-%s","source":%q,"cwd":%q,"n":%d}`, source, source, w.Path(work), w.told)
 				a := w.run(work, strings.NewReader(input), "gt-prime", "--hook")
-				if n := len(utf16.Encode([]rune(a.out))); n == 0 || n > 10_000 {
+				if n := len(utf16.Encode([]rune(a.Out))); n == 0 || n > 10_000 {
 					t.Errorf("a session that starts by %s is told %d characters", source, n)
 				}
 			}
-			if a := w.hook(work, "new-startup", "PreCompact", "gt-handoff", "--auto", "--hook"); len(a.out) > 64<<10 || !strings.Contains(a.out, "gt-mail read") {
-				t.Errorf("the summariser is told %d bytes\n%s", len(a.out), a.errs)
+			if a := w.hook(work, "new-startup", "PreCompact", "gt-handoff", "--auto", "--hook"); len(a.Out) > 64<<10 || !strings.Contains(a.Out, "gt-mail read") {
+				t.Errorf("the summariser is told %d bytes\n%s", len(a.Out), a.Errs)
 			}
 		})
 	}
@@ -109,13 +109,13 @@ func TestHostileTitles(t *testing.T) {
 
 // curse puts a text into all that gt reads.
 func (w *world) curse(text string) {
-	w.t.Helper()
+	w.Helper()
 	encode := func(v any) string {
 		var b strings.Builder
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(v); err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 		return b.String()
 	}
@@ -127,11 +127,11 @@ func (w *world) curse(text string) {
 	} {
 		payload[key] = text
 	}
-	log := w.read(state + "/.events.jsonl")
+	log := w.Read(state + "/.events.jsonl")
 	for _, kind := range []string{"session_start", "handoff", "session_end", "hook_error", text} {
 		log += encode(map[string]any{"ts": now, "source": text, "type": kind, "actor": text, "visibility": text, "payload": payload})
 	}
-	w.put(state+"/.events.jsonl", log)
+	w.Write(state+"/.events.jsonl", log)
 
 	most := func(n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }
 	record := map[string]any{"id": "s1", "started_at": now, "pid": os.Getpid(), "pid_start": "1", "boot_id": "x", "new": most(1000)}
@@ -139,18 +139,18 @@ func (w *world) curse(text string) {
 		record[key] = most(10_000)
 	}
 	record["handoff"] = map[string]any{"kind": "auto", "note": most(1000), "marker": most(1000), "reason": most(1000), "at": now}
-	w.put(w.kept(work, "sessions/s1.json"), encode(record))
+	w.Write(w.kept(work, "sessions/s1.json"), encode(record))
 	saved := map[string]any{"timestamp": now, "session_id": "s1", "modified_files": []string{most(1000), most(1000)}}
 	for _, key := range []string{"molecule_id", "current_step", "step_title", "last_commit", "branch", "hooked_bead", "notes", "last_answer", "new"} {
 		saved[key] = most(100_000)
 	}
-	w.put(w.kept(work, "checkpoint.json"), encode(saved))
-	w.put(w.kept(work, "keepalive.json"), encode(map[string]any{"last_command": most(5000), "timestamp": now, "state": most(5000), "session_id": most(5000)}))
-	w.put(w.kept(work, "handoff"), most(2000)+"\n"+most(1000)+"\n")
-	w.put(w.kept(work, "session_id"), most(2000))
-	w.put(roles+"/default.md", most(200_000))
-	w.put(work+"/.git/HEAD", "ref: refs/heads/"+most(3000))
-	w.put(conversation, encode(map[string]any{
+	w.Write(w.kept(work, "checkpoint.json"), encode(saved))
+	w.Write(w.kept(work, "keepalive.json"), encode(map[string]any{"last_command": most(5000), "timestamp": now, "state": most(5000), "session_id": most(5000)}))
+	w.Write(w.kept(work, "handoff"), most(2000)+"\n"+most(1000)+"\n")
+	w.Write(w.kept(work, "session_id"), most(2000))
+	w.Write(roles+"/default.md", most(200_000))
+	w.Write(work+"/.git/HEAD", "ref: refs/heads/"+most(3000))
+	w.Write(conversation, encode(map[string]any{
 		"type": "user", "cwd": text, "message": map[string]any{"role": "user", "content": text},
 	})+encode(map[string]any{
 		"type": "assistant", "message": map[string]any{"role": "assistant", "content": []any{
@@ -162,17 +162,17 @@ func (w *world) curse(text string) {
 		}},
 	}))
 	pids := state + "/.runtime/pids/"
-	w.put(pids+"plain.pid", text)
+	w.Write(pids+"plain.pid", text)
 	if name := strings.NewReplacer("/", "", "\x00", "").Replace(most(100)); name != "" {
-		w.put(pids+name+".pid", "1|x")
-		w.put(work+"/"+name, "")
+		w.Write(pids+name+".pid", "1|x")
+		w.Write(work+"/"+name, "")
 	}
 	// Notes: as they are, in encoded words, and as gt-mail writes them.
 	box := w.kept(work, "mail") + "/"
 	raw := strings.NewReplacer("\n", " ", "\r", " ").Replace(text)
-	w.put(box+"new/1737075600.M1R0000000a.h", "From: "+raw+"\nSubject: "+raw+"\nX-Gt-Session: "+raw+"\n\n"+text)
-	w.put(box+"cur/1737075600.M2R0000000b.h:2,F", "From: =?utf-8?q?=1B[2J?= <a@x>\nSubject: =?utf-8?q?=1B[31m=0D=0Atwo=E2=80=AElines?=\n\n"+text)
-	w.put(box+"cur/1737075600.M3R0000000c.h:2,F", "From: x\nX-Gt-Type: handoff\nSubject: "+mime.BEncoding.Encode("utf-8", most(500))+"\n\n"+most(1<<20))
+	w.Write(box+"new/1737075600.M1R0000000a.h", "From: "+raw+"\nSubject: "+raw+"\nX-Gt-Session: "+raw+"\n\n"+text)
+	w.Write(box+"cur/1737075600.M2R0000000b.h:2,F", "From: =?utf-8?q?=1B[2J?= <a@x>\nSubject: =?utf-8?q?=1B[31m=0D=0Atwo=E2=80=AElines?=\n\n"+text)
+	w.Write(box+"cur/1737075600.M3R0000000c.h:2,F", "From: x\nX-Gt-Type: handoff\nSubject: "+mime.BEncoding.Encode("utf-8", most(500))+"\n\n"+most(1<<20))
 	w.run(work, strings.NewReader(most(1<<20)), "gt-mail", "send", "self", "-s", strings.ReplaceAll(most(300), "\x00", ""), "-m", "-")
 	w.run(work, nil, "gt-checkpoint", "write", "--notes", strings.ReplaceAll(most(100_000), "\x00", ""))
 	w.run(work, nil, "gt-mail", "hook", "--new", "-s", strings.ReplaceAll(most(300), "\x00", ""), "-m", "x")

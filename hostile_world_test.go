@@ -1,10 +1,7 @@
 package gt_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,28 +13,23 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"gt/internal/testenv"
 
 	"gt/lib/place/home"
 )
 
-// world is a person's surroundings: a home folder with Claude's settings, a git
+// world is a person's environment: a home folder with Claude's settings, a git
 // repository with a session in it that has left all that sessions leave, and a
 // town with an agent of its own. Everything in it can be put back as it was.
 type world struct {
-	t    *testing.T
-	root string // all of it
+	*testenv.World
 	copy string // how it was
-	env  []string
-	told int // inputs that hooks were given, none of them twice
-	uid  int // who runs the commands; 0 is whoever runs the tests
-
-	frugal bool // no command gets much memory; one that needs more dies with 2
+	told int    // inputs that hooks were given, none of them twice
 }
+
+type answer = testenv.Result
 
 // The places in a world.
 const (
@@ -51,107 +43,44 @@ const (
 	conversation = "home/.claude/projects/work/s1.jsonl"
 )
 
-// at is a path in the world.
-func (w *world) at(elem ...string) string {
-	return filepath.Join(append([]string{w.root}, elem...)...)
-}
-
 // home is the home of who works in a folder of the world.
-func (w *world) home(dir string) home.Home {
-	getenv := func(key string) string {
-		value := ""
-		for _, kv := range w.env {
-			if v, ok := strings.CutPrefix(kv, key+"="); ok {
-				value = v
-			}
-		}
-		return value
-	}
-	return home.Find(getenv, w.at(dir), "")
-}
+func (w *world) home(dir string) home.Home { return home.Find(w.Getenv, w.Path(dir), "") }
 
-// rel is a path of the world as put and read take it.
+// rel is a path of the world as Write and Read take it.
 func (w *world) rel(path string) string {
-	w.t.Helper()
-	rel, err := filepath.Rel(w.root, path)
+	w.Helper()
+	rel, err := filepath.Rel(w.Root, path)
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	return rel
 }
 
-// kept is a file of what the state keeps of the home at dir, as put and read take it.
+// kept is a file of what the state keeps of the home at dir, as Write and Read take it.
 func (w *world) kept(dir string, elem ...string) string {
-	w.t.Helper()
+	w.Helper()
 	return w.rel(w.home(dir).Path(elem...))
 }
 
-// put writes a file.
-func (w *world) put(path, text string) {
-	w.t.Helper()
-	path = w.at(path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
+// frugal gives no command much memory; one that needs more dies with 2.
+func (w *world) frugal() {
+	if runtime.GOOS == "linux" {
+		// A quarter of a gigabyte, half of which Go only reserves.
+		w.In = []string{"sh", "-c", `ulimit -d 262144; exec "$@"`, "sh"}
 	}
 }
-
-// read returns a file's content, empty where there is none.
-func (w *world) read(path string) string {
-	data, err := os.ReadFile(w.at(path))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-		w.t.Fatal(err)
-	}
-	return string(data)
-}
-
-// answer is what became of a command.
-type answer struct {
-	command string
-	code    int
-	out     string
-	errs    string
-}
-
-// patience is how long a command may take before it counts as hung.
-const patience = time.Minute
 
 // run runs a command in a folder of the world, as a shell or a client does.
 func (w *world) run(dir string, stdin io.Reader, args ...string) answer {
-	w.t.Helper()
-	return w.runWith(nil, dir, stdin, args...)
+	w.Helper()
+	a := w.Run(dir, stdin, args...)
+	w.sane(a)
+	return a
 }
 
 func (w *world) runWith(env []string, dir string, stdin io.Reader, args ...string) answer {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	command := args
-	if w.frugal && runtime.GOOS == "linux" {
-		// A quarter of a gigabyte, half of which Go only reserves.
-		command = append([]string{"sh", "-c", `ulimit -d 262144; exec "$@"`, "sh"}, args...)
-	}
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir, cmd.Env = w.at(dir), append(slices.Clone(w.env), env...)
-	if w.uid != 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(w.uid), Gid: uint32(w.uid)}}
-		if path, err := exec.LookPath(w.at("bin", args[0])); err == nil {
-			cmd.Path, cmd.Err = path, nil
-		}
-	}
-	var out, errs bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errs
-	err := cmd.Run()
-	a := answer{command: strings.Join(args[slices.Index(args, "--")+1:], " "), out: out.String(), errs: errs.String()}
-	switch {
-	case ctx.Err() != nil:
-		w.t.Fatalf("%s: hangs", a.command)
-	case err != nil && cmd.ProcessState == nil:
-		w.t.Fatalf("%s: %v", a.command, err)
-	}
-	a.code = cmd.ProcessState.ExitCode()
+	w.Helper()
+	a := w.With(env...).Run(dir, stdin, args...)
 	w.sane(a)
 	return a
 }
@@ -162,24 +91,24 @@ var said = regexp.MustCompile(`^gt-[a-z]+: (error|warning|hint|because): \S`)
 // sane checks what holds of every command, whatever it met: a code that is in
 // the help, 0 for a hook; nothing for a terminal to obey; clear words.
 func (w *world) sane(a answer) {
-	w.t.Helper()
+	w.Helper()
 	switch {
-	case strings.Contains(a.command, "--hook") && a.code != 0:
-		w.t.Errorf("%s: a hook ends with %d\n%s", a.command, a.code, a.errs)
-	case !slices.Contains([]int{0, 1, 74, 75, 80}, a.code):
-		w.t.Errorf("%s: ends with %d\n%s", a.command, a.code, a.errs)
-	case a.code == 74 && !strings.Contains(a.errs, ": error: "):
-		w.t.Errorf("%s: ends with 74 and says no why: %q", a.command, a.errs)
+	case strings.Contains(a.Line, "--hook") && a.Code != 0:
+		w.Errorf("%s: a hook ends with %d\n%s", a.Line, a.Code, a.Errs)
+	case !slices.Contains([]int{0, 1, 74, 75, 80}, a.Code):
+		w.Errorf("%s: ends with %d\n%s", a.Line, a.Code, a.Errs)
+	case a.Code == 74 && !strings.Contains(a.Errs, ": error: "):
+		w.Errorf("%s: ends with 74 and says no why: %q", a.Line, a.Errs)
 	}
-	if r := obeyed(a.out); r >= 0 {
-		w.t.Errorf("%s: %q is in its output: %.500q", a.command, r, a.out)
+	if r := obeyed(a.Out); r >= 0 {
+		w.Errorf("%s: %q is in its output: %.500q", a.Line, r, a.Out)
 	}
-	if r := obeyed(a.errs); r >= 0 {
-		w.t.Errorf("%s: %q is in its messages: %.500q", a.command, r, a.errs)
+	if r := obeyed(a.Errs); r >= 0 {
+		w.Errorf("%s: %q is in its messages: %.500q", a.Line, r, a.Errs)
 	}
-	for line := range strings.Lines(a.errs) {
+	for line := range strings.Lines(a.Errs) {
 		if !said.MatchString(line) {
-			w.t.Errorf("%s: says %q", a.command, line)
+			w.Errorf("%s: says %q", a.Line, line)
 		}
 	}
 }
@@ -203,11 +132,11 @@ func obeyed(s string) rune {
 // hook runs a command as the hook of a session. The client of the sessions s1
 // and c1 is this test; every other has one of its own, which is gone when the hook is.
 func (w *world) hook(dir, session, event string, args ...string) answer {
-	w.t.Helper()
+	w.Helper()
 	w.told++
 	input := map[string]string{
-		"session_id": session, "hook_event_name": event, "cwd": w.at(dir),
-		"transcript_path": w.at(conversation), "last_assistant_message": fmt.Sprintf("turn %d is over", w.told),
+		"session_id": session, "hook_event_name": event, "cwd": w.Path(dir),
+		"transcript_path": w.Path(conversation), "last_assistant_message": fmt.Sprintf("turn %d is over", w.told),
 	}
 	if event == "SessionStart" {
 		input["source"] = "startup"
@@ -215,11 +144,11 @@ func (w *world) hook(dir, session, event string, args ...string) answer {
 	if session == "s1" || session == "c1" {
 		data, err := json.Marshal(input)
 		if err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
-		in, err := whole(string(data))
+		in, err := testenv.Input(string(data))
 		if err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 		defer in.Close()
 		return w.run(dir, in, args...)
@@ -233,9 +162,9 @@ func (w *world) hook(dir, session, event string, args ...string) answer {
 
 // ok fails the test where a command did not end with 0.
 func (w *world) ok(a answer) answer {
-	w.t.Helper()
-	if a.code != 0 {
-		w.t.Fatalf("%s: ends with %d\n%s", a.command, a.code, a.errs)
+	w.Helper()
+	if a.Code != 0 {
+		w.Fatalf("%s: ends with %d\n%s", a.Line, a.Code, a.Errs)
 	}
 	return a
 }
@@ -255,21 +184,17 @@ func folder(t *testing.T) string {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	root := folder(t)
-	w := &world{t: t, root: filepath.Join(root, "w"), copy: filepath.Join(root, "copy")}
-	person, err := testenv.Person(w.at(homeDir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.env = append(person, "GOMAXPROCS=2", "CLAUDE_ENV_FILE="+w.at("env"), "TMUX_TMPDIR="+root)
-	w.put(conversation, `{"type":"user","cwd":"/x","message":{"role":"user","content":"do it"}}`+"\n")
-	w.put("env", "")
-	w.put(town+"/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
-	w.put(town+"/mayor/town.json", "{}")
-	w.put(town+"/roles/crew.md", "ROLE of the town\n")
-	w.put(work+"/a.go", "package a\n")
-	w.put(crew+"/a.go", "package a\n")
-	w.put(work+"/.claude/settings.json", "{}\n")
-	w.put(roles+"/default.md", "ROLE of the person\n")
+	w := &world{World: testenv.NewWorld(t, filepath.Join(root, "w")), copy: filepath.Join(root, "copy")}
+	w.Env = append(w.Env, "GOMAXPROCS=2", "CLAUDE_ENV_FILE="+w.Path("env"), "TMUX_TMPDIR="+root)
+	w.Write(conversation, `{"type":"user","cwd":"/x","message":{"role":"user","content":"do it"}}`+"\n")
+	w.Write("env", "")
+	w.Write(town+"/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
+	w.Write(town+"/mayor/town.json", "{}")
+	w.Write(town+"/roles/crew.md", "ROLE of the town\n")
+	w.Write(work+"/a.go", "package a\n")
+	w.Write(crew+"/a.go", "package a\n")
+	w.Write(work+"/.claude/settings.json", "{}\n")
+	w.Write(roles+"/default.md", "ROLE of the person\n")
 	w.ok(w.run("", nil, "gt-hooks", "trust", "--yes", town))
 	for _, dir := range []string{work, crew} {
 		for _, args := range [][]string{{"init", "-q", "--template="}, {"add", "."}, {"commit", "-q", "-m", "one"}} {
@@ -290,17 +215,17 @@ func newWorld(t *testing.T) *world {
 		w.ok(w.run(dir, nil, "gt-mail", "hook", "--new", "-s", "the work", "-m", "to do"))
 		w.ok(w.hook(dir, live, "PostToolUse", "gt-keepalive", "touch", "--hook"))
 		w.ok(w.run(dir, nil, "gt-keepalive", "pid", "track", "gt-s1", fmt.Sprint(os.Getpid())))
-		w.put(w.kept(dir, "last_handoff_ts"), "1\n")
+		w.Write(w.kept(dir, "last_handoff_ts"), "1\n")
 	}
 	for _, args := range [][]string{{"config", "set", "x_*", "1h"}, {"rotate"}, {"prune", "--auto"}} {
 		w.ok(w.run(work, nil, append([]string{"gt-krc"}, args...)...))
 	}
 	w.ok(w.run(work, nil, "gt-seance"))
 	// Only root copies a lock, which nobody may read.
-	if out, err := exec.Command("find", w.root, "-name", "*lock", "-type", "f", "-exec", "chmod", "u+r", "{}", "+").CombinedOutput(); err != nil {
+	if out, err := exec.Command("find", w.Root, "-name", "*lock", "-type", "f", "-exec", "chmod", "u+r", "{}", "+").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if out, err := exec.Command("cp", "-a", w.root, w.copy).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", "-a", w.Root, w.copy).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return w
@@ -309,23 +234,23 @@ func newWorld(t *testing.T) *world {
 // restore puts everything back. The folders that sessions work in, and the town,
 // stay the folders that they are: another at the same path would be told nothing.
 func (w *world) restore() {
-	w.t.Helper()
+	w.Helper()
 	stay := []string{"", work, town, filepath.Dir(filepath.Dir(crew)), filepath.Dir(crew), crew}
 	for _, dir := range stay {
-		entries, err := os.ReadDir(w.at(dir))
+		entries, err := os.ReadDir(w.Path(dir))
 		if err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 		for _, e := range entries {
 			if name := filepath.Join(dir, e.Name()); !slices.Contains(stay, name) {
-				if err := os.RemoveAll(w.at(name)); err != nil {
-					w.t.Fatal(err)
+				if err := os.RemoveAll(w.Path(name)); err != nil {
+					w.Fatal(err)
 				}
 			}
 		}
 	}
-	if out, err := exec.Command("cp", "-a", w.copy+"/.", w.root).CombinedOutput(); err != nil {
-		w.t.Fatalf("%v: %s", err, out)
+	if out, err := exec.Command("cp", "-a", w.copy+"/.", w.Root).CombinedOutput(); err != nil {
+		w.Fatalf("%v: %s", err, out)
 	}
 }
 
@@ -361,7 +286,7 @@ func (w *world) places() []string {
 		return err
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	return slices.Sorted(maps.Keys(found))
 }

@@ -22,7 +22,7 @@ func TestWorktreeKilled(t *testing.T) {
 	}
 	c := newCrowd(t)
 	for i := range 50 {
-		if err := os.WriteFile(filepath.Join(c.repo, fmt.Sprint("file-", i)), []byte(strings.Repeat("line\n", 100)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(c.Path("repo"), fmt.Sprint("file-", i)), []byte(strings.Repeat("line\n", 100)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestWorktreeKilled(t *testing.T) {
 
 	killed := func(after time.Duration, args ...string) {
 		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Env, cmd.Dir = c.env, c.repo
+		cmd.Env, cmd.Dir = c.Env, c.Path("repo")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestWorktreeKilled(t *testing.T) {
 	// again runs a command until nobody is at what it wants; git outlives who called it.
 	again := func(args ...string) result {
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-			r := job{Args: args, Env: c.env, Dir: c.repo}.run()
+			r := job{Args: args, Env: c.Env, Dir: c.Path("repo")}.Run()
 			if r.Code != 75 || time.Now().After(deadline) {
 				return r
 			}
@@ -53,7 +53,7 @@ func TestWorktreeKilled(t *testing.T) {
 	}
 	for i := range rounds {
 		name := fmt.Sprint("wt-", i)
-		path := filepath.Join(c.work, "repo-"+name)
+		path := c.Path("repo-" + name)
 		at := takes * time.Duration(i) / time.Duration(rounds)
 		killed(at, "gt-session", "new", "-n", name, "--worktree", name, "--no-start")
 		made := strings.Contains(c.must("gt-session", "list", "--json"), `"name":"`+name+`"`)
@@ -73,7 +73,7 @@ func TestWorktreeKilled(t *testing.T) {
 			c.must("gt-session", "stop", "--now", name)
 			killed(at, "gt-session", "rm", name)
 		}
-		if r := again("gt-session", "rm", name); r.Code != 0 && !strings.Contains(r.Stderr, "there is no agent") {
+		if r := again("gt-session", "rm", name); r.Code != 0 && !strings.Contains(r.Errs, "there is no agent") {
 			t.Errorf("killed after %v, rm: %+v", at, r)
 		}
 		if left, _ := filepath.Glob(path + "*"); len(left) > 0 {
@@ -103,7 +103,7 @@ func TestStartKilled(t *testing.T) {
 		name := fmt.Sprint("one-", i)
 		at := takes * time.Duration(i) / time.Duration(rounds)
 		cmd := exec.Command("gt-session", "new", "-n", name, "--respawn")
-		cmd.Env, cmd.Dir = c.env, c.repo
+		cmd.Env, cmd.Dir = c.Env, c.Path("repo")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -113,8 +113,8 @@ func TestStartKilled(t *testing.T) {
 		if !strings.Contains(c.must("gt-session", "list", "--json"), `"name":"`+name+`"`) {
 			continue // it was not made yet
 		}
-		r := job{Args: []string{"gt-session", "start", name}, Env: c.env, Dir: c.repo}.run()
-		if r.Code != 0 || r.Stdout != "started "+name+"\n" && r.Stdout != name+" is already running\n" {
+		r := job{Args: []string{"gt-session", "start", name}, Env: c.Env, Dir: c.Path("repo")}.Run()
+		if r.Code != 0 || r.Out != "started "+name+"\n" && r.Out != name+" is already running\n" {
 			t.Errorf("killed after %v, start: %+v", at, r)
 		}
 		if out := c.must("tmux", "list-panes", "-a", "-F", "of #{session_name}."); strings.Count(out, "of gt-"+name+".") != 1 {
@@ -142,7 +142,7 @@ func TestWorktreeKilledAtGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The variables of gt's callers do not reach git: what it is to do stands in files.
-	dir := filepath.Join(c.work, "killing")
+	dir := c.Path("killing")
 	script := fmt.Sprintf(`#!/bin/sh
 read n <'%[1]s/n' && echo $((n-1)) >'%[1]s/n'
 if [ "$n" != 1 ]; then exec '%[2]s' "$@"; fi
@@ -165,25 +165,25 @@ kill -9 $PPID
 	killed := func(n int, when string, args ...string) bool {
 		note("n", fmt.Sprint(n))
 		note("when", when)
-		env := append(slices.Clone(c.env), "PATH="+dir+":"+os.Getenv("PATH"))
-		r := job{Args: args, Env: env, Dir: c.repo}.run()
+		env := append(slices.Clone(c.Env), "PATH="+dir+":"+os.Getenv("PATH"))
+		r := job{Args: args, Env: env, Dir: c.Path("repo")}.Run()
 		left, err := os.ReadFile(filepath.Join(dir, "n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r.Code != 0 && strings.TrimSpace(string(left)) == "0"
 	}
-	path := filepath.Join(c.work, "repo-wt")
+	path := c.Path("repo-wt")
 	// remove removes the worktree once the git that was called last has ended: it outlives
 	// who called it.
 	remove := func() {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			r := job{Args: []string{"gt-session", "rm", "wt"}, Env: c.env, Dir: c.repo}.run()
+			r := job{Args: []string{"gt-session", "rm", "wt"}, Env: c.Env, Dir: c.Path("repo")}.Run()
 			if r.Code == 0 {
 				return
 			}
-			if !strings.Contains(r.Stderr, "(git) works in it") || time.Now().After(deadline) {
+			if !strings.Contains(r.Errs, "(git) works in it") || time.Now().After(deadline) {
 				t.Fatalf("%+v", r)
 			}
 		}

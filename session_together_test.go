@@ -28,7 +28,7 @@ func TestTogetherOnOneInstance(t *testing.T) {
 		found := map[int]bool{}
 		for _, p := range process.Named("claude") {
 			environ, _ := p.Environ() // of one that is gone nothing is known
-			if slices.Contains(environ, "WORK="+c.work) && slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "GT_INSTANCE=") }) {
+			if slices.Contains(environ, "WORK="+c.Root) && slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "GT_INSTANCE=") }) {
 				found[p.PID] = true
 			}
 		}
@@ -66,10 +66,10 @@ func TestTogetherOnOneInstance(t *testing.T) {
 			case 3:
 				command = []string{"gt-session", "start", "one"}
 			}
-			r := job{Args: command, Env: c.env, Dir: c.repo}.run()
+			r := job{Args: command, Env: c.Env, Dir: c.Path("repo")}.Run()
 			c.fine(strings.Join(command, " "), r)
 			mu.Lock()
-			said[strings.TrimSpace(r.Stdout)]++
+			said[strings.TrimSpace(r.Out)]++
 			mu.Unlock()
 		})
 	}

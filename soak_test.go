@@ -96,39 +96,19 @@ func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("takes an hour; -soak 1h does it")
 	}
-	work, remove, err := testenv.Folder()
-	if err != nil {
+	w := testenv.NewWorld(t, "")
+	if err := testenv.Programs(".", w.Path("bin"), ""); err != nil {
 		t.Fatal(err)
 	}
-	defer remove()
-	bin, home := filepath.Join(work, "bin"), filepath.Join(work, "home")
-	for _, dir := range []string{bin, filepath.Join(home, "starts"), filepath.Join(home, ".config/gt")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := testenv.Programs(".", bin, ""); err != nil {
+	sockets := w.Tmux()
+	w.Env = append(w.Env, "PATH="+w.Path("bin")+":"+os.Getenv("PATH"), "TMUX_TMPDIR="+sockets)
+	w.Write("home/.config/gt/town.toml", soakTemplates)
+	if err := os.Mkdir(w.Path("home/starts"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	sockets, end, err := testenv.Tmux()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer end()
-	env, err := testenv.Person(home, bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env = append(env, "TMUX_TMPDIR="+sockets)
-	if err := os.WriteFile(filepath.Join(home, ".config/gt/town.toml"), []byte(soakTemplates), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	program := func(name string, args ...string) *exec.Cmd {
-		cmd := exec.Command(name, args...)
-		cmd.Env, cmd.Dir = env, home
-		return cmd
-	}
-	state := filepath.Join(home, ".local/state/gt")
+	w.Programs = w.Path("bin")
+	program := func(args ...string) *exec.Cmd { return w.Command("home", args...) }
+	state := w.Path("home/.local/state/gt")
 
 	var said bytes.Buffer // what all runs have printed
 	var files, memory []int
@@ -163,7 +143,7 @@ func TestSoak(t *testing.T) {
 	names := regexp.MustCompile(`(?m)^name = "(\w+)"`).FindAllStringSubmatch(soakTemplates, -1)
 	for _, m := range names {
 		name := m[1]
-		data, err := os.ReadFile(filepath.Join(home, "starts", name))
+		data, err := os.ReadFile(w.Path("home/starts", name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}

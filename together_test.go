@@ -31,39 +31,27 @@ import (
 // process of its own, agents in tmux panes, and clients that die after one
 // hook.
 type crowd struct {
-	t    *testing.T
-	work string // WORK; the home is work/repo
-	repo string
-	env  []string
-	busy atomic.Int32 // hooks that found the home busy for as long as they wait
+	*testenv.World              // the home is its folder "repo"
+	busy           atomic.Int32 // hooks that found the home busy for as long as they wait
 }
 
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
-	work := folder(t)
-	person, err := testenv.Person(filepath.Join(work, "home"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tmux, end, err := testenv.Tmux()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &crowd{t: t, work: work, repo: filepath.Join(work, "repo"), env: append(person, "WORK="+work, "TMUX_TMPDIR="+tmux, "GOMAXPROCS=2")}
+	c := &crowd{World: testenv.NewWorld(t, "")}
+	c.Env = append(c.Env, "WORK="+c.Root, "TMUX_TMPDIR="+c.Tmux(), "GOMAXPROCS=2")
 	t.Cleanup(func() {
 		// At once, or they would say on the way out that they end.
-		pids, _ := filepath.Glob(filepath.Join(work, "claude-*.pid"))
+		pids, _ := filepath.Glob(c.Path("claude-*.pid"))
 		for _, path := range pids {
 			var pid int
 			if data, err := os.ReadFile(path); err != nil {
 				t.Error(err)
-			} else if _, err := fmt.Sscan(string(data), &pid); err == nil && ofTest(pid, work) {
+			} else if _, err := fmt.Sscan(string(data), &pid); err == nil && ofTest(pid, c.Root) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
-		end()
 	})
-	if err := os.Mkdir(c.repo, 0o700); err != nil {
+	if err := os.Mkdir(c.Path("repo"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	c.must("git", "init", "-q")
@@ -73,8 +61,8 @@ func newCrowd(t *testing.T) *crowd {
 
 // kept is the folder of the state that keeps what belongs to the home.
 func (c *crowd) kept() string {
-	c.t.Helper()
-	return home.In(place.State(filepath.Join(c.work, "home/.local/state/gt")), c.repo).Runtime()
+	c.Helper()
+	return home.In(place.State(c.Path("home/.local/state/gt")), c.Path("repo")).Runtime()
 }
 
 // ofTest reports whether the process is one of ours still, by its environment.
@@ -85,62 +73,62 @@ func ofTest(pid int, work string) bool {
 
 // must runs a command of nobody's in the home.
 func (c *crowd) must(args ...string) string {
-	c.t.Helper()
-	r := job{Args: args, Env: c.env, Dir: c.repo}.run()
+	c.Helper()
+	r := c.Run("repo", nil, args...)
 	if r.Code != 0 {
-		c.t.Fatalf("%q: exit code %d\n%s%s", args, r.Code, r.Stdout, r.Stderr)
+		c.Fatalf("%v", r)
 	}
-	return r.Stdout
+	return r.Out
 }
 
 // client starts a client that lives until the test ends.
 func (c *crowd) client(name string) {
 	cmd := exec.Command("client", "-serve", name)
-	cmd.Env, cmd.Dir = c.env, c.repo
+	cmd.Env, cmd.Dir = c.Env, c.Path("repo")
 	if err := cmd.Start(); err != nil {
-		c.t.Fatal(err)
+		c.Fatal(err)
 	}
-	c.t.Cleanup(func() {
+	c.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	c.await(filepath.Join(c.work, name))
+	c.await(c.Path(name))
 }
 
 func (c *crowd) await(path string) {
-	c.t.Helper()
+	c.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("waited a minute for %s", path)
+			c.Fatalf("waited a minute for %s", path)
 		}
 	}
 }
 
 // at has a client run a command, as its hook where there is an input.
 func (c *crowd) at(name string, input map[string]string, args ...string) result {
-	j := job{Args: args, Env: append(slices.Clone(c.env), "CLAUDE_CODE_SESSION_ID="+name), Dir: c.repo}
+	j := job{Args: args, Env: append(slices.Clone(c.Env), "CLAUDE_CODE_SESSION_ID="+name), Dir: c.Path("repo")}
 	if input != nil {
-		input["session_id"], input["cwd"] = name, c.repo
+		input["session_id"], input["cwd"] = name, c.Path("repo")
 		data, err := json.Marshal(input)
 		if err != nil {
 			panic(err)
 		}
 		j.Stdin = string(data)
 	}
-	conn, err := net.Dial("tcp", addressOf(filepath.Join(c.work, name)))
+	conn, err := net.Dial("tcp", addressOf(c.Path(name)))
 	if err != nil {
-		return result{Stderr: err.Error(), Code: 99}
+		return result{Errs: err.Error(), Code: 99}
 	}
 	defer conn.Close()
 	if err := json.NewEncoder(conn).Encode(j); err != nil {
-		return result{Stderr: err.Error(), Code: 99}
+		return result{Errs: err.Error(), Code: 99}
 	}
 	var r result
 	if err := json.NewDecoder(conn).Decode(&r); err != nil && !errors.Is(err, io.EOF) {
-		return result{Stderr: err.Error(), Code: 99}
+		return result{Errs: err.Error(), Code: 99}
 	}
 	return r
 }
@@ -150,7 +138,7 @@ func (c *crowd) at(name string, input map[string]string, args ...string) result 
 func (c *crowd) patiently(run func() result) result {
 	for {
 		r := run()
-		if r.Code != 0 || !strings.Contains(r.Stderr, held) {
+		if r.Code != 0 || !strings.Contains(r.Errs, held) {
 			return r
 		}
 		c.busy.Add(1)
@@ -165,9 +153,9 @@ var company = regexp.MustCompile(`(?m)^gt-prime: warning: session \S+ \(process 
 
 // fine holds that a hook did its work, and complained of nothing.
 func (c *crowd) fine(what string, r result) {
-	c.t.Helper()
-	if said := company.ReplaceAllString(r.Stderr, ""); r.Code != 0 || said != "" {
-		c.t.Errorf("%s: exit code %d, %q", what, r.Code, said)
+	c.Helper()
+	if said := company.ReplaceAllString(r.Errs, ""); r.Code != 0 || said != "" {
+		c.Errorf("%s: exit code %d, %q", what, r.Code, said)
 	}
 }
 
@@ -218,12 +206,12 @@ func TestTogetherInOneHome(t *testing.T) {
 	} {
 		readers.Go(func() {
 			for ; !stop.Load(); reads.Add(1) {
-				r := job{Args: args, Env: c.env, Dir: c.repo}.run()
-				none := args[0] == "gt-checkpoint" && r.Code == 1 && strings.Contains(r.Stderr, "there is no checkpoint")
-				if (r.Code != 0 || r.Stderr != "") && !none {
-					t.Errorf("%q: exit code %d, %q", args, r.Code, r.Stderr)
+				r := job{Args: args, Env: c.Env, Dir: c.Path("repo")}.Run()
+				none := args[0] == "gt-checkpoint" && r.Code == 1 && strings.Contains(r.Errs, "there is no checkpoint")
+				if (r.Code != 0 || r.Errs != "") && !none {
+					t.Errorf("%q: exit code %d, %q", args, r.Code, r.Errs)
 				}
-				for line := range strings.Lines(r.Stdout) {
+				for line := range strings.Lines(r.Out) {
 					if !json.Valid([]byte(line)) || !strings.HasSuffix(line, "\n") {
 						t.Errorf("%q: %q is no line of JSON", args, line)
 					}
@@ -260,10 +248,10 @@ func TestTogetherInOneHome(t *testing.T) {
 				func() { two = c.at(name, hook("SessionStart", "startup"), "gt-prime", "--hook") })
 			c.fine(name+" starts", one)
 			c.fine(name+" starts again", two)
-			if (one.Stdout == "") == (two.Stdout == "") {
-				t.Errorf("%s was told by one of two hooks: %q, %q", name, one.Stdout, two.Stdout)
+			if (one.Out == "") == (two.Out == "") {
+				t.Errorf("%s was told by one of two hooks: %q, %q", name, one.Out, two.Out)
 			}
-			if text := one.Stdout + two.Stdout; strings.Contains(text, "Handoff complete") {
+			if text := one.Out + two.Out; strings.Contains(text, "Handoff complete") {
 				t.Errorf("%s got a hand-over of somebody else's: %q", name, text)
 			}
 		case n%4 == 1:
@@ -284,7 +272,7 @@ func TestTogetherInOneHome(t *testing.T) {
 			})
 			c.fine(name+" is compacted", one)
 			c.fine(name+" is compacted again", two)
-			notes := told(one.Stdout, two.Stdout)
+			notes := told(one.Out, two.Out)
 			if len(notes) != 1 {
 				t.Errorf("%s was saved %d times before one compaction", name, len(notes))
 			}
@@ -302,7 +290,7 @@ func TestTogetherInOneHome(t *testing.T) {
 			sent[subject] = true
 			last := saved[name][max(len(saved[name])-1, 0):]
 			mu.Unlock()
-			if notes := told(one.Stdout, two.Stdout); !slices.Equal(notes, last) {
+			if notes := told(one.Out, two.Out); !slices.Equal(notes, last) {
 				t.Errorf("%s was told of %q and left %q", name, notes, last)
 			}
 		default:
@@ -327,7 +315,7 @@ func TestTogetherInOneHome(t *testing.T) {
 	for p := range panes {
 		c.must("tmux", "new-session", "-d", "-s", fmt.Sprint("pane", p), "claude")
 		begun = append(begun, fmt.Sprint("claude-", p+1))
-		c.await(filepath.Join(c.work, begun[p]))
+		c.await(c.Path(begun[p]))
 	}
 	word := func(p, n int) string { return fmt.Sprintf("the word of pane %d in hand-over %d.", p, n) }
 	for p, name := range begun {
@@ -336,13 +324,13 @@ func TestTogetherInOneHome(t *testing.T) {
 				for {
 					r := c.at(name, nil, "gt-handoff", "--no-git-check", "-s", fmt.Sprintf("pane %d, %d", p, n), "-m", word(p, n))
 					if r.Code == 0 { // or its pane is gone, and it with it
-						if r.Stderr != "" {
-							t.Errorf("pane %d: %q", p, r.Stderr)
+						if r.Errs != "" {
+							t.Errorf("pane %d: %q", p, r.Errs)
 						}
 						break
 					}
 					if r.Code != 75 {
-						t.Errorf("pane %d: exit code %d, %q", p, r.Code, r.Stderr)
+						t.Errorf("pane %d: exit code %d, %q", p, r.Code, r.Errs)
 						return
 					}
 				}
@@ -356,7 +344,7 @@ func TestTogetherInOneHome(t *testing.T) {
 						return
 					}
 				}
-				c.await(filepath.Join(c.work, name))
+				c.await(c.Path(name))
 			}
 		})
 	}
@@ -373,13 +361,13 @@ func TestTogetherInOneHome(t *testing.T) {
 			id := fmt.Sprintf("stranger-%d-%d", step, k)
 			met = append(met, id)
 			at = append(at, func() {
-				r := job{Args: []string{"client", "session_id=" + id, "source=startup", "--", "gt-prime", "--hook"}, Env: c.env, Dir: c.repo}.run()
+				r := job{Args: []string{"client", "session_id=" + id, "source=startup", "--", "gt-prime", "--hook"}, Env: c.Env, Dir: c.Path("repo")}.Run()
 				c.fine(id, r)
-				if strings.Contains(r.Stdout, "Handoff complete") || strings.Contains(r.Stdout, "compaction") {
-					t.Errorf("%s took a hand-over that was not meant for it: %q", id, r.Stdout)
+				if strings.Contains(r.Out, "Handoff complete") || strings.Contains(r.Out, "compaction") {
+					t.Errorf("%s took a hand-over that was not meant for it: %q", id, r.Out)
 				}
 				if k%2 == 0 {
-					r := job{Args: []string{"client", "session_id=" + id, "reason=other", "--", "gt-keepalive", "end", "--hook"}, Env: c.env, Dir: c.repo}.run()
+					r := job{Args: []string{"client", "session_id=" + id, "reason=other", "--", "gt-keepalive", "end", "--hook"}, Env: c.Env, Dir: c.Path("repo")}.Run()
 					c.fine(id+" ends", r)
 				}
 			})
@@ -407,9 +395,9 @@ func TestTogetherInOneHome(t *testing.T) {
 // toldOf names the agents in panes that were told a text when they started, as what is
 // handed over to them and not as what was before that.
 func (c *crowd) toldOf(text string) (names []string) {
-	starts, err := filepath.Glob(filepath.Join(c.work, "claude-*.start"))
+	starts, err := filepath.Glob(c.Path("claude-*.start"))
 	if err != nil {
-		c.t.Error(err)
+		c.Error(err)
 	}
 	for _, path := range starts {
 		data, err := os.ReadFile(path)
@@ -424,10 +412,10 @@ func (c *crowd) toldOf(text string) (names []string) {
 // events holds that every line of the log is whole, that each session starts
 // once and ends at most once, and that so many hand-overs were noted, each once.
 func (c *crowd) events(ids []string, handovers int) {
-	c.t.Helper()
-	data, err := os.ReadFile(filepath.Join(c.work, "home/.local/state/gt/.events.jsonl"))
+	c.Helper()
+	data, err := os.ReadFile(c.Path("home/.local/state/gt/.events.jsonl"))
 	if err != nil {
-		c.t.Error(err)
+		c.Error(err)
 		return
 	}
 	starts, ends, notes, busy := map[string]int{}, map[string]int{}, map[string]int{}, 0
@@ -440,7 +428,7 @@ func (c *crowd) events(ids []string, handovers int) {
 			}
 		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil || !strings.HasSuffix(line, "\n") {
-			c.t.Errorf("a line of the log is torn: %q", line)
+			c.Errorf("a line of the log is torn: %q", line)
 		}
 		switch e.Type {
 		case "session_start":
@@ -452,32 +440,32 @@ func (c *crowd) events(ids []string, handovers int) {
 		case "session_resume":
 		case "hook_error":
 			if !strings.Contains(e.Payload.Error, held) {
-				c.t.Errorf("a hook failed: %s", line)
+				c.Errorf("a hook failed: %s", line)
 			}
 			busy++
 		default:
-			c.t.Errorf("an event that nobody waits for: %s", line)
+			c.Errorf("an event that nobody waits for: %s", line)
 		}
 	}
 	if said := int(c.busy.Load()); busy > said {
-		c.t.Errorf("the log has %d hooks that found the home busy, and %d said so", busy, said)
+		c.Errorf("the log has %d hooks that found the home busy, and %d said so", busy, said)
 	}
 	for _, id := range ids {
 		if starts[id] != 1 {
-			c.t.Errorf("%s started %d times", id, starts[id])
+			c.Errorf("%s started %d times", id, starts[id])
 		}
 	}
 	for id, n := range starts {
 		if n != 1 || ends[id] > 1 {
-			c.t.Errorf("%s started %d times and ended %d times", id, n, ends[id])
+			c.Errorf("%s started %d times and ended %d times", id, n, ends[id])
 		}
 	}
 	if len(notes) != handovers {
-		c.t.Errorf("%d hand-overs in the log, not %d", len(notes), handovers)
+		c.Errorf("%d hand-overs in the log, not %d", len(notes), handovers)
 	}
 	for id, n := range notes {
 		if n != 1 {
-			c.t.Errorf("hand-over %s is in the log %d times", id, n)
+			c.Errorf("hand-over %s is in the log %d times", id, n)
 		}
 	}
 }
@@ -485,7 +473,7 @@ func (c *crowd) events(ids []string, handovers int) {
 // records holds that each live session is noted, under its own name, and that
 // every record can be read. It returns the sessions' chains.
 func (c *crowd) records(names []string) map[string]string {
-	c.t.Helper()
+	c.Helper()
 	chains := map[string]string{}
 	type record struct {
 		ID, Outcome string
@@ -498,16 +486,16 @@ func (c *crowd) records(names []string) map[string]string {
 		var r record
 		data, err := os.ReadFile(path)
 		if err != nil || json.Unmarshal(data, &r) != nil || r.ID+".json" != filepath.Base(path) {
-			c.t.Errorf("%s: %q, %v", path, data, err)
+			c.Errorf("%s: %q, %v", path, data, err)
 		}
 		found[r.ID] = r
 		if r.Handoff != nil {
-			c.t.Errorf("%s waits for somebody to take up %s", r.ID, r.Handoff)
+			c.Errorf("%s waits for somebody to take up %s", r.ID, r.Handoff)
 		}
 	}
 	for _, name := range names {
 		if r := found[name]; r.ID != name || r.Outcome != "" || r.Chain == "" {
-			c.t.Errorf("%s is noted as %+v", name, r)
+			c.Errorf("%s is noted as %+v", name, r)
 		}
 		chains[name] = found[name].Chain
 	}
@@ -516,7 +504,7 @@ func (c *crowd) records(names []string) map[string]string {
 
 // checkpoints holds that each session has one, with its own words.
 func (c *crowd) checkpoints(names []string) {
-	c.t.Helper()
+	c.Helper()
 	paths, _ := filepath.Glob(filepath.Join(c.kept(), "checkpoint-*.json"))
 	var found []string
 	for _, path := range append(paths, filepath.Join(c.kept(), "checkpoint.json")) {
@@ -526,23 +514,23 @@ func (c *crowd) checkpoints(names []string) {
 		}
 		data, err := os.ReadFile(path)
 		if err != nil || json.Unmarshal(data, &p) != nil || p.Notes != "words of "+p.ID {
-			c.t.Errorf("%s: %q, %v", path, data, err)
+			c.Errorf("%s: %q, %v", path, data, err)
 		}
 		if base := filepath.Base(path); base != "checkpoint.json" && base != "checkpoint-"+p.ID+".json" {
-			c.t.Errorf("%s is of %s", path, p.ID)
+			c.Errorf("%s is of %s", path, p.ID)
 		}
 		found = append(found, p.ID)
 	}
 	slices.Sort(found)
 	if !slices.Equal(found, names) {
-		c.t.Errorf("checkpoints of %q", found)
+		c.Errorf("checkpoints of %q", found)
 	}
 }
 
 // notes holds that each note is there once, and that of each session the last
 // that it left for itself is the one that is hooked.
 func (c *crowd) notes(sent map[string]bool, saved map[string][]string, chains map[string]string) {
-	c.t.Helper()
+	c.Helper()
 	type note struct {
 		ID, Subject, Session, Chain string
 		Hooked                      bool
@@ -552,21 +540,21 @@ func (c *crowd) notes(sent map[string]bool, saved map[string][]string, chains ma
 	for line := range strings.Lines(c.must("gt-mail", "--all", "--json")) {
 		var n note
 		if err := json.Unmarshal([]byte(line), &n); err != nil {
-			c.t.Error(err)
+			c.Error(err)
 		}
 		subjects[n.Subject]++
 		byID[n.ID] = n
 	}
 	for subject := range sent {
 		if subjects[subject] != 1 {
-			c.t.Errorf("%q is there %d times", subject, subjects[subject])
+			c.Errorf("%q is there %d times", subject, subjects[subject])
 		}
 	}
 	for name, ids := range saved {
 		for i, id := range ids {
 			n, ok := byID[id]
 			if !ok || n.Session != name || n.Chain != chains[name] || n.Hooked != (i == len(ids)-1) {
-				c.t.Errorf("note %d of %d of %s: %+v", i+1, len(ids), name, n)
+				c.Errorf("note %d of %d of %s: %+v", i+1, len(ids), name, n)
 			}
 		}
 	}
@@ -575,12 +563,12 @@ func (c *crowd) notes(sent map[string]bool, saved map[string][]string, chains ma
 // leftovers holds that nothing lies about: no marker, no temporary or restart
 // file, nothing set aside; that nobody holds a lock; and that git sees nothing.
 func (c *crowd) leftovers() {
-	c.t.Helper()
-	err := filepath.WalkDir(c.work, func(path string, d os.DirEntry, err error) error {
+	c.Helper()
+	err := filepath.WalkDir(c.Root, func(path string, d os.DirEntry, err error) error {
 		name := d.Name()
 		if strings.Contains(name, ".gt-tmp-") || strings.Contains(name, ".bad") || strings.HasPrefix(name, "restart-") || strings.HasPrefix(name, "handoff") ||
 			strings.HasSuffix(filepath.Dir(path), "mail/tmp") {
-			c.t.Errorf("left over: %s", path)
+			c.Errorf("left over: %s", path)
 		}
 		if err == nil && (name == "lock" || strings.HasSuffix(name, ".lock")) && !strings.Contains(path, "/.git/") {
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -589,20 +577,20 @@ func (c *crowd) leftovers() {
 			}
 			defer f.Close()
 			if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-				c.t.Errorf("somebody holds %s", path)
+				c.Errorf("somebody holds %s", path)
 			}
 		}
 		return err
 	})
 	if err != nil {
-		c.t.Error(err)
+		c.Error(err)
 	}
 	data, err := os.ReadFile(filepath.Join(c.kept(), "session_id"))
 	if lines := strings.Split(string(data), "\n"); err != nil || len(lines) != 3 || lines[2] != "" {
-		c.t.Errorf("session_id: %q, %v", data, err)
+		c.Errorf("session_id: %q, %v", data, err)
 	}
 	if out := c.must("git", "status", "--porcelain", "--ignored"); out != "" {
-		c.t.Errorf("git shows %s", out)
+		c.Errorf("git shows %s", out)
 	}
 }
 
@@ -619,8 +607,8 @@ func TestTogetherInSeance(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(town, 0o700), os.MkdirAll(projects, 0o700), os.WriteFile(filepath.Join(town, "town.toml"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if r := (job{Args: []string{"gt-hooks", "trust", "--yes", town}, Env: env, Dir: town}).run(); r.Code != 0 {
-		t.Fatalf("gt-hooks trust: %d, %q", r.Code, r.Stderr)
+	if r := (job{Args: []string{"gt-hooks", "trust", "--yes", town}, Env: env, Dir: town}).Run(); r.Code != 0 {
+		t.Fatalf("gt-hooks trust: %d, %q", r.Code, r.Errs)
 	}
 	log := eventlog.Log(filepath.Join(town, ".events.jsonl"))
 	started := time.Now().Add(-time.Hour)
@@ -710,8 +698,8 @@ func TestTogetherInSeance(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	})
 	forever(func(int) {
-		if r := (job{Args: []string{"gt-krc", "rotate"}, Env: env, Dir: town}).run(); r.Code != 0 && r.Code != 75 {
-			t.Errorf("gt-krc rotate: %d, %q", r.Code, r.Stderr)
+		if r := (job{Args: []string{"gt-krc", "rotate"}, Env: env, Dir: town}).Run(); r.Code != 0 && r.Code != 75 {
+			t.Errorf("gt-krc rotate: %d, %q", r.Code, r.Errs)
 		}
 		time.Sleep(100 * time.Millisecond)
 	})
@@ -727,12 +715,12 @@ func TestTogetherInSeance(t *testing.T) {
 		readers.Go(func() {
 			for range lists {
 				l, e, b, g := logged.least.Load(), ended.least.Load(), begun.least.Load(), grown.least.Load()
-				r := job{Args: []string{"gt-seance", "list", "--json", "--limit", "0"}, Env: env, Dir: town}.run()
-				if r.Code != 0 || r.Stderr != "" {
-					t.Errorf("exit code %d, %q", r.Code, r.Stderr)
+				r := job{Args: []string{"gt-seance", "list", "--json", "--limit", "0"}, Env: env, Dir: town}.Run()
+				if r.Code != 0 || r.Errs != "" {
+					t.Errorf("exit code %d, %q", r.Code, r.Errs)
 				}
 				seen, done, title := map[string]int64{}, int64(0), int64(0)
-				for text := range strings.Lines(r.Stdout) {
+				for text := range strings.Lines(r.Out) {
 					var s struct{ ID, Outcome, Title string }
 					if err := json.Unmarshal([]byte(text), &s); err != nil {
 						t.Errorf("%q: %v", text, err)

@@ -27,7 +27,7 @@ type goods map[string]string
 // have crashed, handed over and been given work: as "state/…" by the paths in the
 // state folder, and as "home/…" what belongs to the project. gt itself makes them,
 // once, so that they are as a reader of them wants them.
-func donor(t *testing.T) goods {
+func donor(t testing.TB) goods {
 	t.Helper()
 	donated.Do(func() {
 		w := newWorld(t)
@@ -53,13 +53,13 @@ func donor(t *testing.T) goods {
 			if !ok || mode[0] != '-' {
 				continue
 			}
-			text = strings.ReplaceAll(text, w.root, root)
+			text = strings.ReplaceAll(text, w.Root, root)
 			if rest, ok := strings.CutPrefix(path, home+"/"); ok {
 				donation["home/"+rest] = text
 			}
 			donation["state/"+strings.TrimPrefix(path, "home/.local/state/gt/")] = text
 		}
-		if r := w.start("work", "e711e711-0000-4000-8000-000000000003"); !strings.Contains(r.out, theirs+" message") || !strings.Contains(r.out, theirs+" work") {
+		if r := w.start("work", "e711e711-0000-4000-8000-000000000003"); !strings.Contains(r.Out, theirs+" message") || !strings.Contains(r.Out, theirs+" work") {
 			t.Fatalf("this is no attack: where it is believed, it is not told: %v", r)
 		}
 		for _, name := range []string{"home/checkpoint.json", "home/handoff", "home/sessions/" + id + ".json", "state/.events.jsonl"} {
@@ -83,9 +83,9 @@ var (
 // the state beginning with from, and the folder below it.
 func (w *world) lay(from, dir string) {
 	w.Helper()
-	for name, text := range donor(w.T) {
+	for name, text := range donor(w.TB) {
 		if rest, ok := strings.CutPrefix(name, from); ok {
-			w.put(filepath.Join(dir, rest), strings.ReplaceAll(text, root, w.root))
+			w.Write(filepath.Join(dir, rest), strings.ReplaceAll(text, root, w.Root))
 		}
 	}
 }
@@ -98,52 +98,52 @@ const own = "5e551011-0000-4000-8000-00000000000"
 func (w *world) runtime(dir string) {
 	w.Helper()
 	w.lay("home/", dir+"/.runtime")
-	text := strings.ReplaceAll(donor(w.T)["home/checkpoint.json"], root, w.root)
-	w.put(dir+"/.polecat-checkpoint.json", text)
-	w.put(dir+"/.runtime/role.md", theirs+" role\n")
-	w.put(dir+"/.runtime/handoff", "e711e711-0000-4000-8000-000000000002\n")
-	w.put(dir+"/.runtime/handoff_to_successor", "e711e711-0000-4000-8000-000000000002\n")
-	w.put(dir+"/.runtime/pids/gt-crew-max.pid", fmt.Sprint(os.Getppid()))
-	w.put(dir+"/.runtime/mirror", "handoff\nsession_id\nkeepalive.json\n.polecat-checkpoint.json\n")
-	w.put(dir+"/.runtime/restart-e711.json", `{"dir":"`+w.at(dir)+`","args":["`+w.trap("restart")+`"],"env":["BASH_ENV=`+w.trap("restart-env")+`"],"server":"`+w.at("work/socket")+`","pane":"%0"}`)
-	w.put(dir+"/talk.jsonl", `{"type":"user","isSidechain":false,"message":{"role":"user","content":"`+theirs+` conversation"},"uuid":"1","timestamp":"2026-03-01T10:00:00.000Z","cwd":"`+w.at("work")+`"}`+"\n")
+	text := strings.ReplaceAll(donor(w.TB)["home/checkpoint.json"], root, w.Root)
+	w.Write(dir+"/.polecat-checkpoint.json", text)
+	w.Write(dir+"/.runtime/role.md", theirs+" role\n")
+	w.Write(dir+"/.runtime/handoff", "e711e711-0000-4000-8000-000000000002\n")
+	w.Write(dir+"/.runtime/handoff_to_successor", "e711e711-0000-4000-8000-000000000002\n")
+	w.Write(dir+"/.runtime/pids/gt-crew-max.pid", fmt.Sprint(os.Getppid()))
+	w.Write(dir+"/.runtime/mirror", "handoff\nsession_id\nkeepalive.json\n.polecat-checkpoint.json\n")
+	w.Write(dir+"/.runtime/restart-e711.json", `{"dir":"`+w.Path(dir)+`","args":["`+w.trap("restart")+`"],"env":["BASH_ENV=`+w.trap("restart-env")+`"],"server":"`+w.Path("work/socket")+`","pane":"%0"}`)
+	w.Write(dir+"/talk.jsonl", `{"type":"user","isSidechain":false,"message":{"role":"user","content":"`+theirs+` conversation"},"uuid":"1","timestamp":"2026-03-01T10:00:00.000Z","cwd":"`+w.Path("work")+`"}`+"\n")
 	for i := range 4 { // records of the sessions that are about to run
 		id := own + fmt.Sprint(i)
-		w.put(dir+"/.runtime/sessions/"+id+".json", fmt.Sprintf(`{"id":%q,"agent":%q,"chain_id":"e711e711-0000-4000-8000-000000000002","parent_id":"e711e711-0000-4000-8000-000000000002",
+		w.Write(dir+"/.runtime/sessions/"+id+".json", fmt.Sprintf(`{"id":%q,"agent":%q,"chain_id":"e711e711-0000-4000-8000-000000000002","parent_id":"e711e711-0000-4000-8000-000000000002",
 "pid":%d,"pid_start":"1","boot_id":"x","tmux_session":"%s","tmux_pane":"%%0","tmux_server":%q,"transcript_path":%q,"started_at":"2026-01-17T01:00:00Z","note":%q,
 "handoff":{"kind":"handoff","note":"e711","marker":"handoff.%s","at":"2999-01-17T01:00:00Z","respawn":true,"next":%q},"hook":{"key":"x","at":"2026-01-17T01:00:00Z"}}`,
-			id, theirs, os.Getpid(), theirs, w.at("work/socket"), w.at(dir+"/talk.jsonl"), theirs, id, w.trap("next")))
-		w.put(dir+"/.runtime/handoff."+id, id+"\n")
-		w.put(dir+"/.runtime/requests/"+id, `{"version":1,"handoff":{"subject":"`+theirs+`","message":"`+theirs+`","next":"`+w.trap("request")+`"}}`)
+			id, theirs, os.Getpid(), theirs, w.Path("work/socket"), w.Path(dir+"/talk.jsonl"), theirs, id, w.trap("next")))
+		w.Write(dir+"/.runtime/handoff."+id, id+"\n")
+		w.Write(dir+"/.runtime/requests/"+id, `{"version":1,"handoff":{"subject":"`+theirs+`","message":"`+theirs+`","next":"`+w.trap("request")+`"}}`)
 	}
-	w.put(dir+"/.runtime/session_id", own+"1\n2026-01-17T01:00:00Z\n")
-	w.put(dir+"/.runtime/.gitignore", "!*\n!.*\n")
-	w.put(dir+"/.gitignore", "!.polecat-checkpoint.json\n!.runtime/\n!.events.jsonl\n")
+	w.Write(dir+"/.runtime/session_id", own+"1\n2026-01-17T01:00:00Z\n")
+	w.Write(dir+"/.runtime/.gitignore", "!*\n!.*\n")
+	w.Write(dir+"/.gitignore", "!.polecat-checkpoint.json\n!.runtime/\n!.events.jsonl\n")
 }
 
 // town brings a town, of gt's or of Gas Town's form, that names programs.
 func (w *world) town(dir string) {
 	w.Helper()
-	w.put(dir+"/town.toml", "name = \""+theirs+"\"\n[agents.claude]\ncommand = \""+w.trap("town-command")+"\"\nenv = { BASH_ENV = \""+w.trap("town-env")+"\" }\n"+
-		"[agents.codex]\ncommand = \""+w.trap("town-codex")+"\"\n[accounts]\nclaude = [\""+w.at(dir+"/cfg")+"\"]\n[rigs.work]\nprefix = \"gt\"\n")
-	w.put(dir+"/mayor/town.json", `{"type":"town","version":2,"name":"`+theirs+`"}`)
-	w.put(dir+"/mayor/rigs.json", `{"version":1,"rigs":{"work":{"beads":{"prefix":"gt"}}}}`)
-	w.put(dir+"/settings/config.json", `{"type":"town-settings","version":1,"default_agent":"evil","agents":{"evil":{"command":"`+w.trap("settings-command")+`"}},"role_agents":{"crew":"evil"}}`)
+	w.Write(dir+"/town.toml", "name = \""+theirs+"\"\n[agents.claude]\ncommand = \""+w.trap("town-command")+"\"\nenv = { BASH_ENV = \""+w.trap("town-env")+"\" }\n"+
+		"[agents.codex]\ncommand = \""+w.trap("town-codex")+"\"\n[accounts]\nclaude = [\""+w.Path(dir+"/cfg")+"\"]\n[rigs.work]\nprefix = \"gt\"\n")
+	w.Write(dir+"/mayor/town.json", `{"type":"town","version":2,"name":"`+theirs+`"}`)
+	w.Write(dir+"/mayor/rigs.json", `{"version":1,"rigs":{"work":{"beads":{"prefix":"gt"}}}}`)
+	w.Write(dir+"/settings/config.json", `{"type":"town-settings","version":1,"default_agent":"evil","agents":{"evil":{"command":"`+w.trap("settings-command")+`"}},"role_agents":{"crew":"evil"}}`)
 	for _, role := range []string{"default", "crew", "mayor", "work"} {
-		w.put(dir+"/roles/"+role+".md", theirs+" role\n")
+		w.Write(dir+"/roles/"+role+".md", theirs+" role\n")
 	}
-	events := strings.ReplaceAll(donor(w.T)["state/.events.jsonl"], root, w.root)
-	w.put(dir+"/.events.jsonl", events+fmt.Sprintf(`{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"session_start","actor":"crew/max","payload":{"session_id":"e711e711-0000-4000-8000-000000000003","role":"crew","cwd":"/proc/self/cwd","topic":"%s","agent":"claude","transcript_path":"/proc/self/cwd/cfg/projects/x/e711e711-0000-4000-8000-000000000003.jsonl"},"visibility":"feed"}`, theirs)+"\n")
-	w.put(dir+"/.events.jsonl.lock", "")
-	w.put(dir+"/.krc.yaml", "default_ttl: 1s\n")
-	w.put(dir+"/.sessions/transcripts.jsonl", "{}\n")
-	w.put(dir+"/.sessions/archive/2026-01.jsonl", events)
-	w.put(dir+"/cfg/settings.json", `{"apiKeyHelper":"`+w.trap("apiKeyHelper")+`"}`)
-	w.put(dir+"/cfg/projects/x/e711e711-0000-4000-8000-000000000003.jsonl", `{"type":"user","message":{"role":"user","content":"`+theirs+` conversation"},"timestamp":"2026-03-01T10:00:00.000Z","cwd":"`+w.at("work")+`"}`+"\n")
+	events := strings.ReplaceAll(donor(w.TB)["state/.events.jsonl"], root, w.Root)
+	w.Write(dir+"/.events.jsonl", events+fmt.Sprintf(`{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"session_start","actor":"crew/max","payload":{"session_id":"e711e711-0000-4000-8000-000000000003","role":"crew","cwd":"/proc/self/cwd","topic":"%s","agent":"claude","transcript_path":"/proc/self/cwd/cfg/projects/x/e711e711-0000-4000-8000-000000000003.jsonl"},"visibility":"feed"}`, theirs)+"\n")
+	w.Write(dir+"/.events.jsonl.lock", "")
+	w.Write(dir+"/.krc.yaml", "default_ttl: 1s\n")
+	w.Write(dir+"/.sessions/transcripts.jsonl", "{}\n")
+	w.Write(dir+"/.sessions/archive/2026-01.jsonl", events)
+	w.Write(dir+"/cfg/settings.json", `{"apiKeyHelper":"`+w.trap("apiKeyHelper")+`"}`)
+	w.Write(dir+"/cfg/projects/x/e711e711-0000-4000-8000-000000000003.jsonl", `{"type":"user","message":{"role":"user","content":"`+theirs+` conversation"},"timestamp":"2026-03-01T10:00:00.000Z","cwd":"`+w.Path("work")+`"}`+"\n")
 	for _, box := range []string{"self", "work", "mayor", "crew/max", "work/crew/max"} {
-		for name, text := range donor(w.T) {
+		for name, text := range donor(w.TB) {
 			if rest, ok := strings.CutPrefix(name, "home/mail/"); ok {
-				w.put(dir+"/mail/"+box+"/"+rest, text)
+				w.Write(dir+"/mail/"+box+"/"+rest, text)
 			}
 		}
 	}
@@ -168,7 +168,7 @@ var cargoes = []cargo{
 		w.lay("state/", dir) // homes/, sessions/ and .events.jsonl at the top
 	}},
 	{name: "a link to a neighbour", load: func(w *world, dir string) { w.link("../"+w.state("neighbour"), dir+"/.runtime") }},
-	{name: "an absolute link to a neighbour", load: func(w *world, dir string) { w.link(w.at(w.state("neighbour")), dir+"/.runtime") }},
+	{name: "an absolute link to a neighbour", load: func(w *world, dir string) { w.link(w.Path(w.state("neighbour")), dir+"/.runtime") }},
 	{name: "links to what a neighbour keeps", load: func(w *world, dir string) {
 		for _, name := range []string{"sessions", "mail", "handoff", "session_id", "keepalive.json", "lock", "path"} {
 			w.link("../../"+w.state("neighbour")+"/"+name, dir+"/.runtime/"+name)
@@ -184,16 +184,16 @@ var cargoes = []cargo{
 		}
 	}},
 	{name: "pipes", only: "archive", load: func(w *world, dir string) {
-		w.must(dir, "rm", "-r", ".git")
+		w.Must(dir, "rm", "-r", ".git")
 		for _, name := range []string{
 			"town.toml", "mayor/town.json", "settings/config.json", ".polecat-checkpoint.json", ".runtime/handoff", ".runtime/session_id", ".runtime/lock", ".runtime/keepalive.json",
 			".runtime/sessions/" + own + "1.json", ".runtime/requests/" + own + "1", ".events.jsonl", ".events.jsonl.lock", ".git",
 		} {
-			w.put(dir+"/"+name, "")
-			if err := os.Remove(w.at(dir + "/" + name)); err != nil {
+			w.Write(dir+"/"+name, "")
+			if err := os.Remove(w.Path(dir + "/" + name)); err != nil {
 				w.Fatal(err)
 			}
-			if err := syscall.Mkfifo(w.at(dir+"/"+name), 0o600); err != nil {
+			if err := syscall.Mkfifo(w.Path(dir+"/"+name), 0o600); err != nil {
 				w.Fatal(err)
 			}
 		}
@@ -205,16 +205,16 @@ var deliveries = map[string]func(w *world){
 	"clone-022": func(w *world) { w.clone("022") },
 	"clone-077": func(w *world) { w.clone("077") },
 	"archive": func(w *world) {
-		w.must(".", "sh", "-c", "rm -rf upstream/.git; umask 022; tar -C upstream -cf brought.tar . && mkdir work && tar -C work -xpf brought.tar")
+		w.Must(".", "sh", "-c", "rm -rf upstream/.git; umask 022; tar -C upstream -cf brought.tar . && mkdir work && tar -C work -xpf brought.tar")
 	},
 }
 
 // clone has git clone what is in upstream.
 func (w *world) clone(umask string) {
 	w.Helper()
-	w.must("upstream", "git", "add", "-f", "--all", ".")
-	w.must("upstream", "git", "commit", "-q", "-m", "all")
-	w.must(".", "sh", "-c", "umask "+umask+"; git clone -q upstream work")
+	w.Must("upstream", "git", "add", "-f", "--all", ".")
+	w.Must("upstream", "git", "commit", "-q", "-m", "all")
+	w.Must(".", "sh", "-c", "umask "+umask+"; git clone -q upstream work")
 }
 
 // clients are whose hooks gt answers.
@@ -228,7 +228,7 @@ func looks(w *world, dir string) []func() result {
 		all = append(all, func() result { return w.hook(dir, own+id, event, more, name, args...) })
 	}
 	typed := func(name string, args ...string) {
-		all = append(all, func() result { return w.run(dir, "", name, args...) })
+		all = append(all, func() result { return w.Run(dir, nil, append([]string{name}, args...)...) })
 	}
 	typed("gt-prime")
 	typed("gt-prime", "--state", "--json")
@@ -284,7 +284,7 @@ func TestBrought(t *testing.T) {
 				w.repository("upstream")
 				c.load(w, "upstream")
 				if delivery != "archive" { // what git keeps would be missing where a turn has ended
-					os.RemoveAll(w.at("upstream/.runtime/requests"))
+					os.RemoveAll(w.Path("upstream/.runtime/requests"))
 				}
 				deliver(w)
 				near := w.state("neighbour")
@@ -295,15 +295,15 @@ func TestBrought(t *testing.T) {
 				}
 				for _, look := range looks(w, "work") {
 					r := look()
-					if strings.Contains(r.line, "--hook") && r.code != 0 {
-						t.Errorf("a hook ends with %d: %v", r.code, r)
+					if strings.Contains(r.Line, "--hook") && r.Code != 0 {
+						t.Errorf("a hook ends with %d: %v", r.Code, r)
 					}
 					for _, word := range []string{theirs, neighbour, "e711e711-0000-4000-8000-000000000002"} {
-						if strings.Contains(r.out+r.errs, word) {
+						if strings.Contains(r.Out+r.Errs, word) {
 							t.Errorf("%s is told: %v", word, r)
 						}
 					}
-					if strings.Contains(r.line, "--hook") && strings.Contains(r.out, "trust") {
+					if strings.Contains(r.Line, "--hook") && strings.Contains(r.Out, "trust") {
 						t.Errorf("a model is told of trust: %v", r)
 					}
 					if marks := w.marks(); marks != "" {
@@ -323,7 +323,7 @@ func TestBrought(t *testing.T) {
 				if delivery != "archive" && w.status("work") != status {
 					t.Errorf("git says of it\n%s, and said\n%s", w.status("work"), status)
 				}
-				if r := w.start("neighbour", "4e160000-0000-4000-8000-000000000002"); !strings.Contains(r.out, neighbour+" message") {
+				if r := w.start("neighbour", "4e160000-0000-4000-8000-000000000002"); !strings.Contains(r.Out, neighbour+" message") {
 					t.Errorf("the neighbour's own next is not told: %v", r)
 				}
 			})
@@ -334,7 +334,7 @@ func TestBrought(t *testing.T) {
 // status is what git says of a worktree, with all that it ignores.
 func (w *world) status(dir string) string {
 	w.Helper()
-	return w.must(dir, "git", "--no-optional-locks", "status", "--porcelain", "--ignored", "--untracked-files=all")
+	return w.Must(dir, "git", "--no-optional-locks", "status", "--porcelain", "--ignored", "--untracked-files=all")
 }
 
 // neighbour makes another project, in which a hand-over waits.

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,40 +56,15 @@ func relaunch([]string) int {
 	return 0
 }
 
-// A job is what a client runs.
-type job struct {
-	Args, Env  []string
-	Dir, Stdin string
-}
-
-// A report is what came of it.
-type report struct {
-	Out, Errs string
-	Code      int
-}
-
 // serveJobs runs what it is told to as a client runs its hooks, as children.
 func serveJobs(in io.Reader, out io.Writer) int {
-	jobs, reports := json.NewDecoder(in), json.NewEncoder(out)
+	jobs, results := json.NewDecoder(in), json.NewEncoder(out)
 	for {
-		var j job
+		var j testenv.Job
 		if err := jobs.Decode(&j); err != nil {
 			return 0
 		}
-		cmd := exec.Command(j.Args[0], j.Args[1:]...)
-		var outs, errs bytes.Buffer
-		cmd.Dir, cmd.Env = j.Dir, j.Env
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(j.Stdin), &outs, &errs
-		cmd.WaitDelay = time.Second
-		r := report{}
-		if err := cmd.Run(); cmd.ProcessState == nil {
-			r.Errs = err.Error() + "\n"
-		}
-		r.Out, r.Errs, r.Code = outs.String(), r.Errs+errs.String(), -1
-		if cmd.ProcessState != nil {
-			r.Code = cmd.ProcessState.ExitCode()
-		}
-		if err := reports.Encode(r); err != nil {
+		if err := results.Encode(j.Run()); err != nil {
 			return 1
 		}
 	}
@@ -203,9 +177,7 @@ type companion struct {
 // beside starts a program and waits for the line "ready" where it says one.
 func (w *world) beside(dir string, waits bool, args ...string) *companion {
 	w.Helper()
-	line := append(slices.Clone(w.in), args...)
-	cmd := exec.Command(line[0], line[1:]...)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = w.at(dir), w.env, w.as
+	cmd := w.Command(dir, args...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	in, err := cmd.StdinPipe()
@@ -221,7 +193,7 @@ func (w *world) beside(dir string, waits bool, args ...string) *companion {
 	}
 	stop := sync.OnceFunc(func() {
 		in.Close()
-		late := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+		late := time.AfterFunc(testenv.Patience, func() { cmd.Process.Kill() })
 		defer late.Stop()
 		cmd.Wait()
 	})
@@ -248,11 +220,11 @@ func (w *world) named(name string) string {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.put("named/"+name, "")
-	if err := testenv.WriteProgram(w.at("named/"+name), data); err != nil {
+	w.Write("named/"+name, "")
+	if err := testenv.WriteProgram(w.Path("named/"+name), data); err != nil {
 		w.Fatal(err)
 	}
-	return w.at("named/" + name)
+	return w.Path("named/" + name)
 }
 
 // client starts a stand-in for an agent's client, in the world's environment.
@@ -269,9 +241,9 @@ func (c *companion) run(dir string, env []string, stdin, name string, args ...st
 	if strings.HasPrefix(name, "gt-") {
 		path = filepath.Join(bin, name)
 	}
-	j := job{Args: append([]string{path}, args...), Env: append(append([]string{}, c.w.env...), env...), Dir: c.w.at(dir), Stdin: stdin}
+	j := testenv.Job{Args: append([]string{path}, args...), Env: append(append([]string{}, c.w.Env...), env...), Dir: c.w.Path(dir), Stdin: stdin}
 	done := make(chan error, 1)
-	var r report
+	var r result
 	go func() {
 		err := json.NewEncoder(c.input).Encode(j)
 		done <- errors.Join(err, json.NewDecoder(&oneLine{c.said}).Decode(&r))
@@ -281,10 +253,11 @@ func (c *companion) run(dir string, env []string, stdin, name string, args ...st
 		if err != nil {
 			c.w.Fatalf("%s: %v", name, err)
 		}
-	case <-time.After(patience):
+	case <-time.After(testenv.Patience):
 		c.w.Fatalf("it hangs: %s %s", name, strings.Join(args, " "))
 	}
-	return result{line: strings.Join(append([]string{name}, args...), " "), out: r.Out, errs: r.Errs, code: r.Code}
+	r.Line = strings.Join(append([]string{name}, args...), " ")
+	return r
 }
 
 // hook is world.hook, run by the client.

@@ -64,26 +64,26 @@ var status = []string{"status"}
 var attacks = []attack{
 	{name: "its configuration", bites: status, lay: func(w *world) { w.add("work/.git/config", w.evil()) }},
 	{name: "a file that it includes", bites: status, lay: func(w *world) {
-		w.put("work/more", w.evil())
+		w.Write("work/more", w.evil())
 		w.add("work/.git/config", "[include]\n\tpath = ../more\n")
 	}},
 	{name: "a file that it includes on a condition", bites: status, lay: func(w *world) {
-		w.put("work/more", w.evil())
+		w.Write("work/more", w.evil())
 		w.add("work/.git/config", "[includeIf \"onbranch:main\"]\n\tpath = ../more\n")
 	}},
 	{name: "the configuration of a worktree", bites: status, lay: func(w *world) {
 		w.add("work/.git/config", "[extensions]\n\tworktreeConfig = true\n")
-		w.put("work/.git/config.worktree", w.evil())
+		w.Write("work/.git/config.worktree", w.evil())
 	}},
 	{name: "the attributes of the repository", bites: status, lay: func(w *world) {
-		w.put("work/.gitattributes", "")
-		w.put("work/.git/info/attributes", attributes)
+		w.Write("work/.gitattributes", "")
+		w.Write("work/.git/info/attributes", attributes)
 		w.add("work/.git/config", w.evil())
 	}},
 	{name: "attributes elsewhere", bites: status, lay: func(w *world) {
-		w.put("work/.gitattributes", "")
-		w.put("work/elsewhere", attributes)
-		w.add("work/.git/config", w.evil()+"[core]\n\tattributesFile = "+w.at("work/elsewhere")+"\n")
+		w.Write("work/.gitattributes", "")
+		w.Write("work/elsewhere", attributes)
+		w.add("work/.git/config", w.evil()+"[core]\n\tattributesFile = "+w.Path("work/elsewhere")+"\n")
 	}},
 	{name: "a value that ends its line", lay: func(w *world) {
 		w.add("work/.git/config", "[core]\n\texcludesFile = \"x\\n[filter \\\"evil\\\"]\\nclean = "+w.trap("smuggled")+"\"\n")
@@ -110,64 +110,64 @@ var attacks = []attack{
 	}, bites: status},
 	{name: "a repository that was added in the sandbox", bites: status, lay: func(w *world) {
 		w.repository("work/sub")
-		w.put("work/sub/.gitattributes", attributes)
-		w.must("work", "git", "-c", "advice.addEmbeddedRepo=false", "add", "sub")
+		w.Write("work/sub/.gitattributes", attributes)
+		w.Must("work", "git", "-c", "advice.addEmbeddedRepo=false", "add", "sub")
 		w.add("work/sub/.git/config", w.evil())
 	}},
 	{name: "a repository inside", lay: func(w *world) {
 		w.repository("work/sub")
-		w.put("work/sub/.gitattributes", attributes)
+		w.Write("work/sub/.gitattributes", attributes)
 		w.add("work/sub/.git/config", w.evil())
 	}},
 	{name: "a session in the repository inside", dir: "work/sub", bites: status, lay: func(w *world) {
 		w.repository("work/sub")
-		w.put("work/sub/.gitattributes", attributes)
+		w.Write("work/sub/.gitattributes", attributes)
 		w.add("work/sub/.git/config", w.evil())
 	}},
 	{name: "a submodule", bites: status, lay: func(w *world) {
 		w.repository("origin")
-		w.must("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.at("origin"), "sub")
+		w.Must("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Path("origin"), "sub")
 		w.dirty("work/sub")
-		w.put("work/sub/.gitattributes", attributes)
+		w.Write("work/sub/.gitattributes", attributes)
 		w.add("work/.git/modules/sub/config", w.evil())
 	}},
 	{name: "a linked worktree", dir: "linked", bites: status, lay: func(w *world) {
-		w.must("work", "git", "worktree", "add", "-q", w.at("linked"))
+		w.Must("work", "git", "worktree", "add", "-q", w.Path("linked"))
 		w.dirty("linked")
-		w.put("linked/.gitattributes", attributes)
+		w.Write("linked/.gitattributes", attributes)
 		w.add("work/.git/config", w.evil())
 	}},
 	{name: "a bare repository in the folder", dir: "work/bare", lay: func(w *world) {
-		w.must("work", "git", "clone", "-q", "--bare", ".", "bare")
-		index, err := os.ReadFile(w.at("work/.git/index"))
+		w.Must("work", "git", "clone", "-q", "--bare", ".", "bare")
+		index, err := os.ReadFile(w.Path("work/.git/index"))
 		if err != nil {
 			w.Fatal(err)
 		}
-		w.put("work/bare/index", string(index))
-		w.add("work/bare/config", w.evil()+"[core]\n\tbare = false\n\tworktree = "+w.at("work")+"\n")
-		w.put("work/bare/info/attributes", attributes)
+		w.Write("work/bare/index", string(index))
+		w.add("work/bare/config", w.evil()+"[core]\n\tbare = false\n\tworktree = "+w.Path("work")+"\n")
+		w.Write("work/bare/info/attributes", attributes)
 	}, bites: status},
 	{name: "a git directory elsewhere", bites: status, lay: func(w *world) {
-		if err := os.Rename(w.at("work/.git"), w.at("work/evil")); err != nil {
+		if err := os.Rename(w.Path("work/.git"), w.Path("work/evil")); err != nil {
 			w.Fatal(err)
 		}
-		w.put("work/.git", "gitdir: evil\n")
+		w.Write("work/.git", "gitdir: evil\n")
 		w.add("work/evil/config", w.evil())
 	}},
 	{name: "a worktree elsewhere", bites: status, lay: func(w *world) {
-		w.put("other/.gitattributes", attributes)
-		w.put("other/changed", "another\n")
-		w.put("other/touched", "touched\n")
-		w.add("work/.git/config", w.evil()+"[core]\n\tworktree = "+w.at("other")+"\n")
+		w.Write("other/.gitattributes", attributes)
+		w.Write("other/changed", "another\n")
+		w.Write("other/touched", "touched\n")
+		w.add("work/.git/config", w.evil()+"[core]\n\tworktree = "+w.Path("other")+"\n")
 	}},
 	{name: "objects that are to be fetched", bites: []string{"cat-file", "-p", "HEAD:touched"}, lay: func(w *world) {
 		fetch := w.trap("fetch")
-		w.put("traps/fetch", "#!/bin/sh\necho >>'"+w.at("marks/fetch")+"'\n") // git waits for one that only listens
-		blob := w.must("work", "git", "rev-parse", "HEAD:touched")
-		w.must("work", "git", "mv", "touched", "moved") // to tell a rename, git looks into it
-		w.put("work/moved", "touched\nand more\n")
-		w.must("work", "git", "add", "moved")
-		if err := os.Remove(w.at("work/.git/objects/" + blob[:2] + "/" + blob[2:])); err != nil {
+		w.Write("traps/fetch", "#!/bin/sh\necho >>'"+w.Path("marks/fetch")+"'\n") // git waits for one that only listens
+		blob := w.Must("work", "git", "rev-parse", "HEAD:touched")
+		w.Must("work", "git", "mv", "touched", "moved") // to tell a rename, git looks into it
+		w.Write("work/moved", "touched\nand more\n")
+		w.Must("work", "git", "add", "moved")
+		if err := os.Remove(w.Path("work/.git/objects/" + blob[:2] + "/" + blob[2:])); err != nil {
 			w.Fatal(err)
 		}
 		w.add("work/.git/config", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = origin\n[remote \"origin\"]\n\tpromisor = true\n\tpartialclonefilter = blob:none\n\turl = ext::"+
@@ -175,17 +175,17 @@ var attacks = []attack{
 	}},
 	{name: "LFS, with an extension of the repository's", lay: func(w *world) {
 		// As git-lfs does, what the person has installed asks git for more.
-		w.put("traps/lfs", "#!/bin/sh\nprogram=$(git config lfs.extension.evil.clean) && exec $program\nexec cat\n")
-		if err := os.Chmod(w.at("traps/lfs"), 0o700); err != nil {
+		w.Write("traps/lfs", "#!/bin/sh\nprogram=$(git config lfs.extension.evil.clean) && exec $program\nexec cat\n")
+		if err := os.Chmod(w.Path("traps/lfs"), 0o700); err != nil {
 			w.Fatal(err)
 		}
-		w.add("home/.gitconfig", "[filter \"lfs\"]\n\tclean = "+w.at("traps/lfs")+"\n\trequired = true\n")
-		w.put("work/.gitattributes", "* filter=lfs\n")
+		w.add("home/.gitconfig", "[filter \"lfs\"]\n\tclean = "+w.Path("traps/lfs")+"\n\trequired = true\n")
+		w.Write("work/.gitattributes", "* filter=lfs\n")
 		w.add("work/.git/config", "[lfs \"extension.evil\"]\n\tclean = "+w.trap("extension")+"\n")
 	}, bites: status},
 	{name: "variables that name a configuration", bites: status, env: func(w *world) []string {
-		w.put("work/config", w.evil())
-		return []string{"GIT_CONFIG_GLOBAL=" + w.at("work/config"), "GIT_CONFIG_SYSTEM=" + w.at("work/config")}
+		w.Write("work/config", w.evil())
+		return []string{"GIT_CONFIG_GLOBAL=" + w.Path("work/config"), "GIT_CONFIG_SYSTEM=" + w.Path("work/config")}
 	}},
 	{name: "variables that are a configuration", bites: status, env: func(w *world) []string {
 		return []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=filter.evil.clean", "GIT_CONFIG_VALUE_0=" + w.trap("clean")}
@@ -194,9 +194,9 @@ var attacks = []attack{
 		return []string{"GIT_CONFIG_PARAMETERS='filter.evil.clean'='" + w.trap("clean") + "'"}
 	}},
 	{name: "another repository by a variable", bites: status, env: func(w *world) []string {
-		w.must(".", "git", "clone", "-q", w.at("work"), w.at("other"))
+		w.Must(".", "git", "clone", "-q", w.Path("work"), w.Path("other"))
 		w.add("other/.git/config", w.evil())
-		return []string{"GIT_DIR=" + w.at("other/.git"), "GIT_WORK_TREE=" + w.at("work"), "GIT_COMMON_DIR=" + w.at("other/.git")}
+		return []string{"GIT_DIR=" + w.Path("other/.git"), "GIT_WORK_TREE=" + w.Path("work"), "GIT_COMMON_DIR=" + w.Path("other/.git")}
 	}},
 	{name: "programs by a variable", env: func(w *world) []string {
 		w.trapAt("work/exec/git-status", "exec-path")
@@ -207,18 +207,18 @@ var attacks = []attack{
 		} {
 			env = append(env, name+"="+w.trap(name))
 		}
-		return append(env, "GIT_EXEC_PATH="+w.at("work/exec"), "GIT_TRACE="+w.at("marks/trace"), "GIT_TRACE2_EVENT="+w.at("marks/trace2"), "BASH_ENV="+w.trap("BASH_ENV"), "ENV="+w.trap("ENV"))
+		return append(env, "GIT_EXEC_PATH="+w.Path("work/exec"), "GIT_TRACE="+w.Path("marks/trace"), "GIT_TRACE2_EVENT="+w.Path("marks/trace2"), "BASH_ENV="+w.trap("BASH_ENV"), "ENV="+w.trap("ENV"))
 	}, bites: status},
 }
 
 // commands are what runs in a project by itself, and what is typed there first.
 func commands(w *world, dir string) []func() result {
 	hook := func(event, more string, name string, args ...string) func() result {
-		input := fmt.Sprintf(`{"session_id":"5e551011","hook_event_name":%q,"cwd":%q%s}`, event, w.at(dir), more)
-		return func() result { return w.run(dir, input, name, args...) }
+		input := fmt.Sprintf(`{"session_id":"5e551011","hook_event_name":%q,"cwd":%q%s}`, event, w.Path(dir), more)
+		return func() result { return w.Run(dir, strings.NewReader(input), append([]string{name}, args...)...) }
 	}
 	typed := func(name string, args ...string) func() result {
-		return func() result { return w.run(dir, "", name, args...) }
+		return func() result { return w.Run(dir, nil, append([]string{name}, args...)...) }
 	}
 	return []func() result{
 		hook("SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", "claude"),
@@ -246,8 +246,8 @@ func TestRepositoryNamesPrograms(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.repository("work")
-			head := w.must("work", "git", "rev-parse", "HEAD")
-			w.put("work/.gitattributes", attributes)
+			head := w.Must("work", "git", "rev-parse", "HEAD")
+			w.Write("work/.gitattributes", attributes)
 			if a.lay != nil {
 				a.lay(w)
 			}
@@ -260,7 +260,7 @@ func TestRepositoryNamesPrograms(t *testing.T) {
 			}
 			w.marks() // making it may have run some
 			if a.bites != nil {
-				w.run(dir, "", "git", a.bites...)
+				w.Run(dir, nil, append([]string{"git"}, a.bites...)...)
 				if w.marks() == "" {
 					t.Errorf("a plain git %s falls into no trap: this is no attack", strings.Join(a.bites, " "))
 				}
@@ -291,11 +291,11 @@ type saved struct {
 // saved writes a checkpoint and returns it.
 func (w *world) saved(dir string) saved {
 	w.Helper()
-	if r := w.run(dir, "", "gt-checkpoint", "write", "--notes", "now"); r.code != 0 || strings.Contains(r.errs, "git") {
+	if r := w.Run(dir, nil, "gt-checkpoint", "write", "--notes", "now"); r.Code != 0 || strings.Contains(r.Errs, "git") {
 		w.Errorf("%v", r)
 	}
 	var s saved
-	if err := json.Unmarshal([]byte(w.must(dir, "gt-checkpoint", "read", "--json")), &s); err != nil {
+	if err := json.Unmarshal([]byte(w.Must(dir, "gt-checkpoint", "read", "--json")), &s); err != nil {
 		w.Fatal(err)
 	}
 	slices.Sort(s.Files)
@@ -312,43 +312,43 @@ func TestHonestRepositories(t *testing.T) {
 		"a filter of the person's": {func(w *world) string {
 			w.add("home/.gitconfig", "[filter \"lfs\"]\n\tclean = tr a-z A-Z\n\tsmudge = tr A-Z a-z\n\trequired = true\n")
 			w.repository("lfs")
-			w.put("lfs/.gitattributes", "* filter=lfs\n")
-			w.must("lfs", "git", "add", "--renormalize", ".")
-			w.must("lfs", "git", "commit", "-q", "-m", "through the filter")
-			w.put("lfs/changed", "yet more\n")
-			w.put("lfs/touched", "touched\n")
+			w.Write("lfs/.gitattributes", "* filter=lfs\n")
+			w.Must("lfs", "git", "add", "--renormalize", ".")
+			w.Must("lfs", "git", "commit", "-q", "-m", "through the filter")
+			w.Write("lfs/changed", "yet more\n")
+			w.Write("lfs/touched", "touched\n")
 			w.dirty("lfs")
-			w.put("lfs/changed", "another\n")
+			w.Write("lfs/changed", "another\n")
 			return "lfs"
 		}, []string{".gitattributes", "changed", "new"}},
 		"a linked worktree": {func(w *world) string {
-			w.must("work", "git", "worktree", "add", "-q", "-b", "side", w.at("linked"))
+			w.Must("work", "git", "worktree", "add", "-q", "-b", "side", w.Path("linked"))
 			w.dirty("linked")
 			return "linked"
 		}, []string{"changed", "new"}},
 		"a linked worktree of a bare repository": {func(w *world) string {
-			w.must(".", "git", "clone", "-q", "--bare", w.at("work"), w.at("bare"))
-			w.must("bare", "git", "worktree", "add", "-q", w.at("linked"))
+			w.Must(".", "git", "clone", "-q", "--bare", w.Path("work"), w.Path("bare"))
+			w.Must("bare", "git", "worktree", "add", "-q", w.Path("linked"))
 			w.dirty("linked")
 			return "linked"
 		}, []string{"changed", "new"}},
 		"a submodule as the home": {func(w *world) string {
 			w.repository("origin")
-			w.must("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.at("origin"), "sub")
+			w.Must("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Path("origin"), "sub")
 			w.dirty("work/sub")
 			return "work/sub"
 		}, []string{"changed", "new"}},
 		"a submodule that moved on": {func(w *world) string {
 			w.repository("origin")
-			w.must("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.at("origin"), "sub")
-			w.must("work", "git", "commit", "-q", "-m", "a submodule")
-			w.must("work/sub", "git", "commit", "-q", "--allow-empty", "-m", "on")
+			w.Must("work", "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Path("origin"), "sub")
+			w.Must("work", "git", "commit", "-q", "-m", "a submodule")
+			w.Must("work/sub", "git", "commit", "-q", "--allow-empty", "-m", "on")
 			return "work"
 		}, []string{"changed", "new", "sub"}},
 		"a gitconfig that is a link": {func(w *world) string {
-			w.put("dotfiles/gitconfig", "[user]\n\tname = T\n\temail = t@example.org\n[core]\n\texcludesFile = ~/ignored\n")
-			w.put("home/ignored", "new\n")
-			if err := os.Remove(w.at("home/.gitconfig")); err != nil {
+			w.Write("dotfiles/gitconfig", "[user]\n\tname = T\n\temail = t@example.org\n[core]\n\texcludesFile = ~/ignored\n")
+			w.Write("home/ignored", "new\n")
+			if err := os.Remove(w.Path("home/.gitconfig")); err != nil {
 				w.Fatal(err)
 			}
 			w.link("../dotfiles/gitconfig", "home/.gitconfig")
@@ -359,28 +359,28 @@ func TestHonestRepositories(t *testing.T) {
 			return "there"
 		}, []string{"changed", "new"}},
 		"what the repository's own files ignore": {func(w *world) string {
-			w.put("work/.git/info/exclude", "new\n")
+			w.Write("work/.git/info/exclude", "new\n")
 			return "work"
 		}, []string{"changed"}},
 		"line ends": {func(w *world) string {
-			w.must("work", "git", "config", "core.autocrlf", "true")
-			w.must("work", "rm", "changed", "touched")
-			w.must("work", "git", "checkout", "-q", "-f")
+			w.Must("work", "git", "config", "core.autocrlf", "true")
+			w.Must("work", "rm", "changed", "touched")
+			w.Must("work", "git", "checkout", "-q", "-f")
 			w.dirty("work")
 			return "work"
 		}, []string{"changed", "new"}},
 		"sparse": {func(w *world) string {
-			w.must("work", "git", "checkout", "-q", "-f")
-			w.must("work", "git", "sparse-checkout", "set", "elsewhere")
+			w.Must("work", "git", "checkout", "-q", "-f")
+			w.Must("work", "git", "sparse-checkout", "set", "elsewhere")
 			w.dirty("work")
 			return "work"
 		}, []string{"changed", "new"}},
 		"a split index": {func(w *world) string {
-			w.must("work", "git", "update-index", "--split-index")
+			w.Must("work", "git", "update-index", "--split-index")
 			return "work"
 		}, []string{"changed", "new"}},
 		"objects of another's": {func(w *world) string {
-			w.must(".", "git", "clone", "-q", "--shared", w.at("work"), w.at("shared"))
+			w.Must(".", "git", "clone", "-q", "--shared", w.Path("work"), w.Path("shared"))
 			w.dirty("shared")
 			return "shared"
 		}, []string{"changed", "new"}},
@@ -388,7 +388,7 @@ func TestHonestRepositories(t *testing.T) {
 			if os.Getuid() != 0 {
 				w.Skip("only root makes another user's files")
 			}
-			if err := filepath.Walk(w.at("work/.git"), func(path string, _ os.FileInfo, err error) error {
+			if err := filepath.Walk(w.Path("work/.git"), func(path string, _ os.FileInfo, err error) error {
 				if err == nil {
 					err = os.Lchown(path, 65534, 65534)
 				}
@@ -405,7 +405,7 @@ func TestHonestRepositories(t *testing.T) {
 			w := newWorld(t)
 			w.repository("work")
 			dir := twin.make(w)
-			branch, head := w.must(dir, "git", "rev-parse", "--abbrev-ref", "HEAD"), w.must(dir, "git", "rev-parse", "HEAD")
+			branch, head := w.Must(dir, "git", "rev-parse", "--abbrev-ref", "HEAD"), w.Must(dir, "git", "rev-parse", "HEAD")
 			got := w.saved(dir)
 			if got.Branch != branch || got.LastCommit != head || !slices.Equal(got.Files, twin.files) {
 				t.Errorf("saved is %+v, want %s %s %v", got, branch, head, twin.files)
@@ -418,16 +418,16 @@ func TestHonestRepositories(t *testing.T) {
 func TestCheckoutIsNotWritten(t *testing.T) {
 	w := newWorld(t)
 	w.repository("work")
-	before, err := os.ReadFile(w.at("work/.git/index"))
+	before, err := os.ReadFile(w.Path("work/.git/index"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.must(".", "chmod", "-R", "a-w", w.at("work/.git"))
-	defer w.must(".", "chmod", "-R", "u+w", w.at("work"))
+	w.Must(".", "chmod", "-R", "a-w", w.Path("work/.git"))
+	defer w.Must(".", "chmod", "-R", "u+w", w.Path("work"))
 	if got := w.saved("work"); !slices.Equal(got.Files, []string{"changed", "new"}) {
 		t.Errorf("saved is %+v", got)
 	}
-	after, err := os.ReadFile(w.at("work/.git/index"))
+	after, err := os.ReadFile(w.Path("work/.git/index"))
 	if err != nil || string(before) != string(after) {
 		t.Errorf("the index was written: %v", err)
 	}
@@ -440,25 +440,25 @@ var names = []string{"git", "tmux", "bd", "claude", "codex", "gt", "gt-handoff",
 // does, and the real one behind it is found.
 func TestPathIntoProject(t *testing.T) {
 	for name, path := range map[string]func(w *world) string{
-		"its folder":           func(w *world) string { return w.at("work/bin") },
-		"its top":              func(w *world) string { return w.at("work") },
+		"its folder":           func(w *world) string { return w.Path("work/bin") },
+		"its top":              func(w *world) string { return w.Path("work") },
 		"a dot":                func(w *world) string { return "." },
 		"nothing":              func(w *world) string { return "" },
 		"a folder by its name": func(w *world) string { return "bin" },
-		"a detour":             func(w *world) string { return strings.Join([]string{w.at("home"), "..", "work", ".", "bin"}, "/") },
-		"a link to its folder": func(w *world) string { w.link(w.at("work/bin"), "home/bin"); return w.at("home/bin") },
+		"a detour":             func(w *world) string { return strings.Join([]string{w.Path("home"), "..", "work", ".", "bin"}, "/") },
+		"a link to its folder": func(w *world) string { w.link(w.Path("work/bin"), "home/bin"); return w.Path("home/bin") },
 		"links to its programs": func(w *world) string {
 			for _, name := range names {
-				w.link(w.at("work/bin/"+name), "home/bin/"+name)
+				w.link(w.Path("work/bin/"+name), "home/bin/"+name)
 			}
-			return w.at("home/bin")
+			return w.Path("home/bin")
 		},
 		"a link out of it": func(w *world) string {
-			if err := os.Rename(w.at("work/bin"), w.at("home/tools")); err != nil {
+			if err := os.Rename(w.Path("work/bin"), w.Path("home/tools")); err != nil {
 				w.Fatal(err)
 			}
-			w.link(w.at("home/tools"), "work/bin")
-			return w.at("work/bin")
+			w.link(w.Path("home/tools"), "work/bin")
+			return w.Path("work/bin")
 		},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
@@ -466,23 +466,23 @@ func TestPathIntoProject(t *testing.T) {
 			for _, dir := range []string{"work", "work/folder"} {
 				w := newWorld(t)
 				w.repository("work")
-				w.put("work/.git/info/exclude", "*\n!/changed\n")
+				w.Write("work/.git/info/exclude", "*\n!/changed\n")
 				for _, name := range names {
 					w.trapAt("work/bin/"+name, name)
 				}
 				for _, to := range []string{"work/", "work/folder/", "work/folder/bin/"} {
 					for _, name := range names {
-						if _, err := os.Lstat(w.at(to + name)); err != nil {
+						if _, err := os.Lstat(w.Path(to + name)); err != nil {
 							w.trapAt(to+name, name)
 						}
 					}
 				}
-				w.put("work/.beads/config.yaml", "")
-				w = w.with("PATH="+path(w)+":"+bin+":/usr/local/bin:/usr/bin:/bin", "TMUX="+w.at("tmp/none")+",1,0", "TMUX_PANE=%0")
+				w.Write("work/.beads/config.yaml", "")
+				w = w.with("PATH="+path(w)+":"+bin+":/usr/local/bin:/usr/bin:/bin", "TMUX="+w.Path("tmp/none")+",1,0", "TMUX_PANE=%0")
 				for _, run := range append(commands(w, dir),
-					func() result { return w.run(dir, "", "gt-handoff", "--to", "codex", "-s", "x", "--dry-run") },
-					func() result { return w.run(dir, "", "gt-handoff", "x-1") },
-					func() result { return w.run(dir, "", "gt-seance", "pick") },
+					func() result { return w.Run(dir, nil, "gt-handoff", "--to", "codex", "-s", "x", "--dry-run") },
+					func() result { return w.Run(dir, nil, "gt-handoff", "x-1") },
+					func() result { return w.Run(dir, nil, "gt-seance", "pick") },
 				) {
 					r := run()
 					if marks := w.marks(); marks != "" {
@@ -505,8 +505,8 @@ func TestPathIntoProjectFromElsewhere(t *testing.T) {
 	for _, name := range names {
 		w.trapAt("work/bin/"+name, name)
 	}
-	w = w.with("TMUX="+w.tmux("work")+",1,0", "TMUX_PANE=%0", "CLAUDE_PROJECT_DIR="+w.at("work"))
-	w = w.with("PATH=" + w.at("work/bin") + ":" + bin + ":/usr/local/bin:/usr/bin:/bin")
+	w = w.with("TMUX="+w.tmux("work")+",1,0", "TMUX_PANE=%0", "CLAUDE_PROJECT_DIR="+w.Path("work"))
+	w = w.with("PATH=" + w.Path("work/bin") + ":" + bin + ":/usr/local/bin:/usr/bin:/bin")
 	for _, run := range commands(w, "elsewhere") {
 		r := run()
 		if marks := w.marks(); marks != "" {
@@ -520,7 +520,7 @@ func TestPathIntoProjectFromElsewhere(t *testing.T) {
 func TestPathIntoProjectAround(t *testing.T) {
 	for name, make := range map[string]func(w *world) string{
 		"a linked worktree": func(w *world) string {
-			w.must("work", "git", "worktree", "add", "-q", ".claude/worktrees/x", "-b", "x")
+			w.Must("work", "git", "worktree", "add", "-q", ".claude/worktrees/x", "-b", "x")
 			return "work/.claude/worktrees/x"
 		},
 		"a repository inside": func(w *world) string { w.repository("work/vendor/x"); return "work/vendor/x" },
@@ -532,7 +532,7 @@ func TestPathIntoProjectAround(t *testing.T) {
 			for _, name := range names {
 				w.trapAt("work/bin/"+name, name)
 			}
-			w = w.with("PATH="+w.at("work/bin")+":"+bin+":/usr/local/bin:/usr/bin:/bin", "TMUX="+w.at("tmp/none")+",1,0", "TMUX_PANE=%0")
+			w = w.with("PATH="+w.Path("work/bin")+":"+bin+":/usr/local/bin:/usr/bin:/bin", "TMUX="+w.Path("tmp/none")+",1,0", "TMUX_PANE=%0")
 			for _, run := range commands(w, dir) {
 				r := run()
 				if marks := w.marks(); marks != "" {
@@ -550,20 +550,20 @@ func TestClientOnPath(t *testing.T) {
 	w := newWorld(t)
 	w.repository("work")
 	w.trapAt("work/node_modules/.bin/codex", "codex")
-	inside := w.with("PATH=" + w.at("work/node_modules/.bin") + ":" + bin + ":/usr/bin:/bin")
-	r := inside.run("work", "", "gt-handoff", "--to", "codex", "-s", "x")
-	if r.code != 1 || !strings.Contains(r.errs, "in the project") || !strings.Contains(r.errs, "hint: what a project brings along") {
+	inside := w.with("PATH=" + w.Path("work/node_modules/.bin") + ":" + bin + ":/usr/bin:/bin")
+	r := inside.Run("work", nil, "gt-handoff", "--to", "codex", "-s", "x")
+	if r.Code != 1 || !strings.Contains(r.Errs, "in the project") || !strings.Contains(r.Errs, "hint: what a project brings along") {
 		t.Errorf("%v", r)
 	}
 	w.trapAt("home/lib/codex", "codex")
 	w.link("../lib/codex", "home/bin/codex")
-	outside := w.with("PATH=" + w.at("work/node_modules/.bin") + ":" + w.at("home/bin") + ":" + bin + ":/usr/bin:/bin")
-	if r := outside.run("work", "", "gt-handoff", "--to", "codex", "-s", "x"); r.code != 0 {
+	outside := w.with("PATH=" + w.Path("work/node_modules/.bin") + ":" + w.Path("home/bin") + ":" + bin + ":/usr/bin:/bin")
+	if r := outside.Run("work", nil, "gt-handoff", "--to", "codex", "-s", "x"); r.Code != 0 {
 		t.Errorf("%v", r)
 	}
-	w.must("home", "git", "init", "-q")
-	outside = outside.with("XDG_STATE_HOME=" + w.at("state")) // for the home folder is the project then
-	if r := outside.run("home", "", "gt-handoff", "--to", "codex", "-s", "x"); r.code != 0 {
+	w.Must("home", "git", "init", "-q")
+	outside = outside.with("XDG_STATE_HOME=" + w.Path("state")) // for the home folder is the project then
+	if r := outside.Run("home", nil, "gt-handoff", "--to", "codex", "-s", "x"); r.Code != 0 {
 		t.Errorf("in the home folder: %v", r)
 	}
 }
@@ -574,22 +574,22 @@ func TestInterpreterOnPath(t *testing.T) {
 	w := newWorld(t)
 	w.repository("work")
 	w.trapAt("work/bin/node", "node")
-	w.put("home/bin/node", "#!/bin/sh\necho real >'"+w.at("home/ran")+"'\n")
-	w.put("home/bin/claude", "#!/usr/bin/env node\n")
-	w.must(".", "chmod", "+x", w.at("home/bin/node"), w.at("home/bin/claude"))
-	w = w.with("PATH=" + w.at("work/bin") + ":" + w.at("home/bin") + ":" + bin + ":/usr/bin:/bin")
-	w.run("work", "", w.at("home/bin/claude"))
+	w.Write("home/bin/node", "#!/bin/sh\necho real >'"+w.Path("home/ran")+"'\n")
+	w.Write("home/bin/claude", "#!/usr/bin/env node\n")
+	w.Must(".", "chmod", "+x", w.Path("home/bin/node"), w.Path("home/bin/claude"))
+	w = w.with("PATH=" + w.Path("work/bin") + ":" + w.Path("home/bin") + ":" + bin + ":/usr/bin:/bin")
+	w.Run("work", nil, w.Path("home/bin/claude"))
 	if w.marks() == "" {
 		t.Error("a shell does not run the project's: this is no attack")
 	}
-	if r := w.run("work", "", "gt-hooks", "install", "claude"); r.code != 0 {
+	if r := w.Run("work", nil, "gt-hooks", "install", "claude"); r.Code != 0 {
 		t.Errorf("%v", r)
 	}
-	r := w.run("work", "", "gt-hooks", "prove", "claude", "--run")
+	r := w.Run("work", nil, "gt-hooks", "prove", "claude", "--run")
 	if marks := w.marks(); marks != "" {
 		t.Errorf("%v\nit ran %s", r, marks)
 	}
-	if _, err := os.Stat(w.at("home/ran")); err != nil {
+	if _, err := os.Stat(w.Path("home/ran")); err != nil {
 		t.Errorf("the client was not run: %v", r)
 	}
 }
@@ -598,20 +598,20 @@ func TestInterpreterOnPath(t *testing.T) {
 func TestBeadsOutsideTowns(t *testing.T) {
 	w := newWorld(t)
 	w.repository("work")
-	w.put("work/.beads/config.yaml", "")
+	w.Write("work/.beads/config.yaml", "")
 	w.trapAt("home/bin/bd", "bd")
-	w = w.with("PATH=" + w.at("home/bin") + ":" + bin + ":/usr/bin:/bin")
-	for _, run := range append(commands(w, "work"), func() result { return w.run("work", "", "gt-handoff", "x-1", "-s", "x") }) {
+	w = w.with("PATH=" + w.Path("home/bin") + ":" + bin + ":/usr/bin:/bin")
+	for _, run := range append(commands(w, "work"), func() result { return w.Run("work", nil, "gt-handoff", "x-1", "-s", "x") }) {
 		r := run()
 		if marks := w.marks(); marks != "" {
 			t.Errorf("%v\nit ran %s", r, marks)
 		}
 	}
-	w.put("town/town.toml", "")
-	w.put("town/.beads/config.yaml", "")
-	w.put("home/bin/bd", "#!/bin/sh\nenv >'"+w.at("marks/bd")+"'\n")
-	w.must("town", "gt-hooks", "trust", "--yes")
-	w.with("GT_ROOT="+w.at("town"), "BEADS_DIR=/evil", "GIT_CONFIG_COUNT=0", "LD_PRELOAD=", "BEADS_DOLT_SERVER_PORT=3307").run("town", "", "gt-mail")
+	w.Write("town/town.toml", "")
+	w.Write("town/.beads/config.yaml", "")
+	w.Write("home/bin/bd", "#!/bin/sh\nenv >'"+w.Path("marks/bd")+"'\n")
+	w.Must("town", "gt-hooks", "trust", "--yes")
+	w.with("GT_ROOT="+w.Path("town"), "BEADS_DIR=/evil", "GIT_CONFIG_COUNT=0", "LD_PRELOAD=", "BEADS_DOLT_SERVER_PORT=3307").Run("town", nil, "gt-mail")
 	switch env := w.marks(); {
 	case !strings.Contains(env, "BEADS_DOLT_SERVER_PORT=3307\n"):
 		t.Errorf("in a town bd is asked, and was not: %s", env)

@@ -28,25 +28,25 @@ func TestProjectNamesHome(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.repository("work")
-			w.put("elsewhere/x", "")
-			w.put("work/cfg/gt/roles/default.md", theirs)
-			evil := []string{"XDG_STATE_HOME=" + w.at("elsewhere/state"), "XDG_CONFIG_HOME=/proc/self/cwd/cfg", "GT_ROLE=rig/crew/" + theirs}
+			w.Write("elsewhere/x", "")
+			w.Write("work/cfg/gt/roles/default.md", theirs)
+			evil := []string{"XDG_STATE_HOME=" + w.Path("elsewhere/state"), "XDG_CONFIG_HOME=/proc/self/cwd/cfg", "GT_ROLE=rig/crew/" + theirs}
 			if c.hooks {
-				evil = append(evil, "HOME="+w.at("elsewhere"))
+				evil = append(evil, "HOME="+w.Path("elsewhere"))
 			} else {
-				w.put("work/.env", strings.Join(evil, "\n"))
+				w.Write("work/.env", strings.Join(evil, "\n"))
 			}
 			client := w.beside("work", false, w.named(c.client), c.as)
 			program := "gt-prime"
 			if c.wrapped {
-				program = w.at("home/bin/wrapped")
-				w.put("home/bin/wrapped", "#!/bin/sh\ngt-prime \"$@\"\nexit 0\n")
-				w.must(".", "chmod", "u+x", program)
+				program = w.Path("home/bin/wrapped")
+				w.Write("home/bin/wrapped", "#!/bin/sh\ngt-prime \"$@\"\nexit 0\n")
+				w.Must(".", "chmod", "u+x", program)
 			}
 			r := client.hook("work", evil, own+"1", "SessionStart", `,"source":"startup"`, program, "--hook", "--agent", "claude")
-			_, err := os.Stat(w.at("elsewhere/state"))
-			told := strings.Contains(r.out, theirs)
-			if r.code != 0 || told != c.counts || (err == nil) != c.counts {
+			_, err := os.Stat(w.Path("elsewhere/state"))
+			told := strings.Contains(r.Out, theirs)
+			if r.Code != 0 || told != c.counts || (err == nil) != c.counts {
 				t.Errorf("told: %v, kept elsewhere: %v: %v", told, err == nil, r)
 			}
 			if c.counts {
@@ -79,38 +79,38 @@ func TestProjectNamesHomeOfCommands(t *testing.T) {
 			w := newWorld(t)
 			w.repository("work")
 			w.repository("neighbour")
-			w.put("elsewhere/x", "")
+			w.Write("elsewhere/x", "")
 			w.start("neighbour", own+"8")
-			w.run("neighbour", theirs, "gt-mail", "send", "self", "-s", theirs)
+			w.Run("neighbour", strings.NewReader(theirs), "gt-mail", "send", "self", "-s", theirs)
 			client := w.beside("work", false, w.named(c.client), "client")
 			client.hook("work", nil, own+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", "claude")
 			env := append(c.env, "GT_ROLE=rig/crew/"+theirs)
 			if len(c.env) > 1 || c.client == "node" {
-				env = append(env, "GT_HOME="+w.at("neighbour")) // which gt tells to Claude Code's
-				if r := client.run("work", env, "", "gt-mail"); !c.counts && strings.Contains(r.out, theirs) {
+				env = append(env, "GT_HOME="+w.Path("neighbour")) // which gt tells to Claude Code's
+				if r := client.run("work", env, "", "gt-mail"); !c.counts && strings.Contains(r.Out, theirs) {
 					t.Errorf("a neighbour's notes are read: %v", r)
 				}
 			}
-			env = append(env, "XDG_STATE_HOME="+w.at("elsewhere"))
+			env = append(env, "XDG_STATE_HOME="+w.Path("elsewhere"))
 			for _, r := range []result{
 				client.run("work", env, "", "gt-mail", "send", "self", "-s", "OWN-SUBJECT", "-m", "x"),
 				client.run("work", env, "", "gt-checkpoint", "write", "--notes", "OWN-NOTES"),
 				client.run("work", env, "", "gt-seance", "list"),
 			} {
-				if r.code != 0 && !strings.HasPrefix(r.line, "gt-seance") {
+				if r.Code != 0 && !strings.HasPrefix(r.Line, "gt-seance") {
 					t.Errorf("%v", r)
 				}
 			}
-			if _, err := os.Stat(w.at("elsewhere/gt")); (err == nil) != c.counts {
+			if _, err := os.Stat(w.Path("elsewhere/gt")); (err == nil) != c.counts {
 				t.Errorf("it is kept where the project says: %v", err == nil)
 			}
 			if c.counts {
 				return
 			}
-			if r := client.run("work", c.env[:1], "", "gt-mail"); !strings.Contains(r.out, "OWN-SUBJECT") {
+			if r := client.run("work", c.env[:1], "", "gt-mail"); !strings.Contains(r.Out, "OWN-SUBJECT") {
 				t.Errorf("the agent's note is lost: %v", r)
 			}
-			if data, err := os.ReadFile(w.at(w.state("work") + "/checkpoint.json")); err != nil || !strings.Contains(string(data), "OWN-NOTES") {
+			if data, err := os.ReadFile(w.Path(w.state("work") + "/checkpoint.json")); err != nil || !strings.Contains(string(data), "OWN-NOTES") {
 				t.Errorf("the agent's checkpoint is lost: %v", err)
 			}
 		})
@@ -125,11 +125,11 @@ func TestProjectNamesEnvFile(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.repository("work")
-			w.put("home/.profile", "umask 022\n")
+			w.Write("home/.profile", "umask 022\n")
 			c := w.client("work")
 			r := c.hook("work", []string{"CLAUDE_ENV_FILE=/proc/self/cwd/../home/.profile"}, own+"1", "SessionStart", `,"source":"startup"`, "gt-prime", "--hook", "--agent", agent)
-			data, err := os.ReadFile(w.at("home/.profile"))
-			if err != nil || r.code != 0 || strings.Contains(string(data), "GT_HOME") != (agent == "claude") {
+			data, err := os.ReadFile(w.Path("home/.profile"))
+			if err != nil || r.Code != 0 || strings.Contains(string(data), "GT_HOME") != (agent == "claude") {
 				t.Errorf("it has %q, %v: %v", data, err, r)
 			}
 		})
@@ -149,17 +149,17 @@ func TestRepositoryNamesEndlessFiles(t *testing.T) {
 			w.add("work/.gitattributes", "* text\n")
 			c := w.client("work")
 			c.start("work", own+"1")
-			w.must(".", "rm", "-f", w.at("work/.git/"+path))
+			w.Must(".", "rm", "-f", w.Path("work/.git/"+path))
 			w.link("/dev/zero", "work/.git/"+path)
 			// On a busy machine git's three seconds can end before it has read that much.
 			var r result
 			for range 5 {
 				r = c.hook("work", nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook")
-				if r.code != 0 || strings.Contains(r.errs, "Out of memory") {
+				if r.Code != 0 || strings.Contains(r.Errs, "Out of memory") {
 					break
 				}
 			}
-			if r.code != 0 || !strings.Contains(r.errs, "Out of memory") {
+			if r.Code != 0 || !strings.Contains(r.Errs, "Out of memory") {
 				t.Errorf("git was not bounded: %v", r)
 			}
 		})
@@ -185,22 +185,22 @@ func TestProjectLinksItsSettings(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.repository("work")
-			w.put("home/other.json", "{\"mine\":1}\n")
-			w.put("home/folder/settings.json", "{}\n")
-			w.put("work/shared.json", "{}\n")
+			w.Write("home/other.json", "{\"mine\":1}\n")
+			w.Write("home/folder/settings.json", "{}\n")
+			w.Write("work/shared.json", "{}\n")
 			w.link(c.to, c.link)
 			before := w.listing("home")
 			for _, command := range []string{"install", "uninstall"} {
-				r := w.run("work", "", "gt-hooks", command, c.agent, "--scope", "project")
-				if (r.code == 0) != c.stays {
+				r := w.Run("work", nil, "gt-hooks", command, c.agent, "--scope", "project")
+				if (r.Code == 0) != c.stays {
 					t.Errorf("%v", r)
 				}
-				if data, err := os.ReadFile(w.at("work/shared.json")); command == "install" && c.stays != strings.Contains(string(data), "gt-prime") {
+				if data, err := os.ReadFile(w.Path("work/shared.json")); command == "install" && c.stays != strings.Contains(string(data), "gt-prime") {
 					t.Errorf("%s, %v", data, err)
 				}
 			}
 			for _, path := range []string{"home/new.json", "home/folder/plugins", "home/folder/plugin"} {
-				if _, err := os.Lstat(w.at(path)); err == nil {
+				if _, err := os.Lstat(w.Path(path)); err == nil {
 					t.Errorf("%s was made", path)
 				}
 			}

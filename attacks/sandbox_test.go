@@ -15,16 +15,16 @@ import (
 // read, one folder be written, and no process outside be seen.
 func (w *world) sandbox(dir string) *world {
 	w.Helper()
-	args := []string{"bwrap", "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", w.at(dir), w.at(dir)}
+	args := []string{"bwrap", "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", w.Path(dir), w.Path(dir)}
 	if out, err := exec.Command(args[0], append(args[1:], "true")...).CombinedOutput(); err != nil {
 		w.Skipf("there is no sandbox here: bwrap: %v %s", err, out)
 	}
-	boxed := *w
-	boxed.in = args
-	if r := boxed.run(dir, "", "touch", w.at("home/outside")); r.code == 0 {
+	boxed := w.with()
+	boxed.In = args
+	if r := boxed.Run(dir, nil, "touch", w.Path("home/outside")); r.Code == 0 {
 		w.Fatal("the sandbox lets out")
 	}
-	return &boxed
+	return boxed
 }
 
 // A plot is what an agent does in its sandbox, and what the project's own settings
@@ -45,13 +45,13 @@ var plots = []plot{
 	{name: "a town above a repository", load: func(w *world, dir string) { w.town(dir); w.runtime(dir) }, do: "mv .git sub; mkdir work; git init -q work/crew"},
 	{name: "a tmux server", load: func(w *world, dir string) { w.runtime(dir) }, hold: listens,
 		env: func(w *world) []string {
-			return []string{"TMUX=" + w.at("work/socket") + ",1,0", "TMUX_PANE=%0", "TMUX_TMPDIR=" + w.at("work")}
+			return []string{"TMUX=" + w.Path("work/socket") + ",1,0", "TMUX_PANE=%0", "TMUX_TMPDIR=" + w.Path("work")}
 		}},
 	{name: "a repository that names programs", do: `git init -q sub && cd sub && echo x >x && echo '* filter=evil' >.gitattributes && git add x .gitattributes &&
 git -c user.name=x -c user.email=x commit -qm x && git config filter.evil.clean $TRAP && git config core.fsmonitor $TRAP && cd .. && git add sub && echo y >sub/x &&
 git config filter.evil.clean $TRAP && git config core.fsmonitor $TRAP && git config core.hooksPath $PWD && echo '* filter=evil' >.gitattributes && touch -d 2001-01-01 changed touched`},
 	{name: "every lock that it can have", hold: func(w, box *world) {
-		held := box.beside("work", true, self(), "hold", w.at("home"), w.at("work"))
+		held := box.beside("work", true, self(), "hold", w.Path("home"), w.Path("work"))
 		var files []string
 		if err := json.Unmarshal([]byte(held.ready), &files); err != nil || len(files) == 0 {
 			w.Errorf("this is no attack: %v, %v", files, err)
@@ -60,29 +60,29 @@ git config filter.evil.clean $TRAP && git config core.fsmonitor $TRAP && git con
 	{name: "the environment of its hooks", load: func(w *world, dir string) {
 		w.town(dir)
 		w.runtime(dir)
-		w.put(dir+"/config", w.evil())
+		w.Write(dir+"/config", w.evil())
 		for _, name := range names {
 			w.trapAt(dir+"/bin/"+name, name)
 		}
 	}, hold: listens, env: func(w *world) []string {
 		return []string{
-			"TZ=" + w.at("work/none"), "LD_PRELOAD=" + w.at("work/none.so"), "PI_CODING_AGENT_DIR=" + w.at("work/cfg"),
-			"GT_ROOT=" + w.at("work"), "GT_TOWN_ROOT=" + w.at("work"), "GT_HOME=" + w.at("neighbour"), "GT_SESSION_UUID=4e160000-0000-4000-8000-000000000001",
-			"GT_ROLE=work/crew/max", "GT_RIG=" + theirs, "GT_SESSION=" + theirs, "GT_AGENT=evil", "GT_HANDOFF_EXEC=" + w.at("work/.runtime/restart-e711.json"),
-			"TMUX=" + w.at("work/socket") + ",1,0", "TMUX_PANE=%0", "TMUX_TMPDIR=" + w.at("work"),
-			"PATH=" + w.at("work/bin") + ":/usr/bin:/bin", "GIT_CONFIG_GLOBAL=" + w.at("work/config"), "GIT_DIR=" + w.at("work/.git"), "GIT_EXEC_PATH=" + w.at("work/bin"),
-			"XDG_CONFIG_HOME=" + w.at("work"), "XDG_DATA_HOME=" + w.at("work"), "XDG_RUNTIME_DIR=" + w.at("work"), "XDG_CACHE_HOME=" + w.at("work"),
-			"CODEX_HOME=" + w.at("work/cfg"), "CLAUDE_CONFIG_DIR=" + w.at("work/cfg"), "GEMINI_CLI_HOME=" + w.at("work/cfg"), "BEADS_DIR=" + w.at("work"), "BD_ACTOR=" + theirs,
+			"TZ=" + w.Path("work/none"), "LD_PRELOAD=" + w.Path("work/none.so"), "PI_CODING_AGENT_DIR=" + w.Path("work/cfg"),
+			"GT_ROOT=" + w.Path("work"), "GT_TOWN_ROOT=" + w.Path("work"), "GT_HOME=" + w.Path("neighbour"), "GT_SESSION_UUID=4e160000-0000-4000-8000-000000000001",
+			"GT_ROLE=work/crew/max", "GT_RIG=" + theirs, "GT_SESSION=" + theirs, "GT_AGENT=evil", "GT_HANDOFF_EXEC=" + w.Path("work/.runtime/restart-e711.json"),
+			"TMUX=" + w.Path("work/socket") + ",1,0", "TMUX_PANE=%0", "TMUX_TMPDIR=" + w.Path("work"),
+			"PATH=" + w.Path("work/bin") + ":/usr/bin:/bin", "GIT_CONFIG_GLOBAL=" + w.Path("work/config"), "GIT_DIR=" + w.Path("work/.git"), "GIT_EXEC_PATH=" + w.Path("work/bin"),
+			"XDG_CONFIG_HOME=" + w.Path("work"), "XDG_DATA_HOME=" + w.Path("work"), "XDG_RUNTIME_DIR=" + w.Path("work"), "XDG_CACHE_HOME=" + w.Path("work"),
+			"CODEX_HOME=" + w.Path("work/cfg"), "CLAUDE_CONFIG_DIR=" + w.Path("work/cfg"), "GEMINI_CLI_HOME=" + w.Path("work/cfg"), "BEADS_DIR=" + w.Path("work"), "BD_ACTOR=" + theirs,
 			"BASH_ENV=" + w.trap("BASH_ENV"), "ENV=" + w.trap("ENV"),
 		}
 	}},
-	{name: "the state of its hooks", load: func(w *world, dir string) { w.lay("state/", dir+"/gt") }, env: func(w *world) []string { return []string{"XDG_STATE_HOME=" + w.at("work")} }},
+	{name: "the state of its hooks", load: func(w *world, dir string) { w.lay("state/", dir+"/gt") }, env: func(w *world) []string { return []string{"XDG_STATE_HOME=" + w.Path("work")} }},
 	{name: "programs elsewhere", env: func(w *world) []string {
 		for _, name := range names {
 			w.trapAt("shared/bin/"+name, name)
 		}
-		w.put("shared/state/x", "")
-		return []string{"PATH=" + w.at("shared/bin") + ":/usr/bin:/bin", "XDG_STATE_HOME=" + w.at("shared/state"), "XDG_CONFIG_HOME=" + w.at("shared/state"), "TMUX_TMPDIR=" + w.at("shared")}
+		w.Write("shared/state/x", "")
+		return []string{"PATH=" + w.Path("shared/bin") + ":/usr/bin:/bin", "XDG_STATE_HOME=" + w.Path("shared/state"), "XDG_CONFIG_HOME=" + w.Path("shared/state"), "TMUX_TMPDIR=" + w.Path("shared")}
 	}},
 	{name: "another folder", cwd: "neighbour"},
 	{name: "a link for its folder", do: "mkdir -p a; ln -s $PWD/../neighbour a/b", cwd: "work/a/b"},
@@ -90,7 +90,7 @@ git config filter.evil.clean $TRAP && git config core.fsmonitor $TRAP && git con
 
 // listens has the attacker's tmux server run in the sandbox.
 func listens(w, box *world) {
-	box.beside("work", true, self(), "listen", w.at("work/socket"), w.at("work/connected"))
+	box.beside("work", true, self(), "listen", w.Path("work/socket"), w.Path("work/connected"))
 }
 
 // Whatever an agent writes from its sandbox, its hooks, which run outside of it, do
@@ -102,8 +102,8 @@ func TestSandbox(t *testing.T) {
 		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			box := func() *world { w.put("work/x", ""); return w.sandbox("work") }()
-			w.must(".", "rm", "-r", w.at("work"))
+			box := func() *world { w.Write("work/x", ""); return w.sandbox("work") }()
+			w.Must(".", "rm", "-r", w.Path("work"))
 			w.neighbour()
 			w.repository("work")
 			near := w.state("neighbour")
@@ -112,14 +112,14 @@ func TestSandbox(t *testing.T) {
 			c.hook("work", nil, own+"1", "UserPromptSubmit", "", "gt-keepalive", "touch", "--hook")
 			c.typed("work", own+"1", "gt-checkpoint", "write", "--notes", "OWN-NOTES")
 
-			w.put("attacker/x", "")
+			w.Write("attacker/x", "")
 			if p.load != nil {
 				p.load(w, "attacker")
 			}
 			trap := w.trap("sandbox")
-			box.must("work", "sh", "-c", "cp -a "+w.at("attacker")+"/. . && rm x")
+			box.Must("work", "sh", "-c", "cp -a "+w.Path("attacker")+"/. . && rm x")
 			if p.do != "" {
-				box.with("NEIGHBOUR="+w.at(near), "TRAP="+trap).must("work", "sh", "-c", p.do)
+				box.with("NEIGHBOUR="+w.Path(near), "TRAP="+trap).Must("work", "sh", "-c", p.do)
 			}
 			w.marks() // what ran inside
 			if p.hold != nil {
@@ -152,14 +152,14 @@ func TestSandbox(t *testing.T) {
 				func() result { return hook("1", "Stop", "", "gt-keepalive", "touch", "--hook") },
 			} {
 				r := r()
-				if r.code != 0 {
-					t.Errorf("a hook ends with %d: %v", r.code, r)
+				if r.Code != 0 {
+					t.Errorf("a hook ends with %d: %v", r.Code, r)
 				}
-				if strings.Contains(r.errs, "busy") || strings.Contains(r.errs, "holds the lock") {
+				if strings.Contains(r.Errs, "busy") || strings.Contains(r.Errs, "holds the lock") {
 					t.Errorf("it waited for somebody: %v", r)
 				}
 				for _, word := range []string{theirs, neighbour, "e711e711"} {
-					if strings.Contains(r.out+r.errs, word) {
+					if strings.Contains(r.Out+r.Errs, word) {
 						t.Errorf("%s is told: %v", word, r)
 					}
 				}
@@ -178,19 +178,19 @@ func TestSandbox(t *testing.T) {
 				Notes  string `json:"notes"`
 				Answer string `json:"last_answer"`
 			}
-			data, err := os.ReadFile(w.at(state + "/checkpoint.json"))
+			data, err := os.ReadFile(w.Path(state + "/checkpoint.json"))
 			if err == nil {
 				err = json.Unmarshal(data, &saved)
 			}
 			if err != nil || saved.Notes != "OWN-NOTES" || saved.Answer != "OWN-ANSWER" {
 				t.Errorf("saved is %+v, %v", saved, err)
 			}
-			if data, err := os.ReadFile(w.at(state + "/sessions/" + own + "1.json")); err != nil || !strings.Contains(string(data), `"actor": "work"`) || !strings.Contains(string(data), `"source": "resume"`) {
+			if data, err := os.ReadFile(w.Path(state + "/sessions/" + own + "1.json")); err != nil || !strings.Contains(string(data), `"actor": "work"`) || !strings.Contains(string(data), `"source": "resume"`) {
 				t.Errorf("its record is %s, %v", data, err)
 			}
 			c.stop()
 			r := w.client("work").start("work", own+"4")
-			if !strings.Contains(r.out, "OWN-NOTES") || strings.Contains(r.out+r.errs, theirs) || strings.Contains(r.out+r.errs, neighbour) {
+			if !strings.Contains(r.Out, "OWN-NOTES") || strings.Contains(r.Out+r.Errs, theirs) || strings.Contains(r.Out+r.Errs, neighbour) {
 				t.Errorf("who follows is told: %v", r)
 			}
 			if marks := w.marks(); marks != "" {
@@ -218,14 +218,14 @@ func TestAgentInContainer(t *testing.T) {
 			c := its.client("work")
 			c.start("work", own+"1")
 			c.typed("work", own+"1", "gt-checkpoint", "write", "--notes", "ITS-NOTES")
-			if r := other.start("work", own+"2"); strings.Contains(r.out, "ITS-NOTES") || strings.Contains(strings.ToLower(r.out), "crash") {
+			if r := other.start("work", own+"2"); strings.Contains(r.Out, "ITS-NOTES") || strings.Contains(strings.ToLower(r.Out), "crash") {
 				t.Errorf("a live agent's task is given away: %v", r)
 			}
-			if r := other.run("work", "", "gt-seance", "list", "--json"); !strings.Contains(r.out, own+"1") || strings.Contains(r.out, `"outcome":"crash","session_id":"`+own+"1") {
+			if r := other.Run("work", nil, "gt-seance", "list", "--json"); !strings.Contains(r.Out, own+"1") || strings.Contains(r.Out, `"outcome":"crash","session_id":"`+own+"1") {
 				t.Errorf("%v", r)
 			}
 			c.stop()
-			if r := its.start("work", own+"3"); name == "outside" && !strings.Contains(r.out, "ITS-NOTES") {
+			if r := its.start("work", own+"3"); name == "outside" && !strings.Contains(r.Out, "ITS-NOTES") {
 				t.Errorf("its own next is not told: %v", r)
 			}
 		})
@@ -251,21 +251,21 @@ func TestSandboxInTown(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.put("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
-			w.put("town/roles/crew.md", "TOWN-ROLE\n")
-			w.put("town/role", "a second name\n")
-			w.put("out/file", "not yours\n")
+			w.Write("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
+			w.Write("town/roles/crew.md", "TOWN-ROLE\n")
+			w.Write("town/role", "a second name\n")
+			w.Write("out/file", "not yours\n")
 			w.repository(crew)
-			w.put(crew+"/.git/info/exclude", ".runtime\n.polecat-checkpoint.json\n")
-			w.must("town", "gt-hooks", "trust", "--yes")
+			w.Write(crew+"/.git/info/exclude", ".runtime\n.polecat-checkpoint.json\n")
+			w.Must("town", "gt-hooks", "trust", "--yes")
 			w.lay("home/", "goods")
 			box := w.sandbox("town")
 			c := w.client(crew)
-			if r := c.start(crew, own+"1"); !strings.Contains(r.out, "TOWN-ROLE") {
+			if r := c.start(crew, own+"1"); !strings.Contains(r.Out, "TOWN-ROLE") {
 				t.Errorf("%v", r)
 			}
 			c.typed(crew, own+"1", "gt-checkpoint", "write", "--notes", "OWN-NOTES")
-			box.with("OUT="+w.at("out"), "TOWN="+w.at("town"), "CREW="+w.at(crew), "GOODS="+w.at("goods"), "TRAP="+w.trap("town")).must(crew, "sh", "-c", do)
+			box.with("OUT="+w.Path("out"), "TOWN="+w.Path("town"), "CREW="+w.Path(crew), "GOODS="+w.Path("goods"), "TRAP="+w.trap("town")).Must(crew, "sh", "-c", do)
 			before := w.listing("out", "goods", "town/role")
 			for i := range 2 { // the same process, and the next one
 				id := own + fmt.Sprint(1+i)
@@ -278,10 +278,10 @@ func TestSandboxInTown(t *testing.T) {
 					c.hook(crew, nil, id, "Stop", "", "gt-keepalive", "touch", "--hook"),
 					c.hook(crew, nil, id, "SessionStart", `,"source":"startup"`, "gt-prime", "--hook"),
 				} {
-					if r.code != 0 {
-						t.Errorf("a hook ends with %d: %v", r.code, r)
+					if r.Code != 0 {
+						t.Errorf("a hook ends with %d: %v", r.Code, r)
 					}
-					if strings.Contains(r.out, theirs+" role") || strings.Contains(r.out, theirs+" body") || strings.Contains(r.out, "start on it now") || strings.Contains(r.out, "Work is hooked to you") {
+					if strings.Contains(r.Out, theirs+" role") || strings.Contains(r.Out, theirs+" body") || strings.Contains(r.Out, "start on it now") || strings.Contains(r.Out, "Work is hooked to you") {
 						t.Errorf("a claim is told as the town's word: %v", r)
 					}
 					if marks := w.marks(); marks != "" {
@@ -290,18 +290,18 @@ func TestSandboxInTown(t *testing.T) {
 				}
 				c.stop()
 				c = w.client(crew)
-				if r := c.start(crew, own+fmt.Sprint(2+i)); !strings.Contains(r.out, "OWN-NOTES") && i == 0 {
+				if r := c.start(crew, own+fmt.Sprint(2+i)); !strings.Contains(r.Out, "OWN-NOTES") && i == 0 {
 					t.Errorf("who follows is not told: %v", r)
 				}
 			}
 			if changed := changes(before, w.listing("out", "goods", "town/role")); changed != "" {
 				t.Errorf("they wrote through it: %s", changed)
 			}
-			if _, err := os.Stat(filepath.Join(w.at(w.state(crew)), "sessions", own+"2.json")); err != nil {
+			if _, err := os.Stat(filepath.Join(w.Path(w.state(crew)), "sessions", own+"2.json")); err != nil {
 				t.Error(err)
 			}
-			w.must("town", "sh", "-c", "[ -f .events.jsonl ] && [ ! -L .events.jsonl ] || rm -f .events.jsonl")
-			if out := w.must(crew, "gt-seance", "list", "--json"); !strings.Contains(out, own+"2") {
+			w.Must("town", "sh", "-c", "[ -f .events.jsonl ] && [ ! -L .events.jsonl ] || rm -f .events.jsonl")
+			if out := w.Must(crew, "gt-seance", "list", "--json"); !strings.Contains(out, own+"2") {
 				t.Errorf("a session is in no log:\n%s", out)
 			}
 		})
@@ -320,28 +320,28 @@ func TestSandboxExchanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.put("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
+			w.Write("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
 			for _, path := range []string{"demo/crew/max/new/x", "demo/crew/max/cur/x", "demo/crew/max/tmp/x", "crew/max/new/x", "pids/x", "new/x", "cur/x", "tmp/x"} {
-				w.put("out/"+path, "not yours\n") // whatever is meant, it would be there
+				w.Write("out/"+path, "not yours\n") // whatever is meant, it would be there
 			}
-			w.must(".", "chmod", "-R", "go=", "out")
+			w.Must(".", "chmod", "-R", "go=", "out")
 			w.repository(crew)
-			w.put(crew+"/.git/info/exclude", ".runtime\n.polecat-checkpoint.json\n")
-			w.must("town", "gt-hooks", "trust", "--yes")
+			w.Write(crew+"/.git/info/exclude", ".runtime\n.polecat-checkpoint.json\n")
+			w.Must("town", "gt-hooks", "trust", "--yes")
 			c := w.client(crew)
 			c.start(crew, own+"1")
 			c.typed(crew, own+"1", "gt-mail", "send", "self", "-s", "first", "-m", "x")
-			w.must(crew, "gt-keepalive", "pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
+			w.Must(crew, "gt-keepalive", "pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
 			before := w.listing("out")
-			bait := w.at("out")
+			bait := w.Path("out")
 			if name == "pipes" {
 				bait = ""
 			}
 			ended := w.exchanged("town", bait, paths...)
 			for range 8 {
-				w.run(crew, "", "gt-mail", "send", "self", "-s", "more", "-m", "x")
-				w.run(crew, "", "gt-mail")
-				w.run(crew, "", "gt-keepalive", "pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
+				w.Run(crew, nil, "gt-mail", "send", "self", "-s", "more", "-m", "x")
+				w.Run(crew, nil, "gt-mail")
+				w.Run(crew, nil, "gt-keepalive", "pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
 				for _, r := range []result{
 					c.hook(crew, nil, own+"1", "UserPromptSubmit", "", "gt-keepalive", "touch", "--hook"),
 					c.hook(crew, nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook"),
@@ -349,7 +349,7 @@ func TestSandboxExchanges(t *testing.T) {
 					c.hook(crew, nil, own+"1", "PreCompact", `,"trigger":"auto"`, "gt-handoff", "--auto", "--hook"),
 					c.hook(crew, nil, own+"1", "SessionStart", `,"source":"compact"`, "gt-prime", "--hook"),
 				} {
-					if r.code != 0 || strings.Contains(r.out, "not yours") {
+					if r.Code != 0 || strings.Contains(r.Out, "not yours") {
 						t.Errorf("%v", r)
 					}
 				}
@@ -368,7 +368,7 @@ func (w *world) exchanged(dir, bait string, paths ...string) (ended func()) {
 	w.Helper()
 	args := []string{self(), "exchange", bait}
 	for _, path := range paths {
-		args = append(args, w.at(path))
+		args = append(args, w.Path(path))
 	}
 	c := w.sandbox(dir).beside(dir, true, args...)
 	return func() {
@@ -387,25 +387,25 @@ func (w *world) exchanged(dir, bait string, paths ...string) (ended func()) {
 // writes nor removes through a link.
 func TestSandboxExchangesArchive(t *testing.T) {
 	w := newWorld(t)
-	w.put("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
+	w.Write("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
 	for _, name := range []string{"index.jsonl", "sessions.jsonl", "archive/sessions.jsonl", "events-000001-20260101T000000Z.jsonl"} {
-		w.put("out/"+name, "not yours\n")
+		w.Write("out/"+name, "not yours\n")
 	}
-	w.must(".", "chmod", "-R", "go=", "out")
-	w.must("town", "gt-hooks", "trust", "--yes")
+	w.Must(".", "chmod", "-R", "go=", "out")
+	w.Must("town", "gt-hooks", "trust", "--yes")
 	var log strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&log, `{"ts":"2025-01-17T01:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"s%d","role":"demo/crew/max"},"visibility":"feed"}`+"\n", i)
 	}
-	w.put("lines", log.String())
+	w.Write("lines", log.String())
 	before := w.listing("out")
-	w.must("town", "gt-seance", "list")
-	w.must("town", "mkdir", "-p", ".sessions/archive")
-	ended := w.exchanged("town", w.at("out"), "town/.sessions/archive", "town/.sessions")
+	w.Must("town", "gt-seance", "list")
+	w.Must("town", "mkdir", "-p", ".sessions/archive")
+	ended := w.exchanged("town", w.Path("out"), "town/.sessions/archive", "town/.sessions")
 	for i := range 10 {
-		w.must("town", "sh", "-c", "cat ../lines >>.events.jsonl")
-		w.run("town", "", "gt-seance", "list")
-		w.run("town", "", "gt-krc", []string{"prune", "rotate"}[i%2])
+		w.Must("town", "sh", "-c", "cat ../lines >>.events.jsonl")
+		w.Run("town", nil, "gt-seance", "list")
+		w.Run("town", nil, "gt-krc", []string{"prune", "rotate"}[i%2])
 	}
 	ended()
 	if changed := changes(before, w.listing("out")); changed != "" {

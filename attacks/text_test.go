@@ -103,48 +103,48 @@ func TestTextIsPrinted(t *testing.T) {
 			w := newWorld(t)
 			dir := "w" + strings.ReplaceAll(strings.ToValidUTF8(text, ""), "/", "") // which a client tells in JSON
 			w.repository(dir)
-			w.put(dir+"/f"+strings.ReplaceAll(text, "/", ""), "x")
-			w.must(dir, "git", "commit", "-q", "--allow-empty", "-m", "c"+text)
+			w.Write(dir+"/f"+strings.ReplaceAll(text, "/", ""), "x")
+			w.Must(dir, "git", "commit", "-q", "--allow-empty", "-m", "c"+text)
 			if strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
-				w.must(dir, "git", "checkout", "-q", "-b", "b"+strings.NewReplacer("[", "", " ", "").Replace(text))
+				w.Must(dir, "git", "checkout", "-q", "-b", "b"+strings.NewReplacer("[", "", " ", "").Replace(text))
 			}
 			const id, old = "70000000-0000-4000-8000-000000000001", "70000000-0000-4000-8000-00000000000a"
-			w.put("home/.claude/projects/x/"+old+".jsonl", fmt.Sprintf(`{"type":"user","sessionId":%q,"message":{"role":"user","content":%s},"uuid":"1","timestamp":"2026-03-01T10:00:00.000Z","cwd":%s,"gitBranch":%s}`+"\n"+
+			w.Write("home/.claude/projects/x/"+old+".jsonl", fmt.Sprintf(`{"type":"user","sessionId":%q,"message":{"role":"user","content":%s},"uuid":"1","timestamp":"2026-03-01T10:00:00.000Z","cwd":%s,"gitBranch":%s}`+"\n"+
 				`{"type":"summary","summary":%[2]s,"leafUuid":"1"}`+"\n"+
 				`{"type":"assistant","sessionId":%[1]q,"message":{"role":"assistant","content":[{"type":"text","text":%[2]s}]},"uuid":"2","timestamp":"2026-03-01T10:00:01.000Z","cwd":%[3]s}`+"\n",
-				old, quoted("said "+text), quoted(w.at(dir)), quoted("b"+text)))
+				old, quoted("said "+text), quoted(w.Path(dir)), quoted("b"+text)))
 			c := w.client(dir)
 			hook := func(event, more, name string, args ...string) result {
-				return c.run(dir, nil, fmt.Sprintf(`{"session_id":%q,"hook_event_name":%q,"cwd":%s%s}`, id, event, quoted(w.at(dir)), more), name, args...)
+				return c.run(dir, nil, fmt.Sprintf(`{"session_id":%q,"hook_event_name":%q,"cwd":%s%s}`, id, event, quoted(w.Path(dir)), more), name, args...)
 			}
 			typed := func(name string, args ...string) result { return c.typed(dir, id, name, args...) }
 			must := func(r result, honest string) {
 				t.Helper()
-				if !strings.Contains(r.out, honest) {
-					t.Errorf("%q is not told by %.40q: %.2000q", honest, r.line, r.out)
+				if !strings.Contains(r.Out, honest) {
+					t.Errorf("%q is not told by %.40q: %.2000q", honest, r.Line, r.Out)
 				}
 			}
 			check := func(r result) {
 				t.Helper()
-				if strings.Contains(r.line, "--restart-command") {
+				if strings.Contains(r.Line, "--restart-command") {
 					return
 				}
-				if found := obeyed(r.out); found != "" {
-					t.Errorf("%s is printed by %.40q: %.600q", found, r.line, r.out)
+				if found := obeyed(r.Out); found != "" {
+					t.Errorf("%s is printed by %.40q: %.600q", found, r.Line, r.Out)
 				}
-				if found := obeyed(r.errs); found != "" {
-					t.Errorf("%s is printed on standard error by %.40q: %.600q", found, r.line, r.errs)
+				if found := obeyed(r.Errs); found != "" {
+					t.Errorf("%s is printed on standard error by %.40q: %.600q", found, r.Line, r.Errs)
 				}
-				model := strings.HasPrefix(r.line, "gt-prime") && !strings.Contains(r.line, "--state") || strings.HasPrefix(r.line, "gt-handoff --auto") ||
-					strings.HasPrefix(r.line, "gt-mail read") || strings.HasPrefix(r.line, "gt-checkpoint read") || strings.HasPrefix(r.line, "gt-handoff") && strings.Contains(r.line, "--dry-run")
-				if found := forged(r.out); model && found != "" {
-					t.Errorf("%q is told by %.40q: %.3000s", found, r.line, r.out)
+				model := strings.HasPrefix(r.Line, "gt-prime") && !strings.Contains(r.Line, "--state") || strings.HasPrefix(r.Line, "gt-handoff --auto") ||
+					strings.HasPrefix(r.Line, "gt-mail read") || strings.HasPrefix(r.Line, "gt-checkpoint read") || strings.HasPrefix(r.Line, "gt-handoff") && strings.Contains(r.Line, "--dry-run")
+				if found := forged(r.Out); model && found != "" {
+					t.Errorf("%q is told by %.40q: %.3000s", found, r.Line, r.Out)
 				}
 				// The note itself, which is framed by who reads it, and a conversation word for
 				// word are what they are.
-				whole := strings.HasPrefix(r.line, "gt-handoff --print") || strings.HasPrefix(r.line, "gt-seance read")
-				if found := starts.FindString(r.out); !model && !whole && found != "" {
-					t.Errorf("%q begins a line of %.40q: %.3000s", found, r.line, r.out)
+				whole := strings.HasPrefix(r.Line, "gt-handoff --print") || strings.HasPrefix(r.Line, "gt-seance read")
+				if found := starts.FindString(r.Out); !model && !whole && found != "" {
+					t.Errorf("%q begins a line of %.40q: %.3000s", found, r.Line, r.Out)
 				}
 			}
 			answer := `,"last_assistant_message":` + quoted("last "+text)
@@ -164,13 +164,13 @@ func TestTextIsPrinted(t *testing.T) {
 				typed("gt-seance"), typed("gt-seance", "list", "--here"), typed("gt-seance", "show", id), typed("gt-seance", "show", old), typed("gt-seance", "read", old),
 				typed("gt-seance", "grep", "said"), typed("gt-seance", "chain", id), typed("gt-seance", "timeline"), typed("gt-seance", "usage"), typed("gt-seance", "resume", old, "--dry-run"),
 				typed("gt-seance", "show", text), typed("gt-mail", "read", text), typed("gt-mail", "send", text, "-s", "x"), typed("gt-handoff", text, "--dry-run"),
-				typed("gt-keepalive", "show"), typed("gt-keepalive", "pid", "list"), typed("gt-hooks", "status"), typed("gt-hooks", "prove", "claude"), typed("gt-hooks", "trust", "--yes", w.at(dir)), typed("gt-hooks", "trust", "--list"),
+				typed("gt-keepalive", "show"), typed("gt-keepalive", "pid", "list"), typed("gt-hooks", "status"), typed("gt-hooks", "prove", "claude"), typed("gt-hooks", "trust", "--yes", w.Path(dir)), typed("gt-hooks", "trust", "--list"),
 				typed("gt-krc"), typed("gt-krc", "decay"), typed("gt-krc", "prune", "--dry-run"),
 			} {
 				check(r)
 			}
 			var notes int
-			for line := range strings.Lines(typed("gt-mail", "inbox", "--all", "--json").out) {
+			for line := range strings.Lines(typed("gt-mail", "inbox", "--all", "--json").Out) {
 				var n struct{ ID, Type string }
 				if err := json.Unmarshal([]byte(line), &n); err != nil {
 					t.Fatal(err)
@@ -194,17 +194,17 @@ func TestTextIsPrinted(t *testing.T) {
 			}
 			must(typed("gt-checkpoint", "read"), h.honest)
 			for _, role := range []string{text, "demo/crew/" + text} { // or nobody of that name
-				check(w.with("GT_ROLE="+strings.ReplaceAll(role, "\x00", "")).run(dir, "", "gt-prime"))
+				check(w.with("GT_ROLE="+strings.ReplaceAll(role, "\x00", "")).Run(dir, nil, "gt-prime"))
 			}
 			c.stop()
-			r := w.client(dir).run(dir, nil, fmt.Sprintf(`{"session_id":%q,"hook_event_name":"SessionStart","source":"startup","cwd":%s}`, own+"2", quoted(w.at(dir))), "gt-prime", "--hook")
+			r := w.client(dir).run(dir, nil, fmt.Sprintf(`{"session_id":%q,"hook_event_name":"SessionStart","source":"startup","cwd":%s}`, own+"2", quoted(w.Path(dir))), "gt-prime", "--hook")
 			check(r)
 			must(r, h.honest)
 			must(r, "hand")
-			w.put("home/.config/gt/roles/default.md", "ROLE "+text) // is the person's, and stays readable
-			r = w.run(dir, "", "gt-prime")
-			if found := obeyed(r.out); found != "" {
-				t.Errorf("%s is told of the role: %.900q", found, r.out)
+			w.Write("home/.config/gt/roles/default.md", "ROLE "+text) // is the person's, and stays readable
+			r = w.Run(dir, nil, "gt-prime")
+			if found := obeyed(r.Out); found != "" {
+				t.Errorf("%s is told of the role: %.900q", found, r.Out)
 			}
 		})
 	}

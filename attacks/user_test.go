@@ -22,7 +22,7 @@ func (w *world) other() *world {
 	if os.Getuid() != 0 {
 		w.Skip("only root can be another user")
 	}
-	for dir := w.root; len(dir) > 1 && strings.HasPrefix(dir, filepath.Clean(os.TempDir())+"/"); dir = filepath.Dir(dir) {
+	for dir := w.Root; len(dir) > 1 && strings.HasPrefix(dir, filepath.Clean(os.TempDir())+"/"); dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			w.Fatal(err)
 		}
@@ -30,24 +30,24 @@ func (w *world) other() *world {
 	if err := os.Chmod(filepath.Dir(bin), 0o755); err != nil {
 		w.Fatal(err)
 	}
-	if err := os.MkdirAll(w.at("theirs"), 0o755); err != nil {
+	if err := os.MkdirAll(w.Path("theirs"), 0o755); err != nil {
 		w.Fatal(err)
 	}
-	if err := os.Lchown(w.at("theirs"), nobody, nobody); err != nil {
+	if err := os.Lchown(w.Path("theirs"), nobody, nobody); err != nil {
 		w.Fatal(err)
 	}
-	u := w.with("HOME="+w.at("theirs"), "XDG_STATE_HOME="+w.at("theirs/.local/state"))
-	u.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody, NoSetGroups: false}}
+	u := w.with("HOME="+w.Path("theirs"), "XDG_STATE_HOME="+w.Path("theirs/.local/state"))
+	u.As = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody, NoSetGroups: false}}
 	return u
 }
 
 // shared makes a folder that everybody can write to, as /tmp is.
 func (w *world) shared(dir string) {
 	w.Helper()
-	if err := os.MkdirAll(w.at(dir), 0o755); err != nil {
+	if err := os.MkdirAll(w.Path(dir), 0o755); err != nil {
 		w.Fatal(err)
 	}
-	if err := os.Chmod(w.at(dir), 0o777|os.ModeSticky); err != nil {
+	if err := os.Chmod(w.Path(dir), 0o777|os.ModeSticky); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -58,32 +58,32 @@ func TestUserPlantsTown(t *testing.T) {
 	w := newWorld(t)
 	u := w.other()
 	w.shared("shared")
-	w.put("mine/mayor/town.json", `{"type":"town","version":2,"name":"mine"}`)
+	w.Write("mine/mayor/town.json", `{"type":"town","version":2,"name":"mine"}`)
 	w.repository("shared/project")
-	u.must("shared", "ln", "-s", w.at("mine/mayor"), "mayor")
-	u.must("shared", "sh", "-c", "echo '# "+theirs+"' >town.toml; mkdir roles mail; for r in default crew mayor work; do echo "+theirs+" >roles/$r.md; done; chmod -R 777 mail")
+	u.Must("shared", "ln", "-s", w.Path("mine/mayor"), "mayor")
+	u.Must("shared", "sh", "-c", "echo '# "+theirs+"' >town.toml; mkdir roles mail; for r in default crew mayor work; do echo "+theirs+" >roles/$r.md; done; chmod -R 777 mail")
 	u.beside("shared", true, "sh", "-c", "echo ready; while :; do mv town.toml t; mv t town.toml; done & loop=$!; read x; kill $loop")
 	before := w.listing("mine")
 	for range 40 {
-		r := w.run("shared/project", "", "gt-prime", "--state", "--json")
-		if r.code != 0 || !strings.Contains(r.out, `"town":"`+w.at("home/.local/state/gt")+`"`) {
+		r := w.Run("shared/project", nil, "gt-prime", "--state", "--json")
+		if r.Code != 0 || !strings.Contains(r.Out, `"town":"`+w.Path("home/.local/state/gt")+`"`) {
 			t.Fatalf("%v", r)
 		}
 	}
 	w.thread("shared/project")
-	if r := w.start("shared/project", own+"1"); strings.Contains(r.out+r.errs, theirs) {
+	if r := w.start("shared/project", own+"1"); strings.Contains(r.Out+r.Errs, theirs) {
 		t.Errorf("%v", r)
 	}
 	if changed := changes(before, w.listing("mine")); changed != "" {
 		t.Error(changed)
 	}
-	if r := w.run("shared/project", "", "gt-hooks", "trust", "--yes", w.at("theirs")); r.code != 1 || !strings.Contains(r.errs, "belongs to another user") {
+	if r := w.Run("shared/project", nil, "gt-hooks", "trust", "--yes", w.Path("theirs")); r.Code != 1 || !strings.Contains(r.Errs, "belongs to another user") {
 		t.Errorf("another user's folder can be trusted: %v", r)
 	}
 	// The twin: in a folder of one's own it is a town as soon as one says so.
-	w.put("town/town.toml", "")
-	w.must("town", "gt-hooks", "trust", "--yes")
-	if r := w.run("town", "", "gt-prime", "--state", "--json"); !strings.Contains(r.out, `"town":"`+w.at("town")+`"`) {
+	w.Write("town/town.toml", "")
+	w.Must("town", "gt-hooks", "trust", "--yes")
+	if r := w.Run("town", nil, "gt-prime", "--state", "--json"); !strings.Contains(r.Out, `"town":"`+w.Path("town")+`"`) {
 		t.Errorf("%v", r)
 	}
 }
@@ -100,23 +100,23 @@ func TestUserPlantsRepository(t *testing.T) {
 			w := newWorld(t)
 			u := w.other()
 			w.shared("shared")
-			w.put("shared/one/x", "")
-			w.put("shared/two/x", "")
-			u.must("shared", "sh", "-c", plant)
+			w.Write("shared/one/x", "")
+			w.Write("shared/two/x", "")
+			u.Must("shared", "sh", "-c", plant)
 			c := w.client("shared/one")
 			c.start("shared/one", own+"1")
 			c.typed("shared/one", own+"1", "gt-checkpoint", "write", "--notes", "OWN-NOTES")
 			c.hook("shared/one", nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook")
 			c.stop()
-			if r := w.start("shared/two", own+"2"); strings.Contains(r.out+r.errs, theirs) || strings.Contains(r.out, "OWN-NOTES") {
+			if r := w.start("shared/two", own+"2"); strings.Contains(r.Out+r.Errs, theirs) || strings.Contains(r.Out, "OWN-NOTES") {
 				t.Errorf("another folder's session is told: %v", r)
 			}
-			if r := w.start("shared/one", own+"3"); strings.Contains(r.out+r.errs, theirs) || !strings.Contains(r.out, "OWN-NOTES") {
+			if r := w.start("shared/one", own+"3"); strings.Contains(r.Out+r.Errs, theirs) || !strings.Contains(r.Out, "OWN-NOTES") {
 				t.Errorf("the folder's own next session is told: %v", r)
 			}
 			// Nor does it keep the person from trusting a town of their own there.
-			w.put("shared/two/town.toml", "")
-			w.must("shared/two", "gt-hooks", "trust", "--yes")
+			w.Write("shared/two/town.toml", "")
+			w.Must("shared/two", "gt-hooks", "trust", "--yes")
 		})
 	}
 }
@@ -127,27 +127,27 @@ func TestUserExchangesFiles(t *testing.T) {
 	w := newWorld(t)
 	u := w.other()
 	const crew = "town/demo/crew/max"
-	w.put("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
-	w.put(crew+"/file", "")
-	w.must("town", "gt-hooks", "trust", "--yes")
+	w.Write("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
+	w.Write(crew+"/file", "")
+	w.Must("town", "gt-hooks", "trust", "--yes")
 	now := time.Now().UTC().Format(time.RFC3339)
-	w.put(crew+"/.polecat-checkpoint.json", `{"notes":"OWN","timestamp":"`+now+`"}`)
-	if r := w.run(crew, "", "gt-checkpoint", "read"); !strings.Contains(r.out, "OWN") {
+	w.Write(crew+"/.polecat-checkpoint.json", `{"notes":"OWN","timestamp":"`+now+`"}`)
+	if r := w.Run(crew, nil, "gt-checkpoint", "read"); !strings.Contains(r.Out, "OWN") {
 		t.Errorf("what another program of the town has left is not read: %v", r)
 	}
-	w.must(".", "chmod", "755", "town", "town/demo", "town/demo/crew")
+	w.Must(".", "chmod", "755", "town", "town/demo", "town/demo/crew")
 	w.shared(crew)
-	if err := os.Chmod(w.at(crew), 0o777); err != nil { // without the sticky bit: a group's folder
+	if err := os.Chmod(w.Path(crew), 0o777); err != nil { // without the sticky bit: a group's folder
 		t.Fatal(err)
 	}
-	u.must(crew, "sh", "-c", `echo '{"notes":"`+theirs+`","timestamp":"`+now+`"}' >.their`)
+	u.Must(crew, "sh", "-c", `echo '{"notes":"`+theirs+`","timestamp":"`+now+`"}' >.their`)
 	u.beside(crew, true, "sh", "-c", "mv .polecat-checkpoint.json .own; echo ready; while :; do ln .own .x; mv -f .x .polecat-checkpoint.json; cp .their .y; mv -f .y .polecat-checkpoint.json; done & loop=$!; read x; kill $loop")
 	for range 60 {
-		if r := w.run(crew, "", "gt-checkpoint", "read"); strings.Contains(r.out+r.errs, theirs) {
+		if r := w.Run(crew, nil, "gt-checkpoint", "read"); strings.Contains(r.Out+r.Errs, theirs) {
 			t.Fatalf("%v", r)
 		}
 	}
-	if r := w.start(crew, own+"1"); strings.Contains(r.out+r.errs, theirs) {
+	if r := w.start(crew, own+"1"); strings.Contains(r.Out+r.Errs, theirs) {
 		t.Errorf("%v", r)
 	}
 }
@@ -161,16 +161,16 @@ func TestUserAndState(t *testing.T) {
 	w.repository("work")
 	c := w.client("work")
 	c.start("work", own+"1")
-	if r := u.run(".", "", "sh", "-c", "find "+w.at("home/.local/state/gt")+" -type f -exec head {} + ; echo x >"+w.at("home/.local/state/gt/x")); strings.Contains(r.out, neighbour) || r.code == 0 {
+	if r := u.Run(".", nil, "sh", "-c", "find "+w.Path("home/.local/state/gt")+" -type f -exec head {} + ; echo x >"+w.Path("home/.local/state/gt/x")); strings.Contains(r.Out, neighbour) || r.Code == 0 {
 		t.Errorf("another user reads it: %v", r)
 	}
-	held := u.beside(".", true, self(), "hold", w.at("home"), w.at("work"))
+	held := u.beside(".", true, self(), "hold", w.Path("home"), w.Path("work"))
 	var files []string
 	if err := json.Unmarshal([]byte(held.ready), &files); err != nil {
 		t.Error(err)
 	}
 	for _, file := range files {
-		if strings.HasPrefix(file, w.at("home/.local/state")) {
+		if strings.HasPrefix(file, w.Path("home/.local/state")) {
 			t.Errorf("another user holds %s", file)
 		}
 	}
@@ -178,22 +178,22 @@ func TestUserAndState(t *testing.T) {
 	w.thread("work")
 
 	// With a state that others can write to there is no thread, and a clear word.
-	state := w.at("home/.local/state/gt")
+	state := w.Path("home/.local/state/gt")
 	for name, spoil := range map[string]string{
 		"can write to it":            "chown 0 " + state + "; chmod 777 " + state,
 		"it belongs to another user": "chmod 700 " + state + "; chown 65534 " + state,
 	} {
-		w.must(".", "sh", "-c", spoil)
+		w.Must(".", "sh", "-c", spoil)
 		r := w.start("neighbour", own+"2")
-		if r.code != 0 || strings.Contains(r.out, neighbour) || !strings.Contains(r.errs, name) || strings.Count(r.errs, "\n") > 1 {
+		if r.Code != 0 || strings.Contains(r.Out, neighbour) || !strings.Contains(r.Errs, name) || strings.Count(r.Errs, "\n") > 1 {
 			t.Errorf("%s: %v", name, r)
 		}
-		if r := w.run("neighbour", "", "gt-mail", "send", "self", "-s", "x"); r.code != 74 || !strings.Contains(r.errs, name) {
+		if r := w.Run("neighbour", nil, "gt-mail", "send", "self", "-s", "x"); r.Code != 74 || !strings.Contains(r.Errs, name) {
 			t.Errorf("%s: %v", name, r)
 		}
 	}
-	w.must(".", "sh", "-c", "chown 0 "+state+"; chmod 700 "+state)
-	if r := w.start("neighbour", own+"3"); !strings.Contains(r.out, neighbour+" message") {
+	w.Must(".", "sh", "-c", "chown 0 "+state+"; chmod 700 "+state)
+	if r := w.start("neighbour", own+"3"); !strings.Contains(r.Out, neighbour+" message") {
 		t.Errorf("mended, it is not told: %v", r)
 	}
 }
@@ -209,9 +209,9 @@ func TestSudo(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			w := newWorld(t)
 			u := w.other()
-			w.must(".", "cp", w.at("home/.gitconfig"), w.at("theirs/.gitconfig"))
+			w.Must(".", "cp", w.Path("home/.gitconfig"), w.Path("theirs/.gitconfig"))
 			w.repository("theirs/work")
-			w.must(".", "chown", "-hR", "65534:65534", w.at("theirs"))
+			w.Must(".", "chown", "-hR", "65534:65534", w.Path("theirs"))
 			if !fresh {
 				c := u.client("theirs/work")
 				c.start("theirs/work", own+"1")
@@ -219,20 +219,20 @@ func TestSudo(t *testing.T) {
 				c.stop()
 			}
 			before := w.listing("theirs")
-			root := w.with("HOME="+w.at("theirs"), "XDG_STATE_HOME="+w.at("theirs/.local/state"), "SUDO_UID=65534", "SUDO_USER=nobody")
+			root := w.with("HOME="+w.Path("theirs"), "XDG_STATE_HOME="+w.Path("theirs/.local/state"), "SUDO_UID=65534", "SUDO_USER=nobody")
 			r := root.start("theirs/work", own+"5")
-			if r.code != 0 || !strings.Contains(r.errs, "another user") || strings.Contains(r.out, "USER-") {
+			if r.Code != 0 || !strings.Contains(r.Errs, "another user") || strings.Contains(r.Out, "USER-") {
 				t.Errorf("%v", r)
 			}
 			for _, run := range commands(root, "theirs/work") {
-				if r := run(); strings.Contains(r.line, "--hook") && (r.code != 0 || strings.Contains(r.out, "USER-")) {
+				if r := run(); strings.Contains(r.Line, "--hook") && (r.Code != 0 || strings.Contains(r.Out, "USER-")) {
 					t.Errorf("%v", r)
 				}
 			}
 			if changed := changes(before, w.listing("theirs")); changed != "" {
 				t.Errorf("root has left %s", changed)
 			}
-			if out := w.must(".", "find", w.at("theirs"), "!", "-user", "65534"); out != "" {
+			if out := w.Must(".", "find", w.Path("theirs"), "!", "-user", "65534"); out != "" {
 				t.Errorf("root's are now %s", out)
 			}
 			u.thread("theirs/work")
@@ -248,23 +248,23 @@ func TestUserLeavesSocketsAndPids(t *testing.T) {
 	w.shared("shared")
 	w.shared("marks")
 	w.repository("shared/project")
-	u.beside("shared", true, self(), "listen", w.at("shared/default"), w.at("marks/connected"))
-	u.must("shared", "sh", "-c", "mkdir tmux-0 && chmod 700 tmux-0")
-	w = w.with("TMUX="+w.at("shared/default")+",1,0", "TMUX_PANE=%0")
+	u.beside("shared", true, self(), "listen", w.Path("shared/default"), w.Path("marks/connected"))
+	u.Must("shared", "sh", "-c", "mkdir tmux-0 && chmod 700 tmux-0")
+	w = w.with("TMUX="+w.Path("shared/default")+",1,0", "TMUX_PANE=%0")
 	victim := exec.Command("sleep", "1000")
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { victim.Process.Kill(); victim.Wait() }()
 	pid := victim.Process.Pid
-	w.put("shared/project/.runtime/pids/gt-crew-max.pid", "")
-	w.must("shared/project", "sh", "-c", "rm -r .runtime; mkdir -m 777 .runtime")
-	u.with("PID="+itoa(pid)).must("shared/project/.runtime", "sh", "-c", `mkdir pids; echo $PID >pids/gt-crew-max.pid; echo "$PID|$(cut -d' ' -f22 /proc/$PID/stat)" >pids/gt-crew-joe.pid`)
+	w.Write("shared/project/.runtime/pids/gt-crew-max.pid", "")
+	w.Must("shared/project", "sh", "-c", "rm -r .runtime; mkdir -m 777 .runtime")
+	u.with("PID="+itoa(pid)).Must("shared/project/.runtime", "sh", "-c", `mkdir pids; echo $PID >pids/gt-crew-max.pid; echo "$PID|$(cut -d' ' -f22 /proc/$PID/stat)" >pids/gt-crew-joe.pid`)
 	for _, run := range append(commands(w, "shared/project"),
-		func() result { return w.run("shared/project", "", "gt-keepalive", "pid", "list") },
-		func() result { return w.run("shared/project", "", "gt-keepalive", "pid", "reap", "--grace", "1ms") },
+		func() result { return w.Run("shared/project", nil, "gt-keepalive", "pid", "list") },
+		func() result { return w.Run("shared/project", nil, "gt-keepalive", "pid", "reap", "--grace", "1ms") },
 		func() result {
-			return w.with("TMUX_TMPDIR="+w.at("shared"), "TMUX=").run("shared/project", "", "gt-handoff", "gt-crew-max")
+			return w.with("TMUX_TMPDIR="+w.Path("shared"), "TMUX=").Run("shared/project", nil, "gt-handoff", "gt-crew-max")
 		},
 	) {
 		r := run()

@@ -1,8 +1,6 @@
 package attacks
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -13,23 +11,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"gt/internal/testenv"
 )
 
-// A world is a person's surroundings: a home folder, state and settings of
-// their own, and a PATH that begins with the programs under test. Nothing of
-// who runs the tests is in it. A folder that is named is one in the world.
-type world struct {
-	*testing.T
-	root string
-	env  []string
-	as   *syscall.SysProcAttr // whom programs run as; nil is who runs the tests
-	in   []string             // what they run in: a program and its arguments
-}
+// A world is a person's environment with the programs under test. Nothing of who runs the
+// tests is in it, nor their PATH.
+type world struct{ *testenv.World }
+
+type result = testenv.Result
 
 // within is the same world, in which programs run under a bubblewrap with these
 // arguments. The test is skipped where there is none.
@@ -38,126 +30,48 @@ func (w *world) within(args ...string) *world {
 	if out, err := exec.Command("bwrap", "--dev-bind", "/", "/", "true").CombinedOutput(); err != nil {
 		w.Skipf("there is no sandbox here: bwrap: %v %s", err, out)
 	}
-	other := *w
-	other.in = append([]string{"bwrap", "--dev-bind", "/", "/"}, args...)
-	return &other
+	other := w.with()
+	other.In = append([]string{"bwrap", "--dev-bind", "/", "/"}, args...)
+	return other
 }
 
 // newWorld makes a world with a git identity and nothing else.
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, root: root}
-	if w.env, err = testenv.Person(w.at("home"), bin); err != nil {
-		t.Fatal(err)
-	}
-	// The PATH of a system, not that of who runs the tests.
-	w.env = append(w.env, "PATH="+bin+":/usr/local/bin:/usr/bin:/bin", "TMPDIR="+w.at("tmp"), "TZ=UTC")
+	w := &world{testenv.NewWorld(t, root, bin)}
+	w.Programs = bin
+	w.Env = append(w.Env, "PATH="+bin+":/usr/local/bin:/usr/bin:/bin", "TMPDIR="+w.Path("tmp"), "TZ=UTC")
 	for _, dir := range []string{"tmp", "marks", "traps"} {
-		if err := os.MkdirAll(w.at(dir), 0o700); err != nil {
+		if err := os.MkdirAll(w.Path(dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return w
 }
 
-// at is a path in the world.
-func (w *world) at(path string) string { return filepath.Join(w.root, path) }
-
-// put writes a file, and the folders that it needs.
-func (w *world) put(path, text string) {
-	w.Helper()
-	if err := os.MkdirAll(filepath.Dir(w.at(path)), 0o700); err != nil {
-		w.Fatal(err)
-	}
-	if err := os.WriteFile(w.at(path), []byte(text), 0o600); err != nil {
-		w.Fatal(err)
-	}
-}
-
 // add appends to a file.
 func (w *world) add(path, text string) {
 	w.Helper()
-	old, err := os.ReadFile(w.at(path))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.Fatal(err)
-	}
-	w.put(path, string(old)+text)
+	w.Write(path, w.Read(path)+text)
 }
 
 // link makes a symbolic link, and the folders that it needs.
 func (w *world) link(to, path string) {
 	w.Helper()
-	if err := os.MkdirAll(filepath.Dir(w.at(path)), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(w.Path(path)), 0o700); err != nil {
 		w.Fatal(err)
 	}
-	if err := os.Symlink(to, w.at(path)); err != nil {
+	if err := os.Symlink(to, w.Path(path)); err != nil {
 		w.Fatal(err)
 	}
 }
 
 // with is the same world under other variables ("NAME=value").
-func (w *world) with(env ...string) *world {
-	other := *w
-	other.env = append(slices.Clone(w.env), env...)
-	return &other
-}
-
-// A result is what became of a program.
-type result struct {
-	line      string
-	code      int
-	out, errs string
-}
-
-func (r result) String() string {
-	return fmt.Sprintf("%s: %d\n%s%s", r.line, r.code, r.out, r.errs)
-}
-
-// patience is how long a program may take before it counts as hung.
-const patience = time.Minute
-
-// run runs a program in a folder of the world.
-func (w *world) run(dir, stdin, name string, args ...string) result {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	path := name
-	if strings.HasPrefix(name, "gt-") {
-		path = filepath.Join(bin, name)
-	}
-	line := append(append(slices.Clone(w.in), path), args...)
-	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
-	cmd.Dir = w.at(dir)
-	cmd.Env = append(slices.Clone(w.env), "PWD="+cmd.Dir)
-	cmd.SysProcAttr = w.as
-	var out, errs bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
-	cmd.WaitDelay = time.Second
-	err := cmd.Run()
-	r := result{line: strings.Join(append([]string{name}, args...), " "), out: out.String(), errs: errs.String()}
-	switch {
-	case ctx.Err() != nil:
-		w.Fatalf("it hangs: %v", r)
-	case cmd.ProcessState == nil:
-		w.Fatalf("%s: %v", r.line, err)
-	}
-	r.code = cmd.ProcessState.ExitCode()
-	return r
-}
-
-// must runs a program that has to work, and returns what it printed.
-func (w *world) must(dir, name string, args ...string) string {
-	w.Helper()
-	r := w.run(dir, "", name, args...)
-	if r.code != 0 {
-		w.Fatalf("%v", r)
-	}
-	return strings.TrimSpace(r.out)
-}
+func (w *world) with(env ...string) *world { return &world{w.With(env...)} }
 
 // trap makes a program that leaves a mark and passes its input on, and returns
 // its path. It lies where no project is.
@@ -169,28 +83,28 @@ func (w *world) trap(name string) string {
 // trapAt is trap at a path.
 func (w *world) trapAt(path, name string) string {
 	w.Helper()
-	w.put(path, "#!/bin/sh\necho \"$0 $*\" >>'"+w.at("marks")+"/"+name+"'\nexec cat\n")
-	if err := os.Chmod(w.at(path), 0o700); err != nil {
+	w.Write(path, "#!/bin/sh\necho \"$0 $*\" >>'"+w.Path("marks")+"/"+name+"'\nexec cat\n")
+	if err := os.Chmod(w.Path(path), 0o700); err != nil {
 		w.Fatal(err)
 	}
-	return w.at(path)
+	return w.Path(path)
 }
 
 // marks are the traps that something fell into since the last look.
 func (w *world) marks() string {
 	w.Helper()
-	entries, err := os.ReadDir(w.at("marks"))
+	entries, err := os.ReadDir(w.Path("marks"))
 	if err != nil {
 		w.Fatal(err)
 	}
 	var all []string
 	for _, e := range entries {
-		said, err := os.ReadFile(filepath.Join(w.at("marks"), e.Name()))
+		said, err := os.ReadFile(filepath.Join(w.Path("marks"), e.Name()))
 		if err != nil {
 			w.Fatal(err)
 		}
 		all = append(all, e.Name()+": "+string(said))
-		if err := os.Remove(filepath.Join(w.at("marks"), e.Name())); err != nil {
+		if err := os.Remove(filepath.Join(w.Path("marks"), e.Name())); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -201,14 +115,9 @@ func (w *world) marks() string {
 // returns the server's socket.
 func (w *world) tmux(dir string) string {
 	w.Helper()
-	folder, end, err := testenv.Tmux()
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(end)
-	in := w.with("TMUX_TMPDIR="+folder, "TMUX=")
-	in.must(dir, "tmux", "-f", "/dev/null", "new-session", "-d", "-s", "waits", "sleep", "1000")
-	return in.must(dir, "tmux", "display-message", "-p", "#{socket_path}")
+	in := w.with("TMUX_TMPDIR="+w.Tmux(), "TMUX=")
+	in.Must(dir, "tmux", "-f", "/dev/null", "new-session", "-d", "-s", "waits", "sleep", "1000")
+	return in.Must(dir, "tmux", "display-message", "-p", "#{socket_path}")
 }
 
 // repository makes a repository with two commits, and of its files one that was
@@ -216,24 +125,24 @@ func (w *world) tmux(dir string) string {
 // that git does not know.
 func (w *world) repository(dir string) {
 	w.Helper()
-	w.must(".", "git", "init", "-q", "--template=", w.at(dir))
+	w.Must(".", "git", "init", "-q", "--template=", w.Path(dir))
 	for _, name := range []string{"changed", "touched", "folder/kept"} {
-		w.put(dir+"/"+name, name+"\n")
+		w.Write(dir+"/"+name, name+"\n")
 	}
-	w.must(dir, "git", "add", ".")
-	w.must(dir, "git", "commit", "-q", "-m", "first")
-	w.must(dir, "git", "commit", "-q", "--allow-empty", "-m", "second")
+	w.Must(dir, "git", "add", ".")
+	w.Must(dir, "git", "commit", "-q", "-m", "first")
+	w.Must(dir, "git", "commit", "-q", "--allow-empty", "-m", "second")
 	w.dirty(dir)
 }
 
 // dirty changes the files of a repository.
 func (w *world) dirty(dir string) {
 	w.Helper()
-	w.put(dir+"/changed", "CHANGED\n") // of the same length
-	w.put(dir+"/new", "new\n")
+	w.Write(dir+"/changed", "CHANGED\n") // of the same length
+	w.Write(dir+"/new", "new\n")
 	later := time.Now().Add(time.Hour)
 	for _, name := range []string{"changed", "touched"} {
-		if err := os.Chtimes(w.at(dir+"/"+name), later, later); err != nil {
+		if err := os.Chtimes(w.Path(dir+"/"+name), later, later); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -243,12 +152,12 @@ func (w *world) dirty(dir string) {
 // folder and for a session. more is the rest of its input, with a comma before it.
 func (w *world) hook(dir, id, event, more, name string, args ...string) result {
 	w.Helper()
-	return w.run(dir, w.input(dir, id, event, more), name, args...)
+	return w.Run(dir, strings.NewReader(w.input(dir, id, event, more)), append([]string{name}, args...)...)
 }
 
 // input is what a client hands to a hook.
 func (w *world) input(dir, id, event, more string) string {
-	return fmt.Sprintf(`{"session_id":%q,"hook_event_name":%q,"cwd":%q%s}`, id, event, w.at(dir), more)
+	return fmt.Sprintf(`{"session_id":%q,"hook_event_name":%q,"cwd":%q%s}`, id, event, w.Path(dir), more)
 }
 
 // start has a session begin in a client of its own, which then ends, and returns
@@ -276,7 +185,7 @@ func (w *world) thread(dir string) {
 	c.stop()
 	did = append(did, w.start(dir, next))
 	for _, said := range []string{"TWIN-SUBJECT", "TWIN-MESSAGE", "TWIN-NOTES"} {
-		if told := did[len(did)-1]; !strings.Contains(told.out, said) {
+		if told := did[len(did)-1]; !strings.Contains(told.Out, said) {
 			w.Errorf("%s is not told to who follows:\n%v", said, did)
 			return
 		}
@@ -288,7 +197,7 @@ func (w *world) listing(dirs ...string) map[string]string {
 	w.Helper()
 	all := map[string]string{}
 	for _, dir := range dirs {
-		err := filepath.WalkDir(w.at(dir), func(path string, d fs.DirEntry, err error) error {
+		err := filepath.WalkDir(w.Path(dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
@@ -314,7 +223,7 @@ func (w *world) listing(dirs ...string) map[string]string {
 				}
 				said += " " + to
 			}
-			all[strings.TrimPrefix(path, w.root+"/")] = said
+			all[strings.TrimPrefix(path, w.Root+"/")] = said
 			return nil
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -348,13 +257,13 @@ func changes(before, after map[string]string) string {
 // been one.
 func (w *world) state(dir string) string {
 	w.Helper()
-	notes, err := filepath.Glob(w.at("home/.local/state/gt/homes/*/path"))
+	notes, err := filepath.Glob(w.Path("home/.local/state/gt/homes/*/path"))
 	if err != nil {
 		w.Fatal(err)
 	}
 	for _, path := range notes {
-		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), `"path":"`+w.at(dir)+`"`) {
-			return strings.TrimPrefix(filepath.Dir(path), w.root+"/")
+		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), `"path":"`+w.Path(dir)+`"`) {
+			return strings.TrimPrefix(filepath.Dir(path), w.Root+"/")
 		}
 	}
 	w.Fatalf("nothing is kept of %s", dir)

@@ -25,58 +25,58 @@ type agents struct {
 
 // agents starts the server.
 func (w *world) agents() agents {
-	w.t.Helper()
+	w.Helper()
 	w.open("keep", "sleep", "3600")
-	socket := filepath.Join(w.path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")
+	socket := filepath.Join(w.Path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")
 	return agents{w, []string{"TMUX=" + socket + ",1,0", "TMUX_PANE=%0"}}
 }
 
 // exits runs gt-session in the project, which has to exit with a code, and returns what it
 // prints.
 func (a agents) exits(code int, args ...string) string {
-	a.t.Helper()
+	a.Helper()
 	out, err := a.run(a.project, a.around, "gt-session", args...)
 	got := 0
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		got = exit.ExitCode()
 	}
 	if got != code || err != nil && got == 0 {
-		a.t.Fatalf("gt-session %.300q: %v\n%s", args, err, out)
+		a.Fatalf("gt-session %.300q: %v\n%s", args, err, out)
 	}
 	return string(out)
 }
 
 // fails is exits, and returns the error.
 func (a agents) fails(code int, args ...string) string {
-	a.t.Helper()
+	a.Helper()
 	_, err := a.run(a.project, a.around, "gt-session", args...)
 	if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != code {
-		a.t.Fatalf("gt-session %.300q: %v", args, err)
+		a.Fatalf("gt-session %.300q: %v", args, err)
 	}
 	return err.Error()
 }
 
 // session runs gt-session in the project.
 func (a agents) session(args ...string) string {
-	a.t.Helper()
+	a.Helper()
 	return a.exits(0, args...)
 }
 
 // is returns what is listed of an agent.
 func (a agents) is(name string) (in instance) {
-	a.t.Helper()
+	a.Helper()
 	if err := json.Unmarshal([]byte(a.session("show", name, "--json")), &in); err != nil {
-		a.t.Fatal(err)
+		a.Fatal(err)
 	}
 	return in
 }
 
 // becomes waits until an agent has a status, and returns what is listed of it.
 func (a agents) becomes(name, status string) (is instance) {
-	a.t.Helper()
+	a.Helper()
 	defer func() {
 		if is.Status != status {
-			a.t.Logf("the status of %s was %s", name, is.Status)
+			a.Logf("the status of %s was %s", name, is.Status)
 		}
 	}()
 	a.until(name+" is "+status, func() bool {
@@ -88,7 +88,7 @@ func (a agents) becomes(name, status string) (is instance) {
 
 // awaits waits until an agent waits, and returns what is listed of it.
 func (a agents) awaits(name string) instance {
-	a.t.Helper()
+	a.Helper()
 	return a.becomes(name, "waiting")
 }
 

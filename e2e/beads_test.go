@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,50 +29,28 @@ func TestBeads(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	root, remove, err := testenv.Folder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer remove()
-	home, town := filepath.Join(root, "home"), filepath.Join(root, "town")
-	for _, dir := range []string{home, filepath.Join(town, "mayor"), filepath.Join(root, "bin")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+	w := testenv.NewWorld(t, "")
+	for _, dir := range []string{"town/mayor", "bin"} {
+		if err := os.MkdirAll(w.Path(dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(bd, filepath.Join(root, "bin", "bd")); err != nil {
+	if err := os.Symlink(bd, w.Path("bin/bd")); err != nil {
 		t.Fatal(err)
 	}
 	// The agent is the issue's: it claims nothing by itself.
 	agent := "#!/bin/sh\nenv >$HOME/env.$GT_SESSION_NAME\nexec sleep 100000\n"
-	if err := testenv.WriteProgram(filepath.Join(root, "bin", "worker"), []byte(agent)); err != nil {
+	if err := testenv.WriteProgram(w.Path("bin/worker"), []byte(agent)); err != nil {
 		t.Fatal(err)
 	}
-	env, err := testenv.Person(home, filepath.Join(root, "bin"), bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sockets, end, err := testenv.Tmux()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer end()
-	env = append(env, "TMUX_TMPDIR="+sockets)
-	run := func(ok bool, more []string, name string, args ...string) string {
+	w.Env = append(w.Env, "PATH="+strings.Join([]string{w.Path("bin"), bin, os.Getenv("PATH")}, ":"), "TMUX_TMPDIR="+w.Tmux())
+	run := func(ok bool, more []string, args ...string) string {
 		t.Helper()
-		path := name
-		for _, dir := range []string{bin, filepath.Join(root, "bin")} {
-			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-				path = filepath.Join(dir, name)
-			}
+		r := w.With(more...).Run("town", nil, append([]string{"env"}, args...)...) // which finds it on this PATH
+		if (r.Code == 0) != ok {
+			t.Fatal(r)
 		}
-		cmd := exec.Command(path, args...)
-		cmd.Dir, cmd.Env = town, append(env[:len(env):len(env)], more...)
-		out, err := cmd.CombinedOutput()
-		if (err == nil) != ok {
-			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
-		}
-		return string(out)
+		return r.Out + r.Errs
 	}
 	of := func(id string) bead {
 		t.Helper()
@@ -86,18 +63,10 @@ func TestBeads(t *testing.T) {
 	}
 	write := func(orphans string) {
 		text := fmt.Sprintf("[[agent]]\nname = \"w\"\nprovider = \"worker\"\n[agent.pool]\nmax = 1\ncheck = \"echo 1\"\ndrain_timeout = \"1h\"\norphaned_work = %q\n", orphans)
-		if err := os.WriteFile(filepath.Join(town, "town.toml"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		run(true, nil, "gt-hooks", "trust", "--yes", town)
+		w.Write("town/town.toml", text)
+		run(true, nil, "gt-hooks", "trust", "--yes", ".")
 	}
-	agents := filepath.Join(home, ".config/gt/agents.toml")
-	if err := os.MkdirAll(filepath.Dir(agents), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(agents, []byte("[agents.worker]\ncommand = \"worker\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	w.Write("home/.config/gt/agents.toml", "[agents.worker]\ncommand = \"worker\"\n")
 	run(true, nil, "git", "init", "-q", ".")
 	run(true, nil, "bd", "init", "--prefix", "gt", "--quiet", "--skip-hooks")
 	create := func() string {
@@ -123,7 +92,7 @@ func TestBeads(t *testing.T) {
 	}
 	worker := name("active")
 	var own []string // what its agent was started with
-	data, err := os.ReadFile(filepath.Join(home, "env."+worker))
+	data, err := os.ReadFile(w.Path("home/env." + worker))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +118,7 @@ func TestBeads(t *testing.T) {
 	run(true, nil, "gt-session", "resume", worker)
 
 	// A database that cannot be opened
-	dolt, aside := filepath.Join(town, ".beads"), filepath.Join(town, ".beads.aside")
+	dolt, aside := w.Path("town/.beads"), w.Path("town/.beads.aside")
 	if err := os.Rename(filepath.Join(dolt, "embeddeddolt"), aside); err != nil {
 		t.Fatal(err)
 	}

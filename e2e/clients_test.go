@@ -15,7 +15,7 @@ var offline = []string{"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.
 // setUp writes what a client's user has written before: which model it asks,
 // with which key, and that it may work in the project.
 func (w *world) setUp(client string) {
-	w.t.Helper()
+	w.Helper()
 	map[string]func(){
 		"claude":   w.setUpClaude,
 		"codex":    w.setUpCodex,
@@ -26,12 +26,12 @@ func (w *world) setUp(client string) {
 		"pi":       w.setUpPi,
 	}[client]()
 	if client != "claude" {
-		w.env = append(w.env, offline...)
+		w.Env = append(w.Env, offline...)
 	}
 }
 
 func (w *world) setUpClaude() {
-	w.env = append(w.env,
+	w.Env = append(w.Env,
 		"ANTHROPIC_API_KEY="+w.key, "ANTHROPIC_BASE_URL="+w.model.URL,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 	)
@@ -40,7 +40,7 @@ func (w *world) setUpClaude() {
 }
 
 func (w *world) setUpCodex() {
-	w.t.Cleanup(func() { // the server behind its windows has sockets outside of the world
+	w.Cleanup(func() { // the server behind its windows has sockets outside of the world
 		links, _ := filepath.Glob(filepath.Join(w.home, ".codex", "app-server-*", "*.sock"))
 		for _, link := range links {
 			if to, err := os.Readlink(link); err == nil {
@@ -49,7 +49,7 @@ func (w *world) setUpCodex() {
 			}
 		}
 	})
-	w.env = append(w.env, "E2E_KEY="+w.key)
+	w.Env = append(w.Env, "E2E_KEY="+w.key)
 	w.write(filepath.Join(w.home, ".codex", "config.toml"), fmt.Sprintf(`
 model = "e2e-model"
 model_provider = "e2e"
@@ -72,14 +72,14 @@ trust_level = "trusted"
 }
 
 func (w *world) setUpCopilot() {
-	w.env = append(w.env,
+	w.Env = append(w.Env,
 		"COPILOT_PROVIDER_BASE_URL="+w.model.URL+"/v1", "COPILOT_PROVIDER_TYPE=openai", "COPILOT_PROVIDER_WIRE_API=responses",
 		"COPILOT_PROVIDER_API_KEY="+w.key, "COPILOT_MODEL=gpt-5.4", "COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false")
 	w.writeJSON(filepath.Join(w.home, ".copilot", "config.json"), map[string]any{"trustedFolders": []string{w.project}})
 }
 
 func (w *world) setUpGemini() {
-	w.env = append(w.env, "GEMINI_API_KEY="+w.key, "GOOGLE_GEMINI_BASE_URL="+w.model.URL)
+	w.Env = append(w.Env, "GEMINI_API_KEY="+w.key, "GOOGLE_GEMINI_BASE_URL="+w.model.URL)
 	w.writeJSON(filepath.Join(w.home, ".gemini", "settings.json"), map[string]any{
 		"security": map[string]any{
 			"auth":        map[string]any{"selectedType": "gemini-api-key"},
@@ -92,7 +92,7 @@ func (w *world) setUpGemini() {
 }
 
 func (w *world) setUpQwen() {
-	w.env = append(w.env, "OPENAI_API_KEY="+w.key, "OPENAI_BASE_URL="+w.model.URL+"/v1", "OPENAI_MODEL=e2e-model",
+	w.Env = append(w.Env, "OPENAI_API_KEY="+w.key, "OPENAI_BASE_URL="+w.model.URL+"/v1", "OPENAI_MODEL=e2e-model",
 		"QWEN_CODE_SUPPRESS_YOLO_WARNING=1")
 	w.writeJSON(filepath.Join(w.home, ".qwen", "settings.json"), map[string]any{
 		"security": map[string]any{
@@ -105,7 +105,7 @@ func (w *world) setUpQwen() {
 }
 
 func (w *world) setUpOpencode() {
-	w.env = append(w.env, "E2E_KEY="+w.key,
+	w.Env = append(w.Env, "E2E_KEY="+w.key,
 		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "npm_config_fetch_retries=0")
 	w.writeJSON(filepath.Join(w.home, ".config", "opencode", "opencode.json"), map[string]any{
 		"model": "e2e/e2e-model", "small_model": "e2e/e2e-model", "autoupdate": false, "share": "disabled", "snapshot": false, "lsp": false,
@@ -119,7 +119,7 @@ func (w *world) setUpOpencode() {
 }
 
 func (w *world) setUpPi() {
-	w.env = append(w.env, "E2E_KEY="+w.key, "PI_OFFLINE=1", "PI_TELEMETRY=0")
+	w.Env = append(w.Env, "E2E_KEY="+w.key, "PI_OFFLINE=1", "PI_TELEMETRY=0")
 	agent := filepath.Join(w.home, ".pi", "agent")
 	w.writeJSON(filepath.Join(agent, "models.json"), map[string]any{"providers": map[string]any{"e2e": map[string]any{
 		"baseUrl": w.model.URL + "/v1", "api": "openai-completions", "apiKey": "E2E_KEY",

@@ -35,7 +35,7 @@ func newHookedCodex(t *testing.T, settings ...string) *world {
 func (w *world) wireCodex() {
 	w.gt("gt-hooks", "install", "codex")
 	// Codex runs its agent's commands in a login shell.
-	w.write(filepath.Join(w.home, ".bash_profile"), "export PATH="+quote(bin)+":"+quote(w.path("bin"))+":$PATH\n")
+	w.write(filepath.Join(w.home, ".bash_profile"), "export PATH="+quote(bin)+":"+quote(w.Path("bin"))+":$PATH\n")
 	w.model.Answer(answerCodex)
 }
 
@@ -63,7 +63,7 @@ func (w *world) codexSettings(lines ...string) {
 // hookTrust are the trusted hooks as Codex keeps them: by the file, the event,
 // the group and the place in it, the hash of what is wired.
 func (w *world) hookTrust() map[string]string {
-	w.t.Helper()
+	w.Helper()
 	path := filepath.Join(w.home, ".codex", "hooks.json")
 	var wired struct {
 		Hooks map[string][]struct {
@@ -74,7 +74,7 @@ func (w *world) hookTrust() map[string]string {
 		}
 	}
 	if err := json.Unmarshal([]byte(w.read(path)), &wired); err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	trust := map[string]string{}
 	for event, groups := range wired.Hooks {
@@ -85,7 +85,7 @@ func (w *world) hookTrust() map[string]string {
 					map[string]any{"async": false, "command": h.Command, "timeout": h.Timeout, "type": "command"},
 				}})
 				if err != nil {
-					w.t.Fatal(err)
+					w.Fatal(err)
 				}
 				trust[fmt.Sprintf("%s:%s:%d:%d", path, name, i, j)] = fmt.Sprintf("sha256:%x", sha256.Sum256(identity))
 			}
@@ -96,7 +96,7 @@ func (w *world) hookTrust() map[string]string {
 
 // trustHooks trusts all hooks, as TestCodexTrust does by hand.
 func (w *world) trustHooks() {
-	w.t.Helper()
+	w.Helper()
 	path := filepath.Join(w.home, ".codex", "config.toml")
 	text := w.read(path)
 	for key, hash := range w.hookTrust() {
@@ -108,16 +108,16 @@ func (w *world) trustHooks() {
 // codexExec runs Codex headless and returns all that it prints, which must not
 // say that a hook has failed.
 func (w *world) codexExec(args ...string) string {
-	w.t.Helper()
+	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.look("codex"), append([]string{"exec"}, args...)...)
-	cmd.Dir, cmd.Env = w.project, append(slices.Clone(w.env), "PWD="+w.project)
+	cmd.Dir, cmd.Env = w.project, append(slices.Clone(w.Env), "PWD="+w.project)
 	cmd.WaitDelay = time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
-		w.t.Fatalf("codex exec %q: %v\n%s", args, err, out.Bytes())
+		w.Fatalf("codex exec %q: %v\n%s", args, err, out.Bytes())
 	}
 	w.noHookFailed(out.String())
 	return out.String()
@@ -126,28 +126,28 @@ func (w *world) codexExec(args ...string) string {
 // noHookFailed looks for what Codex says of hooks that fail, or that it does not
 // like.
 func (w *world) noHookFailed(said string) {
-	w.t.Helper()
+	w.Helper()
 	for _, bad := range []string{"Failed", "Stopped", "Blocked", "clamping", "timed out", "invalid", "hook exited"} {
 		for line := range strings.Lines(said) {
 			if strings.Contains(line, bad) {
-				w.t.Errorf("Codex says: %s", line)
+				w.Errorf("Codex says: %s", line)
 			}
 		}
 	}
 	if errs := w.events("hook_error", ""); len(errs) > 0 {
-		w.t.Errorf("hooks failed: %+v", errs)
+		w.Errorf("hooks failed: %+v", errs)
 	}
 }
 
 // only is the id of the only session there is a record of.
 func (w *world) only() string {
-	w.t.Helper()
+	w.Helper()
 	for id := range w.records() {
 		if len(w.records()) == 1 {
 			return id
 		}
 	}
-	w.t.Fatalf("there are %d records, want one", len(w.records()))
+	w.Fatalf("there are %d records, want one", len(w.records()))
 	return ""
 }
 
@@ -203,14 +203,14 @@ func TestCodexTrust(t *testing.T) {
 
 // codexReady waits until Codex takes a prompt.
 func (p *pane) codexReady() {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.awaitScreen("› Ask Codex to do anything")
 }
 
 // codexReplaced types a line into Codex and waits until another process than
 // that runs in the pane.
 func (p *pane) codexReplaced(line string, than int) {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen("› " + line)
 	last := time.Time{}
@@ -466,11 +466,11 @@ func TestCodexSandbox(t *testing.T) {
 			w := newHookedCodex(t)
 			// What it needs of itself in a sandbox it puts into no folder of
 			// temporary files, where our HOME is.
-			tmp := w.path("tmp")
+			tmp := w.Path("tmp")
 			if err := os.Mkdir(tmp, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			w.env = append(w.env, "TMPDIR="+tmp)
+			w.Env = append(w.Env, "TMPDIR="+tmp)
 			config := filepath.Join(w.home, ".codex", "config.toml")
 			w.write(config, w.read(config)+"\n[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n")
 			p := w.open("max", append(append([]string{"codex"}, flags...), "good morning")...)

@@ -58,10 +58,10 @@ func codexShell(r *model.Request, command string) model.Reply {
 
 // codex runs Codex headless.
 func (w *world) codex(args ...string) string {
-	w.t.Helper()
+	w.Helper()
 	out, err := w.run(w.project, nil, "codex", args...)
 	if err != nil {
-		w.t.Fatalf("codex %q: %v\n%s", args, err, out)
+		w.Fatalf("codex %q: %v\n%s", args, err, out)
 	}
 	return string(out)
 }
@@ -175,7 +175,7 @@ func TestCodexInPane(t *testing.T) {
 // codex types a line into Codex, and waits until the screen shows what follows.
 // Codex takes an Enter that comes at once for a line break of something pasted.
 func (p *pane) codex(line, then string) {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen("› " + line)
 	last := time.Time{}

@@ -33,7 +33,7 @@ func (w *world) commanded(shell func(r *model.Request, command string) model.Rep
 
 // handedOver waits until a fresh agent in the pane has been told the note.
 func (w *world) handedOver(p *pane, pid int) {
-	w.t.Helper()
+	w.Helper()
 	w.until("a new process runs in the pane", func() bool { now := p.pid(); return now != pid && now != 0 })
 	w.until("the model is asked to go on", func() bool {
 		last := w.model.Turns().Where(func(r *model.Request) bool {
@@ -96,7 +96,7 @@ func TestHandoffCommand(t *testing.T) {
 	if after := w.read(w.userSettings()); after != before {
 		t.Errorf("the settings were:\n%s\nand are:\n%s", before, after)
 	}
-	if exists(w.path("home", ".claude", "commands")) {
+	if exists(w.Path("home", ".claude", "commands")) {
 		t.Error("the command is still there")
 	}
 }
@@ -104,7 +104,7 @@ func TestHandoffCommand(t *testing.T) {
 // The same in the other clients that have commands of their own, which run the command
 // without a question here.
 func commandStory(w *world, name, typed string, shell func(*model.Request, string) model.Reply, open func() *pane, submit func(p *pane, line string)) {
-	w.t.Helper()
+	w.Helper()
 	w.gt("gt-hooks", "install", name)
 	w.commanded(shell)
 	p := open()

@@ -51,7 +51,7 @@ func TestCompact(t *testing.T) {
 }
 
 func compactStory(w *world, id string, compact func(id string), ask func(id, prompt string)) {
-	t := w.t
+	t := w.TB
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	w.gt("gt-mail", "hook", "--new", "-s", "WORK-CANARY repair the lamp", "-m", "The lamp flickers.")
 

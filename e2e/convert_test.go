@@ -73,12 +73,12 @@ func (w *world) converts() {
 
 // inOrder fails the test unless the words stand in a request, in their order.
 func (w *world) inOrder(r *model.Request, words ...string) {
-	w.t.Helper()
+	w.Helper()
 	rest := string(r.Body)
 	for _, word := range words {
 		_, after, found := strings.Cut(rest, word)
 		if !found {
-			w.t.Errorf("%q is missing, or not in its place:\n%s", word, r.Body)
+			w.Errorf("%q is missing, or not in its place:\n%s", word, r.Body)
 			return
 		}
 		rest = after
@@ -88,16 +88,16 @@ func (w *world) inOrder(r *model.Request, words ...string) {
 // convert converts a record, and returns the conversation's new id. What is printed is the
 // command that goes on with it.
 func (w *world) convert(id, to string) string {
-	w.t.Helper()
+	w.Helper()
 	line := strings.TrimSpace(w.gt("gt-record", "convert", id, "--to", to))
 	words := strings.Fields(line)
 	if len(words) == 0 {
-		w.t.Fatal("no command was printed")
+		w.Fatal("no command was printed")
 	}
 	id = words[len(words)-1]
 	for _, c := range goesOn {
 		if want := "cd " + term.Typed(w.project) + " && " + strings.Replace(c.command, "ID", id, 1); c.client == to && line != want {
-			w.t.Errorf("printed was %q, want %q", line, want)
+			w.Errorf("printed was %q, want %q", line, want)
 		}
 	}
 	return id
@@ -137,9 +137,9 @@ func TestConversions(t *testing.T) {
 
 	for _, to := range goesOn {
 		t.Run(to.client, func(t *testing.T) {
-			outer := w.t
-			w.t = t
-			defer func() { w.t = outer }()
+			outer := w.TB
+			w.TB = t
+			defer func() { w.TB = outer }()
 			for _, from := range append(slices.Clone(sources), "hard") {
 				if from == to.client {
 					continue

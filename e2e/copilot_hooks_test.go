@@ -64,7 +64,7 @@ func copilotBash(command string) model.Reply {
 // hooksOfCopilot checks what Copilot itself notes of its hooks: that there were
 // some, and that each was a success to it.
 func (w *world) hooksOfCopilot() {
-	w.t.Helper()
+	w.Helper()
 	files, _ := filepath.Glob(filepath.Join(w.home, ".copilot", "session-state", "*", "events.jsonl"))
 	ran := 0
 	for _, file := range files {
@@ -80,23 +80,23 @@ func (w *world) hooksOfCopilot() {
 				continue
 			}
 			if ran++; !e.Data.Success {
-				w.t.Errorf("Copilot takes a hook for a failure: %s", line)
+				w.Errorf("Copilot takes a hook for a failure: %s", line)
 			}
 		}
 	}
 	if ran == 0 {
-		w.t.Error("Copilot ran no hook")
+		w.Error("Copilot ran no hook")
 	}
 	logs, _ := filepath.Glob(filepath.Join(w.home, ".copilot", "logs", "*.log"))
 	for _, file := range logs {
 		for line := range strings.Lines(w.read(file)) {
 			if strings.Contains(line, "[rust:hooks]") {
-				w.t.Errorf("Copilot says of its hooks: %s", line)
+				w.Errorf("Copilot says of its hooks: %s", line)
 			}
 		}
 	}
 	if errs := w.events("hook_error", ""); len(errs) > 0 {
-		w.t.Errorf("hooks failed: %+v", errs)
+		w.Errorf("hooks failed: %+v", errs)
 	}
 }
 

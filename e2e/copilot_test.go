@@ -43,10 +43,10 @@ func newCopilot(t *testing.T) *world {
 
 // copilot runs Copilot headless.
 func (w *world) copilot(args ...string) string {
-	w.t.Helper()
+	w.Helper()
 	out, err := w.run(w.project, nil, "copilot", append(args, "--allow-all-tools")...)
 	if err != nil {
-		w.t.Fatalf("copilot %q: %v\n%s", args, err, out)
+		w.Fatalf("copilot %q: %v\n%s", args, err, out)
 	}
 	return string(out)
 }
@@ -150,7 +150,7 @@ func TestCopilotInPane(t *testing.T) {
 // copilot types a line into Copilot, and waits until the screen shows what
 // follows.
 func (p *pane) copilot(line, then string) {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.w.until("Copilot takes a prompt", func() bool {
 		return strings.Contains(p.screen(), "\n❯") && !strings.Contains(p.screen(), "esc interrupt")
 	})

@@ -28,7 +28,7 @@ func TestDyingHooks(t *testing.T) {
 			w.setUp(client)
 			w.model.Answer(func(*model.Request) model.Reply { return model.Say("ANSWER") })
 			w.gt("gt-hooks", "install", client)
-			dying := w.path("dying")
+			dying := w.Path("dying")
 			for _, name := range []string{"gt-prime", "gt-keepalive", "gt-checkpoint", "gt-handoff"} {
 				w.write(filepath.Join(dying, name), "#!/bin/sh\nexec prlimit --as=200000000 '"+filepath.Join(bin, name)+"' \"$@\"\n")
 				if err := os.Chmod(filepath.Join(dying, name), 0o755); err != nil {

@@ -48,16 +48,16 @@ type event struct {
 // events are the lines of the event log of one type, about one session where
 // id is not empty. Every line has to be whole.
 func (w *world) events(kind, id string) []event {
-	w.t.Helper()
+	w.Helper()
 	data, err := os.ReadFile(filepath.Join(w.town(), ".events.jsonl"))
 	if err != nil && !os.IsNotExist(err) {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	var all []event
 	for line := range strings.Lines(string(data)) {
 		var e event
 		if err := json.Unmarshal([]byte(line), &e); err != nil || !strings.HasSuffix(line, "\n") {
-			w.t.Errorf("the event log has a line that is none: %q (%v)", line, err)
+			w.Errorf("the event log has a line that is none: %q (%v)", line, err)
 			continue
 		}
 		if (kind == "" || e.Type == kind) && (id == "" || e.Payload.SessionID == id) {
@@ -69,10 +69,10 @@ func (w *world) events(kind, id string) []event {
 
 // oneEvent is the only event of its type about the session.
 func (w *world) oneEvent(kind, id string) event {
-	w.t.Helper()
+	w.Helper()
 	all := w.events(kind, id)
 	if len(all) != 1 {
-		w.t.Errorf("session %s has %d events %s, want one: %+v", id, len(all), kind, all)
+		w.Errorf("session %s has %d events %s, want one: %+v", id, len(all), kind, all)
 		return event{}
 	}
 	return all[0]
@@ -95,13 +95,13 @@ type sessionRecord struct {
 
 // records are the records of the project's sessions, by their ids.
 func (w *world) records() map[string]sessionRecord {
-	w.t.Helper()
+	w.Helper()
 	files, _ := filepath.Glob(filepath.Join(globEscape(w.runtime("sessions")), "*.json"))
 	all := map[string]sessionRecord{}
 	for _, file := range files {
 		var r sessionRecord
 		if err := json.Unmarshal([]byte(w.read(file)), &r); err != nil {
-			w.t.Errorf("%s: %v", file, err)
+			w.Errorf("%s: %v", file, err)
 		}
 		all[r.ID] = r
 	}
@@ -110,17 +110,17 @@ func (w *world) records() map[string]sessionRecord {
 
 // record is the record of one session, which has to be there.
 func (w *world) record(id string) sessionRecord {
-	w.t.Helper()
+	w.Helper()
 	r, ok := w.records()[id]
 	if !ok {
-		w.t.Errorf("there is no record of session %s", id)
+		w.Errorf("there is no record of session %s", id)
 	}
 	return r
 }
 
 // latest is the session that session_id names.
 func (w *world) latest() string {
-	w.t.Helper()
+	w.Helper()
 	id, _, _ := strings.Cut(w.read(w.runtime("session_id")), "\n")
 	return id
 }

@@ -22,7 +22,7 @@ const inputLine = "Type your message" // of Gemini CLI and of Qwen Code
 // asked it and has answered. An Enter that comes at once would be taken for a
 // line break of something pasted.
 func (p *pane) tell(line string) *model.Request {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.enter(line)
 	r := p.w.asked(line)
 	p.awaitScreen("ANSWER to " + line)
@@ -33,7 +33,7 @@ func (p *pane) tell(line string) *model.Request {
 // enter types a line and sends it. What is typed while the client is busy with its own
 // command, or draws its screen anew, is lost, and typed again.
 func (p *pane) enter(line string) {
-	p.w.t.Helper()
+	p.w.Helper()
 	var typed, sent time.Time
 	p.w.until("the client takes "+line, func() bool {
 		screen := p.screen()
@@ -57,11 +57,11 @@ func (p *pane) enter(line string) {
 // unharmed fails the test where the screen shows that a hook failed, or what it
 // said to nobody in particular.
 func (p *pane) unharmed() {
-	p.w.t.Helper()
+	p.w.Helper()
 	for _, line := range strings.Split(p.screen(), "\n") {
 		for _, bad := range []string{"failed for event", "blocked", "gt-prime:", "gt-keepalive:", "gt-handoff:", "gt-checkpoint:", "says:"} {
 			if strings.Contains(line, bad) {
-				p.w.t.Errorf("the screen shows %q", strings.TrimSpace(line))
+				p.w.Errorf("the screen shows %q", strings.TrimSpace(line))
 			}
 		}
 	}
@@ -69,10 +69,10 @@ func (p *pane) unharmed() {
 
 // toldOnce fails the test unless the model reads each text just once.
 func (w *world) toldOnce(r *model.Request, texts ...string) {
-	w.t.Helper()
+	w.Helper()
 	for _, text := range texts {
 		if n := r.Count(text); n != 1 {
-			w.t.Errorf("who is asked %q is told %q %d times:\n%.3000s", r.Asked(), text, n, r.Text())
+			w.Errorf("who is asked %q is told %q %d times:\n%.3000s", r.Asked(), text, n, r.Text())
 		}
 	}
 }
@@ -84,30 +84,30 @@ func (w *world) inSeance(id string) (s struct {
 	Parent             string `json:"parent_id"`
 	Child              string `json:"child_id"`
 }) {
-	w.t.Helper()
+	w.Helper()
 	for _, line := range strings.Split(strings.TrimSpace(w.gt("gt-seance", "list", "--json")), "\n") {
 		if strings.Contains(line, `"id":"`+id) {
 			if err := json.Unmarshal([]byte(line), &s); err != nil {
-				w.t.Fatal(err)
+				w.Fatal(err)
 			}
 			return s
 		}
 	}
-	w.t.Errorf("gt-seance does not list %s", id)
+	w.Errorf("gt-seance does not list %s", id)
 	return s
 }
 
 // longRole writes a role that a start is just long enough for, and that ends in
 // the canary.
 func (w *world) longRole() {
-	w.t.Helper()
+	w.Helper()
 	w.role("You keep the lighthouse. ROLE-BEGIN\n" +
 		strings.Repeat("Its lamp is lit at dusk, äöü 𝄞 and trimmed every four hours of the night.\n", 110) + "ROLE-END\n")
 }
 
 // started are the ids of all sessions that started, in their order.
 func (w *world) started() (ids []string) {
-	w.t.Helper()
+	w.Helper()
 	for _, e := range w.events("session_start", "") {
 		ids = append(ids, e.Payload.SessionID)
 	}
@@ -284,13 +284,13 @@ func TestGeminiHandover(t *testing.T) {
 // handsOver is what a client of this kind does from the first start to the
 // recovery of a crash.
 func (w *world) handsOver(agent string, flags ...string) {
-	t := w.t
+	t := w.TB
 	t.Helper()
 	start := func(session, prompt string) *pane {
 		return w.open(session, slices.Concat([]string{agent}, flags, []string{"-i", prompt})...)
 	}
 	w.open("keep", "sleep", "1000") // else tmux ends with the client
-	note := w.path("note")
+	note := w.Path("note")
 	w.write(note, "next: NOTE-CANARY the other half\n")
 	p := start("h", "the first prompt")
 	p.awaitScreen("ANSWER to the first prompt")
@@ -395,7 +395,7 @@ func TestQwenCycle(t *testing.T) {
 }
 
 func (w *world) cycles(agent string, flags ...string) {
-	t := w.t
+	t := w.TB
 	t.Helper()
 	w.open("keep", "sleep", "1000") // else tmux ends with the client
 	p := w.open("c", slices.Concat([]string{agent}, flags, []string{"-i", "FIRST-CANARY prompt"})...)

@@ -54,10 +54,10 @@ func shellCommand(command string) model.Reply {
 
 // headless runs a client that answers a prompt and ends.
 func (w *world) headless(name string, args ...string) string {
-	w.t.Helper()
+	w.Helper()
 	out, err := w.run(w.project, nil, name, args...)
 	if err != nil {
-		w.t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		w.Fatalf("%s %q: %v\n%s", name, args, err, out)
 	}
 	return string(out)
 }
@@ -66,7 +66,7 @@ func (w *world) headless(name string, args ...string) string {
 // waits until the screen shows what follows. An Enter that comes at once would
 // be taken for a line break of something pasted.
 func (p *pane) line(mark, line, then string) {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.awaitScreen(mark)
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen(line)
@@ -89,7 +89,7 @@ func (p *pane) line(mark, line, then string) {
 
 // ended waits until the client in the only pane has ended.
 func (w *world) ended() {
-	w.t.Helper()
+	w.Helper()
 	w.until("the client has ended", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
 }
 

@@ -129,7 +129,7 @@ func newLine(t *testing.T, agent string) *line {
 // handOver lets the agent run a command that hands over, and returns what its successor
 // asks the model first.
 func (l *line) handOver(command string) *model.Request {
-	l.w.t.Helper()
+	l.w.Helper()
 	l.mu.Lock()
 	l.handover = command
 	l.mu.Unlock()
@@ -147,7 +147,7 @@ func (l *line) handOver(command string) *model.Request {
 }
 
 func (l *line) compact() {
-	l.w.t.Helper()
+	l.w.Helper()
 	n := len(l.w.model.All())
 	if l.agent == "codex" {
 		l.p.codex("/compact", "Context compacted")
@@ -158,12 +158,12 @@ func (l *line) compact() {
 		l.p.awaitScreen("? for shortcuts")
 	}
 	if l.w.model.All()[n:].Kind(model.Compaction).Last() == nil {
-		l.w.t.Fatal("there was no compaction")
+		l.w.Fatal("there was no compaction")
 	}
 }
 
 func (l *line) clear() {
-	l.w.t.Helper()
+	l.w.Helper()
 	if l.agent == "codex" {
 		l.p.codex("/clear", "Ask Codex to do anything")
 	} else {
@@ -176,7 +176,7 @@ func (l *line) clear() {
 // crash kills the agent and starts another one. What the client had not written down by then
 // would be lost to its summary, so crash waits for what was said last in a request.
 func (l *line) crash(r *model.Request, said string) {
-	l.w.t.Helper()
+	l.w.Helper()
 	l.w.until("the client has written down what it was asked", func() bool {
 		found := false
 		for _, store := range []string{".claude/projects", ".codex/sessions"} {
@@ -188,7 +188,7 @@ func (l *line) crash(r *model.Request, said string) {
 		return found
 	})
 	if err := syscall.Kill(l.w.record(r.Session).PID, syscall.SIGKILL); err != nil {
-		l.w.t.Fatal(err)
+		l.w.Fatal(err)
 	}
 	l.w.until("the pane is gone", func() bool { return !strings.Contains(l.w.tmuxOutput("list-sessions"), "max") })
 	l.p = l.w.begin(l.agent)
@@ -204,16 +204,16 @@ type thread struct {
 }
 
 func (l *line) thread(r *model.Request) (t thread) {
-	l.w.t.Helper()
+	l.w.Helper()
 	if err := json.Unmarshal([]byte(l.w.gt("gt-seance", "thread", "--json", r.Session)), &t); err != nil {
-		l.w.t.Fatal(err)
+		l.w.Fatal(err)
 	}
 	return t
 }
 
 // begin starts an agent in the pane of the story.
 func (w *world) begin(agent string) *pane {
-	w.t.Helper()
+	w.Helper()
 	if agent == "claude" {
 		return w.claude("max")
 	}
@@ -225,7 +225,7 @@ func (w *world) begin(agent string) *pane {
 // says types a line, and returns the request in which the model is asked it once it is
 // answered.
 func (w *world) says(p *pane, agent, line string) *model.Request {
-	w.t.Helper()
+	w.Helper()
 	n := len(w.model.All())
 	if agent == "codex" {
 		p.codex(line, "ANSWER it is.")
@@ -245,7 +245,7 @@ func (w *world) says(p *pane, agent, line string) *model.Request {
 
 // next waits for a turn that the model is asked for after its first n requests.
 func (w *world) next(n int, is func(*model.Request) bool) *model.Request {
-	w.t.Helper()
+	w.Helper()
 	r := w.model.Await(patience, func(all model.Requests) *model.Request {
 		if i := slices.IndexFunc(all[n:], func(r *model.Request) bool { return r.Kind == model.Turn && is(r) }); i >= 0 {
 			return all[n+i]
@@ -253,7 +253,7 @@ func (w *world) next(n int, is func(*model.Request) bool) *model.Request {
 		return nil
 	})
 	if r == nil {
-		w.t.Fatal("the model was not asked")
+		w.Fatal("the model was not asked")
 	}
 	return r
 }
@@ -262,10 +262,10 @@ func (w *world) next(n int, is func(*model.Request) bool) *model.Request {
 // holds, and what else is to be known. (What the person reads of a hook, as behind a
 // /compact, Claude Code gives to the model too.)
 func (w *world) knows(generation int, r *model.Request, more ...string) {
-	w.t.Helper()
+	w.Helper()
 	for _, text := range append([]string{request, "- " + rule + "\n"}, more...) {
 		if n := strings.Count(hooksSaid(r), text); n != 1 {
-			w.t.Errorf("generation %d is told %d times %q:\n%s", generation, n, text, around(r, text))
+			w.Errorf("generation %d is told %d times %q:\n%s", generation, n, text, around(r, text))
 		}
 	}
 }

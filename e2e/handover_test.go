@@ -46,11 +46,11 @@ func TestHandover(t *testing.T) {
 // S1-62
 func TestHandoverFromShell(t *testing.T) {
 	w := newWorld(t)
-	kept := w.env
-	w.env = nil
+	kept := w.Env
+	w.Env = nil
 	for _, kv := range kept {
 		if !strings.HasPrefix(kv, "ANTHROPIC_") {
-			w.env = append(w.env, kv)
+			w.Env = append(w.Env, kv)
 		}
 	}
 	rc := "PS1='shell> '\n"
@@ -135,7 +135,7 @@ func TestHandoverFromSandbox(t *testing.T) {
 }
 
 func handoverStory(w *world, start func() *pane) {
-	t := w.t
+	t := w.TB
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	w.model.Answer(func(r *model.Request) model.Reply {
 		if strings.Contains(r.Asked(), "please hand over") {
@@ -256,24 +256,24 @@ func handoverStory(w *world, start func() *pane) {
 // traceServer starts the world's tmux server under strace, where that is to be
 // had, and returns what reads the programs started below it, nil without strace.
 func (w *world) traceServer() (programs func() []argv.Process) {
-	w.t.Helper()
+	w.Helper()
 	if !argv.Tracing() {
-		w.t.Log("without strace: a process that is very short may pass unseen")
+		w.Log("without strace: a process that is very short may pass unseen")
 		return nil
 	}
-	trace, prefix := argv.NewTrace(w.root)
+	trace, prefix := argv.NewTrace(w.Root)
 	args := append(append(prefix, "tmux"), w.tmuxArgs([]string{"-D"})...)
 	server := exec.Command(args[0], args[1:]...)
-	server.Env, server.Dir = w.env, w.root
+	server.Env, server.Dir = w.Env, w.Root
 	if err := server.Start(); err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	go server.Wait()
-	w.until("the tmux server is up", func() bool { return exists(w.path("tmux", fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")) })
+	w.until("the tmux server is up", func() bool { return exists(w.Path("tmux", fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")) })
 	return func() []argv.Process {
 		all, err := trace.Programs()
 		if err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 		return all
 	}
@@ -281,11 +281,11 @@ func (w *world) traceServer() (programs func() []argv.Process) {
 
 // noSecretInFiles looks for the key in all that gt keeps.
 func (w *world) noSecretInFiles() {
-	w.t.Helper()
+	w.Helper()
 	for _, dir := range []string{w.project, w.town()} {
 		filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() && strings.Contains(w.read(path), w.key) {
-				w.t.Errorf("the key stands in %s", path)
+				w.Errorf("the key stands in %s", path)
 			}
 			return nil
 		})

@@ -49,11 +49,11 @@ func (c told) kinds() string {
 // conversations are those of one client in this world, the oldest first. That
 // they were read must not show in the person's home.
 func (w *world) conversations(client string) []told {
-	w.t.Helper()
-	before := snapshot(w.t, w.home)
+	w.Helper()
+	before := snapshot(w.TB, w.home)
 	all, errs := scan.All(w.getenv, redact.Cut(nil), "", nil)
 	if len(errs) > 0 {
-		w.t.Fatal(errs)
+		w.Fatal(errs)
 	}
 	var found []told
 	for _, c := range all {
@@ -66,23 +66,23 @@ func (w *world) conversations(client string) []told {
 			return true
 		})
 		if err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 		if again, err := readers.Of(client).Read(c.File, conversation.Options{From: next}, func(e conversation.Entry) bool {
-			w.t.Errorf("behind the end of %s stands %+v", c.File.Path, e)
+			w.Errorf("behind the end of %s stands %+v", c.File.Path, e)
 			return true
 		}); err != nil || again != next {
-			w.t.Errorf("%s: from %d on reading went to %d (%v)", c.File.Path, next, again, err)
+			w.Errorf("%s: from %d on reading went to %d (%v)", c.File.Path, next, again, err)
 		}
 		found = append(found, t)
 	}
 	slices.SortFunc(found, func(a, b told) int { return a.Metadata.Started.Compare(b.Metadata.Started) })
 	// What a hook started detached, nobody waits for: it records, and says so in the log.
 	detached := []string{filepath.Join(w.home, ".agent"), filepath.Join(w.home, ".local", "state", "gt", ".events.jsonl")}
-	for path, data := range snapshot(w.t, w.home) {
+	for path, data := range snapshot(w.TB, w.home) {
 		ours := slices.ContainsFunc(detached, func(dir string) bool { return strings.HasPrefix(path, dir) })
 		if was, ok := before[path]; (!ok || was != data) && !ours {
-			w.t.Errorf("reading changed %s", path)
+			w.Errorf("reading changed %s", path)
 		}
 	}
 	return found
@@ -90,7 +90,7 @@ func (w *world) conversations(client string) []told {
 
 // getenv is the world's environment.
 func (w *world) getenv(name string) string {
-	for _, kv := range slices.Backward(w.env) {
+	for _, kv := range slices.Backward(w.Env) {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {
 			return value
 		}
@@ -100,11 +100,11 @@ func (w *world) getenv(name string) string {
 
 // spent is what the conversations cost together, what forks copied only once.
 func (w *world) spent(all []told) conversation.Usage {
-	w.t.Helper()
+	w.Helper()
 	var tally conversation.UsageTally
 	for _, c := range all {
 		if _, err := tally.Add(readers.Of(c.File.Client), c.File); err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 	}
 	var sum conversation.Usage
@@ -118,7 +118,7 @@ func (w *world) spent(all []told) conversation.Usage {
 }
 
 // snapshot is everything below a folder: content, size and time of each file.
-func snapshot(t *testing.T, dir string) map[string]string {
+func snapshot(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -149,18 +149,18 @@ func snapshot(t *testing.T, dir string) map[string]string {
 // the fixture of this version, where GT_E2E_RECORD says so: without the machine's
 // paths and the key, and long texts cut, for they are the client's instructions.
 func (w *world) keepFixture(client, name, store string, files ...string) {
-	w.t.Helper()
+	w.Helper()
 	if os.Getenv("GT_E2E_RECORD") == "" {
 		return
 	}
 	to := filepath.Join("..", "lib", "client", client, "conversation", "testdata", w.client.Version+"-"+name)
 	if err := os.RemoveAll(to); err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	for _, file := range files {
 		rel, err := filepath.Rel(store, file)
 		if err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 		rel = ownFolder.ReplaceAllString(string(w.anonymous([]byte(rel))), "-home-max-project")
 		w.write(filepath.Join(to, rel), string(w.anonymous([]byte(w.read(file)))))
@@ -176,7 +176,7 @@ var (
 )
 
 // hash is what some clients call a folder.
-func hash(t *testing.T, dir string) string {
+func hash(t testing.TB, dir string) string {
 	t.Helper()
 	name, err := gemini.Project(dir)
 	if err != nil {
@@ -188,8 +188,8 @@ func hash(t *testing.T, dir string) string {
 // anonymous is a client's text without what only this machine or this run has.
 func (w *world) anonymous(data []byte) []byte {
 	for _, r := range [][2]string{
-		{noAlnum.ReplaceAllString(w.project, "-"), "-home-max-project"}, {hash(w.t, w.project), hash(w.t, "/home/max/project")},
-		{w.project, "/home/max/project"}, {w.home, "/home/max"}, {w.root, "/home"}, {w.key, "KEY"},
+		{noAlnum.ReplaceAllString(w.project, "-"), "-home-max-project"}, {hash(w.TB, w.project), hash(w.TB, "/home/max/project")},
+		{w.project, "/home/max/project"}, {w.home, "/home/max"}, {w.Root, "/home"}, {w.key, "KEY"},
 	} {
 		data = bytes.ReplaceAll(data, []byte(r[0]), []byte(r[1]))
 	}

@@ -94,10 +94,10 @@ var going = regexp.MustCompile(`\bgo-(\d+)\b`)
 
 func launchers(w *world, client, command string, all []inWhat, shell func(command string, r *model.Request) model.Reply) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
-		w.t.Skip("no bwrap")
+		w.Skip("no bwrap")
 	}
 	w.write(filepath.Join(w.home, ".ssh", "id"), "secret\n")
-	w.write(filepath.Join(w.home, ".bash_profile"), "PATH="+quote(bin)+":"+quote(w.path("bin"))+":$PATH; PS1='shell> '; export SHELL_CANARY=yes\n")
+	w.write(filepath.Join(w.home, ".bash_profile"), "PATH="+quote(bin)+":"+quote(w.Path("bin"))+":$PATH; PS1='shell> '; export SHELL_CANARY=yes\n")
 	for name, text := range map[string]string{
 		"waits":   "#!/bin/sh\nexport LAUNCHER_CANARY=waits\n\"$@\"\n",
 		"becomes": "#!/bin/sh\nexport LAUNCHER_CANARY=becomes\nexec \"$@\"\n",
@@ -107,16 +107,16 @@ func launchers(w *world, client, command string, all []inWhat, shell func(comman
 		"docker": "#!/usr/bin/perl\nmy ($what) = @ARGV;\n@ARGV = $what eq 'run' ? @ARGV[3..$#ARGV] : ('claude', $ARGV[2]);\n" +
 			"exit system('bwrap', '--dev-bind', '/', '/', '--tmpfs', \"$ENV{HOME}/.ssh\", @ARGV);\n",
 	} {
-		w.write(w.path("bin", name), text)
-		if err := os.Chmod(w.path("bin", name), 0o755); err != nil {
-			w.t.Fatal(err)
+		w.write(w.Path("bin", name), text)
+		if err := os.Chmod(w.Path("bin", name), 0o755); err != nil {
+			w.Fatal(err)
 		}
 	}
 	dirs, ready := make([]string, len(all)), make([]chan bool, len(all))
 	for i := range all {
-		dirs[i], ready[i] = w.path("in", strconv.Itoa(i)), make(chan bool)
+		dirs[i], ready[i] = w.Path("in", strconv.Itoa(i)), make(chan bool)
 		if err := os.MkdirAll(dirs[i], 0o755); err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 	}
 	if client == "claude" {
@@ -146,13 +146,13 @@ func launchers(w *world, client, command string, all []inWhat, shell func(comman
 	}
 	w.open("keep", "sleep", "3600")
 	for i, in := range all {
-		w.t.Run(in.name, func(t *testing.T) {
+		w.TB.(*testing.T).Run(in.name, func(t *testing.T) {
 			t.Parallel()
 			if in.root && os.Getuid() != 0 {
 				t.Skip("not root")
 			}
 			story := *w
-			story.t, story.project = t, dirs[i]
+			story.TB, story.project = t, dirs[i]
 			story.launched(in, client, command, i, ready[i])
 		})
 	}
@@ -160,9 +160,9 @@ func launchers(w *world, client, command string, all []inWhat, shell func(comman
 
 // launched starts a client in what a person types, and hands it over.
 func (w *world) launched(in inWhat, client, command string, i int, ready chan bool) {
-	t, mark, going := w.t, fmt.Sprintf("MESSAGE-%d", i), fmt.Sprintf("go-%d", i)
+	t, mark, going := w.TB, fmt.Sprintf("MESSAGE-%d", i), fmt.Sprintf("go-%d", i)
 	line := in.line
-	line = strings.NewReplacer("{}", command+" "+going, "{go}", going, "{other}", w.path("other"), "{public}", w.path("public")).Replace(line)
+	line = strings.NewReplacer("{}", command+" "+going, "{go}", going, "{other}", w.Path("other"), "{public}", w.Path("public")).Replace(line)
 	p := w.open(fmt.Sprintf("in-%d", i), "bash", "-l")
 	p.awaitScreen("shell>")
 	w.tmux("send-keys", "-t", p.id, "-l", line)
@@ -219,7 +219,7 @@ func (w *world) launched(in inWhat, client, command string, i int, ready chan bo
 	}
 	close(ready)
 	if in.person != "" {
-		socket := filepath.Join(w.path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")
+		socket := filepath.Join(w.Path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")
 		out, err := w.run(w.project, []string{"TMUX=" + socket + ",1,0", "TMUX_PANE=%0"}, "gt-handoff", p.id, "-m", mark)
 		t.Logf("%s", out)
 		if err != nil {
@@ -235,21 +235,21 @@ func (w *world) launched(in inWhat, client, command string, i int, ready chan bo
 // another makes a home folder of another user's, and a folder with the client that this
 // user can reach.
 func (w *world) another() {
-	w.t.Helper()
+	w.Helper()
 	for _, name := range []string{".claude.json", ".claude/settings.json"} {
-		w.write(w.path("other", name), w.read(filepath.Join(w.home, name)))
+		w.write(w.Path("other", name), w.read(filepath.Join(w.home, name)))
 	}
 	real, err := filepath.EvalSymlinks(w.client.Path)
-	err = errors.Join(err, os.Mkdir(w.path("public"), 0o755), os.Chmod(w.root, 0o711), os.Chmod(bin, 0o711))
+	err = errors.Join(err, os.Mkdir(w.Path("public"), 0o755), os.Chmod(w.Root, 0o711), os.Chmod(bin, 0o711))
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
-	to := w.path("public", "claude")
+	to := w.Path("public", "claude")
 	if out, err := exec.Command("sh", "-c", `ln "$0" "$1" 2>/dev/null || cp "$0" "$1"`, real, to).CombinedOutput(); err != nil {
-		w.t.Fatalf("%s", out)
+		w.Fatalf("%s", out)
 	}
-	if out, err := exec.Command("chown", "-R", "nobody", w.path("other")).CombinedOutput(); err != nil {
-		w.t.Fatalf("%s", out)
+	if out, err := exec.Command("chown", "-R", "nobody", w.Path("other")).CombinedOutput(); err != nil {
+		w.Fatalf("%s", out)
 	}
 }
 
@@ -281,7 +281,7 @@ func isClient(args []string, client string) bool {
 // around is all that a process runs in: the programs above it, word for word, up to the
 // client's command, and what keeps it in, compared with the tmux server.
 func (p *pane) around(pid int, client string) (string, error) {
-	p.w.t.Helper()
+	p.w.Helper()
 	var b strings.Builder
 	top, _ := strconv.Atoi(p.get("#{pane_pid}"))
 	server, err := process.BoundsOf(process.Parent(top))

@@ -94,26 +94,26 @@ func pluggedOpenCode(t *testing.T) *plugged {
 // holds a lock that it leaves behind when it ends, for a minute, and each start
 // with a plugin waits for it.
 func (w *world) fetched(version string) {
-	w.t.Helper()
+	w.Helper()
 	dir := filepath.Join(w.home, ".config", "opencode")
 	deps := map[string]any{"dependencies": map[string]string{"@opencode-ai/plugin": version}}
 	w.writeJSON(filepath.Join(dir, "package.json"), deps)
 	w.writeJSON(filepath.Join(dir, "package-lock.json"), map[string]any{"lockfileVersion": 3, "packages": map[string]any{"": deps}})
 	if err := os.MkdirAll(filepath.Join(dir, "node_modules"), 0o755); err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 }
 
 // say types a line into the client and waits for the answer, which is
 // lighthouse's where then is empty.
 func (w *plugged) say(p *pane, line, then string) {
-	w.t.Helper()
+	w.Helper()
 	w.typ(p, line, cmp.Or(then, veryWell(line)))
 }
 
 // install wires gt into a client as its user does.
 func (w *world) install(agent string) {
-	w.t.Helper()
+	w.Helper()
 	w.gt("gt-hooks", "install", agent)
 }
 
@@ -180,12 +180,12 @@ func TestOpenCodeCompactsByItself(t *testing.T) {
 
 // listed are the sessions of gt-seance list, by their ids.
 func (w *world) listed() map[string]sessionRecord {
-	w.t.Helper()
+	w.Helper()
 	all := map[string]sessionRecord{}
 	for line := range strings.Lines(w.gt("gt-seance", "list", "--json", "--all")) {
 		var r sessionRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			w.t.Fatalf("%v: %s", err, line)
+			w.Fatalf("%v: %s", err, line)
 		}
 		all[r.ID] = r
 	}
@@ -198,7 +198,7 @@ func (w *world) listed() map[string]sessionRecord {
 //
 // S0-1 S0-17 S0-38 S0-39 S1-7 S1-39 S1-45
 func startPlugged(w *plugged) {
-	t := w.t
+	t := w.TB
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	w.ask("show me the environment")
 	id := w.latest()
@@ -274,7 +274,7 @@ func startPlugged(w *plugged) {
 //
 // S1-48
 func longPlugged(w *plugged) {
-	t := w.t
+	t := w.TB
 	var role strings.Builder
 	role.WriteString("ROLE-CANARY\n")
 	for i := range 2000 {
@@ -294,7 +294,7 @@ func longPlugged(w *plugged) {
 //
 // S1-46 S1-47 S1-65 S1-69 S1-73
 func compactPlugged(w *plugged) {
-	t := w.t
+	t := w.TB
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	p := w.openPane("max")
 	w.say(p, "please build the WIDGET-CANARY parser", "")
@@ -341,7 +341,7 @@ func compactPlugged(w *plugged) {
 //
 // S1-64 S1-66 S1-74
 func cyclePlugged(w *plugged) {
-	t := w.t
+	t := w.TB
 	p := w.openPane("max", "--model", "e2e/e2e-model")
 	w.say(p, "FIRST-CANARY prompt", "")
 	id, before := w.latest(), p.get("#{pane_pid}")
@@ -374,7 +374,7 @@ func cyclePlugged(w *plugged) {
 //
 // S0-4 S0-6 S0-11 S0-15 S1-2 S1-53 S1-62 S1-63
 func handOverPlugged(w *plugged) {
-	t := w.t
+	t := w.TB
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	flags := []string{"--model", "e2e/e2e-model"}
 	if w.name == "pi" {
@@ -435,14 +435,14 @@ func handOverPlugged(w *plugged) {
 
 // startedWith are the arguments that the client in a pane was started with.
 func (w *plugged) startedWith(p *pane) string {
-	w.t.Helper()
+	w.Helper()
 	if w.name == "pi" { // which overwrites them
 		w.say(p, "show me the environment", "It is done.")
 		return w.model.Turns().Last().Result()
 	}
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid()))
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	return strings.ReplaceAll(string(data), "\x00", " ")
 }
@@ -452,7 +452,7 @@ func (w *plugged) startedWith(p *pane) string {
 //
 // S0-13 S0-37 S1-5 S1-84 S1-88
 func crashPlugged(w *plugged) {
-	t := w.t
+	t := w.TB
 	p := w.openPane("max")
 	w.say(p, "start the work", "It is done.")
 	old := w.latest()
@@ -495,7 +495,7 @@ func crashPlugged(w *plugged) {
 //
 // S0-13 S1-5
 func killPlugged(w *plugged) {
-	t := w.t
+	t := w.TB
 	p := w.openPane("max")
 	w.say(p, "start the work", "It is done.")
 	old := w.latest()
@@ -516,7 +516,7 @@ func killPlugged(w *plugged) {
 //
 // S1-39 S1-69
 func twicePlugged(w *plugged) {
-	t := w.t
+	t := w.TB
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	w.write(filepath.Join(w.project, w.projectHook), w.read(w.hook))
 	w.ask("show me the environment")
@@ -533,8 +533,8 @@ func twicePlugged(w *plugged) {
 //
 // S0-24
 func missingPlugged(w *plugged) {
-	t := w.t
-	w.write(w.hook, strings.ReplaceAll(w.read(w.hook), bin+"/gt-", w.path("nowhere")+"/gt-"))
+	t := w.TB
+	w.write(w.hook, strings.ReplaceAll(w.read(w.hook), bin+"/gt-", w.Path("nowhere")+"/gt-"))
 	p := w.openPane("max")
 	w.say(p, "good morning", "")
 	for _, word := range []string{"ENOENT", "rror", "nowhere"} {

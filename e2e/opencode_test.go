@@ -48,9 +48,9 @@ func chats(n int) conversation.Usage {
 
 // opencode runs OpenCode headless.
 func (w *world) opencode(args ...string) {
-	w.t.Helper()
+	w.Helper()
 	if out, err := w.run(w.project, nil, "opencode", append([]string{"run"}, args...)...); err != nil {
-		w.t.Fatalf("opencode run %q: %v\n%s", args, err, out)
+		w.Fatalf("opencode run %q: %v\n%s", args, err, out)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestOpenCodeInPane(t *testing.T) {
 // opencode types a line into OpenCode, and waits until the screen shows what
 // follows.
 func (p *pane) opencode(line, then string) {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen(line)
 	time.Sleep(300 * time.Millisecond) // the menu of commands opens

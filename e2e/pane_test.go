@@ -25,28 +25,28 @@ const tmuxConf = "set -s exit-empty off\n"
 
 // tmuxArgs are the arguments for a command of the world's own tmux server.
 func (w *world) tmuxArgs(args []string) []string {
-	return append([]string{"-L", "e2e", "-f", w.path("tmux.conf")}, args...)
+	return append([]string{"-L", "e2e", "-f", w.Path("tmux.conf")}, args...)
 }
 
 // tmux runs a command of the world's own tmux server.
 func (w *world) tmux(args ...string) string {
-	w.t.Helper()
+	w.Helper()
 	out, err := w.run(w.project, nil, "tmux", w.tmuxArgs(args)...)
 	if err != nil {
-		w.t.Fatalf("tmux %q: %v", args, err)
+		w.Fatalf("tmux %q: %v", args, err)
 	}
 	return strings.TrimSpace(string(out))
 }
 
 // tmuxOutput is tmux for what may fail.
 func (w *world) tmuxOutput(args ...string) string {
-	out, _ := w.run(w.root, nil, "tmux", w.tmuxArgs(args)...)
+	out, _ := w.run(w.Root, nil, "tmux", w.tmuxArgs(args)...)
 	return string(out)
 }
 
 // open starts a command in a new tmux session, in the project's folder.
 func (w *world) open(session string, command ...string) *pane {
-	w.t.Helper()
+	w.Helper()
 	args := append([]string{"new-session", "-d", "-P", "-F", "#{pane_id}", "-s", session,
 		"-x", "180", "-y", "50", "-c", w.project}, command...)
 	return &pane{w, session, w.tmux(args...)}
@@ -55,7 +55,7 @@ func (w *world) open(session string, command ...string) *pane {
 // claude starts the client in a new tmux session and waits until it takes a
 // prompt.
 func (w *world) claude(session string, args ...string) *pane {
-	w.t.Helper()
+	w.Helper()
 	p := w.open(session, append([]string{"claude"}, args...)...)
 	p.awaitPrompt()
 	return p
@@ -63,7 +63,7 @@ func (w *world) claude(session string, args ...string) *pane {
 
 // get is what tmux says of the pane, in tmux's own format language.
 func (p *pane) get(format string) string {
-	p.w.t.Helper()
+	p.w.Helper()
 	return p.w.tmux("display-message", "-p", "-t", p.id, format)
 }
 
@@ -79,14 +79,14 @@ func (p *pane) shows(texts []string) bool {
 }
 
 func (p *pane) awaitScreen(text string) {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.w.until("the screen shows "+strconv.Quote(text), func() bool { return strings.Contains(p.screen(), text) })
 }
 
 // awaitPrompt waits until the client shows its empty input line. What newer
 // clients offer at a start is declined.
 func (p *pane) awaitPrompt() {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.w.until("the client takes a prompt", func() bool {
 		if strings.Contains(p.screen(), "❯ Yes, set auto mode as my default") {
 			p.w.tmux("send-keys", "-t", p.id, "Down")
@@ -99,14 +99,14 @@ func (p *pane) awaitPrompt() {
 
 // typ types a line as a person does: what is typed is seen before it is sent.
 func (p *pane) typ(line string) {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.awaitPrompt()
 	p.submit(line)
 }
 
 // submit is typ for a client that may show a hint in its input.
 func (p *pane) submit(line string) {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen("❯\u00a0" + line)
 	p.w.tmux("send-keys", "-t", p.id, "Enter")
@@ -127,13 +127,13 @@ func (p *pane) submit(line string) {
 // press sends a key until the screen shows none of the texts that it stands at: a
 // client that has just drawn its screen may not read keys yet.
 func (p *pane) press(key string, at ...string) {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.pressWhile(key, func() bool { return p.shows(at) })
 }
 
 // pressWhile sends a key for as long as a condition holds.
 func (p *pane) pressWhile(key string, holds func() bool) {
-	p.w.t.Helper()
+	p.w.Helper()
 	last := time.Time{}
 	p.w.until(key+" is taken", func() bool {
 		if !holds() {
@@ -160,10 +160,10 @@ func (p *pane) input() string {
 
 // pid is the process that tmux started in the pane.
 func (p *pane) pid() int {
-	p.w.t.Helper()
+	p.w.Helper()
 	pid, err := strconv.Atoi(p.get("#{pane_pid}"))
 	if err != nil {
-		p.w.t.Fatal(err)
+		p.w.Fatal(err)
 	}
 	return pid
 }
@@ -171,10 +171,10 @@ func (p *pane) pid() int {
 // crash kills the client as the kernel does when memory runs out: without a
 // word.
 func (p *pane) crash() {
-	p.w.t.Helper()
+	p.w.Helper()
 	pid := p.pid()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		p.w.t.Fatal(err)
+		p.w.Fatal(err)
 	}
 	p.w.until("the client is dead", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -78,14 +78,14 @@ func recordCall(dir string) {
 
 // recorded are the recorder's calls so far, in their order.
 func (w *world) recorded() []call {
-	w.t.Helper()
-	files, _ := filepath.Glob(w.path("recorded", "*.json"))
+	w.Helper()
+	files, _ := filepath.Glob(w.Path("recorded", "*.json"))
 	slices.Sort(files)
 	var calls []call
 	for _, file := range files {
 		var c call
 		if err := json.Unmarshal([]byte(w.read(file)), &c); err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 		calls = append(calls, c)
 	}
@@ -103,7 +103,7 @@ func TestClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(w.path("recorded"), 0o700); err != nil {
+	if err := os.Mkdir(w.Path("recorded"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	hooks := map[string]any{}
@@ -111,7 +111,7 @@ func TestClient(t *testing.T) {
 		"SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "SubagentStop", "PostCompact", "Stop", "SessionEnd",
 	} {
 		hooks[event] = []any{map[string]any{"hooks": []any{map[string]any{
-			"type": "command", "command": self, "args": []string{"record", w.path("recorded")}, "timeout": 10,
+			"type": "command", "command": self, "args": []string{"record", w.Path("recorded")}, "timeout": 10,
 		}}}}
 	}
 	w.writeJSON(w.userSettings(), map[string]any{"permissions": permissions, "hooks": hooks})
@@ -235,10 +235,10 @@ func TestClient(t *testing.T) {
 
 // checkCall checks what holds for every call of a hook.
 func (w *world) checkCall(step string, c call) {
-	w.t.Helper()
+	w.Helper()
 	bad := func(format string, args ...any) {
-		w.t.Helper()
-		w.t.Errorf("%s: %s: %s", step, c.Event, fmt.Sprintf(format, args...))
+		w.Helper()
+		w.Errorf("%s: %s: %s", step, c.Event, fmt.Sprintf(format, args...))
 	}
 	if !strings.HasPrefix(c.Parent, "claude ") {
 		bad("its parent is %s", c.Parent)
@@ -279,7 +279,7 @@ type payloads struct {
 }
 
 func (p *payloads) save(name string, c call) {
-	p.w.t.Helper()
+	p.w.Helper()
 	text := uuids.ReplaceAllStringFunc(c.Stdin, func(id string) string {
 		if p.named[id] == "" {
 			p.named[id] = fmt.Sprintf("%08d-0000-4000-8000-000000000000", len(p.named)+1)
@@ -291,7 +291,7 @@ func (p *payloads) save(name string, c call) {
 	slug := func(path string) string { return unsafe.ReplaceAllString(path, "-") }
 	text = strings.NewReplacer(
 		p.w.project, "/home/max/project", slug(p.w.project), slug("/home/max/project"),
-		p.w.home, "/home/max", p.w.key, "sk-ant-KEY", p.w.root, "/tmp/root",
+		p.w.home, "/home/max", p.w.key, "sk-ant-KEY", p.w.Root, "/tmp/root",
 	).Replace(text)
 	p.w.write(filepath.Join("testdata", "payloads", "claude-"+p.w.client.Version, name+".json"), text)
 }

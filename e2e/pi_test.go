@@ -39,9 +39,9 @@ func newPi(t *testing.T) *world {
 
 // pi runs pi headless.
 func (w *world) pi(args ...string) {
-	w.t.Helper()
+	w.Helper()
 	if out, err := w.run(w.project, nil, "pi", append([]string{"-p"}, args...)...); err != nil {
-		w.t.Fatalf("pi -p %q: %v\n%s", args, err, out)
+		w.Fatalf("pi -p %q: %v\n%s", args, err, out)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestPiInPane(t *testing.T) {
 
 // pi types a line into pi, and waits until the screen shows what follows.
 func (p *pane) pi(line, then string) {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen(line)
 	time.Sleep(300 * time.Millisecond) // the menu of commands opens

@@ -32,13 +32,13 @@ type pools struct{ agents }
 
 // tick makes one, and returns what it changed: a change in each line.
 func (p pools) tick() string {
-	p.t.Helper()
+	p.Helper()
 	out, err := p.run(p.project, p.around, "gt-reconcile", "tick")
 	if err != nil {
-		p.t.Fatalf("gt-reconcile tick: %v\n%s", err, out)
+		p.Fatalf("gt-reconcile tick: %v\n%s", err, out)
 	}
 	if len(out) > 0 {
-		p.t.Logf("a tick:\n%s", out)
+		p.Logf("a tick:\n%s", out)
 	}
 	return string(out)
 }
@@ -46,25 +46,25 @@ func (p pools) tick() string {
 // ticks makes one that has to make so many changes whose lines begin with a text, and
 // none besides.
 func (p pools) ticks(n int, change string) {
-	p.t.Helper()
+	p.Helper()
 	out := p.tick()
 	for line := range strings.Lines(out) {
 		if !strings.HasPrefix(line, change) {
-			p.t.Errorf("a tick of which %d of %q are expected has %s", n, change, line)
+			p.Errorf("a tick of which %d of %q are expected has %s", n, change, line)
 		}
 	}
 	if got := strings.Count(out, "\n"); got != n {
-		p.t.Fatalf("a tick makes %d changes, %d of %q are expected", got, n, change)
+		p.Fatalf("a tick makes %d changes, %d of %q are expected", got, n, change)
 	}
 }
 
 // of are the sessions of a template that are in a state, the oldest first.
 func (p pools) of(template, state string) (all []member) {
-	p.t.Helper()
+	p.Helper()
 	for line := range strings.Lines(p.session("list", "--json", "--all", "--template", template, "--state", state)) {
 		var m member
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			p.t.Fatal(err)
+			p.Fatal(err)
 		}
 		all = append(all, m)
 	}
@@ -80,7 +80,7 @@ func (p pools) wants(template string, n int) {
 // rest waits until agents have stopped and wait for a person, so that what was said to
 // them is written.
 func (p pools) rest(all []member) {
-	p.t.Helper()
+	p.Helper()
 	for _, m := range all {
 		p.becomes(m.Name, "waiting")
 	}
@@ -88,7 +88,7 @@ func (p pools) rest(all []member) {
 
 // asks sends a prompt to an agent, and returns the request that came of it.
 func (p pools) asks(m member, prompt string) *model.Request {
-	p.t.Helper()
+	p.Helper()
 	p.session("send", m.Name, prompt)
 	r := p.asked(prompt)
 	if strings.HasPrefix(prompt, "please run ") {
@@ -103,16 +103,16 @@ func (p pools) asks(m member, prompt string) *model.Request {
 
 // knows asks an agent something, who has to go on with its conversation.
 func (p pools) knows(m member, prompt string) {
-	p.t.Helper()
+	p.Helper()
 	r := p.asks(m, prompt)
 	if r.Session != m.SessionID || !strings.Contains(string(r.Body), "I am "+m.Name) {
-		p.t.Errorf("asked %q, %s goes on in session %s, its own was %s, and does not know what it was told", prompt, m.Name, r.Session, m.SessionID)
+		p.Errorf("asked %q, %s goes on in session %s, its own was %s, and does not know what it was told", prompt, m.Name, r.Session, m.SessionID)
 	}
 }
 
 // crashes kills an agent, and waits until that is seen.
 func (p pools) crashes(m member) {
-	p.t.Helper()
+	p.Helper()
 	p.pane(m.Name).crash()
 	p.becomes(m.Name, "error")
 }

@@ -52,10 +52,10 @@ func TestProveRun(t *testing.T) {
 
 // comment puts comments into a settings file, at its top and in its object.
 func (w *world) comment(path string) {
-	w.t.Helper()
+	w.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	w.write(path, "// the person's\n"+strings.Replace(string(text), "{", "{ /* and\nthis */ // line\n", 1))
 }

@@ -84,24 +84,24 @@ func TestRecordOfKilled(t *testing.T) {
 
 // killInTurn runs a client until its model has been sent a tool's result, and kills it.
 func (w *world) killInTurn(client string, args ...string) {
-	w.t.Helper()
+	w.Helper()
 	cmd := exec.Command(w.look(client), args...)
-	cmd.Dir, cmd.Env = w.project, append(slices.Clone(w.env), "PWD="+w.project)
+	cmd.Dir, cmd.Env = w.project, append(slices.Clone(w.Env), "PWD="+w.project)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &out, time.Second
 	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	asked := w.model.Await(patience, func(all model.Requests) *model.Request {
 		return all.Where(func(r *model.Request) bool { return r.Result() != "" && r.Count("SECOND-CANARY") > 0 }).Last()
 	})
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
-		w.t.Error(err)
+		w.Error(err)
 	}
 	err := cmd.Wait()
 	if asked == nil {
-		w.t.Fatalf("it did not come to its tool's result: %v\n%s", err, out.Bytes())
+		w.Fatalf("it did not come to its tool's result: %v\n%s", err, out.Bytes())
 	}
 }
 
@@ -109,7 +109,7 @@ func (w *world) killInTurn(client string, args ...string) {
 // client keeps: each entry once, in order, with these prompts. It returns the id of the
 // session that was killed.
 func (w *world) isRecorded(client string, prompts ...string) (killed string) {
-	w.t.Helper()
+	w.Helper()
 	w.gt("gt-record", "sync", "--all")
 	w.gt("gt-record", "verify", "--all")
 	var own, asked []string
@@ -127,24 +127,24 @@ func (w *world) isRecorded(client string, prompts ...string) (killed string) {
 		}
 	}
 	if !slices.Equal(asked, prompts) {
-		w.t.Fatalf("%s keeps the prompts %q, not %q", client, asked, prompts)
+		w.Fatalf("%s keeps the prompts %q, not %q", client, asked, prompts)
 	}
 	if got := w.recordsSay(); !slices.Equal(got, own) {
-		w.t.Errorf("the records say\n%q\n%s keeps\n%q", got, client, own)
+		w.Errorf("the records say\n%q\n%s keeps\n%q", got, client, own)
 	}
 	return killed
 }
 
 // recordsSay is what the records say, the oldest first.
 func (w *world) recordsSay() (all []string) {
-	w.t.Helper()
+	w.Helper()
 	s, err := record.StoreOf(w.getenv)
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	ids, err := s.IDs()
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	slices.Sort(ids) // they begin with the time
 	for _, id := range ids {
@@ -154,7 +154,7 @@ func (w *world) recordsSay() (all []string) {
 			}
 			return true
 		}); err != nil {
-			w.t.Error(err)
+			w.Error(err)
 		}
 	}
 	return all

@@ -171,7 +171,7 @@ func TestForgottenIsAsked(t *testing.T) {
 			t.Errorf("%s has changed: %q was %q", path, is, before[path])
 		}
 	}
-	if left, _ := filepath.Glob(w.path("tmp", "gt-ask-*")); len(left) > 0 || exists(sessions) {
+	if left, _ := filepath.Glob(w.Path("tmp", "gt-ask-*")); len(left) > 0 || exists(sessions) {
 		t.Errorf("of the question is left %q", left)
 	}
 }

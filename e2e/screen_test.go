@@ -67,7 +67,7 @@ func TestScreensOfClaudeModes(t *testing.T) {
 			w := newBareWorld(t)
 			c := agent.Builtin().Of("claude")
 			seen := w.gallery("claude")
-			w.env = append(w.env, "IS_SANDBOX=1") // without it root may not bypass permissions
+			w.Env = append(w.Env, "IS_SANDBOX=1") // without it root may not bypass permissions
 			w.writeJSON(w.userSettings(), map[string]any{})
 			answer := make(chan struct{})
 			say := sync.OnceFunc(func() { close(answer) })
@@ -156,7 +156,7 @@ func (w *world) gallery(client string) gallery { return gallery{w, client} }
 // (80 and 120 columns), and by which agent. With GT_E2E_RECORD it keeps the screens as fixtures of
 // lib/client/agent.
 func (g gallery) shows(p *pane, want agent.State, what string, widths ...string) {
-	g.w.t.Helper()
+	g.w.Helper()
 	table := agent.Builtin()
 	c := table.Of(g.client)
 	if widths == nil {

@@ -220,14 +220,14 @@ func TestSendsAtALimit(t *testing.T) {
 
 // wireAgent installs gt's hooks into a client, and has it trust them.
 func (w *world) wireAgent(client string) {
-	w.t.Helper()
+	w.Helper()
 	switch client {
 	case "codex":
 		w.wireCodex()
 		w.trustHooks()
 		return
 	case "opencode":
-		w.fetched(demand(w.t, client).Version)
+		w.fetched(demand(w.TB, client).Version)
 	}
 	w.install(client)
 }
@@ -243,7 +243,7 @@ func rounds(n int) int {
 // sends has each of several texts sent a number of times, one right after the other:
 // the model is asked each of them, whole.
 func (w *world) sends(session func(code int, args ...string) string, long string) {
-	w.t.Helper()
+	w.Helper()
 	texts := map[string]string{
 		"long":    long,
 		"lines":   strings.Repeat("a line\n\n\tand another, `indented`\n", 20),
@@ -256,18 +256,18 @@ func (w *world) sends(session func(code int, args ...string) string, long string
 		}
 	}
 	arrived := 0
-	defer func() { w.t.Logf("%d of %d texts arrived", arrived, n*len(texts)) }()
+	defer func() { w.Logf("%d of %d texts arrived", arrived, n*len(texts)) }()
 	for i := range n {
 		for kind := range texts {
 			said := w.told(fmt.Sprintf("MARK %s %d\n", kind, i))
 			if !strings.Contains(said, fmt.Sprintf("END %s %d", kind, i)) {
-				w.t.Errorf("%s %d did not arrive whole: %.300q", kind, i, said)
+				w.Errorf("%s %d did not arrive whole: %.300q", kind, i, said)
 			}
 			arrived++
 		}
 	}
 	if exists(filepath.Join(w.project, "EVIL")) {
-		w.t.Error("what it was told was run")
+		w.Error("what it was told was run")
 	}
 }
 
@@ -275,7 +275,7 @@ func (w *world) sends(session func(code int, args ...string) string, long string
 // it. A client can give what it was told while it was busy to its model at once, in several
 // messages.
 func (w *world) told(text string) (said string) {
-	w.t.Helper()
+	w.Helper()
 	r := w.model.Await(patience, func(all model.Requests) *model.Request {
 		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
 			return slices.ContainsFunc(r.Msgs, func(m model.Message) bool {
@@ -288,7 +288,7 @@ func (w *world) told(text string) (said string) {
 		}).Last()
 	})
 	if r == nil {
-		w.t.Fatalf("the model was never told %q", text)
+		w.Fatalf("the model was never told %q", text)
 	}
 	return said
 }

@@ -50,7 +50,7 @@ func TestSessionAsks(t *testing.T) {
 			w := of.begin(t)
 			w.wireAgent(of.client)
 			a := w.agents()
-			open := w.path("gate")
+			open := w.Path("gate")
 			limited := false
 			w.model.Answer(func(r *model.Request) model.Reply {
 				asked := r.Asked()
@@ -149,10 +149,10 @@ func TestSessionAsks(t *testing.T) {
 
 // doing is what the hooks of a session told last.
 func (w *world) doing(id string) string {
-	w.t.Helper()
+	w.Helper()
 	files, _ := filepath.Glob(filepath.Join(w.home, ".local", "state", "gt", "homes", "*", "sessions", id+".state"))
 	if len(files) != 1 {
-		w.t.Fatalf("there are %q of session %s", files, id)
+		w.Fatalf("there are %q of session %s", files, id)
 	}
 	return w.read(files[0])
 }

@@ -23,7 +23,7 @@ func TestSessionLaunched(t *testing.T) {
 	a := w.agents()
 	session := a.session
 	w.write(filepath.Join(w.home, ".ssh", "id"), "secret\n")
-	w.write(filepath.Join(w.home, ".bash_profile"), "PATH="+quote(bin)+":"+quote(w.path("bin"))+":$PATH; PS1='shell> '\n")
+	w.write(filepath.Join(w.home, ".bash_profile"), "PATH="+quote(bin)+":"+quote(w.Path("bin"))+":$PATH; PS1='shell> '\n")
 
 	// around waits for an agent that is not the one before, and returns what it runs in.
 	around := func(name string, before int) (int, string) {
@@ -64,7 +64,7 @@ func TestSessionLaunched(t *testing.T) {
 	same("restore", "api", pid)
 	same("restore of a fork", "copy", 0)
 
-	file := w.path("list.json")
+	file := w.Path("list.json")
 	w.write(file, session("export"))
 	session("stop", "--all")
 	session("rm", "api")

@@ -16,7 +16,7 @@ import (
 func TestSessionSparesServer(t *testing.T) {
 	w := newWorld(t)
 	a := w.agents()
-	town := w.path("town")
+	town := w.Path("town")
 	crew := filepath.Join(town, "gastown", "crew", "max")
 	if err := os.MkdirAll(crew, 0o755); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ type watched struct {
 
 // watch has gt-session start a client in the world's own tmux server.
 func (w *world) watch(agent string, args ...string) *watched {
-	w.t.Helper()
+	w.Helper()
 	w.open("keep", "sleep", "3600") // a server of the world's own
 	a := &watched{world: w, name: "api"}
 	a.session(append([]string{"new", "-n", a.name, "-a", agent, "--"}, args...)...)
@@ -36,11 +36,11 @@ func (w *world) watch(agent string, args ...string) *watched {
 
 // session runs gt-session.
 func (a *watched) session(args ...string) string {
-	a.t.Helper()
-	around := []string{fmt.Sprintf("TMUX=%s,1,0", filepath.Join(a.path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")), "TMUX_PANE=%0"}
+	a.Helper()
+	around := []string{fmt.Sprintf("TMUX=%s,1,0", filepath.Join(a.Path("tmux"), fmt.Sprintf("tmux-%d", os.Getuid()), "e2e")), "TMUX_PANE=%0"}
 	out, err := a.run(a.project, around, "gt-session", args...)
 	if err != nil {
-		a.t.Fatalf("gt-session %q: %v\n%s", args, err, out)
+		a.Fatalf("gt-session %q: %v\n%s", args, err, out)
 	}
 	return string(out)
 }
@@ -53,9 +53,9 @@ type listed struct {
 }
 
 func (a *watched) listed() (l listed) {
-	a.t.Helper()
+	a.Helper()
 	if err := json.Unmarshal([]byte(a.session("list", "--json")), &l); err != nil {
-		a.t.Fatal(err)
+		a.Fatal(err)
 	}
 	return l
 }
@@ -63,7 +63,7 @@ func (a *watched) listed() (l listed) {
 // becomes waits until the agent has a status, "waiting (done)" or "running"; a plus behind it
 // is for what runs in the background.
 func (a *watched) becomes(want string) (is listed) {
-	a.t.Helper()
+	a.Helper()
 	seen := ""
 	a.until("its status is "+want, func() bool {
 		is = a.listed()
@@ -76,7 +76,7 @@ func (a *watched) becomes(want string) (is listed) {
 		}
 		if now != seen {
 			seen = now
-			a.t.Logf("%s: it is %s", want, now)
+			a.Logf("%s: it is %s", want, now)
 		}
 		return now == want
 	})
@@ -85,25 +85,25 @@ func (a *watched) becomes(want string) (is listed) {
 
 // stays looks a few times whether the agent has a status, and goes on having it.
 func (a *watched) stays(want string) {
-	a.t.Helper()
+	a.Helper()
 	a.becomes(want)
 	for range 10 {
 		if is := a.listed(); !strings.HasPrefix(want, is.Status) {
-			a.t.Errorf("it was %s, and is %s (%s) without a cause", want, is.Status, is.Reason)
+			a.Errorf("it was %s, and is %s (%s) without a cause", want, is.Status, is.Reason)
 		}
 	}
 }
 
 // press sends keys to the agent.
 func (a *watched) keys(keys ...string) {
-	a.t.Helper()
+	a.Helper()
 	a.tmux(append([]string{"send-keys", "-t", a.pane.id}, keys...)...)
 }
 
 // A gate holds back what the model or a command is about to do until it is opened.
 type gate struct{ file string }
 
-func (a *watched) gate(name string) gate { return gate{a.path("gate-" + name)} }
+func (a *watched) gate(name string) gate { return gate{a.Path("gate-" + name)} }
 
 // command waits for the gate. Clients ask before they let it run: it writes.
 func (g gate) command() string {

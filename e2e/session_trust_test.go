@@ -26,7 +26,7 @@ func TestSessionTrust(t *testing.T) {
 		option string // that trusts the folder
 	}{
 		{"claude", newWorld, func(w *world) {
-			w.env = append(w.env, "IS_SANDBOX=1") // else it bypasses nothing for root
+			w.Env = append(w.Env, "IS_SANDBOX=1") // else it bypasses nothing for root
 		}, []string{"--dangerously-skip-permissions"}, "Yes, I trust this folder"},
 		// It asks nobody who has chosen how it may work.
 		{"codex", newCodex, func(w *world) {
@@ -44,7 +44,7 @@ func TestSessionTrust(t *testing.T) {
 			w := of.begin(t)
 			of.asks(w)
 			w.model.Answer(func(r *model.Request) model.Reply { return model.Say("It is done.") })
-			dir, other := w.path("strange"), w.path("other")
+			dir, other := w.Path("strange"), w.Path("other")
 			for _, dir := range []string{dir, other} {
 				if err := os.Mkdir(dir, 0o700); err != nil {
 					t.Fatal(err)

@@ -139,7 +139,7 @@ func TestContinueForkChild(t *testing.T) {
 
 	t.Run("child", func(t *testing.T) {
 		w := newWorld(t)
-		elsewhere := w.path("elsewhere")
+		elsewhere := w.Path("elsewhere")
 		w.write(filepath.Join(elsewhere, "file"), "")
 		w.trust(w.project, elsewhere)
 		w.model.Answer(func(r *model.Request) model.Reply {

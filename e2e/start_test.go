@@ -105,17 +105,17 @@ func TestStartWithLongRole(t *testing.T) {
 
 // role gives the project's sessions a role.
 func (w *world) role(text string) {
-	w.t.Helper()
+	w.Helper()
 	w.write(filepath.Join(w.home, ".config", "gt", "roles", "default.md"), text)
 }
 
 // oneDocument checks that the start-up text is in the request once, and as a
 // whole: not as the preview of a text that the client found too long.
 func (w *world) oneDocument(when string, r *model.Request) bool {
-	w.t.Helper()
+	w.Helper()
 	n, spilled := r.Count("ROLE-CANARY"), r.Count("tool-results")
 	if n != 1 || spilled > 0 {
-		w.t.Errorf("%s: the model was told its role %d times, %d of the texts were too long for the client:\n%s", when, n, spilled, r.Told())
+		w.Errorf("%s: the model was told its role %d times, %d of the texts were too long for the client:\n%s", when, n, spilled, r.Told())
 		return false
 	}
 	return true

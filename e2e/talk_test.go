@@ -35,7 +35,7 @@ func TestTalkToClaude(t *testing.T) {
 	w.testTalk(id, filepath.Join(w.home, ".claude"))
 
 	w.part("by another account", func(t *testing.T) {
-		account := w.path("account")
+		account := w.Path("account")
 		env := []string{"CLAUDE_CONFIG_DIR=" + account}
 		w.askIn(w.elsewhere(), env, "my first question")
 		w.write(filepath.Join(account, ".last-cleanup"), "")
@@ -77,18 +77,18 @@ func TestTalkTakesThePersonsSettings(t *testing.T) {
 	w := newWorld(t)
 	w.model.Answer(talkative(w))
 	id := w.ask("the HISTORY-CANARY").SessionID
-	w.env = slices.DeleteFunc(w.env, func(kv string) bool { return strings.HasPrefix(kv, "ANTHROPIC_") })
+	w.Env = slices.DeleteFunc(w.Env, func(kv string) bool { return strings.HasPrefix(kv, "ANTHROPIC_") })
 	w.writeJSON(w.userSettings(), map[string]any{
 		"env":          map[string]string{"ANTHROPIC_BASE_URL": w.model.URL},
-		"apiKeyHelper": "touch " + w.path("PERSONS-HELPER") + "; echo " + w.key,
+		"apiKeyHelper": "touch " + w.Path("PERSONS-HELPER") + "; echo " + w.key,
 	})
-	ran := func(what string) string { return "touch " + w.path("RAN-"+what) }
+	ran := func(what string) string { return "touch " + w.Path("RAN-"+what) }
 	hook := func(what string) []any {
 		return []any{map[string]any{"hooks": []any{map[string]string{"type": "command", "command": ran(what)}}}}
 	}
 	for _, file := range []string{"settings.json", "settings.local.json"} {
 		w.writeJSON(filepath.Join(w.project, ".claude", file), map[string]any{
-			"env":                        map[string]string{"ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "NODE_OPTIONS": "--require=" + w.path("evil.js")},
+			"env":                        map[string]string{"ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "NODE_OPTIONS": "--require=" + w.Path("evil.js")},
 			"apiKeyHelper":               ran("helper-"+file) + "; echo none",
 			"otelHeadersHelper":          ran("otel-" + file),
 			"awsAuthRefresh":             ran("aws-" + file),
@@ -99,10 +99,10 @@ func TestTalkTakesThePersonsSettings(t *testing.T) {
 		})
 	}
 	w.writeJSON(filepath.Join(w.project, ".mcp.json"), map[string]any{"mcpServers": map[string]any{
-		"evil": map[string]any{"command": "touch", "args": []string{w.path("RAN-server")}},
+		"evil": map[string]any{"command": "touch", "args": []string{w.Path("RAN-server")}},
 	}})
 	w.write(filepath.Join(w.project, ".env"), "ANTHROPIC_BASE_URL=http://127.0.0.1:1\n")
-	w.write(filepath.Join(w.project, "evil.js"), "require('fs').writeFileSync("+strconv.Quote(w.path("RAN-preload"))+", '')\n")
+	w.write(filepath.Join(w.project, "evil.js"), "require('fs').writeFileSync("+strconv.Quote(w.Path("RAN-preload"))+", '')\n")
 	w.write(filepath.Join(w.project, "bunfig.toml"), "preload = [\"./evil.js\"]\n")
 	w.write(filepath.Join(w.project, "CLAUDE.md"), "PROJECT-MEMORY\n")
 
@@ -113,10 +113,10 @@ func TestTalkTakesThePersonsSettings(t *testing.T) {
 	if r := w.asked("what was it?"); r.Count("PROJECT-MEMORY") > 0 {
 		t.Errorf("the project's own words were read: %s", r)
 	}
-	if left, _ := filepath.Glob(w.path("RAN-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(w.Path("RAN-*")); len(left) > 0 {
 		t.Errorf("the project had programs run: %q", left)
 	}
-	if !exists(w.path("PERSONS-HELPER")) {
+	if !exists(w.Path("PERSONS-HELPER")) {
 		t.Error("the person's own settings were not taken")
 	}
 }
@@ -131,18 +131,18 @@ func TestTalkToCodex(t *testing.T) {
 [mcp_servers.evil]
 command = "touch"
 args = [%q]
-`, w.path("SERVER-STARTED")))
+`, w.Path("SERVER-STARTED")))
 	w.model.Answer(talkative(w, model.ToolUse{Name: "exec_command", Input: map[string]any{"cmd": "touch EVIL"}},
 		model.ToolUse{Name: "shell", Input: map[string]any{"command": []string{"touch", "EVIL"}}}))
 	w.codex("exec", "the HISTORY-CANARY")
-	for _, left := range []string{filepath.Join(w.project, "NOTIFIED"), w.path("SERVER-STARTED")} {
+	for _, left := range []string{filepath.Join(w.project, "NOTIFIED"), w.Path("SERVER-STARTED")} {
 		if err := os.Remove(left); err != nil {
 			t.Fatalf("what the person has configured does not run: %v", err)
 		}
 	}
 	id := strings.TrimSpace(w.gt("gt-seance", "find", "--agent", "codex"))
 	w.testTalk(id, filepath.Join(w.home, ".codex"))
-	if exists(w.path("SERVER-STARTED")) {
+	if exists(w.Path("SERVER-STARTED")) {
 		t.Error("a question started an MCP server")
 	}
 	for _, r := range w.model.Turns()[1:] {
@@ -169,13 +169,13 @@ developer_instructions = "PROJECT-INSTRUCTIONS"
 [mcp_servers.evil]
 command = "touch"
 args = [%q]
-`, w.path("RAN-notify"), w.path("RAN-server")))
+`, w.Path("RAN-notify"), w.Path("RAN-server")))
 	w.write(filepath.Join(w.project, "AGENTS.md"), "PROJECT-MEMORY\n")
 	w.codex("exec", "in the project")
-	if r := w.asked("in the project"); r.Model != "projects-model" || !exists(w.path("RAN-server")) {
+	if r := w.asked("in the project"); r.Model != "projects-model" || !exists(w.Path("RAN-server")) {
 		t.Errorf("the project's settings do not count for work: %s", r)
 	}
-	for _, left := range []string{w.path("RAN-notify"), w.path("RAN-server")} {
+	for _, left := range []string{w.Path("RAN-notify"), w.Path("RAN-server")} {
 		os.Remove(left)
 	}
 
@@ -186,7 +186,7 @@ args = [%q]
 	if r := w.asked("what was it?"); r.Model != "e2e-model" || r.Count("PROJECT-INSTRUCTIONS") > 0 {
 		t.Errorf("the project's settings were taken: the model is %s\n%s", r.Model, r)
 	}
-	if left, _ := filepath.Glob(w.path("RAN-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(w.Path("RAN-*")); len(left) > 0 {
 		t.Errorf("the project had programs run: %q", left)
 	}
 }
@@ -226,7 +226,7 @@ func talkative(w *world, tools ...model.ToolUse) model.Answer {
 		case strings.Contains(asked, "try"):
 			return model.Reply{Text: "I try.", Tools: tools}
 		case strings.Contains(asked, "slow"):
-			w.until("the answer is called off", func() bool { return exists(w.path("go on")) })
+			w.until("the answer is called off", func() bool { return exists(w.Path("go on")) })
 		}
 		lines := strings.Split(strings.TrimSpace(asked), "\n")
 		return model.Say("ANSWER to " + lines[len(lines)-1])
@@ -235,29 +235,29 @@ func talkative(w *world, tools ...model.ToolUse) model.Answer {
 
 // part runs a part of the world's test.
 func (w *world) part(name string, f func(t *testing.T)) {
-	w.t.Run(name, func(t *testing.T) {
-		defer func(whole *testing.T) { w.t = whole }(w.t)
-		w.t = t
+	w.TB.(*testing.T).Run(name, func(t *testing.T) {
+		defer func(whole testing.TB) { w.TB = whole }(w.TB)
+		w.TB = t
 		f(t)
 	})
 }
 
 // elsewhere is a folder that no session worked in.
 func (w *world) elsewhere() string {
-	w.t.Helper()
-	dir := w.path("elsewhere")
+	w.Helper()
+	dir := w.Path("elsewhere")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	return dir
 }
 
 // talk asks a session from a folder.
 func (w *world) talk(dir string, env []string, args ...string) string {
-	w.t.Helper()
+	w.Helper()
 	out, err := w.run(dir, env, "gt-seance", append([]string{"talk"}, args...)...)
 	if err != nil {
-		w.t.Fatalf("gt-seance talk %q: %v\n%s", args, err, out)
+		w.Fatalf("gt-seance talk %q: %v\n%s", args, err, out)
 	}
 	return string(out)
 }
@@ -291,13 +291,13 @@ func (w *world) testTalk(id, store string) {
 			w.asked("a slow one")
 			p.w.tmux("send-keys", "-t", p.id, "C-c")
 			p.awaitScreen("warning: interrupted")
-			w.write(w.path("go on"), "")
+			w.write(w.Path("go on"), "")
 			p.say("the last one", "the last one\n")
 			p.w.tmux("send-keys", "-t", p.id, "C-d")
 			p.awaitScreen("ended: 0")
 			p.w.tmux("kill-session", "-t", "="+p.session)
 		})
-		os.Remove(w.path("go on"))
+		os.Remove(w.Path("go on"))
 		w.heard("the first question", "HISTORY-CANARY")
 		w.heard("and the second", "HISTORY-CANARY", "the first question", "ANSWER to the first question")
 		w.heard("the last one", "HISTORY-CANARY", "the first question", "ANSWER to and the second")
@@ -306,7 +306,7 @@ func (w *world) testTalk(id, store string) {
 		w.part(sig.String(), func(t *testing.T) {
 			w.traceless(func() {
 				cmd := exec.Command(w.look("gt-seance"), "talk", id, "slow until "+sig.String())
-				cmd.Dir, cmd.Env = w.elsewhere(), w.env
+				cmd.Dir, cmd.Env = w.elsewhere(), w.Env
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
@@ -316,14 +316,14 @@ func (w *world) testTalk(id, store string) {
 					t.Errorf("it ended with %v", cmd.ProcessState)
 				}
 			})
-			w.write(w.path("go on"), "")
+			w.write(w.Path("go on"), "")
 		})
 	}
 }
 
 // say types a question, and waits until the screen shows what follows.
 func (p *pane) say(line, then string) {
-	p.w.t.Helper()
+	p.w.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.w.tmux("send-keys", "-t", p.id, "Enter")
 	p.w.until("the answer to "+line, func() bool {
@@ -335,28 +335,28 @@ func (p *pane) say(line, then string) {
 // heard asserts that the model was asked a question once, in a request that has
 // all that it should know, each once.
 func (w *world) heard(question string, known ...string) {
-	w.t.Helper()
+	w.Helper()
 	asked := w.model.Turns().Where(func(r *model.Request) bool { return strings.HasSuffix(strings.TrimSpace(r.Asked()), question) })
 	if len(asked) != 1 {
-		w.t.Errorf("the model was asked %q %d times", question, len(asked))
+		w.Errorf("the model was asked %q %d times", question, len(asked))
 		return
 	}
 	for _, text := range append(known, question) {
 		if n := asked[0].Count(text); n == 0 {
-			w.t.Errorf("who was asked %q knew nothing of %q", question, text)
+			w.Errorf("who was asked %q knew nothing of %q", question, text)
 		}
 	}
 	if n := asked[0].Count(question); n != 1 {
-		w.t.Errorf("%q stands %d times in what the model reads", question, n)
+		w.Errorf("%q stands %d times in what the model reads", question, n)
 	}
 }
 
 // traceless asserts that nothing in the world differs after act, and that
 // nothing that it started runs on.
 func (w *world) traceless(act func()) {
-	w.t.Helper()
+	w.Helper()
 	if _, err := w.run(w.elsewhere(), nil, "gt-seance", "list"); err != nil { // nothing of ours is left to be made
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	before, events, running := w.bytes(), w.read0(filepath.Join(w.town(), ".events.jsonl")), w.processes()
 	act()
@@ -366,16 +366,16 @@ func (w *world) traceless(act func()) {
 	after := w.bytes()
 	for _, path := range slices.Sorted(maps.Keys(before)) {
 		if after[path] != before[path] {
-			w.t.Errorf("%s was %s and is %s", path, before[path], after[path])
+			w.Errorf("%s was %s and is %s", path, before[path], after[path])
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(after)) {
 		if before[path] == "" {
-			w.t.Errorf("%s is new: %s", path, after[path])
+			w.Errorf("%s is new: %s", path, after[path])
 		}
 	}
 	if now := w.read0(filepath.Join(w.town(), ".events.jsonl")); now != events {
-		w.t.Errorf("the event log was\n%s and is\n%s", events, now)
+		w.Errorf("the event log was\n%s and is\n%s", events, now)
 	}
 }
 
@@ -395,9 +395,9 @@ func (w *world) read0(path string) string {
 // is when the client last noted in a folder made for that which of its
 // processes run, for it takes such a note back.
 func (w *world) bytes() map[string]string {
-	w.t.Helper()
+	w.Helper()
 	all := map[string]string{}
-	for _, top := range []string{w.home, w.project, w.path("elsewhere"), w.path("account")} {
+	for _, top := range []string{w.home, w.project, w.Path("elsewhere"), w.Path("account")} {
 		filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return nil
@@ -417,7 +417,7 @@ func (w *world) bytes() map[string]string {
 			case info.Mode().IsRegular():
 				data, err := os.ReadFile(path)
 				if err != nil {
-					w.t.Error(err)
+					w.Error(err)
 				}
 				state += fmt.Sprintf(" %d %x", len(data), sha256.Sum256(data))
 			case info.Mode()&fs.ModeSymlink != 0:

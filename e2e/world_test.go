@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,14 +71,12 @@ var permissions = map[string]any{"allow": []string{"Bash"}, "defaultMode": "defa
 // model, a tmux server, and an environment that holds nothing of ours. Several
 // clients may run in it.
 type world struct {
-	t       *testing.T
-	root    string // everything is below
+	testenv.World
 	home    string
 	project string
 	model   *model.Server
 	client  client.Client
 	key     string // the API key; made up, and nowhere else in the world
-	env     []string
 }
 
 // newWorld makes a world in which gt is installed as its user installs it,
@@ -101,7 +98,7 @@ func newBareWorld(t *testing.T) *world {
 }
 
 // demand finds a client, without which the test cannot be run.
-func demand(t *testing.T, name string) client.Client {
+func demand(t testing.TB, name string) client.Client {
 	t.Helper()
 	c, err := find(name)
 	if err != nil {
@@ -129,27 +126,27 @@ func newWorldOf(t *testing.T, name string) *world {
 		t.Fatal(err)
 	}
 	w := &world{
-		t: t, root: root, client: c, model: model.Start(nil),
+		World: testenv.World{TB: t, Root: root, Programs: bin}, client: c, model: model.Start(nil),
 		home:    filepath.Join(root, "home"),
 		project: filepath.Join(root, "max's project $x"), // people have such folders
 		key:     "sk-ant-e2e-CANARY-" + filepath.Base(root) + "-0123456789abcdef",
 	}
 	t.Cleanup(w.end)
 
-	for _, dir := range []string{w.home, w.project, w.path("bin"), w.path("tmux")} {
+	for _, dir := range []string{w.home, w.project, w.Path("bin"), w.Path("tmux")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.link(name, c)
-	w.write(w.path("tmux.conf"), tmuxConf)
+	w.write(w.Path("tmux.conf"), tmuxConf)
 	// No COLUMNS: a terminal of its own has each pane, and what gt prints into a pipe is
 	// as wide as it is.
-	w.env = []string{
+	w.Env = []string{
 		"HOME=" + w.home,
-		"PATH=" + strings.Join([]string{bin, w.path("bin"), os.Getenv("PATH")}, ":"),
+		"PATH=" + strings.Join([]string{bin, w.Path("bin"), os.Getenv("PATH")}, ":"),
 		"SHELL=/bin/bash", "LANG=C.UTF-8", "TERM=xterm-256color",
-		"TMUX_TMPDIR=" + w.path("tmux"),
+		"TMUX_TMPDIR=" + w.Path("tmux"),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Max", "GIT_AUTHOR_EMAIL=max@example.com",
 		"GIT_COMMITTER_NAME=Max", "GIT_COMMITTER_EMAIL=max@example.com",
 	}
@@ -162,22 +159,17 @@ func newWorldOf(t *testing.T, name string) *world {
 
 // link puts a client on the world's PATH.
 func (w *world) link(name string, c client.Client) {
-	w.t.Helper()
-	if err := os.Symlink(c.Path, w.path("bin", name)); err != nil {
-		w.t.Fatal(err)
+	w.Helper()
+	if err := os.Symlink(c.Path, w.Path("bin", name)); err != nil {
+		w.Fatal(err)
 	}
 }
 
 // and puts one more client into the world, set up as its user would.
 func (w *world) and(name string) {
-	w.t.Helper()
-	w.link(name, demand(w.t, name))
+	w.Helper()
+	w.link(name, demand(w.TB, name))
 	w.setUp(name)
-}
-
-// path is a path in the world's folder.
-func (w *world) path(elem ...string) string {
-	return filepath.Join(append([]string{w.root}, elem...)...)
 }
 
 // userSettings is the file of the person's settings for all projects.
@@ -206,13 +198,13 @@ type result struct {
 // ask runs the client headless with a prompt and flags, and fails the test
 // when that fails.
 func (w *world) ask(prompt string, flags ...string) result {
-	w.t.Helper()
+	w.Helper()
 	return w.askIn(w.project, nil, prompt, flags...)
 }
 
 // askIn is ask in another folder and with more in the environment.
 func (w *world) askIn(dir string, env []string, prompt string, flags ...string) result {
-	w.t.Helper()
+	w.Helper()
 	args := append([]string{"-p", prompt, "--output-format", "json"}, flags...)
 	out, err := w.run(dir, env, "claude", args...)
 	var r result
@@ -220,7 +212,7 @@ func (w *world) askIn(dir string, env []string, prompt string, flags ...string) 
 		err = json.Unmarshal(out, &r)
 	}
 	if err != nil || r.IsError || r.SessionID == "" {
-		w.t.Fatalf("claude %q: %v\n%s", args, err, out)
+		w.Fatalf("claude %q: %v\n%s", args, err, out)
 	}
 	return r
 }
@@ -228,29 +220,25 @@ func (w *world) askIn(dir string, env []string, prompt string, flags ...string) 
 // gt runs a gt binary in the project as a person does, and returns what it
 // prints.
 func (w *world) gt(name string, args ...string) string {
-	w.t.Helper()
+	w.Helper()
 	out, err := w.run(w.project, nil, name, args...)
 	if err != nil {
-		w.t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		w.Fatalf("%s %q: %v\n%s", name, args, err, out)
 	}
 	return string(out)
 }
 
 func (w *world) git(args ...string) string {
-	w.t.Helper()
+	w.Helper()
 	return w.gt("git", args...)
 }
 
 // run runs a program in the world's environment, and no longer than patience.
 // The error holds what it wrote to standard error.
 func (w *world) run(dir string, env []string, name string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	all := append(append([]string(nil), w.env...), env...)
-	cmd := exec.CommandContext(ctx, w.look(name), args...)
-	cmd.Dir = dir
-	cmd.Env = append(all, "PWD="+dir)
-	cmd.WaitDelay = time.Second // a grandchild may hold the pipes
+	cmd := w.With(env...).Command(dir, append([]string{w.look(name)}, args...)...)
+	late := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	defer late.Stop()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -265,7 +253,7 @@ func (w *world) run(dir string, env []string, name string, args ...string) ([]by
 
 // look finds a program on the world's PATH.
 func (w *world) look(name string) string {
-	for _, dir := range []string{bin, w.path("bin")} {
+	for _, dir := range []string{bin, w.Path("bin")} {
 		if path := filepath.Join(dir, name); exists(path) {
 			return path
 		}
@@ -279,10 +267,10 @@ const glance = 50 * time.Millisecond
 
 // until waits for a condition, and fails the test when it does not come.
 func (w *world) until(what string, cond func() bool) {
-	w.t.Helper()
+	w.Helper()
 	for deadline := time.Now().Add(patience); !cond(); time.Sleep(glance) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("waited %v in vain until %s", patience, what)
+			w.Fatalf("waited %v in vain until %s", patience, what)
 		}
 	}
 }
@@ -290,42 +278,42 @@ func (w *world) until(what string, cond func() bool) {
 // turn waits for the turn in which the person asked text, skipping the first
 // skip of them.
 func (w *world) asked(text string) *model.Request {
-	w.t.Helper()
+	w.Helper()
 	r := w.model.Await(patience, func(all model.Requests) *model.Request {
 		return all.Kind(model.Turn).Where(func(r *model.Request) bool {
 			return strings.Contains(r.Asked(), text)
 		}).Last()
 	})
 	if r == nil {
-		w.t.Fatalf("the model was never asked %q", text)
+		w.Fatalf("the model was never asked %q", text)
 	}
 	return r
 }
 
 func (w *world) write(path, text string) {
-	w.t.Helper()
+	w.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 }
 
 func (w *world) writeJSON(path string, v any) {
-	w.t.Helper()
+	w.Helper()
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	w.write(path, string(data)+"\n")
 }
 
 func (w *world) read(path string) string {
-	w.t.Helper()
+	w.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
-		w.t.Fatal(err)
+		w.Fatal(err)
 	}
 	return string(data)
 }
@@ -338,7 +326,7 @@ func exists(path string) bool {
 // end stops what runs in the world and removes it; of a test that failed it
 // first says all that it knows.
 func (w *world) end() {
-	if w.t.Failed() {
+	if w.Failed() {
 		w.report()
 	}
 	for range 5 { // what is killed may just have started another
@@ -353,16 +341,16 @@ func (w *world) end() {
 	}
 	w.model.Close()
 	if os.Getenv("GT_E2E_KEEP") != "" {
-		w.t.Logf("kept %s", w.root)
+		w.Logf("kept %s", w.Root)
 		return
 	}
 	for range 20 {
-		if os.RemoveAll(w.root) == nil {
+		if os.RemoveAll(w.Root) == nil {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	w.t.Errorf("%s cannot be removed", w.root)
+	w.Errorf("%s cannot be removed", w.Root)
 }
 
 // processes are those that have this world's HOME: each was started by the
@@ -386,13 +374,13 @@ func (w *world) processes() []int {
 // report logs what is known of a world whose test failed.
 func (w *world) report() {
 	for _, name := range strings.Fields(w.tmuxOutput("list-sessions", "-F", "#{session_name}")) {
-		w.t.Logf("screen of %s:\n%s", name, trimLines(w.tmuxOutput("capture-pane", "-p", "-t", "="+name+":")))
+		w.Logf("screen of %s:\n%s", name, trimLines(w.tmuxOutput("capture-pane", "-p", "-t", "="+name+":")))
 	}
 	for _, r := range w.model.All() {
-		w.t.Log(r)
+		w.Log(r)
 	}
 	var dirs []string
-	filepath.WalkDir(w.root, func(path string, d os.DirEntry, err error) error {
+	filepath.WalkDir(w.Root, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.IsDir() && d.Name() == ".runtime" || err == nil && path == w.town() {
 			dirs = append(dirs, path)
 		}
@@ -402,7 +390,7 @@ func (w *world) report() {
 		filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() {
 				data, _ := os.ReadFile(path)
-				w.t.Logf("%s:\n%.20000s", path, data)
+				w.Logf("%s:\n%.20000s", path, data)
 			}
 			return nil
 		})

@@ -109,8 +109,8 @@ const transcript = `{"type":"user","uuid":"1","sessionId":"s-old","cwd":"/w","ti
 
 func empty(t *testing.T, w *world) {
 	w.repository(t, "work")
-	must(t, os.MkdirAll(w.path("home/.claude/projects/work"), 0o700))
-	must(t, os.WriteFile(w.path("home/.claude/projects/work/s-old.jsonl"), []byte(transcript), 0o600))
+	must(t, os.MkdirAll(w.Path("home/.claude/projects/work"), 0o700))
+	must(t, os.WriteFile(w.Path("home/.claude/projects/work/s-old.jsonl"), []byte(transcript), 0o600))
 }
 
 // lives has s-old alive, for its client is the test itself.
@@ -138,7 +138,7 @@ func saved(t *testing.T, w *world) {
 // does not have yet.
 func typed(t *testing.T, w *world) {
 	saved(t, w)
-	f, err := os.OpenFile(w.path("home/.claude/projects/work/s-old.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	f, err := os.OpenFile(w.Path("home/.claude/projects/work/s-old.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
 	must(t, err)
 	_, err = f.WriteString(`{"type":"user","uuid":"3","parentUuid":"2","sessionId":"s-old","timestamp":"2026-01-17T01:02:00.000Z","message":{"role":"user","content":"the staging box listens on 7443"}}` + "\n")
 	must(t, errors.Join(err, f.Close()))
@@ -156,8 +156,8 @@ func compactedSilently(t *testing.T, w *world) {
 // s-old of Claude Code gone.
 func table(t *testing.T, w *world) {
 	crashed(t, w)
-	must(t, os.MkdirAll(w.path("home/.config/gt"), 0o700))
-	must(t, os.WriteFile(w.path("home/.config/gt/agents.toml"), []byte(`
+	must(t, os.MkdirAll(w.Path("home/.config/gt"), 0o700))
+	must(t, os.WriteFile(w.Path("home/.config/gt/agents.toml"), []byte(`
 [agents.next]
 command = "true"
 dialect = "claude"
@@ -193,12 +193,12 @@ const loaded = "gt-AAAAAAAAAAAAAAAAAAAAAAAAAA"
 // restarted has a tmux server that holds that.
 func restarted(t *testing.T, w *world) func() {
 	tmux := func(stdin string, args ...string) {
-		w.must(t, stdin, ".", append([]string{"tmux", "-S", w.path("tmp/s"), "-f", os.DevNull}, args...)...)
+		w.must(t, stdin, ".", append([]string{"tmux", "-S", w.Path("tmp/s"), "-f", os.DevNull}, args...)...)
 	}
-	must(t, os.MkdirAll(w.path("tmp"), 0o700))
+	must(t, os.MkdirAll(w.Path("tmp"), 0o700))
 	tmux("", "new-session", "-d", "sleep", "600")
 	tmux(fmt.Sprintf(`{"dir":%q,"args":["true","x"],"env":["PATH=%s"],"pane":"%%0","remain_on_exit":{"set":false}}`,
-		w.path("work"), os.Getenv("PATH")), "load-buffer", "-b", loaded, "-")
+		w.Path("work"), os.Getenv("PATH")), "load-buffer", "-b", loaded, "-")
 	return func() { tmux("", "kill-server") }
 }
 
@@ -209,7 +209,7 @@ func asked(t *testing.T, w *world) {
 	text := []byte(`{"kind":"note","at":"2026-01-17T01:00:00Z","subject":"asked"}
 {"kind":"checkpoint","at":"2026-01-17T01:00:00Z","notes":"the lamp is lit"}
 `)
-	must(t, place.RequestOf(w.path("work"), "s-old").Write(text))
+	must(t, place.RequestOf(w.Path("work"), "s-old").Write(text))
 	w.vars["LINE"] = request.Line(text)
 }
 
@@ -233,7 +233,7 @@ func exported(t *testing.T, w *world) {
 		{"id": "a1", "title": "two", "tool": "claude", "project_path": "/src", "group_path": "work/back", "created_at": "2026-01-15T10:00:00Z", "mine": 1},
 		{"id": "a2", "title": "two", "tool": "codex", "project_path": "/src", "parent_session_id": "a1", "created_at": "2026-01-15T10:00:00Z"}
 	], "groups": [{"name": "Play", "path": "play", "order": 3}]}`
-	must(t, os.WriteFile(w.path("work/sessions.json"), []byte(file), 0o600))
+	must(t, os.WriteFile(w.Path("work/sessions.json"), []byte(file), 0o600))
 }
 
 // talked has a place for an agent with a conversation.
@@ -251,9 +251,9 @@ func hooked(t *testing.T, w *world) {
 // town has a town with two agents, max and joe of the rig gastown.
 func town(t *testing.T, w *world) {
 	for _, dir := range []string{"max", "joe"} {
-		must(t, os.MkdirAll(w.path("town/gastown/crew", dir), 0o700))
+		must(t, os.MkdirAll(w.Path("town/gastown/crew", dir), 0o700))
 	}
-	must(t, os.WriteFile(w.path("town/town.toml"), []byte("[rigs.gastown]\nprefix = \"gt\"\n"), 0o600))
+	must(t, os.WriteFile(w.Path("town/town.toml"), []byte("[rigs.gastown]\nprefix = \"gt\"\n"), 0o600))
 	w.must(t, "", "town", "gt-hooks", "trust", "--yes")
 	w.must(t, "", "town/gastown/crew/joe", "gt-mail", "hook", "--new", "-s", "the tests", "-m", "Make them pass.")
 }
@@ -282,8 +282,8 @@ func worn(t *testing.T, w *world) {
 // settings has a person's own settings file, with hooks of another's.
 func settings(t *testing.T, w *world) {
 	w.repository(t, "work")
-	must(t, os.MkdirAll(w.path("home/.claude"), 0o700))
-	must(t, os.WriteFile(w.path("home/.claude/settings.json"), []byte(`{
+	must(t, os.MkdirAll(w.Path("home/.claude"), 0o700))
+	must(t, os.WriteFile(w.Path("home/.claude/settings.json"), []byte(`{
   "model": "opus",
   "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}
 }
@@ -298,8 +298,8 @@ func installed(t *testing.T, w *world) {
 // linked has the settings in a dotfile manager's folder, behind a link.
 func linked(t *testing.T, w *world) {
 	settings(t, w)
-	must(t, os.Rename(w.path("home/.claude/settings.json"), w.path("home/dotfiles.json")))
-	must(t, os.Symlink("../dotfiles.json", w.path("home/.claude/settings.json")))
+	must(t, os.Rename(w.Path("home/.claude/settings.json"), w.Path("home/dotfiles.json")))
+	must(t, os.Symlink("../dotfiles.json", w.Path("home/.claude/settings.json")))
 }
 
 // tracked tracks a process that is gone.

@@ -95,7 +95,7 @@ var named = regexp.MustCompile(`\b[0-9a-f]{32,64}\b|\bs-[a-z]+\b|-[0-9a-f]{16}\b
 // shape is what a call is, of whichever world.
 func (p *plan) shape(c call) string {
 	kind := func(path string) string {
-		return named.ReplaceAllString(strings.TrimPrefix(path, plain(p.w.root)), "X")
+		return named.ReplaceAllString(strings.TrimPrefix(path, plain(p.w.Root)), "X")
 	}
 	if sample > quick {
 		return p.args[0] + " " + c.name + " " + kind(c.at.path) + " " + kind(c.at.to)

@@ -116,8 +116,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	w := newWorld(t, "full-disk")
 	t.Cleanup(func() {
-		removeAll(w.root)
-		removeAll(w.root + ".kept")
+		removeAll(w.Root)
+		removeAll(w.Root + ".kept")
 	})
 	handed(t, w)
 	w.keep(t)
@@ -135,7 +135,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	runs := 0
 	for _, leave := range []int{0, 4, 8, 12, 16, 20, 28, 40, 60, 100} {
-		must(t, w.refill(w.root+".kept"))
+		must(t, w.refill(w.Root+".kept"))
 		out := t.TempDir()
 		for i, h := range hooks {
 			must(t, os.WriteFile(filepath.Join(out, fmt.Sprint(i+1)+".in"), []byte(w.fill(h.input)), 0o600))

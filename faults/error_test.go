@@ -153,7 +153,7 @@ func (p *plan) answered(f fault, now snapshot, r result) (problems []string) {
 	if f.silent(p.args[0]) != "" {
 		return problems
 	}
-	if !f.told(p.w.root, r.stderr) {
+	if !f.told(p.w.Root, r.stderr) {
 		wrong("nothing is said of it, and this is missing:\n%s", strings.Join(missing, "\n"))
 	}
 	return problems

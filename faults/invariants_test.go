@@ -77,7 +77,7 @@ func (w *world) look() (snapshot, error) {
 			return nil
 		})
 	}
-	err := filepath.WalkDir(w.root, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(w.Root, func(path string, e fs.DirEntry, err error) error {
 		if err == nil {
 			to, _ := os.Readlink(path)
 			mode := fs.FileMode(0)
@@ -86,10 +86,10 @@ func (w *world) look() (snapshot, error) {
 			}
 			fmt.Fprintln(&rest, normal(path), mode, to)
 		}
-		if err != nil || e.IsDir() && (e.Name() == ".git" || path == w.path("tmp") || path == w.path("home/.local/state/gt/git")) {
+		if err != nil || e.IsDir() && (e.Name() == ".git" || path == w.Path("tmp") || path == w.Path("home/.local/state/gt/git")) {
 			if err == nil {
 				if data, rerr := os.ReadFile(filepath.Join(path, "info", "exclude")); rerr == nil {
-					rel, _ := filepath.Rel(w.root, path)
+					rel, _ := filepath.Rel(w.Root, path)
 					s.state[rel+"/info/exclude"] = string(data)
 				}
 				if e.Name() == ".git" {
@@ -106,7 +106,7 @@ func (w *world) look() (snapshot, error) {
 		if !e.Type().IsRegular() {
 			return nil
 		}
-		rel, err := filepath.Rel(w.root, path)
+		rel, err := filepath.Rel(w.Root, path)
 		if err != nil {
 			return err
 		}
@@ -305,7 +305,7 @@ func (w *world) sound(dir string, before snapshot) (now snapshot, problems []str
 		problems = append(problems, p...)
 		problems = append(problems, doubled(all)...)
 		n := 0
-		if err := eventlog.Log(w.path(path)).Read(func(eventlog.Event) bool { n++; return true }); err != nil || n != len(all) {
+		if err := eventlog.Log(w.Path(path)).Read(func(eventlog.Event) bool { n++; return true }); err != nil || n != len(all) {
 			wrong("eventlog.Read finds %d of %d events: %v", n, len(all), err)
 		}
 	}

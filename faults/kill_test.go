@@ -48,8 +48,8 @@ var plans sync.Map
 // forget has the next loop make a new plan.
 func (p *plan) forget() {
 	plans.Delete(p.name)
-	removeAll(p.w.root)
-	removeAll(p.w.root + ".kept")
+	removeAll(p.w.Root)
+	removeAll(p.w.Root + ".kept")
 }
 
 // newPlan prepares a world and runs the command in it, once and again, unless a loop
@@ -136,7 +136,7 @@ func (p *plan) sound() (snapshot, []string) {
 // trace runs the command under strace.
 func (p *plan) trace(t *testing.T, expressions ...string) result {
 	t.Helper()
-	log := p.w.root + ".log"
+	log := p.w.Root + ".log"
 	defer os.Remove(log)
 	args := strace(log, "-s", "1000000")
 	for _, e := range expressions {
@@ -158,7 +158,7 @@ func (p *plan) runAgain(t *testing.T) result {
 func (p *plan) noteWrites() {
 	p.wrote = map[string][]text{}
 	temp := map[string]string{}
-	rel := func(path string) string { return normal(strings.TrimPrefix(path, p.w.root+"/")) }
+	rel := func(path string) string { return normal(strings.TrimPrefix(path, p.w.Root+"/")) }
 	for _, c := range p.calls {
 		switch {
 		case c.failed():
@@ -510,13 +510,13 @@ func (p *plan) follows(t *testing.T) (problems []string) {
 	if p.next == "" || len(markers) == 0 {
 		return nil
 	}
-	must(t, copyTree(p.w.root, p.w.root+".killed"))
+	must(t, copyTree(p.w.Root, p.w.Root+".killed"))
 	r := p.w.run(t, start("s-next", "startup"), p.folder(), prime...)
 	if !strings.Contains(r.stdout, p.next) {
 		problems = append(problems, fmt.Sprintf("there is a marker, and the next session is not told: %v", r))
 	}
-	must(t, p.w.refill(p.w.root+".killed"))
-	must(t, removeAll(p.w.root+".killed"))
+	must(t, p.w.refill(p.w.Root+".killed"))
+	must(t, removeAll(p.w.Root+".killed"))
 	return problems
 }
 

@@ -54,8 +54,8 @@ func TestPane(t *testing.T) {
 			}
 			p := &panes{w: newWorld(t, c.name), before: c.before, args: c.args, pane: c.pane, told: c.told}
 			t.Cleanup(func() {
-				removeAll(p.w.root)
-				removeAll(p.w.root + ".kept")
+				removeAll(p.w.Root)
+				removeAll(p.w.Root + ".kept")
 			})
 			for _, dir := range []string{"work", "other"} {
 				p.w.repository(t, dir)
@@ -97,7 +97,7 @@ type panes struct {
 
 func (p *panes) tmux(t *testing.T, args ...string) result {
 	t.Helper()
-	return p.w.run(t, "", ".", append([]string{"tmux", "-S", p.w.path("tmp/s"), "-f", os.DevNull}, args...)...)
+	return p.w.run(t, "", ".", append([]string{"tmux", "-S", p.w.Path("tmp/s"), "-f", os.DevNull}, args...)...)
 }
 
 // run sets the world anew, starts the agents, and has the one in work/ hand over
@@ -106,13 +106,13 @@ func (p *panes) run(t *testing.T, expressions ...string) []byte {
 	t.Helper()
 	p.w.restore(t)
 	for i, dir := range []string{"work", "other"} {
-		if r := p.tmux(t, "new-session", "-d", "-s", dir, "-x", "80", "-y", "24", "-c", p.w.path(dir), "--", "claude", "begin"); r.code != 0 {
+		if r := p.tmux(t, "new-session", "-d", "-s", dir, "-x", "80", "-y", "24", "-c", p.w.Path(dir), "--", "claude", "begin"); r.code != 0 {
 			t.Fatal(r)
 		}
-		await(t, p.w.path("tmp", fmt.Sprintf("claude-%d.start", i+1)), "")
+		await(t, p.w.Path("tmp", fmt.Sprintf("claude-%d.start", i+1)), "")
 	}
 	p.pid, _ = p.inPane(t)
-	log := p.w.path("tmp/log")
+	log := p.w.Path("tmp/log")
 	// The tracer is in a session of its own: the pane's end is not its own.
 	args := []string{"strace", "-DDD", "-y", "-s", "64", "-o", log}
 	for _, e := range expressions {
@@ -129,7 +129,7 @@ func (p *panes) run(t *testing.T, expressions ...string) []byte {
 // agent has the one in work/ run a command, until that is done or the agent gone.
 func (p *panes) agent(t *testing.T, command []string) {
 	t.Helper()
-	conn, err := net.Dial("unix", p.w.path("tmp/claude-1"))
+	conn, err := net.Dial("unix", p.w.Path("tmp/claude-1"))
 	must(t, err)
 	defer conn.Close()
 	must(t, json.NewEncoder(conn).Encode(command))
@@ -178,7 +178,7 @@ func (p *panes) check(t *testing.T, whole bool) (problems []string) {
 	t.Helper()
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	old := map[string]string{"work": "claude-1", "other": "claude-2"}[p.pane]
-	successor := p.w.path("tmp/claude-3.start")
+	successor := p.w.Path("tmp/claude-3.start")
 
 	// What tmux was told takes a while, and so does an agent that begins or ends.
 	alive, settled := false, 0
@@ -236,7 +236,7 @@ func (p *panes) inPane(t *testing.T) (pid string, dead bool) {
 
 // lives reports whether an agent does.
 func (p *panes) lives(name string) bool {
-	conn, err := net.Dial("unix", p.w.path("tmp", name))
+	conn, err := net.Dial("unix", p.w.Path("tmp", name))
 	if err == nil {
 		conn.Close()
 	}

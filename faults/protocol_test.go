@@ -44,12 +44,12 @@ func TestProtocol(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "protocol-"+s.name)
-			t.Cleanup(func() { removeAll(w.root) })
+			t.Cleanup(func() { removeAll(w.Root) })
 			s.prepare(t, w)
 			if s.live != nil {
 				defer s.live(t, w)()
 			}
-			log := w.root + ".log"
+			log := w.Root + ".log"
 			defer os.Remove(log)
 			args := append(strace(log, "-f", "-s", "64", "-e", "trace="+watched), s.args...)
 			r := w.with(s.env...).run(t, s.input, s.folder(), args...)
@@ -62,7 +62,7 @@ func TestProtocol(t *testing.T) {
 			for _, c := range elsewhere {
 				t.Errorf("%v: not on the main thread, so no sweep meets it", c)
 			}
-			for _, problem := range lint(w.root, s, calls) {
+			for _, problem := range lint(w.Root, s, calls) {
 				t.Error(problem)
 			}
 		})

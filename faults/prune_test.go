@@ -36,7 +36,7 @@ var pruning = []scenario{
 		prepare: func(t *testing.T, w *world) {
 			pruneable(t, w, "")
 			w.must(t, "", "town", "gt-krc", "prune")
-			put(t, w.path("town/.events.jsonl"), events(t, w, 2))
+			put(t, w.Path("town/.events.jsonl"), events(t, w, 2))
 		},
 	},
 	{
@@ -55,10 +55,10 @@ var pruning = []scenario{
 // pruneable makes a town whose log has events of every age.
 func pruneable(t *testing.T, w *world, torn string) {
 	t.Helper()
-	must(t, os.MkdirAll(w.path("town"), 0o700))
-	put(t, w.path("town/town.toml"), "")
-	put(t, w.path("town/.events.jsonl"), events(t, w, 1)+torn)
-	put(t, w.path("town/.krc.yaml"), `{"min_retain_count":3}`)
+	must(t, os.MkdirAll(w.Path("town"), 0o700))
+	put(t, w.Path("town/town.toml"), "")
+	put(t, w.Path("town/.events.jsonl"), events(t, w, 1)+torn)
+	put(t, w.Path("town/.krc.yaml"), `{"min_retain_count":3}`)
 	w.must(t, "", "town", "gt-hooks", "trust", "--yes")
 }
 
@@ -88,7 +88,7 @@ type chronicle struct {
 }
 
 func (w *world) chronicle() (c chronicle, problems []string) {
-	l := eventlog.Log(w.path("town/.events.jsonl"))
+	l := eventlog.Log(w.Path("town/.events.jsonl"))
 	count := func(paths ...string) map[string]int {
 		lines := map[string]int{}
 		for _, path := range paths {
@@ -168,7 +168,7 @@ func young(line string) bool {
 // left says which files a prune left behind that are not meant to stay.
 func (w *world) left() (problems []string) {
 	for _, dir := range []string{"town", "town/.sessions", "town/.sessions/archive"} {
-		entries, _ := os.ReadDir(w.path(dir))
+		entries, _ := os.ReadDir(w.Path(dir))
 		for _, e := range entries {
 			if strings.Contains(e.Name(), ".pruning") || strings.Contains(e.Name(), tmpMark) {
 				problems = append(problems, filepath.Join(dir, e.Name())+" was left behind")
@@ -183,7 +183,7 @@ func (w *world) left() (problems []string) {
 func (p *plan) soundPrune(t *testing.T, was chronicle, now snapshot) (problems []string) {
 	t.Helper()
 	for _, lock := range []string{".events.jsonl.lock", ".events.jsonl.prune.lock", ".krc.lock"} {
-		if err := free(p.w.path("town", lock)); err != nil {
+		if err := free(p.w.Path("town", lock)); err != nil {
 			problems = append(problems, err.Error())
 		}
 	}

@@ -61,8 +61,8 @@ var recording = append([]scenario{
 		name: "record-end", args: []string{"gt-record", "sync", "--hook", "--agent", "claude", "--why", "end", "one"}, dir: "work",
 		prepare: func(t *testing.T, w *world) {
 			recorded(t, w)
-			must(t, os.MkdirAll(w.path("home/.config/gt"), 0o700))
-			put(t, w.path("home/.config/gt/config.toml"), "[record]\non = true\n")
+			must(t, os.MkdirAll(w.Path("home/.config/gt"), 0o700))
+			put(t, w.Path("home/.config/gt/config.toml"), "[record]\non = true\n")
 		},
 	},
 	{
@@ -105,11 +105,11 @@ esac
 func convertible(t *testing.T, w *world) {
 	recorded(t, w)
 	for _, dir := range []string{".codex", ".gemini", ".qwen", ".pi/agent", ".local/share/opencode"} {
-		must(t, os.MkdirAll(w.path("home", dir), 0o700))
+		must(t, os.MkdirAll(w.Path("home", dir), 0o700))
 	}
-	must(t, os.MkdirAll(w.path("bin"), 0o700))
-	w.env = append(w.env, "PATH="+w.path("bin")+":"+w.getenv("PATH"))
-	must(t, os.WriteFile(w.path("bin/opencode"), []byte(opencode), 0o700))
+	must(t, os.MkdirAll(w.Path("bin"), 0o700))
+	w.Env = append(w.Env, "PATH="+w.Path("bin")+":"+w.Getenv("PATH"))
+	must(t, os.WriteFile(w.Path("bin/opencode"), []byte(opencode), 0o700))
 }
 
 // soundCopies says what is wrong with the conversations that were written: each is whole.
@@ -118,21 +118,21 @@ func (p *plan) soundCopies(healed bool) (problems []string) {
 	to := p.args[len(p.args)-1]
 	copies := 0
 	if to == "opencode" {
-		all, _ := filepath.Glob(p.w.path("home/.local/share/opencode/ses_*"))
+		all, _ := filepath.Glob(p.w.Path("home/.local/share/opencode/ses_*"))
 		for _, file := range all {
 			copies++
 			if data, err := os.ReadFile(file); err != nil || !json.Valid(data) || strings.Count(string(data), `"role":"user"`) != 4 {
 				wrong("%s is half written, %v", file, err)
 			}
 		}
-		if left, _ := os.ReadDir(p.w.path("tmp")); healed && len(left) > 0 {
+		if left, _ := os.ReadDir(p.w.Path("tmp")); healed && len(left) > 0 {
 			wrong("%s was left behind", left[0].Name())
 		}
 	}
 	r := readers.Of(to)
-	for _, store := range r.Stores(p.w.getenv) {
+	for _, store := range r.Stores(p.w.Getenv) {
 		_ = r.Find(store, func(f conversation.File) { // a store may be missing
-			if f.Path == p.w.path("home/.claude/projects/-work/one.jsonl") {
+			if f.Path == p.w.Path("home/.claude/projects/-work/one.jsonl") {
 				return
 			}
 			copies++
@@ -161,13 +161,13 @@ func (p *plan) soundCopies(healed bool) (problems []string) {
 // held makes a conversation of that many turns, each with a large result.
 func held(t *testing.T, w *world, turns int) {
 	t.Helper()
-	dir := w.path("home/.claude/projects/-work")
+	dir := w.Path("home/.claude/projects/-work")
 	must(t, os.MkdirAll(dir, 0o700))
-	must(t, os.MkdirAll(w.path("work"), 0o700))
+	must(t, os.MkdirAll(w.Path("work"), 0o700))
 	var b strings.Builder
 	for i := range turns {
 		at := fmt.Sprintf("2020-01-17T01:%02d:00Z", i)
-		fmt.Fprintf(&b, `{"type":"user","uuid":"u%d","cwd":%q,"timestamp":%q,"message":{"role":"user","content":"ask %d"}}`+"\n", i, w.path("work"), at, i)
+		fmt.Fprintf(&b, `{"type":"user","uuid":"u%d","cwd":%q,"timestamp":%q,"message":{"role":"user","content":"ask %d"}}`+"\n", i, w.Path("work"), at, i)
 		fmt.Fprintf(&b, `{"type":"assistant","uuid":"a%d","timestamp":%q,"message":{"id":"m%d","model":"m","role":"assistant","content":[{"type":"tool_use","id":"t%d","name":"Read","input":{"file_path":"f"}}]}}`+"\n", i, at, i, i)
 		fmt.Fprintf(&b, `{"type":"user","uuid":"r%d","timestamp":%q,"message":{"role":"user","content":[{"tool_use_id":"t%d","type":"tool_result","content":"%d%s"}]}}`+"\n", i, at, i, i, strings.Repeat("x", 70_000))
 	}
@@ -183,7 +183,7 @@ func recorded(t *testing.T, w *world) {
 // grownOld makes the record one to which nothing was written for long.
 func grownOld(t *testing.T, w *world) {
 	t.Helper()
-	all, err := filepath.Glob(w.path("home/.agent/sessions/*.jsonl"))
+	all, err := filepath.Glob(w.Path("home/.agent/sessions/*.jsonl"))
 	must(t, err)
 	for _, path := range all {
 		must(t, os.Chtimes(path, time.Time{}, time.Date(2020, 1, 17, 1, 0, 0, 0, time.UTC)))
@@ -194,12 +194,12 @@ func grownOld(t *testing.T, w *world) {
 // next.
 func (p *plan) soundRecord(healed bool) (problems []string) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	s, err := record.StoreOf(p.w.getenv)
+	s, err := record.StoreOf(p.w.Getenv)
 	if err != nil {
 		return []string{err.Error()}
 	}
 	ending := p.name == "record-end"
-	if log, err := os.ReadFile(p.w.path("home/.local/state/gt/.events.jsonl")); healed && ending && !strings.Contains(string(log), "record_head") {
+	if log, err := os.ReadFile(p.w.Path("home/.local/state/gt/.events.jsonl")); healed && ending && !strings.Contains(string(log), "record_head") {
 		wrong("the log does not have the head, %v", err)
 	}
 	entries, _ := os.ReadDir(s.Sessions)

@@ -37,7 +37,7 @@ var reading = []scenario{
 			w.must(t, "", "town", seanceList...)
 			// Over 256 KiB of events, and more transcripts than are read again each
 			// time.
-			f, err := os.OpenFile(w.path("town/.events.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+			f, err := os.OpenFile(w.Path("town/.events.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
 			must(t, err)
 			_, err = f.WriteString(strings.Repeat(`{"ts":"2026-02-01T00:00:00Z","type":"nudge","payload":{"text":"`+strings.Repeat("x", 30<<10)+`"}}`+"\n", 9) +
 				`{"ts":"2026-02-01T00:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"late","cwd":"/nowhere"}}` + "\n")
@@ -54,9 +54,9 @@ var reading = []scenario{
 			conversations(t, w, false)
 			w.must(t, "", "town", seanceList...)
 			for _, path := range caches {
-				data, err := os.ReadFile(w.path(path))
+				data, err := os.ReadFile(w.Path(path))
 				must(t, err)
-				put(t, w.path(path), strings.Replace(string(data), "demo", "DEMO", 1)+"{")
+				put(t, w.Path(path), strings.Replace(string(data), "demo", "DEMO", 1)+"{")
 			}
 		},
 	},
@@ -65,8 +65,8 @@ var reading = []scenario{
 		prepare: func(t *testing.T, w *world) {
 			conversations(t, w, false)
 			w.must(t, "", "town", seanceList...)
-			must(t, os.Mkdir(w.path("out"), 0o700))
-			put(t, w.path(page), "<p>an old page</p>\n")
+			must(t, os.Mkdir(w.Path("out"), 0o700))
+			put(t, w.Path(page), "<p>an old page</p>\n")
 		},
 	},
 }
@@ -83,16 +83,16 @@ const page = "out/page.html"
 // which runs, and a dozen of Claude Code's.
 func conversations(t *testing.T, w *world, all bool) {
 	t.Helper()
-	must(t, os.MkdirAll(w.path("town/.sessions/archive"), 0o700))
-	put(t, w.path("town/town.toml"), "")
+	must(t, os.MkdirAll(w.Path("town/.sessions/archive"), 0o700))
+	put(t, w.Path("town/town.toml"), "")
 	w.must(t, "", "town", "gt-hooks", "trust", "--yes")
 	var log [2]strings.Builder
 	for i := range 20 {
 		fmt.Fprintf(&log[i%2], `{"ts":"2026-01-%02dT01:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"log-%d","cwd":"WORLD/town/crew","branch":"main"}}`+"\n", i/2+1+10*(1-i%2), i)
 	}
-	put(t, w.path("town/.events.jsonl"), w.fill(log[0].String()))
-	put(t, w.path("town/.sessions/archive/events.jsonl"), w.fill(log[1].String()))
-	must(t, os.MkdirAll(w.path("town/crew"), 0o700))
+	put(t, w.Path("town/.events.jsonl"), w.fill(log[0].String()))
+	put(t, w.Path("town/.sessions/archive/events.jsonl"), w.fill(log[1].String()))
+	must(t, os.MkdirAll(w.Path("town/crew"), 0o700))
 	crew := w.home("town/crew")
 	must(t, crew.Prepare())
 	must(t, crew.Town.State.Fix("log-0", crew.Runtime()))
@@ -108,19 +108,19 @@ func conversations(t *testing.T, w *world, all bool) {
 		"codex/0.169.0-pane": ".codex", "gemini/0.61.0-pane": ".gemini", "qwen/0.24.4-headless": ".qwen",
 		"copilot/1.0.102-pane": ".copilot", "opencode/1.18.33-run": ".local/share/opencode", "pi/1.5.2-pane": ".pi/agent",
 	} {
-		to = w.path("home", to)
+		to = w.Path("home", to)
 		must(t, os.MkdirAll(filepath.Dir(to), 0o700))
 		client, version, _ := strings.Cut(from, "/")
 		must(t, os.CopyFS(to, os.DirFS(filepath.Join("../lib/client", client, "conversation/testdata", version))))
 	}
-	must(t, os.MkdirAll(w.path("home/.claude/sessions"), 0o700))
-	put(t, w.path("home/.claude/sessions/1.json"), fmt.Sprintf(`{"pid":%d,"sessionId":"old-1","status":"busy"}`, os.Getpid()))
+	must(t, os.MkdirAll(w.Path("home/.claude/sessions"), 0o700))
+	put(t, w.Path("home/.claude/sessions/1.json"), fmt.Sprintf(`{"pid":%d,"sessionId":"old-1","status":"busy"}`, os.Getpid()))
 }
 
 // converse writes a conversation of Claude Code's, with a subagent.
 func converse(t *testing.T, w *world, id string) {
 	t.Helper()
-	dir := w.path("home/.claude/projects/-demo")
+	dir := w.Path("home/.claude/projects/-demo")
 	text := fmt.Sprintf(`{"type":"user","uuid":"1-%[1]s","sessionId":"%[1]s","cwd":"/nowhere","timestamp":"2026-01-17T01:00:00.000Z","message":{"role":"user","content":"the demo of %[1]s"}}`+"\n", id)
 	must(t, os.MkdirAll(filepath.Join(dir, id, "subagents"), 0o700))
 	put(t, filepath.Join(dir, id+".jsonl"), text)
@@ -144,13 +144,13 @@ func (r *reader) written(t *testing.T) (files map[string]string, litter []string
 	t.Helper()
 	files = map[string]string{}
 	for _, path := range append([]string{page}, caches...) {
-		if data, err := os.ReadFile(r.w.path(path)); err == nil {
+		if data, err := os.ReadFile(r.w.Path(path)); err == nil {
 			files[path] = string(data)
 		}
-		entries, _ := os.ReadDir(filepath.Dir(r.w.path(path)))
+		entries, _ := os.ReadDir(filepath.Dir(r.w.Path(path)))
 		for _, e := range entries {
 			if strings.Contains(e.Name(), tmpMark) {
-				litter = append(litter, filepath.Join(filepath.Dir(r.w.path(path)), e.Name()))
+				litter = append(litter, filepath.Join(filepath.Dir(r.w.Path(path)), e.Name()))
 			}
 		}
 	}
@@ -161,11 +161,11 @@ func (r *reader) written(t *testing.T) (files map[string]string, litter []string
 func (r *reader) untouched(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	must(t, filepath.WalkDir(r.w.root, func(path string, e fs.DirEntry, err error) error {
+	must(t, filepath.WalkDir(r.w.Root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, _ := filepath.Rel(r.w.root, path)
+		rel, _ := filepath.Rel(r.w.Root, path)
 		info, err := e.Info()
 		switch {
 		case err != nil:
@@ -204,13 +204,13 @@ func (r *reader) reset(t *testing.T) {
 	}
 	for _, path := range append([]string{page}, caches...) {
 		if text, ok := r.was[path]; ok {
-			put(t, r.w.path(path), text)
+			put(t, r.w.Path(path), text)
 		} else {
-			must(t, os.RemoveAll(r.w.path(path)))
+			must(t, os.RemoveAll(r.w.Path(path)))
 		}
 	}
 	if _, ok := r.was[caches[1]]; !ok {
-		must(t, os.RemoveAll(r.w.path("home/.local/state/gt/.sessions")))
+		must(t, os.RemoveAll(r.w.Path("home/.local/state/gt/.sessions")))
 	}
 }
 
@@ -218,7 +218,7 @@ func newReader(t *testing.T, s scenario) *reader {
 	t.Helper()
 	s.env = append(s.env, "GOMAXPROCS=1") // all on the thread that is traced
 	r := &reader{plan: plan{scenario: s, w: newWorld(t, s.name), count: map[string]int{}}, next: map[string]string{}}
-	t.Cleanup(func() { removeAll(r.w.root) })
+	t.Cleanup(func() { removeAll(r.w.Root) })
 	s.prepare(t, r.w)
 	r.was, _ = r.written(t)
 	r.others = r.untouched(t)
@@ -295,7 +295,7 @@ func (r *reader) sound(t *testing.T) (problems []string) {
 	// What lies about is swept by who writes there next.
 	if len(left) > 0 {
 		for _, path := range caches {
-			os.Remove(r.w.path(path))
+			os.Remove(r.w.Path(path))
 		}
 		r.w.run(t, "", r.folder(), seanceList...)
 		if _, left = r.written(t); len(left) > 0 {
@@ -387,7 +387,7 @@ func (r *reader) answered(f fault, res result) (problems []string) {
 	if res.stdout != r.clean.stdout {
 		missing = difference(r.clean.stdout, res.stdout)
 	}
-	if data, _ := os.ReadFile(r.w.path(page)); string(data) != r.left[page] {
+	if data, _ := os.ReadFile(r.w.Path(page)); string(data) != r.left[page] {
 		missing += "\nthe page is not written"
 	}
 	switch {
@@ -399,7 +399,7 @@ func (r *reader) answered(f fault, res result) (problems []string) {
 		return []string{"the exit code is of no failure"}
 	case f.at.path == "pipe": // nothing can be said there
 		return nil
-	case f.unseen() != "" || f.told(r.w.root, res.stderr):
+	case f.unseen() != "" || f.told(r.w.Root, res.stderr):
 		return nil
 	}
 	// A database is told of by its own name.

@@ -122,7 +122,7 @@ func claimed(t *testing.T, w *world) {
 	w.with(asMember...).must(t, "", "work", "gt-mail", "work", "claim")
 }
 
-func (w *world) sessions() instance.Store { return instance.Personal(place.StateOf(w.getenv), "") }
+func (w *world) sessions() instance.Store { return instance.Personal(place.StateOf(w.Getenv), "") }
 
 // employed has one session, with a secret.
 func employed(t *testing.T, w *world) {
@@ -134,10 +134,10 @@ func employed(t *testing.T, w *world) {
 // another table.
 func templates(t *testing.T, w *world, least, most int, more string) {
 	t.Helper()
-	must(t, os.MkdirAll(w.path("work"), 0o700))
-	must(t, os.MkdirAll(w.path("runs"), 0o700))
-	must(t, os.MkdirAll(w.path("home/.config/gt"), 0o700))
-	must(t, os.MkdirAll(w.path("programs"), 0o700))
+	must(t, os.MkdirAll(w.Path("work"), 0o700))
+	must(t, os.MkdirAll(w.Path("runs"), 0o700))
+	must(t, os.MkdirAll(w.Path("home/.config/gt"), 0o700))
+	must(t, os.MkdirAll(w.Path("programs"), 0o700))
 	agent, defaults := "", `allow_env_override = ["KEY"]`
 	switch more {
 	case "wake = resume":
@@ -147,7 +147,7 @@ func templates(t *testing.T, w *world, least, most int, more string) {
 	case "restarts = 0, backoff = 1ms":
 		more, agent = `quarantine_backoff_cap = "1ms"`, "max_restarts_per_window = 0"
 	}
-	put(t, w.path("home/.config/gt/town.toml"), fmt.Sprintf(`
+	put(t, w.Path("home/.config/gt/town.toml"), fmt.Sprintf(`
 [session]
 provider = "exec:%s"
 [[agent]]
@@ -161,8 +161,8 @@ max = %d
 %s
 [agent.defaults]
 %s
-`, w.path("programs/agents"), w.path("work"), agent, least, most, more, defaults))
-	must(t, os.WriteFile(w.path("programs/agents"), []byte(`#!/bin/sh
+`, w.Path("programs/agents"), w.Path("work"), agent, least, most, more, defaults))
+	must(t, os.WriteFile(w.Path("programs/agents"), []byte(`#!/bin/sh
 for id in $(grep -o '"id":"[^"]*"' | cut -d'"' -f4); do
 	at=$SCENE/runs/${id##*/}
 	case $1 in
@@ -177,10 +177,10 @@ done
 // crash ends all agents.
 func (w *world) crash(t *testing.T) {
 	t.Helper()
-	entries, err := os.ReadDir(w.path("runs"))
+	entries, err := os.ReadDir(w.Path("runs"))
 	must(t, err)
 	for _, e := range entries {
-		must(t, os.Remove(w.path("runs", e.Name())))
+		must(t, os.Remove(w.Path("runs", e.Name())))
 	}
 }
 
@@ -188,7 +188,7 @@ func (w *world) crash(t *testing.T) {
 // agent in the world that is put back for the next point.
 func (w *world) alone(t *testing.T) {
 	t.Helper()
-	here := []byte("SCENE=" + w.root + "\x00")
+	here := []byte("SCENE=" + w.Root + "\x00")
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		all, _ := filepath.Glob("/proc/[0-9]*/environ")
 		if !slices.ContainsFunc(all, func(path string) bool {
@@ -239,7 +239,7 @@ func (w *world) crew() (told string, problems []string) {
 	var lines []string
 	running := 0
 	for _, in := range all {
-		_, gone := os.Stat(w.path("runs", string(in.ID)))
+		_, gone := os.Stat(w.Path("runs", string(in.ID)))
 		if gone == nil {
 			running++
 		}
@@ -263,7 +263,7 @@ func (w *world) crew() (told string, problems []string) {
 	for range finished {
 		lines = append(lines, "work, done")
 	}
-	entries, err := os.ReadDir(w.path("runs"))
+	entries, err := os.ReadDir(w.Path("runs"))
 	if err == nil && len(entries) != running {
 		problems = append(problems, fmt.Sprintf("%d agents run, and %d of them are sessions'", len(entries), running))
 	}
@@ -273,7 +273,7 @@ func (w *world) crew() (told string, problems []string) {
 
 // secret returns where a secret stands that nobody may have any more.
 func (w *world) secret() (problems []string) {
-	root := string(place.StateOf(w.getenv))
+	root := string(place.StateOf(w.Getenv))
 	_ = filepath.WalkDir(root, func(path string, d os.DirEntry, _ error) error {
 		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), "hunter2") {
 			problems = append(problems, path+" holds a secret of a session that is closed")
@@ -348,9 +348,9 @@ func (p *plan) soundTick(t *testing.T, may []string, began time.Time) []string {
 // roll is which session runs and which has a marker, of those that have a fixed name.
 func (w *world) roll() string {
 	var b strings.Builder
-	for _, dir := range []string{w.path("runs"), w.sessions().State.Path(w.sessions().Root(), "route")} {
+	for _, dir := range []string{w.Path("runs"), w.sessions().State.Path(w.sessions().Root(), "route")} {
 		_ = filepath.WalkDir(dir, func(path string, _ os.DirEntry, _ error) error {
-			if _, err := os.Lstat(strings.Replace(path, w.root, w.root+".kept", 1)); err == nil {
+			if _, err := os.Lstat(strings.Replace(path, w.Root, w.Root+".kept", 1)); err == nil {
 				fmt.Fprintln(&b, path)
 			}
 			return nil

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,24 +26,17 @@ import (
 // and what gt has left there. It lies always at the same path, for the paths in
 // it are absolute; a copy is kept to begin from again.
 type world struct {
-	root string
-	env  []string          // the person's, and what a scenario has besides
+	*testenv.World
 	vars map[string]string // what stands in a scenario for something of this world
 }
 
 func newWorld(t *testing.T, name string) *world {
 	t.Helper()
-	w := &world{root: filepath.Join(scratch, name)}
-	w.vars = map[string]string{"WORLD": w.root}
-	var err error
-	w.env, err = testenv.Person(w.path("home"), bin)
-	must(t, err)
-	must(t, os.MkdirAll(w.path("tmp"), 0o700))
+	w := &world{World: testenv.NewWorld(t, filepath.Join(scratch, name), bin)}
+	w.Programs, w.vars = bin, map[string]string{"WORLD": w.Root}
+	w.Env = append(w.Env, "TMPDIR="+w.Path("tmp"), "GIT_CONFIG_GLOBAL="+w.Path("home", ".gitconfig"), "TZ=UTC", "SCENE="+w.Root)
+	must(t, os.MkdirAll(w.Path("tmp"), 0o700))
 	return w
-}
-
-func (w *world) path(elem ...string) string {
-	return filepath.Join(append([]string{w.root}, elem...)...)
 }
 
 // repository makes a git repository with a commit and a changed file: a copy of the
@@ -55,32 +47,21 @@ func (w *world) repository(t *testing.T, dir string) {
 	committing.Lock()
 	defer committing.Unlock()
 	if _, err := os.Lstat(kept); err == nil {
-		must(t, copyTree(kept, w.path(dir)))
+		must(t, copyTree(kept, w.Path(dir)))
 		return
 	}
 	w.must(t, "", ".", "git", "init", "-q", "--template=", dir)
-	must(t, os.WriteFile(w.path(dir, "parser.go"), []byte("package parser\n"), 0o600))
+	must(t, os.WriteFile(w.Path(dir, "parser.go"), []byte("package parser\n"), 0o600))
 	w.must(t, "", dir, "git", "add", ".")
 	w.must(t, "", dir, "git", "commit", "-q", "-m", "the parser")
-	must(t, os.WriteFile(w.path(dir, "parser.go"), []byte("package parser // changed\n"), 0o600))
-	must(t, copyTree(w.path(dir), kept))
+	must(t, os.WriteFile(w.Path(dir, "parser.go"), []byte("package parser // changed\n"), 0o600))
+	must(t, copyTree(w.Path(dir), kept))
 }
 
 var committing sync.Mutex
 
-func (w *world) environ() []string {
-	return append([]string{
-		"TMPDIR=" + w.path("tmp"),
-		"GIT_CONFIG_GLOBAL=" + w.path("home", ".gitconfig"),
-		"TZ=UTC",
-		"SCENE=" + w.root,
-	}, w.env...)
-}
-
 // with is the same world under other variables.
-func (w *world) with(env ...string) *world {
-	return &world{w.root, append(slices.Clone(w.env), env...), w.vars}
-}
+func (w *world) with(env ...string) *world { return &world{w.With(env...), w.vars} }
 
 // fill puts what is of this world into a text.
 func (w *world) fill(text string) string {
@@ -90,18 +71,8 @@ func (w *world) fill(text string) string {
 	return text
 }
 
-func (w *world) getenv(key string) string {
-	env := w.environ()
-	for i := len(env) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(env[i], key+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
-
 // home is what gt takes a folder of the world to be.
-func (w *world) home(dir string) home.Home { return home.Find(w.getenv, w.path(dir), "") }
+func (w *world) home(dir string) home.Home { return home.Find(w.Getenv, w.Path(dir), "") }
 
 // command is a program in a folder of the world.
 func (w *world) command(dir string, args ...string) *exec.Cmd {
@@ -109,15 +80,11 @@ func (w *world) command(dir string, args ...string) *exec.Cmd {
 	for i, a := range args {
 		filled[i] = w.fill(a)
 	}
-	args = filled
-	name := args[0]
-	if strings.HasPrefix(name, "gt-") || name == "client" || name == "limit" {
-		name = filepath.Join(bin, name)
-	}
-	cmd := exec.Command(name, args[1:]...)
-	cmd.Args[0] = args[0]
-	cmd.Dir = w.path(dir)
-	for _, kv := range w.environ() {
+	cmd := w.Command(dir, filled...)
+	cmd.Args[0] = filled[0]
+	cmd.WaitDelay = 0 // a tracer writes after its program has ended
+	cmd.Env = nil
+	for _, kv := range w.Env {
 		cmd.Env = append(cmd.Env, w.fill(kv))
 	}
 	return cmd
@@ -159,24 +126,24 @@ func client() {
 // keep remembers the world as it is, and restore brings it back.
 func (w *world) keep(t *testing.T) {
 	t.Helper()
-	must(t, os.RemoveAll(w.root+".kept"))
-	must(t, copyTree(w.root, w.root+".kept"))
+	must(t, os.RemoveAll(w.Root+".kept"))
+	must(t, copyTree(w.Root, w.Root+".kept"))
 }
 
 func (w *world) restore(t *testing.T) {
 	t.Helper()
-	must(t, w.refill(w.root+".kept"))
+	must(t, w.refill(w.Root+".kept"))
 }
 
 // refill makes the world what a copy of it is. The folders that are in both stay the
 // folders that they are, for gt tells one from another that has the same path; for
 // those that do not, it is told that they are the same.
 func (w *world) refill(from string) error {
-	err := errors.Join(removeOthers(from, w.root), copyTree(from, w.root))
+	err := errors.Join(removeOthers(from, w.Root), copyTree(from, w.Root))
 	if err != nil {
 		return err
 	}
-	return adopt(w.path("home", ".local", "state", "gt"))
+	return adopt(w.Path("home", ".local", "state", "gt"))
 }
 
 // removeOthers removes what is in to, but for the folders that are in from as well,

@@ -41,12 +41,10 @@ var conversation string
 //go:embed testdata/events.jsonl
 var events string
 
-// A World is where one program's commands run.
+// A World is where one program's commands run, in its folder "work".
 type World struct {
-	t    *testing.T
+	*testenv.World
 	main func(*cli.Env) int
-	root string
-	env  []string
 }
 
 // New makes a world, in which commands are arguments of the program main.
@@ -56,10 +54,7 @@ func New(t *testing.T, main func(*cli.Env) int) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &World{t: t, main: main, root: root}
-	if w.env, err = testenv.Person(w.Path("home")); err != nil {
-		t.Fatal(err)
-	}
+	w := &World{testenv.NewWorld(t, root), main}
 	// The only program is git, so that no command finds a client.
 	git, err := exec.LookPath("git")
 	if err == nil {
@@ -72,98 +67,85 @@ func New(t *testing.T, main func(*cli.Env) int) *World {
 		t.Fatal(err)
 	}
 	const date = "2026-01-17T00:00:00Z" // so that a commit has always the same id
-	w.env = append(w.env, "PATH="+w.Path("bin"), "TZ=UTC", "TMUX_TMPDIR="+root, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
-	for _, kv := range w.env {
+	w.Env = append(w.Env, "PATH="+w.Path("bin"), "TZ=UTC", "TMUX_TMPDIR="+root, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
+	for _, kv := range w.Env {
 		name, value, _ := strings.Cut(kv, "=")
 		t.Setenv(name, value) // for git and tmux
 	}
 	w.Write("work/parser.go", "package parser\n")
 	w.Write("home/.claude/projects/-work/"+Session+".jsonl", conversation)
 	w.Write("home/.local/state/gt/.events.jsonl", events)
-	for _, args := range [][]string{{"init", "-q", "--template="}, {"add", "."}, {"commit", "-q", "-m", "the parser"}} {
-		cmd := exec.Command("git", args...)
-		cmd.Dir, cmd.Env = w.Path("work"), w.env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
-	}
+	w.Must("work", "git", "init", "-q", "--template=")
+	w.Must("work", "git", "add", ".")
+	w.Must("work", "git", "commit", "-q", "-m", "the parser")
 	return w
 }
-
-// Path returns a path in the world.
-func (w *World) Path(path string) string { return filepath.Join(w.root, path) }
 
 // Write writes a file that was last changed an hour before now. In the text, ROOT is the
 // world's folder.
 func (w *World) Write(path, text string) {
-	w.t.Helper()
-	path = w.Path(path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "ROOT", w.root)), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.Chtimes(path, now, now.Add(-time.Hour)); err != nil {
-		w.t.Fatal(err)
+	w.Helper()
+	w.World.Write(path, strings.ReplaceAll(text, "ROOT", w.Root))
+	if err := os.Chtimes(w.Path(path), now, now.Add(-time.Hour)); err != nil {
+		w.Fatal(err)
 	}
 }
 
-// Run runs a command in the repository and returns what it prints and its exit code.
-func (w *World) Run(stdin string, args ...string) (stdout, stderr string, code int) {
-	w.t.Helper()
+// Command runs a command in the repository.
+func (w *World) Command(args ...string) testenv.Result {
+	w.Helper()
 	var out, errs bytes.Buffer
-	env := &cli.Env{Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Environ: w.env, Dir: w.Path("work"), Now: func() time.Time { return now }}
-	code = w.main(env)
-	return out.String(), errs.String(), code
+	env := &cli.Env{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Environ: w.Env, Dir: w.Path("work"), Now: func() time.Time { return now }}
+	code := w.main(env)
+	return testenv.Result{Line: strings.Join(args, " "), Code: code, Out: out.String(), Errs: errs.String()}
 }
 
-// Must runs a command that has to work, and returns what it prints.
-func (w *World) Must(args ...string) string {
-	w.t.Helper()
-	out, errs, code := w.Run("", args...)
-	if code != 0 {
-		w.t.Fatalf("%q: exit code %d\n%s%s", args, code, out, errs)
+// Prepare runs a command that has to work, and returns what it prints.
+func (w *World) Prepare(args ...string) string {
+	w.Helper()
+	r := w.Command(args...)
+	if r.Code != 0 {
+		w.Fatal(r)
 	}
-	return out
+	return r.Out
 }
 
 // JSON compares what a command prints with testdata/<name>.json. What differs
 // from run to run is replaced: paths, ids, times of the clock, processes.
 func (w *World) JSON(name string, args ...string) {
-	w.t.Helper()
-	out, errs, code := w.Run("", args...)
-	if code > 1 || out == "" {
-		w.t.Errorf("%q: exit code %d\n%s%s", args, code, out, errs)
+	w.Helper()
+	r := w.Command(args...)
+	if r.Code > 1 || r.Out == "" {
+		w.Error(r)
 		return
 	}
 	var got bytes.Buffer
-	for values := json.NewDecoder(strings.NewReader(w.stable(out))); values.More(); {
+	for values := json.NewDecoder(strings.NewReader(w.stable(r.Out))); values.More(); {
 		var value json.RawMessage
 		if err := values.Decode(&value); err != nil {
-			w.t.Errorf("%q: not JSON: %v\n%s", args, err, out)
+			w.Errorf("%q: not JSON: %v\n%s", args, err, r.Out)
 			return
 		}
 		if err := json.Indent(&got, value, "", "  "); err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 		got.WriteByte('\n')
 	}
 	path := filepath.Join("testdata", name+".json")
 	if *Update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-			w.t.Fatal(err)
+			w.Fatal(err)
 		}
 		return
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		w.t.Error(err)
+		w.Error(err)
 	} else if !bytes.Equal(got.Bytes(), want) {
-		w.t.Errorf("%q prints, where %s differs:\n%s", args, path, got.Bytes())
+		w.Errorf("%q prints, where %s differs:\n%s", args, path, got.Bytes())
 	}
 }
 
@@ -181,7 +163,7 @@ var volatile = []struct {
 }
 
 func (w *World) stable(text string) string {
-	text = strings.ReplaceAll(text, w.root, "ROOT")
+	text = strings.ReplaceAll(text, w.Root, "ROOT")
 	for _, v := range volatile {
 		text = v.part.ReplaceAllString(text, v.instead)
 	}

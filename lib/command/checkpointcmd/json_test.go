@@ -8,6 +8,6 @@ import (
 
 func TestJSON(t *testing.T) {
 	w := golden.New(t, Main)
-	w.Must("write", "--notes", "the lexer is done", "--step", "parser")
+	w.Prepare("write", "--notes", "the lexer is done", "--step", "parser")
 	w.JSON("read", "read", "--json")
 }

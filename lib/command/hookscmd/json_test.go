@@ -10,7 +10,7 @@ func TestJSON(t *testing.T) {
 	w := golden.New(t, Main)
 	w.Write("home/.claude/settings.json", "{}\n")
 	w.Write("town/town.toml", "")
-	w.Must("trust", "--yes", w.Path("town"))
+	w.Prepare("trust", "--yes", w.Path("town"))
 	w.JSON("prove", "prove", "claude", "--json")
 	w.JSON("status", "status", "claude", "--json")
 	w.JSON("trust", "trust", "--list", "--json")

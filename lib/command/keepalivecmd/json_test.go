@@ -11,9 +11,9 @@ import (
 func TestJSON(t *testing.T) {
 	w := golden.New(t, Main)
 	w.JSON("show-none", "show", "--json")
-	w.Must("touch", "Bash")
+	w.Prepare("touch", "Bash")
 	w.JSON("show", "show", "--json")
 	w.JSON("check", "check", "--json")
-	w.Must("pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
+	w.Prepare("pid", "track", "gt-max", fmt.Sprint(os.Getpid()))
 	w.JSON("pid-list", "pid", "list", "--json")
 }

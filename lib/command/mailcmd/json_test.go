@@ -13,13 +13,13 @@ func TestJSON(t *testing.T) {
 	w.JSON("hook", "hook", "--new", "-s", "the work", "-m", "to do", "--json")
 	w.JSON("inbox", "inbox", "--json")
 	var note struct{ ID string }
-	if err := json.Unmarshal([]byte(w.Must("hook", "--new", "-s", "more", "--json")), &note); err != nil {
+	if err := json.Unmarshal([]byte(w.Prepare("hook", "--new", "-s", "more", "--json")), &note); err != nil {
 		t.Fatal(err)
 	}
 	w.JSON("read", "read", note.ID, "--json")
 	w.JSON("unhook", "unhook", note.ID, "--json")
 	w.JSON("done", "done", note.ID, "--json")
 	w.Write("home/.config/gt/town.toml", "[[agent]]\nname = \"worker\"\nprovider = \"claude\"\n")
-	w.Must("work", "give", "worker", "-s", "port it")
+	w.Prepare("work", "give", "worker", "-s", "port it")
 	w.JSON("work-list", "work", "list", "--json")
 }

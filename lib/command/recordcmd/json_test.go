@@ -8,7 +8,7 @@ import (
 
 func TestJSON(t *testing.T) {
 	w := golden.New(t, Main)
-	w.Must("sync", "--all")
+	w.Prepare("sync", "--all")
 	w.JSON("list", "list", "--json")
 	w.JSON("show", "show", golden.Session, "--json")
 	w.JSON("tail", "tail", golden.Session, "--json")

@@ -13,6 +13,6 @@ func TestJSON(t *testing.T) {
 	w.JSON("show", "show", "api", "--json")
 	w.JSON("group-list", "group", "list", "--json")
 	w.Write("home/.config/gt/town.toml", "[[agent]]\nname = \"worker\"\nprovider = \"claude\"\nwork_dir = \"ROOT/work\"\n")
-	w.Run("", "new", "--template", "worker", "--set", "name=bob") // it is made, but no client is here
+	w.Command("new", "--template", "worker", "--set", "name=bob") // it is made, but no client is here
 	w.JSON("inspect", "inspect", "bob", "--json")
 }
