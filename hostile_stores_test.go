@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -42,20 +43,12 @@ func measure() {
 func (w *world) forge(path, real, forged string) {
 	w.Helper()
 	text := w.Read(path)
-	first, lines, _ := strings.Cut(text, "\n")
-	sum := func(s string) uint32 { return crc32.Checksum([]byte(s), crc32.MakeTable(crc32.Castagnoli)) }
-	if !strings.Contains(lines, real) {
-		w.Fatalf("'%s' is not in %s: %s", real, path, text)
+	m := regexp.MustCompile(`(?s)^({"version":\d+,"sum":")[0-9a-f]{8}(.*)$`).FindStringSubmatch(text)
+	if m == nil || !strings.Contains(m[2], real) {
+		w.Fatalf("'%s' is not in %s, or it has another form: %s", real, path, text)
 	}
-	if begin := `{"version":1,"sum":"`; strings.HasPrefix(first, begin) {
-		rest := strings.Replace(text[len(begin)+8:], real, forged, 1)
-		text = fmt.Sprintf("%s%08x%s", begin, sum(rest), rest)
-	} else {
-		old := fmt.Sprint(sum(lines))
-		lines = strings.Replace(lines, real, forged, 1)
-		text = strings.Replace(first, old, fmt.Sprint(sum(lines)), 1) + "\n" + lines
-	}
-	w.Write(path, text)
+	rest := strings.Replace(m[2], real, forged, 1)
+	w.Write(path, fmt.Sprintf("%s%08x%s", m[1], crc32.Checksum([]byte(rest), crc32.MakeTable(crc32.Castagnoli)), rest))
 }
 
 // sparse makes a file of a gigabyte (a part of it, unless all is wanted), of which a
