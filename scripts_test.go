@@ -53,7 +53,7 @@ func (m suite) Run() int {
 	if os.Getenv(testenv.Built) != "" {
 		// The folder of the commands below, which comes first now.
 		bin, _, _ := strings.Cut(os.Getenv("PATH"), ":")
-		if err := testenv.Programs(".", bin, ""); err != nil {
+		if err := testenv.Programs(bin, ""); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

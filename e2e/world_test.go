@@ -56,7 +56,7 @@ func build(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if err := testenv.Programs("..", dir, ""); err != nil {
+	if err := testenv.Programs(dir, ""); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -92,7 +92,7 @@ func memory() string {
 
 // build makes the binaries, and the stand-ins for a client.
 func build() error {
-	if err := testenv.Programs("..", bin, "faults"); err != nil {
+	if err := testenv.Programs(bin, "faults"); err != nil {
 		return err
 	}
 	self, err := os.Executable()

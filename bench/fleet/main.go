@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"gt/bench/measure"
+	"gt/internal/testenv"
 )
 
 func main() {
@@ -83,7 +84,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 	w := &world{dir: dir, bin: filepath.Join(dir, "bin"), deck: deck}
 	defer w.remove()
 	measure.Interrupted(w.remove)
-	if err := w.build(); err != nil {
+	if err := testenv.Build(w.bin, "", "gt/cmd/gt-session", "gt/cmd/gt-prime", "gt/bench/hooks/floor"); err != nil {
 		return err
 	}
 	var rows []*row

@@ -49,16 +49,6 @@ func (w *world) remove() {
 	os.RemoveAll(w.dir)
 }
 
-// build builds the programs as install.sh does.
-func (w *world) build() error {
-	c := exec.Command("go", append(append([]string{"build"}, testenv.Flags...), "-o", w.bin+"/", "gt/cmd/gt-session", "gt/cmd/gt-prime", "gt/bench/hooks/floor")...)
-	c.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build: %w\n%s", err, out)
-	}
-	return nil
-}
-
 // rows are what is measured with so many agents.
 func (w *world) rows(n int) []*row {
 	ours := filepath.Join(w.bin, "gt-session")

@@ -40,7 +40,10 @@ func newWorld(below string) (*world, error) {
 		dir: dir, bin: filepath.Join(dir, "bin"), home: filepath.Join(dir, "home"), repo: filepath.Join(dir, "ledger"),
 		transcript: filepath.Join(dir, "home", ".claude", "projects", "ledger", "transcript.jsonl"),
 	}
-	for _, step := range []func() error{w.build, w.makeRepo, w.writeTranscript, w.startTmux} {
+	build := func() error {
+		return testenv.Build(w.bin, "", "gt/cmd/...", "gt/bench/hooks/floor", "gt/bench/hooks/peak")
+	}
+	for _, step := range []func() error{build, w.makeRepo, w.writeTranscript, w.startTmux} {
 		if err := step(); err != nil {
 			w.remove()
 			return nil, err
@@ -54,17 +57,6 @@ func (w *world) remove() {
 		_ = exec.Command(w.tmux, "-S", w.socket, "kill-server").Run()
 	}
 	os.RemoveAll(w.dir)
-}
-
-// build builds the binaries as install.sh does.
-func (w *world) build() error {
-	args := append(append([]string{"build"}, testenv.Flags...), "-o", w.bin+"/", "gt/cmd/...", "gt/bench/hooks/floor", "gt/bench/hooks/peak")
-	c := exec.Command("go", args...)
-	c.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build: %w\n%s", err, out)
-	}
-	return nil
 }
 
 // files is how many files the repository has.

@@ -78,10 +78,8 @@ func run(below string, rounds int, match *regexp.Regexp) error {
 	defer os.RemoveAll(dir)
 	measure.Interrupted(func() { os.RemoveAll(dir) })
 	bin := filepath.Join(dir, "bin")
-	build := exec.Command("go", append(append([]string{"build"}, testenv.Flags...), "-o", bin+"/", "gt/cmd/gt-reconcile", "gt/bench/hooks/floor")...)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build: %w\n%s", err, out)
+	if err := testenv.Build(bin, "", "gt/cmd/gt-reconcile", "gt/bench/hooks/floor"); err != nil {
+		return err
 	}
 	var rows []*row
 	for _, size := range []struct{ templates, each int }{{1, 10}, {1, 100}, {10, 100}, {50, 100}, {500, 100}} {

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/internal/testenv"
 	"gt/lib/cli"
 	claude "gt/lib/client/claude/conversation"
 	"gt/lib/conversation"
@@ -45,9 +46,8 @@ func run(mb, most int) error {
 		return err
 	}
 	defer os.RemoveAll(root)
-	build := exec.Command("go", "build", "-o", root+"/", "./cmd/gt-record", "./cmd/gt-checkpoint", "./bench/hooks/peak")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	if err := testenv.Build(root, "", "gt/cmd/gt-record", "gt/cmd/gt-checkpoint", "gt/bench/hooks/peak"); err != nil {
+		return err
 	}
 	home := filepath.Join(root, "home")
 	size, err := store(filepath.Join(home, ".claude", "projects", "-work"), mb)

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"gt/bench/measure"
+	"gt/internal/testenv"
 )
 
 func main() {
@@ -92,10 +93,8 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 	defer os.RemoveAll(dir)
 	measure.Interrupted(func() { os.RemoveAll(dir) })
 	w.dir, w.bin = dir, filepath.Join(dir, "bin")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", w.bin+"/", "gt/cmd/gt-seance", "gt/cmd/gt-hooks", "gt/bench/hooks/floor")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build: %w\n%s", err, out)
+	if err := testenv.Build(w.bin, "", "gt/cmd/gt-seance", "gt/cmd/gt-hooks", "gt/bench/hooks/floor"); err != nil {
+		return err
 	}
 	var all []*measured
 	for _, subject := range rows {

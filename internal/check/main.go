@@ -127,7 +127,7 @@ func check(ctx context.Context, how mode, only *regexp.Regexp) int {
 	stop := b.follow()
 	results := []result{b.do(ctx, step{name: "build", proves: "the programs of all suites", run: func(*printer) error {
 		for _, tag := range []string{"", "faults"} {
-			if err := testenv.Build(".", filepath.Join(dir, tag), tag); err != nil {
+			if err := testenv.Build(filepath.Join(dir, tag), tag, "gt/cmd/..."); err != nil {
 				return err
 			}
 		}

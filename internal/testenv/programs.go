@@ -17,22 +17,19 @@ const Built = "GT_TEST_PROGRAMS"
 
 // Programs puts the programs of the tree that is tested into the folder dir, built
 // with the build tag where there is one. It takes those of the folder Built where
-// that is set. The folder root holds go.mod.
-func Programs(root, dir, tag string) error {
+// that is set.
+func Programs(dir, tag string) error {
 	if built := os.Getenv(Built); built != "" {
 		return link(filepath.Join(built, tag), dir)
 	}
-	return Build(root, dir, tag)
+	return Build(dir, tag, "gt/cmd/...")
 }
 
-// Flags are those with which install.sh builds.
-var Flags = []string{"-trimpath", "-ldflags", "-s -w"}
-
-// Build builds the programs into the folder dir.
-func Build(root, dir, tag string) error {
-	cmd := exec.Command("go", append(append([]string{"build", "-tags", tag}, Flags...), "-o", dir+"/", "./cmd/...")...)
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as install.sh builds them
+// Build builds programs into the folder dir as install.sh does.
+func Build(dir, tag string, packages ...string) error {
+	args := []string{"build", "-tags", tag, "-trimpath", "-ldflags", "-s -w", "-o", dir + "/"}
+	cmd := exec.Command("go", append(args, packages...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build the programs: %w\n%s", err, out)
 	}
