@@ -111,6 +111,7 @@ func TestScripts(t *testing.T) {
 			"mode":   mode,
 			"await":  await,
 			"append": appendLine,
+			"banner": banner,
 			"bytes":  writeBytes,
 			"plant":  plant,
 			"leaks":  leaks,
@@ -192,6 +193,29 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, not %d", got, want)
+	}
+}
+
+// banners are how a start says what came before it. prime_crash, handoff_pane, prime_words
+// and prime_beads assert them whole.
+var banners = map[string]string{
+	"compaction": "Context compacted.",
+	"crash":      "# Crash recovery",
+	"handover":   "# Handoff complete",
+	"resume":     "Session resumed.",
+	"work":       "# Work is hooked to you",
+}
+
+// banner asserts what a start says came before it, on standard output or in a file:
+// "banner crash", "! banner handover $WORK/claude-2.start".
+func banner(ts *testscript.TestScript, neg bool, args []string) {
+	text, ok := banners[args[0]]
+	if !ok || len(args) > 2 {
+		ts.Fatalf("usage: [!] banner kind [file]")
+	}
+	said := ts.ReadFile(append(args, "stdout")[1])
+	if found := strings.Contains(said, text); found == neg {
+		ts.Fatalf("%q: %v\n%s", text, found, said)
 	}
 }
 
