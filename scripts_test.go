@@ -4,6 +4,7 @@
 package gt_test
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -118,6 +119,7 @@ func TestScripts(t *testing.T) {
 			"spied":  spied,
 			"events": writeEvents,
 			"state":  stateOf,
+			"status": status,
 			"trust":  trustTown,
 			"page":   page,
 			"v0.1.0": fromV010,
@@ -217,6 +219,22 @@ func banner(ts *testscript.TestScript, neg bool, args []string) {
 	if found := strings.Contains(said, text); found == neg {
 		ts.Fatalf("%q: %v\n%s", text, found, said)
 	}
+}
+
+// status asserts what an agent does, and why if that is given: "status api waiting done".
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 && len(args) != 3 {
+		ts.Fatalf("usage: status agent status [reason]")
+	}
+	ts.Check(ts.Exec("gt-session", "list", "--json"))
+	for line := range strings.Lines(ts.ReadFile("stdout")) {
+		var agent struct{ Name, Status, Reason string }
+		ts.Check(json.Unmarshal([]byte(line), &agent))
+		if agent.Name == args[0] && agent.Status == args[1] && (len(args) == 2 || agent.Reason == args[2]) {
+			return
+		}
+	}
+	ts.Fatalf("no agent is so:\n%s", ts.ReadFile("stdout"))
 }
 
 // mode asserts a file's permissions: "mode 600 file".
