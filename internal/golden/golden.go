@@ -159,6 +159,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\b\d{10}\.M\d+R\w+\.\w+`), "NOTE"}, // a file in a mail box
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b`), "HEX"},
 	{regexp.MustCompile(`"[0-9a-f]{8}"`), `"ID"`},
+	{regexp.MustCompile(`\bworker-[0-9a-f]{6}\b`), "worker-ID"}, // a session of a template
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b`), "UUID"},
 }
 
