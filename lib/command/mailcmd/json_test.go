@@ -3,8 +3,11 @@ package mailcmd
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"gt/internal/golden"
+	"gt/lib/place/home"
+	"gt/lib/state/session"
 )
 
 func TestJSON(t *testing.T) {
@@ -22,4 +25,11 @@ func TestJSON(t *testing.T) {
 	w.Write("home/.config/gt/town.toml", "[[agent]]\nname = \"worker\"\nprovider = \"claude\"\n")
 	w.Prepare("work", "give", "worker", "-s", "port it")
 	w.JSON("work-list", "work", "list", "--json")
+
+	here := home.Find(w.Getenv, w.Path("work"), "")
+	if _, err := (session.Store{Home: here}).Start(time.Now(), nil, session.StartParams{ID: golden.Session, Agent: "claude"}); err != nil {
+		t.Fatal(err)
+	}
+	w.Prepare("rule", "add", "never push to main")
+	w.JSON("rule-list", "rule", "list", "--json")
 }
