@@ -122,7 +122,7 @@ func (l list) lengthOf(i int) int {
 // long one, of which little is shown.
 func (l list) line(i int) string {
 	text, length := l.all[i], l.lengthOf(i)
-	if l.clean != nil && utf8.RuneCountInString(text) > length {
+	if l.clean != nil && utf8.RuneCountInString(text) > length { // mutant never: TestPromptsFit
 		text = term.OneLine(l.clean(summary.Cut(text, 4*length)))
 	}
 	return "- " + summary.Cut(text, length)

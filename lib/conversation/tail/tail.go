@@ -55,9 +55,9 @@ const (
 	// wholly limits how many new bytes are read, because a hook waits. Of more, only the
 	// end is read.
 	wholly = 4 << 20
-	// heard limits the bytes before that end in which the person's messages are looked for.
+	// maxSearched limits the bytes before that end in which the person's messages are looked for.
 	// That takes a millisecond for some megabytes.
-	heard = 64 << 20
+	maxSearched = 64 << 20
 	// sample is how much is compared at each end of the bytes already read.
 	sample = 4 << 10
 	// beginning is how many of the first bytes are compared to tell a truncated file from
@@ -190,7 +190,7 @@ func (at File) Advance(f conversation.File, cwd string, read Read, clean func(st
 		return fold, err
 	}
 	if carry != nil {
-		if err := carry(fold); err != nil {
+		if err := carry(fold); err != nil { // mutant never: TestEveryPromptIsCarried
 			return fold, &SaveError{err}
 		}
 	}
@@ -318,18 +318,18 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 // hear adds the person's messages before near, which the summary passes over.
 func (c *cursor) hear(file *os.File, f conversation.File, read Read, near int64) error {
 	from := c.Next
-	if near-from > heard {
-		line, err := bufio.NewReader(io.NewSectionReader(file, near-heard, heard)).ReadSlice('\n')
+	if near-from > maxSearched {
+		line, err := bufio.NewReader(io.NewSectionReader(file, near-maxSearched, maxSearched)).ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return nil // it is being cut off
 		}
-		from = near - heard + int64(len(line)) // of a longer line the reader makes nothing
+		from = near - maxSearched + int64(len(line)) // of a longer line the reader makes nothing
 	}
 	_, err := read(f, conversation.Options{From: from, Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
 		if e.Offset >= near {
 			return false
 		}
-		if e.Kind == conversation.Prompt || e.Kind == conversation.Reply {
+		if e.Kind == conversation.Prompt || e.Kind == conversation.Reply { // mutant never: TestAdvanceOfHuge
 			c.Fold.Hear(e)
 		}
 		return true
