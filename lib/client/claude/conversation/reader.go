@@ -151,24 +151,24 @@ func (h *header) front(rec record) {
 		}
 	}
 	if h.First == "" {
-		h.First = rec.id.String()
+		h.First = rec.id
 	}
 	if h.ForkOf == "" && rec.forkedFrom != "" {
-		if id, err := session.ParseID(rec.forkedFrom.get("sessionId").Str); err == nil {
+		if id, err := session.ParseID(rec.forkedFrom); err == nil {
 			h.ForkOf = id
 		}
 	}
 	if h.unnamed && rec.Sidechain && h.Parent == "" {
-		if id, err := session.ParseID(rec.session.String()); err == nil {
+		if id, err := session.ParseID(rec.session); err == nil {
 			h.Parent = id
 		}
 	}
-	if entry := rec.entrypoint.String(); entry != "" {
-		h.Headless = strings.HasPrefix(entry, "sdk-")
+	if rec.entrypoint != "" {
+		h.Headless = strings.HasPrefix(rec.entrypoint, "sdk-")
 	}
-	conversation.Keep(&h.CWD, rec.cwd.String())
-	conversation.Keep(&h.Version, rec.version.String())
-	conversation.Keep(&h.Branch, rec.branch.String())
+	conversation.Keep(&h.CWD, rec.cwd)
+	conversation.Keep(&h.Version, rec.version)
+	conversation.Keep(&h.Branch, rec.branch)
 	conversation.Keep(&h.Model, model(rec))
 	if h.Parent != "" {
 		rec = rec.ownText()
@@ -183,14 +183,14 @@ func (h *header) back(line []byte) bool {
 	rec := parse(line)
 	switch rec.Kind {
 	case "custom-title":
-		conversation.Keep(&h.custom, rec.title.String())
+		conversation.Keep(&h.custom, rec.title)
 	case "ai-title":
-		conversation.Keep(&h.generated, rec.title.String())
+		conversation.Keep(&h.generated, rec.title)
 	case "summary":
 		conversation.Keep(&h.summary, gjson.GetBytes(line, "summary").Str)
 	}
-	conversation.Keep(&h.last.branch, rec.branch.String())
-	conversation.Keep(&h.last.cwd, rec.cwd.String())
+	conversation.Keep(&h.last.branch, rec.branch)
+	conversation.Keep(&h.last.cwd, rec.cwd)
 	conversation.Keep(&h.last.model, model(rec))
 	if h.Last.IsZero() {
 		h.Last = conversation.ParseTime(rec.Timestamp)
@@ -220,7 +220,7 @@ func model(rec record) string {
 	if rec.Kind != "assistant" {
 		return ""
 	}
-	if m := rec.Message.model.String(); m != "<synthetic>" {
+	if m := rec.Message.model; m != "<synthetic>" {
 		return m
 	}
 	return ""
@@ -265,7 +265,7 @@ type records struct {
 }
 
 func (r *records) take(rec record, at int64) bool {
-	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: rec.id.String(), Offset: at}
+	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: rec.id, Offset: at}
 	if r.summary && !r.aside(e, rec) {
 		return false
 	}
@@ -302,7 +302,7 @@ func (r *records) user(e conversation.Entry, rec record) bool {
 		}
 	}
 	for _, b := range rec.Message.blocks {
-		if b.Kind == "tool_result" && !r.result(e, b) {
+		if b.kind() == "tool_result" && !r.result(e, b) {
 			return false
 		}
 	}
@@ -311,7 +311,7 @@ func (r *records) user(e conversation.Entry, rec record) bool {
 
 func (r *records) assistant(e conversation.Entry, rec record) bool {
 	m := rec.Message
-	e.Model = m.model.String()
+	e.Model = m.model
 	switch {
 	case e.Model != "<synthetic>":
 		if !spent(e, m, r.each) {
@@ -322,9 +322,9 @@ func (r *records) assistant(e conversation.Entry, rec record) bool {
 	default: // text of the client that fills a gap
 		return true
 	}
-	e.ID = cmp.Or(m.id.String(), e.ID)
-	if t := m.text.String(); t != "" {
-		return r.text(e, conversation.Answer, t)
+	e.ID = cmp.Or(m.id, e.ID)
+	if m.text != "" {
+		return r.text(e, conversation.Answer, m.text)
 	}
 	for _, b := range m.blocks {
 		if !r.block(e, b) {
@@ -335,11 +335,11 @@ func (r *records) assistant(e conversation.Entry, rec record) bool {
 }
 
 func (r *records) block(e conversation.Entry, b block) bool {
-	switch b.Kind {
+	switch b.kind() {
 	case "text":
-		return r.text(e, conversation.Answer, b.text.String())
+		return r.text(e, conversation.Answer, b.Get("text").Str)
 	case "thinking":
-		if t := b.thought.String(); t != "" {
+		if t := b.Get("thinking").Str; t != "" {
 			return r.text(e, conversation.Thought, t)
 		}
 	case "tool_use":
@@ -350,7 +350,7 @@ func (r *records) block(e conversation.Entry, b block) bool {
 
 // result gives a tool's result. A summary needs the text only of a failed one.
 func (r *records) result(e conversation.Entry, b block) bool {
-	e.Kind, e.Text, e.CallID, e.Failed = conversation.Result, "", b.callID.String(), b.Failed
+	e.Kind, e.Text, e.CallID, e.Failed = conversation.Result, "", b.callID(), b.failed()
 	if !r.summary || e.Failed || e.CallID == "" {
 		e.Text = b.result()
 		e.Rejected = e.Failed && strings.Contains(e.Text, rejected)
@@ -364,22 +364,22 @@ const rejected = "The tool use was rejected"
 // call gives a tool call. A summary that has the changed file needs no other arguments,
 // such as the file's content.
 func (r *records) call(e conversation.Entry, b block) bool {
-	e.Kind, e.Text, e.Tool, e.CallID = conversation.Call, "", b.name.String(), b.id.String()
-	changes := false
+	e.Kind, e.Text, e.Tool, e.CallID = conversation.Call, "", b.Get("name").Str, b.Get("id").Str
+	input, changes := b.Get("input"), false
 	switch e.Tool {
 	case "Bash":
-		e.Target = b.input.get("command").Str
+		e.Target = input.Get("command").Str
 	case "Edit", "MultiEdit", "Write", "NotebookEdit":
-		e.Target, changes = cmp.Or(b.input.get("file_path").Str, b.input.get("notebook_path").Str), true
+		e.Target, changes = cmp.Or(input.Get("file_path").Str, input.Get("notebook_path").Str), true
 	}
 	if !r.summary || !changes || e.Target == "" {
-		e.Text = conversation.Arguments(b.input.whole())
+		e.Text = conversation.Arguments(input)
 	}
 	if !r.each(e) {
 		return false
 	}
 	if r.summary && e.Tool == "TodoWrite" {
-		return r.todos(e, conversation.WholeList, b.input.get("todos"))
+		return r.todos(e, conversation.WholeList, input.Get("todos"))
 	}
 	return true
 }
@@ -387,11 +387,11 @@ func (r *records) call(e conversation.Entry, b block) bool {
 // spent gives a message's tokens. The client writes a record for each block of a message,
 // each with the usage of the whole message, so the entry has the message's id.
 func spent(e conversation.Entry, m message, each func(conversation.Entry) bool) bool {
-	u := m.usage.whole()
+	u := m.usage
 	if !u.IsObject() {
 		return true
 	}
-	e.Kind, e.ID = conversation.TokenUsage, cmp.Or(m.id.String(), e.ID)
+	e.Kind, e.ID = conversation.TokenUsage, cmp.Or(m.id, e.ID)
 	e.Usage = conversation.Usage{
 		Input: conversation.TokenCount(u.Get("input_tokens")), Output: conversation.TokenCount(u.Get("output_tokens")),
 		CacheRead: conversation.TokenCount(u.Get("cache_read_input_tokens")), CacheWrite: conversation.TokenCount(u.Get("cache_creation_input_tokens")),

@@ -11,122 +11,98 @@ import (
 	"gt/lib/conversation"
 )
 
-// record is a parsed line. A value is left as it is in the file, and is valid as long as
-// the line's bytes are.
+// record is a parsed line. A block of a message is parsed when it is used: most of a
+// conversation is tool results, of which a summary needs little.
 type record struct {
 	raw        []byte // nil if only a part of the line was read
 	Kind       string // user, assistant, attachment, system, custom-title, …
-	id         value  // uuid: the same in a fork's copy
-	session    value  // the session id in the record
-	forkedFrom value  // the session from which it was copied, if recorded
+	id         string // uuid: the same in a fork's copy
+	session    string // the session id in the record
+	forkedFrom string // the session from which it was copied, if recorded
 	Hidden     bool   // a subagent's, or inserted by the client
 	Sidechain  bool   // a subagent's
 	meta       bool
 	Compacted  bool // a compaction's summary
 	APIError   bool
-	cwd        value
-	branch     value  // "HEAD" if there is none
-	version    value  // the client's
-	entrypoint value  // cli, or the way it ran without a person: sdk-cli, sdk-ts, …
-	title      value  // of a custom-title or an ai-title
+	cwd        string
+	branch     string // "HEAD" if there is none
+	version    string // the client's
+	entrypoint string // cli, or the way it ran without a person: sdk-cli, sdk-ts, …
+	title      string // of a custom-title or an ai-title
 	Timestamp  string // RFC 3339
-	origin     value  // its kind is empty or human if a person wrote it
+	origin     string // its kind: empty or human if a person wrote it
 	Message    message
-	attachment value
-	result     value // toolUseResult
-	snapshot   value
-	params     value // of an api-request
-	query      value // the purpose of an api-request: repl_main_thread, sdk, a subagent, a title
+	attachment gjson.Result
+	result     gjson.Result // toolUseResult
+	snapshot   gjson.Result
+	params     gjson.Result // of an api-request
+	query      string       // the purpose of an api-request: repl_main_thread, sdk, a subagent, a title
 }
 
 // message is a message to or from the API.
 type message struct {
-	id     value // the same in all records of an answer
-	model  value
-	usage  value
-	text   value   // the content, if it is a text
+	id     string // the same in all records of an answer
+	model  string
+	usage  gjson.Result
+	text   string  // the content, if it is a text
 	blocks []block // the content, if it is a list
 }
 
-type block struct {
-	Kind    string // text, thinking, tool_use, tool_result
-	id      value  // a tool_use's own id
-	name    value  // the tool's
-	callID  value  // the tool_use of a tool_result
-	Failed  bool
-	text    value
-	thought value
-	content value
-	input   value
-}
+// block is an element of a message's content. Its type is text, thinking, tool_use or
+// tool_result.
+type block struct{ gjson.Result }
 
-// value is raw JSON. Most of a conversation is tool results, which a summary need not
-// parse.
-type value string
+func (b block) kind() string { return b.Get("type").Str }
 
-// String returns a JSON string's text, or "" for any other value.
-func (v value) String() string {
-	return gjson.Parse(string(v)).Str
-}
+// callID returns the id of the tool_use that a tool_result belongs to.
+func (b block) callID() string { return b.Get("tool_use_id").Str }
 
-func (v value) whole() gjson.Result { return gjson.Parse(string(v)) }
-
-// get returns the value at a path, and parses no further.
-func (v value) get(path string) gjson.Result { return gjson.Get(string(v), path) }
-
-func (v value) isTrue() bool { return string(v) == "true" }
-
-// members calls each for the members of an object, even if it is cut off or not quite
-// JSON.
-func members(object string, each func(key string, v value)) {
-	gjson.Parse(object).ForEach(func(key, v gjson.Result) bool { each(key.Str, value(v.Raw)); return true })
-}
+func (b block) failed() bool { return b.Get("is_error").Type == gjson.True }
 
 // parse parses a line in one pass. If the line is not a record, the result is empty or
 // has what could be parsed.
 func parse(line []byte) record {
 	rec := record{raw: line}
-	if len(line) == 0 || line[0] != '{' {
-		return rec
+	if len(line) > 0 && line[0] == '{' {
+		gjson.ParseBytes(line).ForEach(rec.take)
 	}
-	members(string(line), rec.take)
 	return rec
 }
 
-func (rec *record) take(key string, v value) {
-	switch key {
+func (rec *record) take(key, v gjson.Result) bool {
+	switch key.Str {
 	case "type":
-		rec.Kind = v.String()
+		rec.Kind = v.Str
 	case "uuid":
-		rec.id = v
+		rec.id = v.Str
 	case "sessionId":
-		rec.session = v
+		rec.session = v.Str
 	case "forkedFrom":
-		rec.forkedFrom = v
+		rec.forkedFrom = v.Get("sessionId").Str
 	case "isMeta":
-		rec.meta = v.isTrue()
+		rec.meta = v.Type == gjson.True
 		rec.Hidden = rec.Hidden || rec.meta
 	case "isSidechain":
-		rec.Sidechain = v.isTrue()
+		rec.Sidechain = v.Type == gjson.True
 		rec.Hidden = rec.Hidden || rec.Sidechain
 	case "isCompactSummary":
-		rec.Compacted = v.isTrue()
+		rec.Compacted = v.Type == gjson.True
 	case "isApiErrorMessage":
-		rec.APIError = v.isTrue()
+		rec.APIError = v.Type == gjson.True
 	case "cwd":
-		rec.cwd = v
+		rec.cwd = v.Str
 	case "gitBranch":
-		rec.branch = v
+		rec.branch = v.Str
 	case "version":
-		rec.version = v
+		rec.version = v.Str
 	case "entrypoint":
-		rec.entrypoint = v
+		rec.entrypoint = v.Str
 	case "customTitle", "aiTitle":
-		rec.title = v
+		rec.title = v.Str
 	case "timestamp":
-		rec.Timestamp = v.String()
+		rec.Timestamp = v.Str
 	case "origin":
-		rec.origin = v
+		rec.origin = v.Get("kind").Str
 	case "message":
 		rec.Message = parseMessage(v)
 	case "attachment":
@@ -138,64 +114,40 @@ func (rec *record) take(key string, v value) {
 	case "params":
 		rec.params = v
 	case "querySource":
-		rec.query = v
+		rec.query = v.Str
 	}
+	return true
 }
 
-func parseMessage(object value) message {
+// parseMessage also parses a message that is cut off.
+func parseMessage(object gjson.Result) message {
 	var m message
-	members(string(object), func(key string, v value) {
-		switch key {
+	object.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
 		case "id":
-			m.id = v
+			m.id = v.Str
 		case "model":
-			m.model = v
+			m.model = v.Str
 		case "usage":
 			m.usage = v
 		case "content":
-			m.text, m.blocks = v, parseBlocks(v)
+			m.text, m.blocks = v.Str, blocksOf(v)
 		}
+		return true
 	})
 	return m
 }
 
-func parseBlocks(list value) []block {
-	if len(list) == 0 || list[0] != '[' {
+func blocksOf(content gjson.Result) []block {
+	if !content.IsArray() {
 		return nil
 	}
 	all := make([]block, 0, 1) // most have one
-	list.whole().ForEach(func(_, b gjson.Result) bool {
-		all = append(all, parseBlock(value(b.Raw)))
+	content.ForEach(func(_, b gjson.Result) bool {
+		all = append(all, block{b})
 		return true
 	})
 	return all
-}
-
-func parseBlock(object value) block {
-	var b block
-	members(string(object), func(key string, v value) {
-		switch key {
-		case "type":
-			b.Kind = v.String()
-		case "id":
-			b.id = v
-		case "name":
-			b.name = v
-		case "tool_use_id":
-			b.callID = v
-		case "is_error":
-			b.Failed = v.isTrue()
-		case "text":
-			b.text = v
-		case "thinking":
-			b.thought = v
-		case "content":
-			b.content = v
-		case "input":
-			b.input = v
-		}
-	})
-	return b
 }
 
 // request is what a person wrote; Text is empty if they wrote nothing.
@@ -265,7 +217,7 @@ func parseEnds(front, back []byte) record {
 	}
 	// The cut is within the message, and a cut text is ignored: half a secret would not
 	// be recognised.
-	rec := record{Kind: "user", Message: parseMessage(value(front[i:]))}
+	rec := record{Kind: "user", Message: parseMessage(gjson.ParseBytes(front[i:]))}
 	if j := bytes.LastIndex(back, []byte(`,"timestamp":"`)); j >= 0 {
 		rec.Timestamp = gjson.GetBytes(append([]byte("{"), back[j+1:]...), "timestamp").Str
 	}
@@ -294,18 +246,18 @@ func isBringing(line []byte) bool { return lookAt(line) == bringing }
 func (rec record) request() request {
 	var q request
 	switch {
-	case rec.Hidden || rec.Compacted || !byPerson(rec.origin.get("kind")):
+	case rec.Hidden || rec.Compacted || !byPerson(rec.origin):
 	case rec.Kind == "user":
 		if q.Text = rec.Message.asked(); q.Text == "" {
 			q.Text, q.Reply = answered(rec), true
 		}
 	case rec.Kind == "attachment":
 		// A prompt that was typed during a turn.
-		a := rec.attachment.whole()
+		a := rec.attachment
 		if a.Get("type").Str == "queued_command" && a.Get("commandMode").Str == "prompt" &&
-			!a.Get("isMeta").Bool() && byPerson(a.Get("origin.kind")) {
-			prompt := value(a.Get("prompt").Raw)
-			q.Text = message{text: prompt, blocks: parseBlocks(prompt)}.asked()
+			!a.Get("isMeta").Bool() && byPerson(a.Get("origin.kind").Str) {
+			prompt := a.Get("prompt")
+			q.Text = message{text: prompt.Str, blocks: blocksOf(prompt)}.asked()
 		}
 	}
 	if q.Text == "" || rec.raw != nil && len(rec.raw) <= maxChecked && !gjson.ValidBytes(rec.raw) {
@@ -316,7 +268,7 @@ func (rec record) request() request {
 }
 
 // byPerson reports whether the origin means that a person wrote the text.
-func byPerson(origin gjson.Result) bool { return origin.Str == "" || origin.Str == "human" }
+func byPerson(origin string) bool { return origin == "" || origin == "human" }
 
 // maxChecked is the longest line that is checked to be valid JSON before its text counts
 // as a person's.
@@ -325,12 +277,12 @@ const maxChecked = 64 << 10
 // asked returns the person's text in a message, which may also have blocks of the client.
 func (m message) asked() string {
 	if len(m.blocks) == 0 {
-		return messageText(m.text.String())
+		return messageText(m.text)
 	}
 	var all []string
 	for _, b := range m.blocks {
-		if b.Kind == "text" {
-			if s := messageText(b.text.String()); s != "" {
+		if b.kind() == "text" {
+			if s := messageText(b.Get("text").Str); s != "" {
 				all = append(all, s)
 			}
 		}
@@ -396,27 +348,26 @@ const refused = "To tell you how to proceed, the user said:\n"
 // answered returns the person's text in a tool's result: why they refused the tool, or
 // their answers to the agent's questions.
 func answered(rec record) string {
-	if strings.HasPrefix(string(rec.result), `{"questions"`) || strings.HasPrefix(string(rec.result), `{"answers"`) {
-		result := rec.result.whole()
+	if strings.HasPrefix(rec.result.Raw, `{"questions"`) || strings.HasPrefix(rec.result.Raw, `{"answers"`) {
 		var all []string
-		result.Get("answers").ForEach(func(q, a gjson.Result) bool {
+		rec.result.Get("answers").ForEach(func(q, a gjson.Result) bool {
 			all = append(all, q.Str+" "+a.String())
 			return true
 		})
-		if free := result.Get("response").Str; free != "" {
+		if free := rec.result.Get("response").Str; free != "" {
 			all = append(all, free)
 		}
 		return strings.Join(all, "\n")
 	}
 	// A refusal has no other result.
-	if _, why, ok := strings.Cut(rec.result.String(), refused); ok {
+	if _, why, ok := strings.Cut(rec.result.Str, refused); ok {
 		return strings.TrimSpace(why)
 	}
 	return ""
 }
 
 func (b block) result() string {
-	content := b.content.whole()
+	content := b.Get("content")
 	if content.Type == gjson.String {
 		return content.Str
 	}

@@ -20,30 +20,29 @@ func (r *records) aside(e conversation.Entry, rec record) bool {
 		return r.each(e)
 	}
 	if !r.folder {
-		cwd := rec.cwd.String()
-		if r.folder = cwd != ""; r.folder && !give(conversation.Folder, cwd) {
+		if r.folder = rec.cwd != ""; r.folder && !give(conversation.Folder, rec.cwd) {
 			return false
 		}
 	}
 	switch {
 	case rec.Kind == "custom-title" || rec.Kind == "ai-title":
 		e.Generated = rec.Kind == "ai-title"
-		return give(conversation.Title, rec.title.String())
+		return give(conversation.Title, rec.title)
 	case rec.Kind == "file-history-snapshot":
-		return give(conversation.Tracked, tracked(rec.snapshot.whole()))
+		return give(conversation.Tracked, tracked(rec.snapshot))
 	case rec.Kind == "api-request":
-		if q := rec.query.String(); q == "sdk" || strings.HasPrefix(q, "repl_main_thread") {
-			if e.Size = 0; strings.Contains(rec.params.get("betas").Raw, `"context-1m-`) {
+		if q := rec.query; q == "sdk" || strings.HasPrefix(q, "repl_main_thread") {
+			if e.Size = 0; strings.Contains(rec.params.Get("betas").Raw, `"context-1m-`) {
 				e.Size = 1_000_000
 			}
 			return give(conversation.Window, "")
 		}
-	case rec.Kind == "attachment" && !rec.Sidechain && tellsTokens(rec.attachment.get("type").Str):
-		e.Size, e.ClientWarns = conversation.TokenCount(rec.attachment.get("total")), true
+	case rec.Kind == "attachment" && !rec.Sidechain && tellsTokens(rec.attachment.Get("type").Str):
+		e.Size, e.ClientWarns = conversation.TokenCount(rec.attachment.Get("total")), true
 		return give(conversation.Window, "")
 	case rec.Hidden:
 	case rec.Kind == "attachment":
-		switch a := rec.attachment.whole(); a.Get("type").Str {
+		switch a := rec.attachment; a.Get("type").Str {
 		case "todo_reminder":
 			return r.todos(e, conversation.WholeList, a.Get("content"))
 		case "task_reminder":
@@ -81,11 +80,11 @@ const maxTracked = 64 << 10
 // those in files of its own, which take precedence.
 func (r *records) task(e conversation.Entry, rec record) bool {
 	// The key comes first, and other results are long.
-	if !strings.Contains(string(rec.result[:min(len(rec.result), 64)]), `"task`) {
+	if !strings.Contains(rec.result.Raw[:min(len(rec.result.Raw), 64)], `"task`) {
 		return true
 	}
-	result := rec.result.whole()
-	told := slices.ContainsFunc(rec.Message.blocks, func(b block) bool { return b.callID.String() != "" && !b.Failed })
+	result := rec.result
+	told := slices.ContainsFunc(rec.Message.blocks, func(b block) bool { return b.callID() != "" && !b.failed() })
 	one := result.Get("task")
 	id := result.Get("taskId").Str
 	switch {
