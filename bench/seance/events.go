@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 )
 
-// eventRows measure what the event log costs: a hundred events a session, three
-// of which tell of it.
+// eventRows measure what the event log costs: three events of a session tell of
+// it, the others are of others.
 func eventRows(w *world) ([]row, error) {
-	sessions := max(w.events/100, 1)
-	town, err := w.town("town", w.events, sessions)
+	town, err := w.town("town", w.events, w.sessions)
+	if err != nil {
+		return nil, err
+	}
+	grows, err := w.town("grows", w.events, w.sessions)
 	if err != nil {
 		return nil, err
 	}
@@ -24,17 +26,26 @@ func eventRows(w *world) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	events := filepath.Join(town, ".events.jsonl")
-	lines := func(n int) func(string) error {
-		return func(stdout string) error {
-			if got := strings.Count(stdout, "\n"); got != n {
-				return fmt.Errorf("%d lines, not %d", got, n)
-			}
-			return nil
-		}
+	// A log of nobody's town, as most people have it.
+	alone := filepath.Join(w.dir, "alone")
+	err = errors.Join(os.MkdirAll(filepath.Join(alone, "gt"), 0o700), os.Mkdir(filepath.Join(w.dir, "home"), 0o700))
+	if err != nil {
+		return nil, err
 	}
+	err = appendTo(filepath.Join(alone, "gt", ".events.jsonl"), func(out io.Writer) { sessions(out, w.events, w.sessions) })
+	if err != nil {
+		return nil, err
+	}
+	over := func(args ...string) command { return w.seance(w.dir, args...).below("XDG_STATE_HOME=" + alone) }
+
+	events := filepath.Join(town, ".events.jsonl")
+	ids, err := loggedIn(events)
+	if err != nil {
+		return nil, err
+	}
+	newest := begins(1, ids[:20])
 	none := func() error { return os.RemoveAll(filepath.Join(town, ".sessions")) }
-	more := sessions
+	more := w.sessions
 	fresh := func() error {
 		if err := none(); err != nil {
 			return err
@@ -43,30 +54,63 @@ func eventRows(w *world) ([]row, error) {
 		return err
 	}
 	wc := command{"wc -l", []string{"wc", "-l", events}, town}
-	size := fmt.Sprintf("%d events", w.events)
+	some := ids[w.sessions/2]
+	size := fmt.Sprintf("%d events, %d sessions", w.events, w.sessions)
 	all := []row{
-		{name: "list, " + size + ", nothing new", run: w.seance(town), against: w.floor(town), budget: 4, prepare: fresh, check: lines(21)},
-		{name: "the same, a log of 2000", run: w.seance(small), against: w.floor(small), check: lines(21)},
-		{name: "list, " + size + ", no cache", run: w.seance(town), against: wc, budget: 2, prepare: none, check: lines(21)},
-		{name: "list --limit 0 --json, nothing new", run: w.seance(town, "list", "--limit", "0", "--json"), against: wc},
-		{name: "find --agent, nothing new", run: w.seance(town, "find", "--agent", "crew/a7"), against: wc},
-		{name: "show, nothing new", run: w.seance(town, "show", id(7)), against: w.floor(town)},
-		{name: "list, a session more", run: w.seance(town), against: w.floor(town), check: lines(21), prepare: func() error {
+		{name: "list, " + size + ", nothing new", run: w.seance(town), against: w.floor(town), budget: 4, prepare: fresh, check: newest},
+		{name: "the same, outside of a town", run: over(), against: w.floor(town).below("A=1"), budget: 4, check: newest},
+		{name: "the same, a log of 2000", run: w.seance(small), against: w.floor(small), budget: 4},
+		{name: "list, " + size + ", no cache", run: w.seance(town), against: wc, budget: 3, prepare: none, check: newest, rare: true},
+		{name: "list --active", run: w.seance(town, "list", "--active"), against: w.floor(town), budget: 4, check: newest},
+		{name: "list --limit 0 --json", run: w.seance(town, "list", "--limit", "0", "--json"), against: wc, rare: true},
+		{name: "find", run: w.seance(town, "find"), against: wc, check: begins(0, ids), rare: true},
+		{name: "find --agent", run: w.seance(town, "find", "--agent", "crew/a7"), against: wc, rare: true},
+		{name: "show", run: w.seance(town, "show", some), against: w.floor(town), budget: 4, check: says(some)},
+		{name: "show, a prefix", run: w.seance(town, "show", some[:8]), against: w.floor(town), budget: 4, check: says(some)},
+		{name: "completion of nothing", run: w.seance(town, "__complete", "show", ""), against: w.floor(town), budget: 4, check: begins(0, ids[:50])},
+		{name: "completion of a prefix", run: w.seance(town, "__complete", "show", some[:6]), against: w.floor(town), budget: 4, check: says(some)},
+		{name: "chain", run: w.seance(town, "chain", some), against: wc, check: says(some[:8])},
+		{name: "timeline", run: w.seance(town, "timeline", "--svg", "-"), against: wc, check: says("<svg")},
+		{name: "timeline of all", run: w.seance(town, "timeline", "--svg", "-", "--limit", "0"), against: wc, check: says("<svg"), rare: true},
+		{name: "list, a session more", run: w.seance(grows), against: w.floor(town), check: says("SESSION"), prepare: func() error {
 			more++
-			return appendTo(events, func(out io.Writer) { session(out, more, 100) })
+			return appendTo(filepath.Join(grows, ".events.jsonl"), func(out io.Writer) { session(out, more, 10) })
 		}},
-	}
-	if jq, err := exec.LookPath("jq"); err == nil {
-		all = append(all, row{
+		{
 			name: "jq, the starts in the log", against: wc, rare: true,
-			run: command{"jq", []string{jq, "-c", `select(.type == "session_start") | .payload.session_id`, events}, town},
-		})
+			run: command{"jq", []string{"jq", "-c", `select(.type == "session_start") | .payload.session_id`, events}, town},
+		},
 	}
-	return all, nil
+	return append(all, w.pickRow(town)), nil
+}
+
+// pickRow measures how long pick takes for its first screen: a finder that reads as much
+// and ends stands in for gt-pick.
+func (w *world) pickRow(town string) row {
+	in := func(line string) command {
+		return command{"the floor", []string{"script", "-qec", line + "; true", "/dev/null"}, town}
+	}
+	finder := filepath.Join(w.bin, "gt-pick")
+	r := row{name: "pick, its first screen", budget: 4, run: in(filepath.Join(w.bin, "gt-seance") + " pick"), against: in(filepath.Join(w.bin, "floor"))}
+	r.prepare = func() error {
+		return os.WriteFile(finder, []byte("#!/bin/sh\nhead -n 20 | wc -l >&2\nexit 1\n"), 0o700)
+	}
+	r.check = says("20")
+	return r
+}
+
+// says is a check for a text.
+func says(want string) func(string) error {
+	return func(stdout string) error {
+		if !strings.Contains(stdout, want) {
+			return fmt.Errorf("%q is not in the answer: %.300q", want, stdout)
+		}
+		return nil
+	}
 }
 
 // town makes a town with an event log.
-func (w *world) town(name string, events, sessions int) (string, error) {
+func (w *world) town(name string, events, count int) (string, error) {
 	dir := filepath.Join(w.dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
@@ -77,11 +121,14 @@ func (w *world) town(name string, events, sessions int) (string, error) {
 	if _, err := w.exec(command{"trust", []string{filepath.Join(w.bin, "gt-hooks"), "trust", "--yes", dir}, w.dir}); err != nil {
 		return "", err
 	}
-	return dir, appendTo(filepath.Join(dir, ".events.jsonl"), func(out io.Writer) {
-		for s := range sessions {
-			session(out, s, events/sessions)
-		}
-	})
+	return dir, appendTo(filepath.Join(dir, ".events.jsonl"), func(out io.Writer) { sessions(out, events, count) })
+}
+
+// sessions writes a log.
+func sessions(out io.Writer, events, count int) {
+	for n := range count {
+		session(out, n, events/count)
+	}
 }
 
 func appendTo(path string, write func(io.Writer)) error {
@@ -100,11 +147,11 @@ func id(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(n
 // session writes the events of the n-th session, so many, of which all but three
 // are others'.
 func session(out io.Writer, n, events int) {
-	begin := time.Date(2025, 1, 17, 1, 0, 0, 0, time.UTC).Add(time.Duration(n) * time.Hour)
+	begin := time.Date(2025, 1, 17, 1, 0, 0, 0, time.UTC).Add(time.Duration(n) * 5 * time.Minute)
 	actor := fmt.Sprintf("gastown/crew/a%d", n%50)
 	event := func(i int, kind, actor, payload string) {
 		fmt.Fprintf(out, `{"ts":%q,"source":"gt","type":%q,"actor":%q,"payload":{%s},"visibility":"feed"}`+"\n",
-			begin.Add(time.Duration(i)*time.Hour/time.Duration(events)).Format("2006-01-02T15:04:05.000Z"), kind, actor, payload)
+			begin.Add(time.Duration(i)*4*time.Minute/time.Duration(events)).Format("2006-01-02T15:04:05.000Z"), kind, actor, payload)
 	}
 	event(0, "session_start", actor, fmt.Sprintf(`"session_id":%q,"role":"crew","actor_pid":"%s-%d","cwd":"/home/max/src/ledger",`+
 		`"topic":"assigned","agent":"claude","source":"startup","chain_id":%q,"transcript_path":"/home/max/.claude/projects/-home-max-src-ledger/%s.jsonl",`+

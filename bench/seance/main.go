@@ -1,15 +1,17 @@
 // Seance measures how long gt-seance takes to answer, on stores as they are
-// after years, beside a floor and beside what a person would use instead.
+// after years, beside a floor and beside what a person would use instead: wc,
+// find, rg and jq. It names those that are missing.
 //
 //	go run ./bench/seance [-rounds 30] [-run REGEXP] [-dir FOLDER] [-events 1000000]
-//		[-transcripts 10000] [-size 2000000000]
+//		[-sessions 100000] [-transcripts 10000] [-size 2000000000]
 //
 // Each row is a ratio from the same run: the command and what it is measured
 // against take turns, and the ratio is formed turn by turn, for the machine may
 // be busy with other things. The floor is a Go program that prints one line.
 //
-// To be over budget is no failure. The exit code is 1 when a command gives a
-// wrong answer.
+// Answers are compared with those of a naive scan, which parses every line. To be
+// over budget is no failure. The exit code is 1 when a command gives a wrong
+// answer.
 package main
 
 import (
@@ -22,6 +24,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -35,12 +38,13 @@ func main() {
 	only := flag.String("run", "", "only the rows whose names match this regular expression")
 	dir := flag.String("dir", os.TempDir(), "where the temporary folder is made")
 	events := flag.Int("events", 1_000_000, "how many events the log has")
+	sessions := flag.Int("sessions", 100_000, "how many sessions they tell of")
 	transcripts := flag.Int("transcripts", 10_000, "how many conversations there are")
 	size := flag.Int64("size", 2_000_000_000, "how many bytes they have")
 	flag.Parse()
 	match, err := regexp.Compile(*only)
 	if err == nil {
-		err = run(world{dir: *dir, events: max(*events, 1), transcripts: max(*transcripts, 100), size: *size}, max(*rounds, 4), match)
+		err = run(world{dir: *dir, events: max(*events, 1000), sessions: min(*sessions, *events/5), transcripts: max(*transcripts, 100), size: *size}, max(*rounds, 4), match)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "seance: error:", err)
@@ -58,6 +62,7 @@ type row struct {
 	// run is what is measured, and against what.
 	run, against command
 	budget       float64 // at most so many times against; 0 for none
+	most         float64 // at most so many milliseconds; 0 for no limit
 	// prepare brings about what is measured; it may be nil, and is not measured.
 	prepare func() error
 	// check says what is wrong with an answer; it may be nil.
@@ -80,6 +85,7 @@ const warm = 2
 type world struct {
 	dir, bin string
 	events   int
+	sessions int // of which the events tell
 
 	transcripts int
 	size        int64 // of all of them
@@ -93,8 +99,13 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 	defer os.RemoveAll(dir)
 	measure.Interrupted(func() { os.RemoveAll(dir) })
 	w.dir, w.bin = dir, filepath.Join(dir, "bin")
-	if err := testenv.Build(w.bin, "", "gt/cmd/gt-seance", "gt/cmd/gt-hooks", "gt/bench/hooks/floor"); err != nil {
+	if err := testenv.Build(w.bin, "", "gt/cmd/gt-seance", "gt/cmd/gt-hooks", "gt/bench/hooks/floor", "gt/bench/hooks/peak"); err != nil {
 		return err
+	}
+	for _, peer := range []string{"wc", "find", "rg", "jq", "script"} {
+		if !there(peer) {
+			fmt.Printf("%s is not here: rows that need it are left out.\n", peer)
+		}
 	}
 	var all []*measured
 	for _, subject := range rows {
@@ -103,7 +114,7 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 			return err
 		}
 		for _, r := range some {
-			if match.MatchString(r.name) {
+			if match.MatchString(r.name) && there(r.run.args[0]) && there(r.against.args[0]) {
 				all = append(all, &measured{row: r})
 			}
 		}
@@ -122,11 +133,18 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 	return table(all)
 }
 
+// there reports whether a program is on this machine.
+func there(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
+}
+
 // measured is a row with its figures.
 type measured struct {
 	row
 	wall, against, cpu []float64 // milliseconds, milliseconds, and times against
 	ratio              []float64
+	peak               float64 // MiB
 }
 
 func (w *world) measure(m *measured, counts bool) error {
@@ -143,6 +161,11 @@ func (w *world) measure(m *measured, counts bool) error {
 	if err != nil {
 		return err
 	}
+	if m.peak == 0 {
+		if m.peak, err = w.peak(m.row); err != nil {
+			return err
+		}
+	}
 	if m.check != nil {
 		if err := m.check(it.stdout); err != nil {
 			return err
@@ -155,6 +178,32 @@ func (w *world) measure(m *measured, counts bool) error {
 		m.cpu = append(m.cpu, float64(it.cpu)/float64(max(base.cpu, 1)))
 	}
 	return nil
+}
+
+// peak returns how much memory a row's command needs at most, in MiB.
+func (w *world) peak(r row) (float64, error) {
+	if r.prepare != nil {
+		if err := r.prepare(); err != nil {
+			return 0, err
+		}
+	}
+	note := filepath.Join(w.dir, "peak")
+	c := r.run
+	c.args = append([]string{filepath.Join(w.bin, "peak"), note}, c.args...)
+	path, err := exec.LookPath(r.run.args[0])
+	if err == nil {
+		c.args[2] = path
+		_, err = w.exec(c)
+	}
+	if err != nil {
+		return 0, err
+	}
+	text, err := os.ReadFile(note)
+	if err != nil {
+		return 0, err
+	}
+	kib, err := strconv.ParseFloat(string(text), 64)
+	return kib / 1024, err
 }
 
 type result struct {
@@ -183,22 +232,25 @@ func (w *world) exec(c command) (result, error) {
 
 func table(all []*measured) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', tabwriter.Debug)
-	fmt.Fprintln(t, "| what\t ms\t against\t ms\t times that\t budget\t \t cpu\t")
-	fmt.Fprintln(t, "|---\t--:\t---\t--:\t---\t---\t---\t--:\t")
+	fmt.Fprintln(t, "| what\t ms\t against\t ms\t times that\t budget\t \t cpu\t peak MiB\t")
+	fmt.Fprintln(t, "|---\t--:\t---\t--:\t---\t---\t---\t--:\t--:\t")
 	for _, m := range all {
 		low, ratio, high := measure.Quartiles(m.ratio)
 		_, cpu, _ := measure.Quartiles(m.cpu)
 		_, wall, _ := measure.Quartiles(m.wall)
 		_, against, _ := measure.Quartiles(m.against)
 		budget, verdict := "-", "-"
-		if m.budget > 0 {
+		switch {
+		case m.budget > 0:
 			budget, verdict = fmt.Sprint(m.budget), "ok"
-			if ratio > m.budget {
-				verdict = "over"
-			}
+		case m.most > 0:
+			budget, verdict = fmt.Sprintf("%.0f ms", m.most), "ok"
 		}
-		fmt.Fprintf(t, "| %s\t %.2f\t %s\t %.2f\t %.2f (%.2f–%.2f)\t %s\t %s\t %.2f\t\n",
-			m.name, wall, m.row.against.name, against, ratio, low, high, budget, verdict, cpu)
+		if m.budget > 0 && ratio > m.budget || m.most > 0 && wall > m.most {
+			verdict = "over"
+		}
+		fmt.Fprintf(t, "| %s\t %.2f\t %s\t %.2f\t %.2f (%.2f–%.2f)\t %s\t %s\t %.2f\t %.1f\t\n",
+			m.name, wall, m.row.against.name, against, ratio, low, high, budget, verdict, cpu, m.peak)
 	}
 	return t.Flush()
 }
@@ -211,4 +263,10 @@ func (w *world) floor(dir string) command {
 // seance is gt-seance, run in a folder.
 func (w *world) seance(dir string, args ...string) command {
 	return command{"gt-seance", append([]string{filepath.Join(w.bin, "gt-seance")}, args...), dir}
+}
+
+// below is a command with another environment.
+func (c command) below(vars ...string) command {
+	c.args = append(append([]string{"env"}, vars...), c.args...)
+	return c
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -16,21 +16,23 @@ func transcriptRows(w *world) ([]row, error) {
 	home := filepath.Join(w.dir, "transcripts")
 	projects := filepath.Join(home, ".claude", "projects")
 	written := false
-	write := func() error {
-		if written {
-			return nil
+	var answers []map[string]int // of what is searched for
+	write := func() (err error) {
+		if !written {
+			written = true
+			if err = newStore(home, w.transcripts, w.size); err == nil {
+				answers, err = spoken(projects, rare, expression, common, own)
+			}
 		}
-		written = true
-		return newStore(home, w.transcripts, w.size)
+		return err
 	}
 	ours := func(args ...string) command {
-		c := w.seance(w.dir, args...)
-		c.args = append([]string{"env", "HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state")}, c.args...)
-		return c
+		return w.seance(w.dir, args...).below("HOME="+home, "XDG_STATE_HOME="+filepath.Join(home, "state"))
 	}
 	peer := func(name string, args ...string) command {
 		return command{name, append(append([]string{name}, args...), projects), w.dir}
 	}
+	find := command{"find", []string{"find", projects, "-type", "f", "-printf", "%p %s %T@\n"}, w.dir}
 	lines := func(n int) func(string) error {
 		return func(stdout string) error {
 			if got := strings.Count(stdout, "\n"); got != n {
@@ -39,29 +41,31 @@ func transcriptRows(w *world) ([]row, error) {
 			return nil
 		}
 	}
+	all := math.MaxInt
+	answer := func(nr, most int) func(string) error {
+		return func(stdout string) error { return counted(answers[nr], most)(stdout) }
+	}
+	anew := func() error {
+		if err := write(); err != nil {
+			return err
+		}
+		return os.RemoveAll(filepath.Join(home, "state"))
+	}
 	size := fmt.Sprintf("%d transcripts of %.1f GB", w.transcripts, float64(w.size)/1e9)
 	nobody := ours("grep", "-l", own)
 	nobody.args = append([]string{"sh", "-c", `"$@" || test $? = 1`, "sh"}, nobody.args...)
-	all := []row{
-		{name: "list, " + size, run: ours("list"), against: peer("find"), check: lines(21), prepare: write},
-		{name: "the same, without the cache", run: ours("list"), against: peer("find"), check: lines(21), rare: true, prepare: func() error {
-			if err := write(); err != nil {
-				return err
-			}
-			return os.RemoveAll(filepath.Join(home, "state"))
-		}},
-	}
-	if _, err := exec.LookPath("rg"); err != nil {
-		return all, nil
-	}
-	return append(all,
-		row{name: "grep, " + size, run: ours("grep", "-F", rare), against: peer("rg", "-F", rare), budget: 1.2, check: lines(rareFiles), prepare: write},
-		row{name: "grep -i", run: ours("grep", "-i", "-F", rare), against: peer("rg", "-i", "-F", rare), budget: 1.2, check: lines(rareFiles), prepare: write},
-		row{name: "grep, a regular expression", run: ours("grep", expression), against: peer("rg", expression), budget: 1.2, check: lines(rareFiles), prepare: write},
+	return []row{
+		{name: "list, " + size, run: ours("list"), against: find, budget: 4, check: lines(21), prepare: write},
+		{name: "the same, the first time", run: ours("list"), against: find, budget: 25, check: lines(21), rare: true, prepare: anew},
+		{name: "list --limit 0, the first time", run: ours("list", "--limit", "0"), against: find, most: 0.6 * float64(w.transcripts), check: lines(w.transcripts + 1), rare: true, prepare: anew},
+		{name: "grep -F, " + size, run: ours("grep", "-F", rare), against: peer("rg", "-F", rare), budget: 1.5, check: answer(0, all), prepare: write},
+		{name: "grep -i", run: ours("grep", "-i", "-F", rare), against: peer("rg", "-i", "-F", rare), budget: 1.5, check: answer(0, all), prepare: write},
+		{name: "grep -l", run: ours("grep", "-l", "-F", rare), against: peer("rg", "-l", "-F", rare), budget: 1.5, check: answer(0, 1), prepare: write},
+		{name: "grep, an expression", run: ours("grep", expression), against: peer("rg", expression), budget: 2, check: answer(1, all), prepare: write},
 		// Here ripgrep has less to do: it sees a word in what nobody said.
-		row{name: "grep -l, what most have said", run: ours("grep", "-l", common), against: peer("rg", "-l", common), rare: true, prepare: write},
-		row{name: "grep -l, what nobody has said", run: nobody, against: peer("rg", "-l", own), rare: true, check: lines(0), prepare: write},
-	), nil
+		{name: "grep -l, what most have said", run: ours("grep", "-l", common), against: peer("rg", "-l", common), rare: true, check: answer(2, 1), prepare: write},
+		{name: "grep -l, what nobody has said", run: nobody, against: peer("rg", "-l", own), rare: true, check: answer(3, 1), prepare: write},
+	}, nil
 }
 
 // expression finds rare.
