@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gt/lib/sys/sqlite"
 )
 
 // measure runs a program and writes the most memory that it had, in bytes, to a
@@ -250,18 +252,27 @@ func TestHostileStores(t *testing.T) {
 		lives(t)
 	})
 	// What another user planted, or could have.
-	const transcripts, index = state + "/.sessions/transcripts.jsonl", state + "/.sessions/index.jsonl"
+	const transcripts, index = state + "/.sessions/transcripts.jsonl", state + "/.sessions/index.db"
 	for n, kind := range append(slices.Sorted(maps.Keys(hostile)), "open to all", "another user's") {
 		t.Run("a cache that is "+kind, func(t *testing.T) {
 			w.TB = t
 			w.restore()
+			events := state + "/.events.jsonl" // a short log has no index
+			w.Write(events, w.Read(events)+strings.Repeat(`{"ts":"2026-01-17T01:00:00Z","type":"nudge"}`+"\n", 6000))
 			w.ok(w.run(work, nil, "gt-seance"))
 			w.Write("canary/file", canary)
 			w.forge(transcripts, "mend the lamp", "planted")
-			w.forge(index, `"id":"s1"`, `"id":"s1-planted"`)
+			f, err := os.OpenFile(w.Path(index), os.O_RDWR, 0)
+			if err == nil {
+				err = errors.Join(sqlite.Make(f, func(o *sqlite.Own) error {
+					return o.Do(`UPDATE session SET facts = replace(facts, '"id":"s1"', '"id":"s1-planted"')`)
+				}), f.Close())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, path := range []string{transcripts, index} {
 				plant, ok := hostile[kind]
-				var err error
 				switch {
 				case ok:
 					err = errors.Join(os.Remove(w.Path(path)), plant(w, w.Path(path)))

@@ -388,7 +388,7 @@ func (w *world) exchanged(dir, bait string, paths ...string) (ended func()) {
 func TestSandboxExchangesArchive(t *testing.T) {
 	w := newWorld(t)
 	w.Write("town/town.toml", "[rigs.demo]\nprefix = \"gt\"\n")
-	for _, name := range []string{"index.jsonl", "sessions.jsonl", "archive/sessions.jsonl", "events-000001-20260101T000000Z.jsonl"} {
+	for _, name := range []string{"index.db", "sessions.jsonl", "archive/sessions.jsonl", "events-000001-20260101T000000Z.jsonl"} {
 		w.Write("out/"+name, "not yours\n")
 	}
 	w.Must(".", "chmod", "-R", "go=", "out")

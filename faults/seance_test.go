@@ -39,7 +39,7 @@ var reading = []scenario{
 			// time.
 			f, err := os.OpenFile(w.Path("town/.events.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
 			must(t, err)
-			_, err = f.WriteString(strings.Repeat(`{"ts":"2026-02-01T00:00:00Z","type":"nudge","payload":{"text":"`+strings.Repeat("x", 30<<10)+`"}}`+"\n", 9) +
+			_, err = f.WriteString(strings.Repeat(filler, 9) +
 				`{"ts":"2026-02-01T00:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"late","cwd":"/nowhere"}}` + "\n")
 			must(t, err)
 			must(t, f.Close())
@@ -74,9 +74,12 @@ var reading = []scenario{
 var seanceList = []string{"gt-seance", "list", "--json", "--limit", "0"}
 
 // What gt-seance writes.
-var caches = []string{"town/.sessions/index.jsonl", "home/.local/state/gt/.sessions/transcripts.jsonl"}
+var caches = []string{"town/.sessions/index.db", "home/.local/state/gt/.sessions/transcripts.jsonl"}
 
 const page = "out/page.html"
+
+// filler is an event of 30 KiB of which no session's list tells.
+var filler = `{"ts":"2026-02-01T00:00:00Z","type":"nudge","payload":{"text":"` + strings.Repeat("x", 30<<10) + `"}}` + "\n"
 
 // conversations makes a town with a log and an archive, and a home in which
 // agents keep conversations: one of each client, where all are wanted, one of
@@ -90,6 +93,7 @@ func conversations(t *testing.T, w *world, all bool) {
 	for i := range 20 {
 		fmt.Fprintf(&log[i%2], `{"ts":"2026-01-%02dT01:00:00Z","source":"gt","type":"session_start","actor":"demo/crew/max","payload":{"session_id":"log-%d","cwd":"WORLD/town/crew","branch":"main"}}`+"\n", i/2+1+10*(1-i%2), i)
 	}
+	log[0].WriteString(strings.Repeat(filler, 9)) // a short log has no index
 	put(t, w.Path("town/.events.jsonl"), w.fill(log[0].String()))
 	put(t, w.Path("town/.sessions/archive/events.jsonl"), w.fill(log[1].String()))
 	must(t, os.MkdirAll(w.Path("town/crew"), 0o700))

@@ -80,11 +80,12 @@ func below(dir, top string) bool {
 // outcomes resolved.
 func (c Catalog) Select(f Filter, limit int) []*Session {
 	var found []*Session
-	for s := range c.All() {
+	for s := range c.each() {
 		if limit > 0 && len(found) == limit {
 			break
 		}
 		if f.Matches(s) {
+			s = c.keep(s)
 			s.ResolveOutcome(f.State)
 			found = append(found, s)
 		}
@@ -145,22 +146,30 @@ func (s *Session) chain() session.ID {
 
 // Len returns the number of sessions, without subagents'.
 func (c Catalog) Len() (n int) {
-	n = len(c.entries)
-	for s := range c.met() {
-		if s.SubagentOf != "" {
+	logged := func(id session.ID, books []*book) bool {
+		return slices.ContainsFunc(books, func(b *book) bool { return b.session(id) != nil })
+	}
+	for i, b := range c.books {
+		n += b.size()
+		if i == 0 {
+			continue
+		}
+		for _, id := range b.beginning("") {
+			if logged(id, c.books[:i]) {
+				n--
+			}
+		}
+	}
+	if c.talks == nil {
+		return n
+	}
+	for id, t := range c.talks.byID {
+		switch known := logged(id, c.books); {
+		case known && parentOf(t.Conversation) != "":
 			n--
+		case !known && parentOf(t.Conversation) == "" && !t.Metadata.Started.IsZero():
+			n++
 		}
 	}
 	return n
-}
-
-// Forks returns the sessions that began as a copy of that one, oldest first.
-func (c Catalog) Forks(id session.ID) (found []*Session) {
-	for s := range c.met() {
-		if s.ForkOf == id {
-			found = append(found, s)
-		}
-	}
-	slices.Reverse(found)
-	return found
 }

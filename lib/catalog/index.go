@@ -1,31 +1,36 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"hash/fnv"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"syscall"
+	"time"
 
+	"gt/lib/cli"
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
-	"gt/lib/sys/cachefile"
+	"gt/lib/sys/sqlite"
 	"gt/lib/text/redact"
 )
 
-// The index, .sessions/index.jsonl, holds the content of a log and its archive as of the
-// last time they were read: a header, one line for each session, newest first, and a line
-// with the state needed to go on. It is a cache, and is rebuilt if it cannot be trusted.
+// The index, .sessions/index.db, holds what a log and its archive said when they were last
+// read: a table of sessions, and what is needed to go on. It is a cache, and is rebuilt if
+// it cannot be trusted. A log that is read as fast has none.
 //
-// It is trusted if its checksum is right, if it belongs to this user, and if this log and
-// archive have only grown since. Several processes may write it at once: each replaces
-// the whole file.
+// It is trusted if it belongs to this user, and if this log and archive have only grown
+// since. Each page has a checksum. Several processes may write it at once: each replaces
+// the whole file, and nobody writes into one that others read.
 
 // indexVersion changes with the index's format and with what take makes of an event.
-const indexVersion = 2
+const indexVersion = 3
 
 // guarded is how many bytes at the beginning of a file, and before the end of the part
 // read, must be unchanged.
@@ -35,11 +40,13 @@ const guarded = 4 << 10
 // is faster. Tests use less.
 var worthWriting int64 = 256 << 10
 
-// header says which files the index covers.
+// header says which files the index covers, and how the sessions of actors go on.
 type header struct {
-	Log      covered `json:"log"`
-	Archive  covered `json:"archive"` // zero if there was none
-	Sessions int     `json:"sessions"`
+	Version  int               `json:"version"`
+	Log      covered           `json:"log"`
+	Archive  covered           `json:"archive"` // zero if there was none
+	Sessions int               `json:"sessions"`
+	Actors   map[string]*actor `json:"actors"`
 }
 
 // covered is a file and the part of it that was read.
@@ -51,86 +58,70 @@ type covered struct {
 	Guard  string `json:"guard"` // the checksum of the file's beginning and of the bytes before Read
 }
 
-// afterwards is the last line: the state needed to go on.
-type afterwards struct {
-	Actors map[string]*actor `json:"actors"`
-}
-
-// index is an index file that was read. Only the heads of its lines are in memory.
+// index is an open index.
 type index struct {
 	header
-	entries []entry
-	rest    []byte // the last line
-
-	heads []byte // the heads of the current lines
-	sizes []int
+	*sqlite.Own
+	file *os.File // the same
 }
 
-const cacheDir, indexName = ".sessions", "index.jsonl"
+const cacheDir, indexName = ".sessions", "index.db"
 
 func indexPath(log eventlog.Log) string {
 	return filepath.Join(filepath.Dir(string(log)), cacheDir, indexName)
 }
 
-// load reads the index, or returns nil if it cannot be trusted. The file stays open, and
-// lines are read on demand: writers replace the file and never change it.
+// load opens the index, or returns nil if it cannot be trusted. It stays open until nobody
+// uses it: writers replace the file and never change it.
 func load(path string) *index {
 	f, err := atomicfile.Open(path)
 	if err != nil {
 		return nil
 	}
-	x := &index{}
-	err = cachefile.Read(f, indexVersion, &x.header, func(lines []byte, at int64) { x.take(f, lines, at) })
-	if err != nil || x.rest == nil || len(x.entries) != x.Sessions {
+	info, err := f.Stat()
+	if err != nil || atomicfile.OursAlone(info) != nil {
 		f.Close()
 		return nil
 	}
+	db, err := sqlite.OpenOwn(f)
+	if err != nil {
+		return nil
+	}
+	x := &index{Own: db, file: f}
+	err = x.Query(func(v sqlite.Values) { err = json.Unmarshal([]byte(v.Text(0)), &x.header) }, "SELECT header FROM header")
+	if err != nil || x.Version != indexVersion || x.Actors == nil {
+		db.Close()
+		return nil
+	}
+	runtime.AddCleanup(x, func(db *sqlite.Own) { db.Close() }, db)
 	return x
-}
-
-// take adds lines that begin at an offset in f. It does not validate them, because the
-// checksum does.
-func (x *index) take(f *os.File, lines []byte, at int64) {
-	if x.entries == nil {
-		x.entries = make([]entry, 0, min(max(x.Sessions, 0), 1<<20))
-	}
-	heads, sizes, first := x.heads[:0], x.sizes[:0], len(x.entries)
-	for len(lines) > 0 {
-		line, rest, _ := bytes.Cut(lines, []byte("\n"))
-		if bytes.HasPrefix(line, []byte(keyID)) {
-			head := headOf(line)
-			heads, sizes = append(heads, head...), append(sizes, len(head))
-			x.entries = append(x.entries, entry{in: f, at: at, size: len(line)})
-		} else {
-			x.rest = bytes.Clone(line)
-		}
-		at += int64(len(line)) + 1
-		lines = rest
-	}
-	all := string(heads)
-	for i, size := range sizes {
-		x.entries[first+i].head, all = all[:size], all[size:]
-	}
-	x.heads, x.sizes = heads, sizes
 }
 
 // readIndexed reads only what is new since the index was written if the index can be
 // trusted, and else everything.
-func (all sources) readIndexed(path string, progress Progress) (Catalog, error) {
+func (all sources) readIndexed(path string, progress Progress) (*book, error) {
+	if all.size() < worthWriting {
+		return all.read(progress)
+	}
 	if x := load(path); x != nil && x.covers(all) {
-		if r, done, err := x.readOn(path, all, progress); done || err != nil {
-			return r, err
+		if b, done, err := x.readOn(path, all, progress); done || err != nil {
+			return b, err
 		}
 	}
 	b, err := all.read(progress)
-	if err != nil {
-		return Catalog{}, err
+	if err == nil {
+		all.save(path, b)
 	}
-	r := b.catalog()
-	if last, err := json.Marshal(afterwards{b.actors}); err == nil {
-		all.save(path, r, last)
+	return b, err
+}
+
+func (all sources) size() (size int64) {
+	for _, f := range all {
+		if f != nil {
+			size += f.size
+		}
 	}
-	return r, nil
+	return size
 }
 
 // covers reports whether the index is of these files, and sets where the part that it
@@ -158,42 +149,33 @@ func (x *index) covers(all sources) bool {
 }
 
 // readOn reads what is new. done is false if an event belongs before one that is already
-// in the index.
-func (x *index) readOn(path string, all sources, progress Progress) (r Catalog, done bool, err error) {
-	r, last := Catalog{x.entries}, x.rest
-	var b *builder
+// in the index, or if the index is damaged.
+func (x *index) readOn(path string, all sources, progress Progress) (b *book, done bool, err error) {
+	b = newBook()
+	b.index, b.actors = x, x.Actors
+	b.again = func() (*book, error) { return nil, errDamaged }
 	inOrder := true
-	err = all.scan(progress, func(_ int, e *found) {
-		if b == nil {
-			var then afterwards
-			b = newBook(r)
-			inOrder = json.Unmarshal(x.rest, &then) == nil && then.Actors != nil
-			b.actors = then.Actors
-		}
-		inOrder = inOrder && b.add(&e.event)
-	})
+	err = all.scan(progress, func(_ int, e *found) { inOrder = inOrder && b.add(&e.event) && b.lost == nil })
 	if err != nil || !inOrder {
-		return Catalog{}, false, err
+		return nil, false, err
 	}
-	if b != nil {
-		r = b.catalog()
-		last, err = json.Marshal(afterwards{b.actors})
+	if log := all[1]; log != nil && log.end-x.Log.Read >= worthWriting {
+		all.save(path, b)
 	}
-	if log := all[1]; err == nil && log != nil && log.end-x.Log.Read >= worthWriting {
-		all.save(path, r, last)
-	}
-	return r, true, nil
+	return b, true, nil
 }
 
-// save writes the index, with last as its last line. It writes none if the log has a
+var errDamaged = errors.New("the index is damaged")
+
+// save writes the index: with b's index, what is new since. It writes none if the log has a
 // secret about a session. Errors are ignored, because they only cost time.
-func (all sources) save(path string, r Catalog, last []byte) {
+func (all sources) save(path string, b *book) {
 	dir, err := place.SharedIn(filepath.Dir(filepath.Dir(path)), cacheDir).MakeOurs()
 	if err != nil {
 		return
 	}
 	defer dir.Close()
-	h := header{Sessions: len(r.entries)}
+	h := header{Version: indexVersion, Sessions: b.size(), Actors: b.actors}
 	for i, c := range []*covered{&h.Archive, &h.Log} {
 		if f := all[i]; f != nil {
 			var err error
@@ -203,51 +185,94 @@ func (all sources) save(path string, r Catalog, last []byte) {
 			c.Size = f.size // it may have grown since
 		}
 	}
-	data, err := cachefile.Begin(indexVersion, h, len(r.entries)*512)
-	if err != nil {
+	text, err := json.Marshal(h)
+	rows, ok := b.rows()
+	if err != nil || !ok {
 		return
 	}
-	secret := secrets()
-	for i := range r.entries {
-		if e := &r.entries[i]; e.known == nil {
-			line, err := e.line()
+	atomicfile.SweepIn(dir, []string{indexName}, time.Now())
+	_ = dir.Remove("index.jsonl") // the index of v0.2.0
+	_ = atomicfile.MakeIn(dir, indexName, func(f *os.File) error {
+		if b.index != nil {
+			info, err := b.index.file.Stat()
+			if err == nil {
+				_, err = io.Copy(f, io.NewSectionReader(b.index.file, 0, info.Size()))
+			}
 			if err != nil {
-				return
+				return err
 			}
-			data = append(append(data, line...), '\n')
-		} else {
-			if secret(e.known) {
-				return // a secret in the log must not be copied
-			}
-			data = e.known.encode(data)
 		}
-	}
-	data = append(append(data, last...), '\n')
-	_ = cachefile.Write(dir, indexName, indexVersion, data)
+		return sqlite.Make(f, func(db *sqlite.Own) error { return tables(db, string(text), rows, b.index == nil) })
+	})
 }
 
-// secrets returns a function that reports whether the log has a secret about a session.
-// The check costs as much as everything else. Folders, branches and names are the same in
-// many sessions, so each text is checked once.
-func secrets() func(*Session) bool {
-	clean := redact.Of(nil)
-	secret := map[string]bool{}
-	return func(s *Session) bool {
-		for _, f := range s.facts() {
-			if f.Text == nil || *f.Text == "" {
-				continue
-			}
-			is, seen := secret[*f.Text]
-			if !seen {
-				is = clean(*f.Text) != *f.Text
-				secret[*f.Text] = is
-			}
-			if is {
-				return true
-			}
+// tables writes the tables, which are new or have what an earlier index had.
+func tables(db *sqlite.Own, header string, rows []row, fresh bool) error {
+	before, after := []string{"DELETE FROM header"}, []string(nil)
+	if fresh {
+		before = []string{
+			"CREATE TABLE header(header TEXT)",
+			"CREATE TABLE session(id TEXT, started INTEGER, parent TEXT, facts TEXT)",
 		}
-		return false
+		after = []string{
+			"CREATE UNIQUE INDEX named ON session(id)",
+			"CREATE INDEX newest ON session(started DESC, id)",
+			"CREATE INDEX child ON session(parent) WHERE parent <> ''",
+		}
 	}
+	for _, sql := range before {
+		if err := db.Do(sql); err != nil {
+			return err
+		}
+	}
+	for _, r := range rows {
+		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", string(r.s.ID), r.s.StartedAt.UnixNano(), string(r.s.ParentID), r.facts); err != nil {
+			return err
+		}
+	}
+	for _, sql := range after {
+		if err := db.Do(sql); err != nil {
+			return err
+		}
+	}
+	return db.Do("INSERT INTO header VALUES (?)", header)
+}
+
+type row struct {
+	s     *Session
+	facts string
+}
+
+// rows returns the new and changed sessions, oldest first; ok is false if one has a secret.
+//
+// To look for secrets costs as much as everything else. Folders, branches and names are the
+// same in many sessions, so each text is looked at once.
+func (b *book) rows() (rows []row, ok bool) {
+	for _, s := range b.fresh {
+		rows = append(rows, row{s: s})
+	}
+	slices.SortFunc(rows, func(a, b row) int { return inOrder(b.s, a.s) })
+	clean := redact.Of(nil)
+	half := (len(rows) + 1) / 2
+	safe := make([]bool, 2)
+	cli.Parallel([]int{0, 1}, func(part int) {
+		seen := map[string]bool{}
+		for i := range rows[part*half : min(len(rows), (part+1)*half)] {
+			r := &rows[part*half+i]
+			for _, f := range r.s.facts() {
+				if f.Text == nil || *f.Text == "" || seen[*f.Text] {
+					continue
+				}
+				if clean(*f.Text) != *f.Text {
+					return // a secret in the log must not be copied
+				}
+				seen[*f.Text] = true
+			}
+			r.facts = r.s.encode()
+		}
+		safe[part] = true
+	})
+	return rows, safe[0] && safe[1]
 }
 
 // covered returns the file's identity, its size, and the part of it that was read.

@@ -277,7 +277,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 				write(t, path, index, 0o600)
 			case n == 8:
 				what = "another index"
-				write(t, path, []byte([]string{"", "\n", "{}\n", `{"version":2}` + "\n", `{"version":1,"sum":"`}[r.IntN(5)]), 0o600)
+				write(t, path, []byte([]string{"", "\n", "{}\n", "SQLite format 3\x00", strings.Repeat("SQLite format 3\x00", 500)}[r.IntN(5)]), 0o600)
 			case n == 9:
 				what = "an index that others may write"
 				write(t, path, bytes.ReplaceAll(index, []byte("crew"), []byte("wrec")), 0o620)
@@ -292,23 +292,19 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 			if got, want := toldOf(t, log), naively(t, log); got != want {
 				t.Fatalf("seed %d, step %d (%s):\n%s\nnot\n%s", seed, step, what, got, want)
 			}
-			if load(path) == nil {
-				if _, err := os.Stat(string(log)); err == nil {
-					t.Fatalf("seed %d, step %d (%s): no index was written", seed, step, what)
-				}
-			}
 		}
-		if used == 0 {
+		if used == 0 && worthWriting < 1000 {
 			t.Errorf("seed %d: the index was never used", seed)
 		}
 	}
 }
 
-// An index that is truncated anywhere, or has any changed byte, is rebuilt.
+// An index that is truncated anywhere, or has any changed byte, changes no answer.
 func TestIndexIsWhole(t *testing.T) {
+	often(t, 1, 1<<20)
 	r := &chance{Rand: rand.New(rand.NewPCG(1, 1))}
 	log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
-	appendTo(t, log, r.lines(12))
+	appendTo(t, log, r.lines(80))
 	want := toldOf(t, log)
 	path := indexPath(log)
 	index, err := os.ReadFile(path)
@@ -317,14 +313,11 @@ func TestIndexIsWhole(t *testing.T) {
 	}
 	check := func(what string, at int, data []byte) {
 		write(t, path, data, 0o600)
-		if load(path) != nil {
-			t.Fatalf("%s at %d: it is believed", what, at)
-		}
-		if at%50 == 0 && toldOf(t, log) != want {
+		if toldOf(t, log) != want {
 			t.Fatalf("%s at %d: another answer", what, at)
 		}
 	}
-	for at := range index {
+	for at := 0; at < len(index); at += 97 {
 		check("cut", at, index[:at])
 		other := bytes.Clone(index)
 		other[at] ^= 1
@@ -354,46 +347,28 @@ func TestIndexIsWhole(t *testing.T) {
 	}
 }
 
-// The index has one line for each session, in the order of a list, for jq and for people;
-// no other program reads it.
+// The index is private to the user. A log that is read as fast has none.
 func TestIndexFile(t *testing.T) {
-	log := story(t,
-		[3]string{"session_start", "a", `"session_id":"one","topic":"<a> \"b\" ü\u0001","cwd":"/x"`},
-		[3]string{"session_start", "a", `"session_id":"two","parent_id":"one"`},
-		[3]string{"handoff", "a", `"session_id":"two","to_session":true,"subject":"s"`},
-	)
-	want := toldOf(t, log)
-	data, err := os.ReadFile(indexPath(log))
-	if err != nil {
-		t.Fatal(err)
+	log := story(t, [3]string{"session_start", "a", `"session_id":"one"`})
+	toldOf(t, log)
+	if _, err := os.Stat(indexPath(log)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a small log: %v", err)
 	}
-	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
-	if len(lines) != 4 || gjson.Get(lines[0], "sessions").Int() != 2 || gjson.Get(lines[1], "id").Str != "two" ||
-		gjson.Get(lines[2], "topic").Str != "<a> \"b\" ü\x01" || gjson.Get(lines[2], "child_id").Str != "two" ||
-		gjson.Get(lines[1], "started_at").Str != at(1).Format(time.RFC3339) || !gjson.Get(lines[3], "actors.a.last").Exists() {
-		t.Errorf("%s", data)
-	}
-	for _, line := range lines {
-		if !json.Valid([]byte(line)) {
-			t.Errorf("no JSON: %s", line)
-		}
-	}
+	often(t, 1, 1<<20)
+	toldOf(t, log)
 	info, err := os.Stat(indexPath(log))
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info.Mode(), err)
+		t.Errorf("%v, %v", info, err)
 	}
 	if dir, err := os.Stat(filepath.Dir(indexPath(log))); err != nil || dir.Mode().Perm() != 0o700 {
-		t.Errorf("%v, %v", dir.Mode(), err)
-	}
-	if got := toldOf(t, log); got != want {
-		t.Errorf("%s\nnot\n%s", got, want)
+		t.Errorf("%v, %v", dir, err)
 	}
 }
 
 // A few new lines are read each time. Only many of them make Read write the index.
 func TestIndexIsWrittenWhenItPays(t *testing.T) {
 	often(t, 1000, 1<<20)
-	log := story(t, [3]string{"session_start", "a", `"session_id":"one"`})
+	log := story(t, [3]string{"session_start", "a", `"session_id":"one"`}, [3]string{"nudge", "a", `"text":"` + strings.Repeat("x", 1000) + `"`})
 	written := func() os.FileInfo {
 		toldOf(t, log)
 		info, err := os.Stat(indexPath(log))

@@ -14,6 +14,33 @@ import (
 	"gt/lib/state/session"
 )
 
+// talks are the conversations of sessions, by the sessions' ids.
+type talks struct {
+	byID    map[session.ID]*talk
+	newest  []*talk // those with text, newest first
+	names           // of those
+	running map[session.ID]scan.Run
+
+	below    map[session.ID][]session.ID // subagents, by their parents
+	families map[family][]session.ID     // those that may be forks of each other
+	forks    map[session.ID][]session.ID // by the session that they name as their origin
+}
+
+type talk struct {
+	id session.ID
+	conversation.Conversation
+}
+
+// family is what forks have in common: the client, and the first entry's id.
+type family struct{ client, first string }
+
+func (t *talks) of(id session.ID) *talk {
+	if t == nil {
+		return nil
+	}
+	return t.byID[id]
+}
+
 // Merge adds what the clients keep: conversations of sessions that the log has, and the
 // sessions that it does not have. run holds the running sessions.
 //
@@ -22,44 +49,58 @@ import (
 // later. If two conversations have the same id, as after a store was copied, the one that
 // changed last counts, but one with text counts more than one without.
 func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]scan.Run) Catalog {
-	if len(found) == 0 && len(run) == 0 {
-		return c
+	t := &talks{
+		byID: make(map[session.ID]*talk, len(found)), running: run,
+		below: map[session.ID][]session.ID{}, families: map[family][]session.ID{}, forks: map[session.ID][]session.ID{},
 	}
-	b := newBook(c)
-	for _, c := range found {
-		id := c.Metadata.ID
+	for _, f := range found {
+		id := cmp.Or(f.Metadata.ID, f.File.ID)
 		if id == "" {
-			id = c.File.ID
+			continue
 		}
-		if id == "" || c.Metadata.Started.IsZero() && b.session(id) == nil {
-			continue // the conversation is empty
-		}
-		s := b.session(id)
-		if parent := cmp.Or(c.Metadata.Parent, c.File.Parent); s != nil && parent != "" && s.SubagentOf != "" && s.SubagentOf != parent {
+		parent := parentOf(f)
+		if other := t.byID[id]; other != nil && parent != "" && parentOf(other.Conversation) != "" && parentOf(other.Conversation) != parent {
 			// Some clients name a subagent after its call, and some models number their
 			// calls from one in every session.
 			if own, err := session.ParseID(string(id + "." + parent)); err == nil {
-				id, s = own, b.session(own)
+				id = own
 			}
 		}
-		if s == nil {
-			s = &Session{ID: id, native: true}
-			b.put(s)
-		}
-		spoken := !c.Metadata.Started.IsZero()
-		if s.File.Path == "" || spoken && (!s.hasMessages || s.File.Changed < c.File.Changed) {
-			s.converse(c)
+		other := t.byID[id]
+		if spoken := !f.Metadata.Started.IsZero(); other == nil || spoken && (other.Metadata.Started.IsZero() || other.File.Changed < f.File.Changed) {
+			t.byID[id] = &talk{id, f}
 		}
 	}
-	for id, p := range run {
-		if s := b.session(id); s != nil {
-			s.Run(p.Process.PID)
+	for _, one := range t.byID {
+		if !one.Metadata.Started.IsZero() {
+			t.newest = append(t.newest, one)
 		}
 	}
-	all := b.catalog()
-	sort(all.entries) // a conversation can have an earlier start
-	all.forks()
-	return all
+	slices.SortFunc(t.newest, func(a, b *talk) int {
+		return cmp.Or(b.Metadata.Started.Compare(a.Metadata.Started), cmp.Compare(a.id, b.id))
+	})
+	for _, one := range t.newest {
+		t.ids = append(t.ids, one.id)
+		m := one.Metadata
+		if parent := parentOf(one.Conversation); parent != "" {
+			t.below[parent] = append(t.below[parent], one.id)
+		} else if m.First != "" {
+			t.families[one.family()] = append(t.families[one.family()], one.id)
+		}
+		if m.ForkOf != "" {
+			t.forks[m.ForkOf] = append(t.forks[m.ForkOf], one.id)
+		}
+	}
+	slices.Sort(t.ids)
+	return catalogOf(c.books, t)
+}
+
+func parentOf(c conversation.Conversation) session.ID {
+	return cmp.Or(c.Metadata.Parent, c.File.Parent)
+}
+
+func (t *talk) family() family {
+	return family{cmp.Or(t.Metadata.Agent, t.File.Client), t.Metadata.First}
 }
 
 func (s *Session) converse(c conversation.Conversation) {
@@ -98,66 +139,35 @@ func (s *Session) metLater() bool {
 // begun reports whether the log has a start or resume, which names a folder.
 func (s *Session) begun() bool { return s.Source != "" || s.CWD != "" }
 
-// forks finds out which conversations began as a copy of which. Of a client's
-// conversations with the same first entry, the one that started first is the original. If
-// two started at the same time, neither is a fork of the other.
-func (c Catalog) forks() {
-	type family struct{ client, first string }
-	original := map[family]*Session{}
-	for s := range c.met() {
-		if s.first == "" || s.SubagentOf != "" {
-			continue
-		}
-		f := family{s.Agent, s.first}
-		if o := original[f]; o == nil || s.StartedAt.Before(o.StartedAt) {
-			original[f] = s
+// original returns the session of which a conversation began as a copy, or "". Of a
+// client's conversations with the same first entry, the one that started first is the
+// original. If two started at the same time, neither is a fork of the other.
+func (c Catalog) original(s *Session) session.ID {
+	t := c.talks.of(s.ID)
+	if t == nil || s.first == "" || s.SubagentOf != "" {
+		return ""
+	}
+	first := s
+	for _, id := range c.talks.families[t.family()] {
+		if o, known := c.known(id); known || id == s.ID {
+			if known && o.StartedAt.Before(first.StartedAt) {
+				first = o
+			}
+		} else if o := c.make(candidate{id: id, book: -1}); o.StartedAt.Before(first.StartedAt) {
+			first = o
 		}
 	}
-	for s := range c.met() {
-		if s.first == "" || s.SubagentOf != "" || s.ForkOf != "" {
-			continue
-		}
-		if o := original[family{s.Agent, s.first}]; o != s && o.StartedAt.Before(s.StartedAt) {
-			s.ForkOf = o.ID
-		}
+	if first == s {
+		return ""
 	}
+	return first.ID
 }
 
 // Join adds the sessions of another town. Both towns can know a part of the same session,
 // such as one in whose folder a town was made meanwhile. The result does not depend on
 // the order of the two.
 func (c Catalog) Join(other Catalog) Catalog {
-	if len(other.entries) == 0 {
-		return c
-	}
-	all := slices.Clone(c.entries)
-	at := make(map[session.ID]int, len(all)+len(other.entries))
-	for i := range all {
-		at[all[i].id()] = i
-	}
-	both := map[int]bool{}
-	for _, e := range other.entries {
-		if i, there := at[e.id()]; there {
-			all[i] = entry{known: joined(all[i].session(), e.session())}
-			both[i] = true
-			continue
-		}
-		at[e.id()] = len(all)
-		all = append(all, e)
-	}
-	// A session can follow one of the other town.
-	for i := range all {
-		p, ok := at[all[i].parent()]
-		if !ok || p == i || !both[p] && !both[i] && (p < len(c.entries)) == (i < len(c.entries)) {
-			continue // its own town has linked it
-		}
-		parent, s := all[p].session(), all[i].session()
-		if c, ok := at[parent.ChildID]; !ok || newer(s, all[c].session()) {
-			parent.ChildID = s.ID
-		}
-	}
-	sort(all)
-	return Catalog{all}
+	return catalogOf(slices.Concat(c.books, other.books), c.talks)
 }
 
 // joined merges two logs' views of a session, as if one log had all events.
@@ -235,22 +245,24 @@ func (s *Session) Conversation(own account.Own) (conversation.File, error) {
 // Subagents returns a function that returns the subagents of a session, oldest first,
 // each followed by its own subagents.
 func (c Catalog) Subagents() func(session.ID) []*Session {
-	of := map[session.ID][]*Session{}
-	for s := range c.met() {
-		if s.SubagentOf != "" && s.SubagentOf != s.ID {
-			of[s.SubagentOf] = append(of[s.SubagentOf], s)
-		}
-	}
 	return func(id session.ID) (found []*Session) {
 		taken := map[session.ID]bool{id: true}
 		var below func(session.ID)
 		below = func(id session.ID) {
-			for _, s := range slices.Backward(of[id]) {
-				if !taken[s.ID] { // a cycle must end
-					taken[s.ID] = true
-					found = append(found, s)
-					below(s.ID)
+			if c.talks == nil {
+				return
+			}
+			var own []*Session
+			for _, of := range c.talks.below[id] {
+				if s := c.session(of); s != nil && !taken[of] { // a cycle must end
+					taken[of] = true
+					own = append(own, s)
 				}
+			}
+			slices.SortFunc(own, func(a, b *Session) int { return inOrder(b, a) })
+			for _, s := range own {
+				found = append(found, s)
+				below(s.ID)
 			}
 		}
 		below(id)
@@ -261,9 +273,5 @@ func (c Catalog) Subagents() func(session.ID) []*Session {
 // OrphanedSubagent returns a function that reports whether a session is a subagent's and
 // its parent is not in the catalog.
 func (c Catalog) OrphanedSubagent() func(*Session) bool {
-	known := make(map[session.ID]bool, len(c.entries))
-	for i := range c.entries {
-		known[c.entries[i].id()] = true
-	}
-	return func(s *Session) bool { return s.SubagentOf != "" && !known[s.SubagentOf] }
+	return func(s *Session) bool { return s.SubagentOf != "" && c.session(s.SubagentOf) == nil }
 }

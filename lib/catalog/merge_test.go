@@ -53,8 +53,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// talk returns a conversation with session id, as a list has it.
-func talk(id, path string, changed int64, f conversation.Metadata) conversation.Conversation {
+// said returns a conversation with session id, as a list has it.
+func said(id, path string, changed int64, f conversation.Metadata) conversation.Conversation {
 	f.ID = session.ID(id)
 	return conversation.Conversation{File: conversation.File{Client: "claude", Path: path, ID: f.ID, Changed: changed}, Metadata: f}
 }
@@ -63,9 +63,9 @@ func talk(id, path string, changed int64, f conversation.Metadata) conversation.
 // order they are found.
 func TestMergeCopies(t *testing.T) {
 	copies := []conversation.Conversation{
-		talk("a", "/old", 1, conversation.Metadata{Started: at(1), Last: at(2), CWD: "/was", Title: "old"}),
-		talk("a", "/new", 2, conversation.Metadata{Started: at(1), Last: at(3), CWD: "/is", Title: "new"}),
-		talk("a", "/mute", 3, conversation.Metadata{Title: "mute"}),
+		said("a", "/old", 1, conversation.Metadata{Started: at(1), Last: at(2), CWD: "/was", Title: "old"}),
+		said("a", "/new", 2, conversation.Metadata{Started: at(1), Last: at(3), CWD: "/is", Title: "new"}),
+		said("a", "/mute", 3, conversation.Metadata{Title: "mute"}),
 	}
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		var found []conversation.Conversation
@@ -94,7 +94,7 @@ func TestMergeStart(t *testing.T) {
 	} {
 		log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
 		appendTo(t, log, fmt.Sprintf(`{"ts":%q,"type":%q,"actor":"a","payload":{"session_id":"one",%s}}`+"\n", at(5).Format(time.RFC3339), c.kind, c.payload))
-		s := read(t, log).Merge([]conversation.Conversation{talk("one", "/x", 1, conversation.Metadata{Started: at(1), Last: at(9)})}, nil).Find("one")
+		s := read(t, log).Merge([]conversation.Conversation{said("one", "/x", 1, conversation.Metadata{Started: at(1), Last: at(9)})}, nil).Find("one")
 		if len(s) != 1 || !s[0].StartedAt.Equal(c.want) {
 			t.Errorf("%s: %+v, want %s", name, s, c.want)
 		}
@@ -105,7 +105,7 @@ func TestMergeStart(t *testing.T) {
 // another one.
 func TestMergeNamesakes(t *testing.T) {
 	of := func(path, parent string) conversation.Conversation {
-		return talk("agent-call_1", path, 1, conversation.Metadata{Started: at(1), Parent: session.ID(parent)})
+		return said("agent-call_1", path, 1, conversation.Metadata{Started: at(1), Parent: session.ID(parent)})
 	}
 	all := Catalog{}.Merge([]conversation.Conversation{of("/one", "p1"), of("/two", "p2"), of("/two again", "p2"), of("/one again", "p1")}, nil)
 	below, n := all.Subagents(), 0
@@ -121,7 +121,7 @@ func TestMergeNamesakes(t *testing.T) {
 // its parent does not loop. One whose session is gone is an orphan.
 func TestSubagents(t *testing.T) {
 	of := func(id, parent string, m int) conversation.Conversation {
-		return talk(id, "/"+id, 1, conversation.Metadata{Started: at(m), Parent: session.ID(parent)})
+		return said(id, "/"+id, 1, conversation.Metadata{Started: at(m), Parent: session.ID(parent)})
 	}
 	all := Catalog{}.Merge([]conversation.Conversation{
 		of("top", "", 1), of("one", "top", 2), of("below", "one", 3), of("two", "top", 4),

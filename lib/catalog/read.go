@@ -25,29 +25,54 @@ type Progress func(done, total int64)
 // The index holds what the log and its archive had the last time, so that only their new
 // lines are read. The result is the same without it.
 func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, error) {
-	var all sources
-	defer func() { all.close() }()
-	for _, l := range append([]eventlog.Log{log}, more...) {
+	all, err := openAll(append([]eventlog.Log{log}, more...)...)
+	defer all.close()
+	if err != nil {
+		return Catalog{}, err
+	}
+	var b *book
+	if len(more) > 0 || all[0] == nil && all[1] == nil {
+		b, err = all.read(progress)
+	} else if b, err = all.readIndexed(indexPath(log), progress); err == nil {
+		b.again = func() (*book, error) { return readAnew(log) }
+	}
+	if err != nil {
+		return Catalog{}, err
+	}
+	b.seal()
+	return catalogOf([]*book{b}, nil), nil
+}
+
+// readAnew reads a log and its archive, and replaces the index, which is damaged.
+func readAnew(log eventlog.Log) (*book, error) {
+	all, err := openAll(log)
+	defer all.close()
+	if err != nil {
+		return nil, err
+	}
+	b, err := all.read(nil)
+	if err == nil {
+		all.save(indexPath(log), b)
+	}
+	return b, err
+}
+
+// openAll opens archives and logs.
+func openAll(logs ...eventlog.Log) (all sources, err error) {
+	for _, l := range logs {
 		// Open the log first: lines that leave it from now on are still in this file, and
 		// earlier ones are in the archive.
 		newer, err := open(l)
 		if err != nil {
-			return Catalog{}, err
+			return all, err
 		}
 		older, err := open(l.Archive())
 		all = append(all, older, newer)
 		if err != nil {
-			return Catalog{}, err
+			return all, err
 		}
 	}
-	if len(more) > 0 || all[0] == nil && all[1] == nil {
-		b, err := all.read(progress)
-		if err != nil {
-			return Catalog{}, err
-		}
-		return b.catalog(), nil
-	}
-	return all.readIndexed(indexPath(log), progress)
+	return all, nil
 }
 
 // source is a file that is read up to the size that it had when it was opened.
@@ -94,13 +119,13 @@ const maxTasks = 4
 //
 // Events are added in file order, which is their order in almost all logs: an archive
 // takes events by type. If an event comes too late, all are added again, sorted by time.
-func (all sources) read(progress Progress) (*builder, error) {
+func (all sources) read(progress Progress) (*book, error) {
 	for _, in := range all {
 		if in != nil {
 			in.end = 0
 		}
 	}
-	b, inOrder := newBook(Catalog{}), true
+	b, inOrder := newBook(), true
 	var places []spot
 	err := all.scan(progress, func(in int, e *found) {
 		places = append(places, spot{e.event.at.UnixNano(), in, e.at, e.size, e.unnamed()})
@@ -110,7 +135,7 @@ func (all sources) read(progress Progress) (*builder, error) {
 		return b, err
 	}
 	slices.SortStableFunc(places, inTime)
-	b = newBook(Catalog{})
+	b = newBook()
 	var line []byte
 	var e event
 	for _, p := range places {

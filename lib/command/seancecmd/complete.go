@@ -5,7 +5,6 @@ import (
 
 	"gt/lib/catalog"
 	"gt/lib/cli"
-	"gt/lib/place/town"
 	"gt/lib/text/term"
 )
 
@@ -42,8 +41,13 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 		offered = append(offered, cli.Candidate{Word: string(s.ID), About: about})
 	}
 	if begin == "" {
-		for _, s := range all.Select(catalog.Filter{State: town.Personal(env.Getenv).State}, maxOffered) {
-			offer(s)
+		for s := range all.All() {
+			if len(offered) == maxOffered {
+				break
+			}
+			if s.SubagentOf == "" {
+				offer(s)
+			}
 		}
 		return offered
 	}
@@ -62,7 +66,11 @@ func valuesOf(field func(*catalog.Session) []string) cli.Completer {
 		}
 		var offered []cli.Candidate
 		there := map[string]bool{"": true}
-		for _, s := range all.Select(catalog.Filter{State: town.Personal(env.Getenv).State}, maxLooked) {
+		looked := 0
+		for s := range all.All() {
+			if looked++; looked > maxLooked {
+				break
+			}
 			s.Clean(env.Redact)
 			for _, word := range field(s) {
 				if !there[word] {

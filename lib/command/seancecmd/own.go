@@ -17,7 +17,11 @@ import (
 
 // owned returns which accounts and conversations are the person's own.
 func owned(env *cli.Env) account.Own {
-	table := sync.OnceValue(func() *agent.Table { return agents(env) })
+	return ownedBy(env, sync.OnceValue(func() *agent.Table { return agents(env) }))
+}
+
+// ownedBy is owned for somebody who needs the agents as well.
+func ownedBy(env *cli.Env, table func() *agent.Table) account.Own {
 	return account.Own{
 		Getenv:   env.Getenv,
 		Projects: []string{git.Top(env.Dir)},

@@ -29,7 +29,8 @@ func (c *resumption) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	on, err := continuationOf(env, s, c.Fork)
+	all := agents(env)
+	on, err := continuationOf(ownedBy(env, func() *agent.Table { return all }), all, s, c.Fork)
 	if err != nil {
 		return passed(env, s, err)
 	}
@@ -75,8 +76,7 @@ type continuation struct {
 
 // continuationOf returns how a session or a copy of it is resumed. It fails with
 // account.ForeignError if only a log or a project names the session's folder or store.
-func continuationOf(env *cli.Env, s *catalog.Session, fork bool) (continuation, error) {
-	own, all := owned(env), agents(env)
+func continuationOf(own account.Own, all *agent.Table, s *catalog.Session, fork bool) (continuation, error) {
 	c := clientOf(all, s)
 	if s.Recorded {
 		return continuation{client: c}, nil
@@ -93,7 +93,7 @@ func continuationOf(env *cli.Env, s *catalog.Session, fork bool) (continuation, 
 	}
 	known := resume.Session{ID: s.ID, Actor: s.Actor, Dir: cmp.Or(dir, gone), Store: store, Subagent: s.SubagentOf != ""}
 	return continuation{
-		Command: resume.Of(all, c, known, fork, env.Getenv), gone: dir == "" && gone != "", client: c,
+		Command: resume.Of(all, c, known, fork, own.Getenv), gone: dir == "" && gone != "", client: c,
 	}, nil
 }
 

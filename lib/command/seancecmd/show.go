@@ -10,6 +10,7 @@ import (
 	"gt/lib/catalog"
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
+	"gt/lib/client/agent"
 	"gt/lib/conversation"
 	"gt/lib/launch/beacon"
 	"gt/lib/place"
@@ -73,7 +74,8 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	if s.Outcome == catalog.Active {
 		end = env.Now()
 	}
-	own := owned(env)
+	table := agents(env)
+	own := ownedBy(env, func() *agent.Table { return table })
 	if dir, _, _ := folder(own, s); dir != "" && !s.StartedAt.IsZero() {
 		for _, c := range git.CommitsBetween(git.Top(dir), s.StartedAt, end) {
 			d.Commits = append(d.Commits, commit{c.Hash, env.Redact(c.Subject), c.At})
@@ -98,12 +100,12 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	if f, _ := s.Conversation(own); f.Path != "" && scan.ReaderOf(f.Client) != nil {
 		d.Turns, _ = count(f)
 	}
-	if on, err := continuationOf(env, s, false); err == nil && len(on.Args) > 0 {
+	if on, err := continuationOf(own, table, s, false); err == nil && len(on.Args) > 0 {
 		d.Resume = env.Redact(on.String())
 	} else {
 		lost = cmp.Or(lost, err)
 	}
-	if on, err := continuationOf(env, s, true); err == nil && len(on.Args) > 0 {
+	if on, err := continuationOf(own, table, s, true); err == nil && len(on.Args) > 0 {
 		d.Fork = env.Redact(on.String())
 	}
 	if lost != nil {

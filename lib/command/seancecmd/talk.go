@@ -101,7 +101,8 @@ func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err er
 // predecessor returns the session in a form that can be asked. It uses the conversation
 // only if it lies in a store of the person's.
 func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (*ask.Predecessor, error) {
-	own, all := owned(env), agents(env)
+	all := agents(env)
+	own := ownedBy(env, func() *agent.Table { return all })
 	client := clientOf(all, s)
 	store, path := "", s.File.Path
 	if client.Ask != nil {

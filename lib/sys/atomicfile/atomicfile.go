@@ -312,15 +312,23 @@ func WriteMode(path string, data []byte, perm fs.FileMode, d Durability) error {
 // WriteIn is Write for a file in an open folder of a project: it cannot reach a file
 // outside. It does not wait for the disk.
 func WriteIn(dir *os.Root, name string, data []byte) error {
+	return MakeIn(dir, name, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
+}
+
+// MakeIn is WriteIn of what write writes into the open file.
+func MakeIn(dir *os.Root, name string, write func(*os.File) error) error {
 	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return ErrNotRegular
 	}
 	tmp := temporaryName(name)
-	f, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := dir.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	err = write(f)
 	if cerr := closed(f); err == nil {
 		err = cerr
 	}

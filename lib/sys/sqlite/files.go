@@ -15,9 +15,10 @@ import (
 // files is SQLite's view of the file system: a database and its write-ahead log, open for
 // reading.
 type files struct {
-	name string   // SQLite's name for it
-	main *os.File // the database
-	log  *os.File // nil if there is none
+	name   string   // SQLite's name for it
+	main   *os.File // the database
+	log    *os.File // nil if there is none
+	writes bool     // it is being made
 }
 
 var _ vfs.VFS = (*files)(nil)
@@ -49,6 +50,8 @@ func (f *files) Close() {
 // Open returns one of the two files.
 func (f *files) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	switch {
+	case flags&vfs.OPEN_MAIN_DB != 0 && f.writes:
+		return written{file{f.main, false}}, flags, nil
 	case flags&vfs.OPEN_MAIN_DB != 0:
 		return file{f.main, f.log == nil}, vfs.OPEN_MAIN_DB | vfs.OPEN_READONLY, nil
 	case flags&vfs.OPEN_WAL != 0 && f.log != nil:
@@ -89,6 +92,12 @@ func (file) Lock(vfs.LockLevel) error           { return nil }
 func (file) Unlock(vfs.LockLevel) error         { return nil }
 func (file) CheckReservedLock() (bool, error)   { return false, nil }
 func (file) SectorSize() int                    { return 0 }
+
+// written is a file that SQLite writes.
+type written struct{ file }
+
+func (w written) WriteAt(p []byte, off int64) (int, error) { return w.File.WriteAt(p, off) }
+func (w written) Truncate(size int64) error                { return w.File.Truncate(size) }
 
 // DeviceCharacteristics keeps SQLite from looking for a log if there is none.
 func (f file) DeviceCharacteristics() vfs.DeviceCharacteristic {

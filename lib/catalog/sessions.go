@@ -1,0 +1,390 @@
+package catalog
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/cachefile"
+)
+
+// Catalog holds sessions, newest first. A session is put together from the logs and its
+// conversation when it is first asked for.
+type Catalog struct {
+	books []*book
+	talks *talks // nil if there are none
+	met   *met
+}
+
+// met are the sessions that were given to a caller. Each is given once, so that callers
+// can compare and change them.
+type met struct {
+	byID map[session.ID]*Session
+	all  []*Session
+}
+
+func catalogOf(books []*book, talks *talks) Catalog {
+	return Catalog{books, talks, &met{byID: map[session.ID]*Session{}}}
+}
+
+// candidate is a session as one of the sources has it, where that source sorts it.
+type candidate struct {
+	id      session.ID
+	started time.Time
+	book    int // the index in books, or len(books)
+	facts   *Session
+}
+
+// before reports whether a is sorted before b: it began later, or at the same time with a
+// smaller id.
+func (a candidate) before(b candidate) bool {
+	return cmp.Or(b.started.Compare(a.started), cmp.Compare(a.id, b.id)) < 0
+}
+
+// candidates iterates over what all sources have, newest first.
+func (c Catalog) candidates() iter.Seq[candidate] {
+	var sources []iter.Seq[candidate]
+	for i, b := range c.books {
+		sources = append(sources, func(yield func(candidate) bool) {
+			for s := range b.newest() {
+				if !yield(candidate{s.ID, s.StartedAt, i, s}) {
+					return
+				}
+			}
+		})
+	}
+	if c.talks != nil {
+		sources = append(sources, func(yield func(candidate) bool) {
+			for _, t := range c.talks.newest {
+				if !yield(candidate{t.id, t.Metadata.Started, len(c.books), nil}) {
+					return
+				}
+			}
+		})
+	}
+	if len(sources) == 1 {
+		return sources[0]
+	}
+	return func(yield func(candidate) bool) {
+		var next []func() (candidate, bool)
+		var heads []candidate
+		for _, of := range sources {
+			pull, stop := iter.Pull(of)
+			defer stop()
+			if first, ok := pull(); ok {
+				next, heads = append(next, pull), append(heads, first)
+			}
+		}
+		for len(heads) > 0 {
+			i := 0
+			for j := range heads {
+				if heads[j].before(heads[i]) {
+					i = j
+				}
+			}
+			if !yield(heads[i]) {
+				return
+			}
+			var more bool
+			if heads[i], more = next[i](); !more {
+				heads, next = slices.Delete(heads, i, i+1), slices.Delete(next, i, i+1)
+			}
+		}
+	}
+}
+
+// each iterates over the sessions, newest first. It does not keep those that nobody asked
+// for before.
+func (c Catalog) each() iter.Seq[*Session] {
+	return func(yield func(*Session) bool) {
+		given := map[session.ID]bool{}
+		for at := range c.candidates() {
+			s, known := c.known(at.id)
+			if !known {
+				s = c.make(at)
+			}
+			// If sources tell of different starts, its place is that of the start that counts.
+			if s == nil || !s.StartedAt.Equal(at.started) || given[at.id] {
+				continue
+			}
+			if len(c.books) > 1 || c.talks != nil {
+				given[at.id] = true
+			}
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// All iterates over the sessions, newest first.
+func (c Catalog) All() iter.Seq[*Session] {
+	return func(yield func(*Session) bool) {
+		for s := range c.each() {
+			if !yield(c.keep(s)) {
+				return
+			}
+		}
+	}
+}
+
+func (c Catalog) known(id session.ID) (s *Session, ok bool) {
+	if c.met != nil {
+		s, ok = c.met.byID[id]
+	}
+	return s, ok
+}
+
+// keep completes a session and returns it, or the one that was given before.
+func (c Catalog) keep(s *Session) *Session {
+	if known, ok := c.known(s.ID); ok {
+		return known
+	}
+	c.met.byID[s.ID] = s
+	c.met.all = append(c.met.all, s)
+	s.ChildID = cmp.Or(c.child(s.ID), s.ChildID)
+	if s.ForkOf == "" {
+		s.ForkOf = c.original(s)
+	}
+	return s
+}
+
+// session returns the session with that id, or nil.
+func (c Catalog) session(id session.ID) *Session {
+	if s, ok := c.known(id); ok {
+		return s
+	}
+	if s := c.make(candidate{id: id, book: -1}); s != nil {
+		return c.keep(s)
+	}
+	return nil
+}
+
+// make puts a session together from its sources; nil if none has it.
+func (c Catalog) make(at candidate) *Session {
+	s := c.logged(at)
+	if t := c.talks.of(at.id); t != nil {
+		if s == nil {
+			if t.Metadata.Started.IsZero() {
+				return nil // the conversation is empty
+			}
+			s = &Session{ID: at.id, native: true}
+		}
+		s.converse(t.Conversation)
+	}
+	if c.talks != nil && s != nil {
+		if run, ok := c.talks.running[at.id]; ok {
+			s.Run(run.Process.PID)
+		}
+	}
+	return s
+}
+
+// logged returns what the logs have of a session, or nil.
+func (c Catalog) logged(at candidate) (s *Session) {
+	for i, b := range c.books {
+		own := at.facts
+		if i != at.book {
+			own = b.session(at.id)
+		}
+		switch {
+		case own == nil:
+		case s == nil:
+			copied := *own
+			s = &copied
+		default:
+			s = joined(s, own)
+		}
+	}
+	return s
+}
+
+// child returns the last successor of a session, or "".
+func (c Catalog) child(id session.ID) session.ID {
+	var last *Session
+	for _, b := range c.books {
+		for _, child := range b.children(id) {
+			if len(c.books) > 1 { // another log may know of an earlier start, and of another parent
+				if child = c.logged(candidate{id: child.ID, book: -1}); child.ParentID != id {
+					continue
+				}
+			}
+			if last == nil || newer(child, last) {
+				last = child
+			}
+		}
+	}
+	if last == nil {
+		return ""
+	}
+	return last.ID
+}
+
+// Find returns the session with that id, or else all whose id begins with it.
+func (c Catalog) Find(prefix string) (found []*Session) {
+	if prefix == "" {
+		return nil
+	}
+	if s := c.session(session.ID(prefix)); s != nil {
+		return []*Session{s}
+	}
+	var ids []session.ID
+	for _, b := range c.books {
+		ids = append(ids, b.beginning(prefix)...)
+	}
+	if c.talks != nil {
+		from, _ := slices.BinarySearch(c.talks.ids, session.ID(prefix))
+		for _, id := range c.talks.ids[from:] {
+			if !strings.HasPrefix(string(id), prefix) {
+				break
+			}
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		found = append(found, c.session(id))
+	}
+	slices.SortFunc(found, inOrder)
+	return found
+}
+
+const (
+	minShort = 8
+	// manyShort is how many ids are shortened one by one. To shorten more, all ids are read.
+	manyShort = 500
+)
+
+// Short returns a function that shortens an id to its shortest unique prefix of at least
+// minShort characters. It returns "" for an id that is not in the catalog.
+func (c Catalog) Short() func(session.ID) string {
+	asked := 0
+	var all *names
+	return func(id session.ID) string {
+		if asked++; asked == manyShort {
+			all = &names{}
+			for _, b := range c.books {
+				all.ids = append(all.ids, b.beginning("")...)
+			}
+			if c.talks != nil {
+				all.ids = append(all.ids, c.talks.ids...)
+			}
+			slices.Sort(all.ids)
+			all.ids = slices.Compact(all.ids)
+		}
+		var before, after session.ID
+		there := false
+		if all != nil {
+			before, after, there = all.around(id)
+		} else {
+			near := func(lower, higher session.ID, is bool) {
+				before, there = max(before, lower), there || is
+				if after == "" || higher != "" && higher < after {
+					after = higher
+				}
+			}
+			for _, b := range c.books {
+				near(b.around(id))
+			}
+			if c.talks != nil {
+				near(c.talks.around(id))
+			}
+		}
+		if !there {
+			return ""
+		}
+		text := string(id)
+		n := max(minShort, shared(text, string(before))+1, shared(text, string(after))+1)
+		return text[:min(n, len(text))]
+	}
+}
+
+// names are sorted ids.
+type names struct{ ids []session.ID }
+
+// around returns the ids before and after one, "" for none, and whether it is there.
+func (n names) around(id session.ID) (before, after session.ID, there bool) {
+	at, there := slices.BinarySearch(n.ids, id)
+	if at > 0 {
+		before = n.ids[at-1]
+	}
+	if there {
+		at++
+	}
+	if at < len(n.ids) {
+		after = n.ids[at]
+	}
+	return before, after, there
+}
+
+func shared(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// ReadErrors returns the errors about the sessions used so far, of which the catalog then
+// has less than the log; nil if there are none.
+func (c Catalog) ReadErrors() error {
+	var lost conversation.ReadErrors
+	for _, b := range c.books {
+		lost.Add(b.lost)
+	}
+	if c.met != nil {
+		for _, s := range c.met.all {
+			lost.Add(s.unread)
+		}
+	}
+	return lost.Err()
+}
+
+// facts are the fields of a session that come from the log, in the order in which the
+// index has them.
+func (s *Session) facts() [26]cachefile.Field {
+	return [...]cachefile.Field{
+		{Key: "id", Text: (*string)(&s.ID)},
+		{Key: "started_at", Time: &s.StartedAt},
+		{Key: "parent_id", Text: (*string)(&s.ParentID)},
+		{Key: "last_at", Time: &s.LastAt},
+		{Key: "ended_at", Time: &s.EndedAt},
+		{Key: "handed_over", Time: &s.handedOver},
+		{Key: "actor", Text: &s.Actor},
+		{Key: "agent", Text: &s.Agent},
+		{Key: "role", Text: &s.Role},
+		{Key: "rig", Text: &s.Rig},
+		{Key: "source", Text: &s.Source},
+		{Key: "chain_id", Text: (*string)(&s.ChainID)},
+		{Key: "outcome", Text: (*string)(&s.Outcome)},
+		{Key: "reason", Text: &s.Reason},
+		{Key: "cwd", Text: &s.CWD},
+		{Key: "branch", Text: &s.Branch},
+		{Key: "work_unit", Text: &s.WorkUnit},
+		{Key: "molecule_id", Text: &s.MoleculeID},
+		{Key: "step_ref", Text: &s.StepRef},
+		{Key: "topic", Text: &s.Topic},
+		{Key: "received", Text: &s.Received},
+		{Key: "subject", Text: &s.Subject},
+		{Key: "note", Text: &s.Note},
+		{Key: "transcript_path", Text: &s.Transcript},
+		{Key: "tmux_session", Text: &s.TmuxSession},
+		{Key: "host", Text: &s.Host},
+	}
+}
+
+func (s *Session) encode() string {
+	fields := s.facts()
+	return string(append(cachefile.AppendFields([]byte{'{'}, fields[:], 0), '}'))
+}
+
+func decode(line string) *Session {
+	s := &Session{}
+	fields := s.facts()
+	cachefile.ReadFields(line, fields[:]) // the page's checksum was right
+	return s
+}

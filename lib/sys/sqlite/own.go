@@ -1,0 +1,133 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+// Own is a database of gt's own. It is made once, and from then on only read. Every page
+// has a checksum, so that a query fails if it meets damage. Own is not safe for concurrent
+// use.
+type Own struct {
+	files *files
+	conn  *sqlite3.Conn
+	stmts map[string]*sqlite3.Stmt
+}
+
+// pageSize is SQLite's default.
+const pageSize = 4096
+
+// Values is a row of a result. It is valid only during the call that gets it.
+type Values struct{ stmt *sqlite3.Stmt }
+
+func (v Values) Text(column int) string { return v.stmt.ColumnText(column) }
+
+func (v Values) Int(column int) int64 { return v.stmt.ColumnInt64(column) }
+
+// OpenOwn opens a database for reading. The file is the database's from then on, also if
+// OpenOwn fails.
+func OpenOwn(f *os.File) (*Own, error) {
+	if info, err := f.Stat(); err != nil || info.Size()%pageSize != 0 { // half a page has no checksum
+		f.Close()
+		return nil, cmp.Or(err, ErrCorrupt)
+	}
+	o, err := connect(&files{main: f}, "mode=ro")
+	if err != nil {
+		o.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// Make writes a database into a file, which may have one already. The file stays open.
+func Make(f *os.File, fill func(*Own) error) (err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	o, err := connect(&files{main: f, writes: true}, "mode=rw")
+	if err == nil {
+		// Nobody reads the file before it is complete.
+		err = o.conn.Exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000")
+	}
+	if err == nil && info.Size() == 0 {
+		err = o.conn.EnableChecksums("main")
+	}
+	if err == nil {
+		err = o.Do("BEGIN")
+	}
+	if err == nil {
+		err = fill(o)
+	}
+	if err == nil {
+		err = o.Do("COMMIT")
+	}
+	o.files.main = nil // stays open
+	if closed := o.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func connect(f *files, mode string) (*Own, error) {
+	f.name = fmt.Sprintf("gt%d", opened.Add(1))
+	vfs.Register(f.name, f)
+	conn, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), maxMemory), "file:db?"+mode+"&vfs="+f.name)
+	return &Own{files: f, conn: conn, stmts: map[string]*sqlite3.Stmt{}}, err
+}
+
+// Close closes the database and its file.
+func (o *Own) Close() error {
+	var err error
+	if o.conn != nil {
+		for _, s := range o.stmts {
+			s.Close()
+		}
+		err = o.conn.Close()
+	}
+	if o.files.main == nil {
+		vfs.Unregister(o.files.name)
+	} else {
+		o.files.Close()
+	}
+	return err
+}
+
+// Do runs a statement without a result. The arguments are texts and integers (int64).
+func (o *Own) Do(sql string, args ...any) error {
+	return o.Query(func(Values) {}, sql, args...)
+}
+
+// Query calls each for the rows of a result.
+func (o *Own) Query(each func(Values), sql string, args ...any) (err error) {
+	defer outOfMemory(&err)
+	s := o.stmts[sql]
+	if s == nil {
+		if s, _, err = o.conn.Prepare(sql); err != nil {
+			return err
+		}
+		o.stmts[sql] = s
+	}
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case string:
+			err = s.BindText(i+1, arg)
+		case int64:
+			err = s.BindInt64(i+1, arg)
+		default:
+			err = fmt.Errorf("%T is no argument of a query", arg)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for s.Step() {
+		each(Values{s})
+	}
+	return s.Reset()
+}

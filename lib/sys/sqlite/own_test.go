@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A database of gt's own has what it was made with, also after a copy of it was changed.
+// Whatever byte of it is changed, and wherever it is cut off, a query fails or has the
+// same result.
+func TestOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(Make(f, func(o *Own) error {
+		err := o.Do("CREATE TABLE t(n INTEGER, name TEXT)")
+		for n := range int64(500) {
+			err = errors.Join(err, o.Do("INSERT INTO t VALUES (?, ?)", n, fmt.Sprint("name ", n)))
+		}
+		return errors.Join(err, o.Do("CREATE UNIQUE INDEX i ON t(n)"))
+	}), Make(f, func(o *Own) error {
+		return o.Do("INSERT OR REPLACE INTO t VALUES (?, ?)", int64(7), "another")
+	}), f.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() (all string, err error) {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := OpenOwn(f)
+		if err != nil {
+			return "", err
+		}
+		defer o.Close()
+		err = o.Query(func(v Values) { all += fmt.Sprint(v.Int(0), v.Text(1), " ") }, "SELECT n, name FROM t WHERE n < ? ORDER BY n", int64(9))
+		return all, err
+	}
+	want, err := ask()
+	if err != nil || want != "0name 0 1name 1 2name 2 3name 3 4name 4 5name 5 6name 6 7another 8name 8 " {
+		t.Fatal(want, err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for at := 0; at < len(whole); at += 13 {
+		other := append([]byte(nil), whole...)
+		other[at] ^= 4
+		for _, data := range [][]byte{other, whole[:at]} {
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := ask(); err != nil {
+				failed++
+			} else if got != want {
+				t.Fatalf("at %d: %q", at, got)
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("no damage was found")
+	}
+}
