@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 
 	"gt/lib/sys/atomicfile"
 )
@@ -29,6 +30,9 @@ func Lines(path string, from int64, each func(line []byte, at int64) bool) (next
 	return LinesWithin(path, from, MaxRecord, each, nil)
 }
 
+// lineReaders are used again, for a first list reads thousands of files.
+var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 256<<10) }}
+
 // LinesWithin is Lines with a limit of its own. It calls long, if that is not nil, with
 // both ends of a line over most bytes, and holds no more of it.
 func LinesWithin(path string, from, most int64, each func(line []byte, at int64) bool, long func(front, back []byte, at int64) bool) (next int64, err error) {
@@ -40,7 +44,9 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return from, atomicfile.Error("read", path, err)
 	}
-	r := bufio.NewReaderSize(f, 256<<10)
+	r := lineReaders.Get().(*bufio.Reader)
+	defer lineReaders.Put(r)
+	r.Reset(f)
 	var held []byte
 	for at := from; ; {
 		line, err := r.ReadSlice('\n')

@@ -129,8 +129,9 @@ func (x index) outdated(all, fresh int) bool {
 	return fresh > worthNew || fresh > 0 && all > x.entries || x.entries-(all-fresh) > worthGone
 }
 
-// save writes the cache. Errors are ignored, because they only cost time.
-func save(path string, all []conversation.Conversation) {
+// save writes the cache, of those to be kept. Errors are ignored, because they only cost
+// time.
+func save(path string, all []conversation.Conversation, kept []bool) {
 	if path == "" || atomicfile.EnsurePrivateDir(filepath.Dir(path)) != nil {
 		return
 	}
@@ -139,14 +140,21 @@ func save(path string, all []conversation.Conversation) {
 		return
 	}
 	defer dir.Close()
-	data, err := cachefile.Begin(cacheVersion, header{len(all)}, len(all)*512)
+	var lines []byte
+	n := 0
+	for i := range all {
+		if !kept[i] {
+			continue
+		}
+		n++
+		of, found := fileFields(&all[i].File), fields(&all[i].Metadata)
+		lines = cachefile.AppendFields(append(lines, '{'), of[:], 1)
+		lines = append(cachefile.AppendFields(lines, found[:], 0), "}\n"...)
+	}
+	data, err := cachefile.Begin(cacheVersion, header{n}, len(lines))
 	if err != nil {
 		return
 	}
-	for i := range all {
-		of, found := fileFields(&all[i].File), fields(&all[i].Metadata)
-		data = cachefile.AppendFields(append(data, '{'), of[:], 1)
-		data = append(cachefile.AppendFields(data, found[:], 0), "}\n"...)
-	}
+	data = append(data, lines...)
 	_ = cachefile.Write(dir, filepath.Base(path), cacheVersion, data)
 }

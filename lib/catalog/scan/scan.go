@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"gt/lib/cli"
 	"gt/lib/client/readers"
@@ -32,7 +31,6 @@ func All(getenv func(string) string, clean func(string) string, cache string, pr
 		store  string
 		files  []conversation.File
 		err    error
-		mu     sync.Mutex
 		lost   conversation.ReadErrors // of its conversations
 	}
 	var stores []*found
@@ -55,6 +53,7 @@ func All(getenv func(string) string, clean func(string) string, cache string, pr
 		at int
 	}
 	var fresh []new
+	var kept []bool // by the index in all: its metadata is worth keeping
 	for _, s := range stores {
 		all = slices.Grow(all, len(s.files))
 		for _, f := range s.files {
@@ -62,24 +61,31 @@ func All(getenv func(string) string, clean func(string) string, cache string, pr
 			if !ok {
 				fresh = append(fresh, new{s, len(all)})
 			}
+			kept = append(kept, ok)
 			all = append(all, conversation.Conversation{File: f, Metadata: facts})
 		}
 	}
-	var done atomic.Int64
-	failed := make([]bool, len(all))
-	cli.Parallel(fresh, func(n new) {
+	var mu sync.Mutex
+	done := 0
+	look := func(n new) {
 		facts, err := n.of.reader.Metadata(all[n.at].File)
 		all[n.at].Metadata = valid(facts, clean)
-		if err != nil {
-			failed[n.at] = true
-			n.of.mu.Lock()
-			n.of.lost.Add(err)
-			n.of.mu.Unlock()
+		// A conversation with an error is read again the next time, although the file
+		// does not change when it becomes readable.
+		kept[n.at] = err == nil
+		mu.Lock()
+		defer mu.Unlock()
+		n.of.lost.Add(err)
+		if done++; progress != nil {
+			progress(int64(done), int64(len(fresh)))
 		}
-		if n := done.Add(1); progress != nil {
-			progress(n, int64(len(fresh)))
+	}
+	for part := range slices.Chunk(fresh, saveEvery) {
+		cli.Parallel(part, look)
+		if done < len(fresh) {
+			save(cache, all, kept) // if the person ends it now, the next list goes on from here
 		}
-	})
+	}
 	for _, s := range stores {
 		for _, err := range []error{s.err, s.lost.Err()} {
 			if err != nil {
@@ -87,22 +93,21 @@ func All(getenv func(string) string, clean func(string) string, cache string, pr
 			}
 		}
 	}
-	// A conversation with an error is read again the next time, although the file does
-	// not change when it becomes readable.
-	looked := all
-	if slices.Contains(failed, true) {
-		looked = nil
-		for i, c := range all {
-			if !failed[i] {
-				looked = append(looked, c)
-			}
+	looked := 0
+	for _, ok := range kept {
+		if ok {
+			looked++
 		}
 	}
-	if known.outdated(len(looked), len(fresh)-(len(all)-len(looked))) {
-		save(cache, looked)
+	if known.outdated(looked, len(fresh)-(len(all)-looked)) {
+		save(cache, all, kept)
 	}
 	return withoutCopies(all), errs
 }
+
+// saveEvery is after how many conversations the cache is written, if there are more to
+// read. Tests use less.
+var saveEvery = 2000
 
 // withoutCopies leaves out records of conversations that their clients still have: the
 // client's own has more, and earlier.

@@ -194,3 +194,33 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 		t.Errorf("no folder: %+v", got)
 	}
 }
+
+// A first look that a person ends goes on from there.
+func TestScanGoesOn(t *testing.T) {
+	was := saveEvery
+	saveEvery = 10
+	t.Cleanup(func() { saveEvery = was })
+	s := newStore(t)
+	for i := range 45 {
+		id := fmt.Sprintf("s%02d", i)
+		s.write("p/"+id+".jsonl", said(id, 1, "ask"))
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = All(s.getenv, redact.Cut(nil), s.cache(), func(done, total int64) {
+			if done == 25 {
+				panic("a person ends it")
+			}
+		})
+	}()
+	if known := load(s.cache()); len(known.lines) != 20 {
+		t.Errorf("%d are known", len(known.lines))
+	}
+	var left int64
+	if all, errs := All(s.getenv, redact.Cut(nil), s.cache(), func(_, total int64) { left = total }); len(all) != 45 || errs != nil || left != 25 {
+		t.Errorf("%d conversations, %v, %d were read", len(all), errs, left)
+	}
+	if known := load(s.cache()); len(known.lines) != 45 {
+		t.Errorf("%d are known", len(known.lines))
+	}
+}

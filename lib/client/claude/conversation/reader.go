@@ -112,7 +112,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	}, h.back)
 	if err == nil && !h.complete() && f.Size > conversation.EndSize {
 		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-			if isAsking(line) || h.CWD == "" || h.First == "" || h.last.model == "" {
+			if isAsking(line) || h.CWD == "" || h.First == "" || bytes.Contains(line, []byte(`"model":`)) {
 				h.front(parse(line))
 			}
 			return !h.complete() && at < conversation.MaxFront
@@ -180,6 +180,15 @@ func (h *header) front(rec record) {
 
 // back adds a record from the end, the last one first.
 func (h *header) back(line []byte) bool {
+	if h.last.branch != "" && h.last.cwd != "" && h.last.model != "" && !h.Last.IsZero() {
+		// Only a title is of interest.
+		if h.custom != "" {
+			return false
+		}
+		if front := line[:min(len(line), 32)]; !bytes.Contains(front, titled) && !bytes.Contains(front, []byte(`"summary"`)) {
+			return true
+		}
+	}
 	rec := parse(line)
 	switch rec.Kind {
 	case "custom-title":
