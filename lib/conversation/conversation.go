@@ -119,6 +119,13 @@ type Quieter interface {
 	Quiet(record []byte, tools bool) bool
 }
 
+// Skipper is a Reader that skips other things than too long lines (see Skipped).
+type Skipper interface {
+	// Skipped returns how many records no Read gives, because they are too long or too
+	// many.
+	Skipped(f File) (int, error)
+}
+
 // File is the place of a conversation.
 type File struct {
 	Client string

@@ -30,6 +30,15 @@ func Lines(path string, from int64, each func(line []byte, at int64) bool) (next
 	return LinesWithin(path, from, MaxRecord, each, nil)
 }
 
+// Skipped returns how many lines of a file Lines skips.
+func Skipped(path string) (n int, err error) {
+	_, err = LinesWithin(path, 0, MaxRecord, func([]byte, int64) bool { return true }, func(_, _ []byte, _ int64) bool {
+		n++
+		return true
+	})
+	return n, err
+}
+
 // lineReaders are used again, for a first list reads thousands of files.
 var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 256<<10) }}
 

@@ -32,6 +32,7 @@ type detail struct {
 	Commits   []commit                  `json:"commits,omitempty"`   // made in its folder while it ran
 	Usage     []conversation.ModelUsage `json:"usage,omitempty"`     // by model, with its subagents
 	Turns     int                       `json:"turns,omitempty"`     // of its conversation
+	Skipped   int                       `json:"skipped,omitempty"`   // records that are too long to be read
 	Forks     []session.ID              `json:"forks,omitempty"`     // its forks
 	Subagents []session.ID              `json:"subagents,omitempty"` // its subagents
 	Resume    string                    `json:"resume,omitempty"`    // the command that resumes it
@@ -99,6 +100,7 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	}
 	if f, _ := s.Conversation(own); f.Path != "" && scan.ReaderOf(f.Client) != nil {
 		d.Turns, _ = count(f)
+		d.Skipped = skipped(f)
 	}
 	if on, err := continuationOf(own, table, s, false); err == nil && len(on.Args) > 0 {
 		d.Resume = env.Redact(on.String())
@@ -202,6 +204,9 @@ func portrait(env *cli.Env, d detail) string {
 	line("Model", s.Model)
 	if d.Turns > 0 {
 		line("Turns", fmt.Sprint(d.Turns))
+	}
+	if d.Skipped > 0 {
+		line("Not read", fmt.Sprintf("%s over %d MB", number(d.Skipped, "record"), conversation.MaxRecord>>20))
 	}
 	for _, u := range d.Usage {
 		line("Tokens", spent(u, len(d.Usage) > 1))

@@ -52,6 +52,7 @@ type log struct {
 	live     []int // indexes of messages, in the model's order
 	byKey    map[uint64]int
 	restart  bool // a header is repeated: the client resumed the session
+	skipped  int  // messages that are too long, or more than MaxMessages
 }
 
 func keyOf(id string) uint64 {
@@ -64,6 +65,10 @@ func scanFile(path string, from int64) (*log, error) {
 	log := &log{from: from, next: from, byKey: map[uint64]int{}}
 	if strings.HasSuffix(path, ".json") {
 		err := readDocument(path, 0, nil, func(raw []byte, at int64) bool {
+			if raw == nil {
+				log.skipped++
+				return true
+			}
 			if id := gjson.GetBytes(raw, "id"); id.Type == gjson.String {
 				size := int64(len(raw))
 				log.message(id.Str, kindOf(gjson.GetBytes(raw, "type").Str), place{at, at, size})
@@ -74,7 +79,7 @@ func scanFile(path string, from int64) (*log, error) {
 		return log, err
 	}
 	begun := false
-	next, err := conversation.Lines(path, 0, func(line []byte, at int64) bool {
+	next, err := conversation.LinesWithin(path, 0, conversation.MaxRecord, func(line []byte, at int64) bool {
 		if !gjson.ValidBytes(line) {
 			return true
 		}
@@ -102,6 +107,9 @@ func scanFile(path string, from int64) (*log, error) {
 				log.set(line, at, list)
 			}
 		}
+		return true
+	}, func(_, _ []byte, _ int64) bool {
+		log.skipped++
 		return true
 	})
 	log.next = max(log.next, next)
@@ -141,6 +149,7 @@ func kindOf(kind string) string {
 
 func (l *log) add(key uint64, kind string, at place) (int, bool) {
 	if len(l.messages) == MaxMessages {
+		l.skipped++
 		return 0, false
 	}
 	l.messages = append(l.messages, message{key: key, kind: kind, first: at.line, last: at})
@@ -302,8 +311,8 @@ func indexOf(line []byte, list, element gjson.Result) int {
 
 // readDocument parses a file that is one JSON object. It calls meta for the object's
 // short members, and message for each object in the list "messages" with its offset,
-// until message returns false. It reads at most limit bytes, if that is not 0, and holds
-// one message at a time.
+// until message returns false; raw is nil for an object that is too long. It reads at most
+// limit bytes, if that is not 0, and holds one message at a time.
 func readDocument(path string, limit int64, meta func(key string, v gjson.Result), message func(raw []byte, at int64) bool) error {
 	f, err := atomicfile.Open(path)
 	if err != nil {
@@ -396,7 +405,7 @@ func (d *document) list() error {
 		if err != nil {
 			return err
 		}
-		if c == '{' && gjson.ValidBytes(raw) && !d.message(raw, at) {
+		if c == '{' && (raw == nil || gjson.ValidBytes(raw)) && !d.message(raw, at) {
 			return errStop
 		}
 	}

@@ -258,7 +258,7 @@ func (l *metadataReader) document(f conversation.File) error {
 			l.header(gjson.Parse(`{"` + key + `":` + v.Raw + `}`))
 		}
 	}, func(raw []byte, at int64) bool {
-		m := gjson.ParseBytes(raw)
+		m := gjson.ParseBytes(raw) // none of one that is too long
 		l.front(m)
 		if kindOf(m.Get("type").Str) == "gemini" {
 			last = gjson.Parse(strings.Clone(m.Raw))
@@ -434,6 +434,12 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		}
 	}
 	return log.next, nil
+}
+
+// Skipped counts the messages that are too long, and those after MaxMessages.
+func (Reader) Skipped(f conversation.File) (int, error) {
+	log, err := scanFile(f.Path, 0)
+	return log.skipped, err
 }
 
 // unread returns where the next Read begins if the messages from i on were not read. The

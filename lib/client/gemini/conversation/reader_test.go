@@ -389,3 +389,21 @@ func FuzzDocument(f *testing.F) {
 		}
 	})
 }
+
+// Messages after the last one that is read are counted.
+func TestSkipped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads a quarter of a million messages")
+	}
+	path := filepath.Join(t.TempDir(), "session-1.jsonl")
+	var b strings.Builder
+	for i := range MaxMessages + 3 {
+		fmt.Fprintf(&b, `{"id":"m%d","type":"user","content":"x"}`+"\n", i)
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := (Reader{}).Skipped(conversation.File{Path: path}); n != 3 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}

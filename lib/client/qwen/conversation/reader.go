@@ -230,6 +230,14 @@ func (q Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	})
 }
 
+// Skipped differs only for older versions, which had Gemini CLI's format.
+func (q Reader) Skipped(f conversation.File) (int, error) {
+	if q.old(f) {
+		return gemini.Reader{}.Skipped(f)
+	}
+	return conversation.Skipped(f.Path)
+}
+
 // rewound returns the ranges of a file that the person took back: from after the record
 // at which the conversation goes on to the rewind record.
 func rewound(path string) (gone [][2]int64, err error) {
