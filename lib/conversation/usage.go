@@ -3,7 +3,9 @@ package conversation
 import (
 	"cmp"
 	"hash/maphash"
+	"maps"
 	"slices"
+	"time"
 )
 
 // UsageTally sums up the tokens of conversations by model. Usage that a fork copied into
@@ -15,30 +17,40 @@ type UsageTally struct {
 }
 
 // Add reads a conversation and adds its usage, without what an earlier conversation
-// already had. It returns what it added.
-func (t *UsageTally) Add(r Reader, f File) ([]ModelUsage, error) {
+// already had. It returns what it added, by day.
+func (t *UsageTally) Add(r Reader, f File) (added []DayUsage, err error) {
 	if t.seen == nil {
 		t.seed, t.seen = maphash.MakeSeed(), map[uint64]struct{}{}
 	}
 	// The last record of a message counts: a client may write several while it streams.
 	type spent struct {
-		model string
-		usage Usage
+		day, model string
+		usage      Usage
 	}
 	var order []string
 	last := map[string]spent{}
-	own := map[string]*Usage{}
-	_, err := r.Read(f, Options{}, func(e Entry) bool {
+	own := map[string]map[string]*Usage{} // by day and model
+	count := func(s spent) {
+		if own[s.day] == nil {
+			own[s.day] = map[string]*Usage{}
+		}
+		add(own[s.day], s.model, s.usage)
+	}
+	_, err = r.Read(f, Options{}, func(e Entry) bool {
+		now := spent{"", e.Model, e.Usage}
+		if !e.Time.IsZero() {
+			now.day = e.Time.Local().Format(time.DateOnly)
+		}
 		switch {
 		case e.Kind != TokenUsage:
 		case e.ID == "":
-			add(own, e.Model, e.Usage)
+			count(now)
 		default:
 			id := f.Client + " " + e.ID
 			if _, again := last[id]; !again {
 				order = append(order, id)
 			}
-			last[id] = spent{e.Model, e.Usage}
+			last[id] = now
 		}
 		return true
 	})
@@ -46,30 +58,30 @@ func (t *UsageTally) Add(r Reader, f File) ([]ModelUsage, error) {
 		key := maphash.String(t.seed, id)
 		if _, again := t.seen[key]; !again {
 			t.seen[key] = struct{}{}
-			add(own, last[id].model, last[id].usage)
+			count(last[id])
 		}
 	}
-	added := sorted(own)
-	t.AddAll(added)
-	return added, err
-}
-
-// AddAll adds what Add of another UsageTally returned.
-func (t *UsageTally) AddAll(all []ModelUsage) {
 	if t.models == nil {
 		t.models = map[string]*Usage{}
 	}
-	for _, s := range all {
-		add(t.models, s.Model, s.Usage)
+	for _, day := range slices.Sorted(maps.Keys(own)) {
+		for _, s := range sorted(own[day]) {
+			add(t.models, s.Model, s.Usage)
+			added = append(added, DayUsage{day, s})
+		}
 	}
+	return added, err
 }
 
 func add(to map[string]*Usage, model string, u Usage) {
-	sum := to[model]
-	if sum == nil {
-		sum = &Usage{}
-		to[model] = sum
+	if to[model] == nil {
+		to[model] = &Usage{}
 	}
+	to[model].Add(u)
+}
+
+// Add adds another usage.
+func (sum *Usage) Add(u Usage) {
 	sum.Input += u.Input
 	sum.CacheRead += u.CacheRead
 	sum.CacheWrite += u.CacheWrite
@@ -80,6 +92,12 @@ func add(to map[string]*Usage, model string, u Usage) {
 type ModelUsage struct {
 	Model string `json:"model"`
 	Usage
+}
+
+// DayUsage is the usage of a local day (2026-01-17); "" if the time is unknown.
+type DayUsage struct {
+	Day string
+	ModelUsage
 }
 
 // Sum returns the usage of all conversations, the model with the most output first.

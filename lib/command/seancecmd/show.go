@@ -225,7 +225,7 @@ func portrait(env *cli.Env, d detail) string {
 // spent returns the tokens of a model in a line.
 func spent(u conversation.ModelUsage, named bool) string {
 	text := fmt.Sprintf("%s in, %s from cache, %s to cache, %s out",
-		grouped(u.Input), grouped(u.CacheRead), grouped(u.CacheWrite), grouped(u.Output))
+		thousands(u.Input), thousands(u.CacheRead), thousands(u.CacheWrite), thousands(u.Output))
 	if u.Cost > 0 {
 		text += ", " + cost(u.Cost)
 	}

@@ -18,15 +18,32 @@ import (
 
 type usage struct {
 	selection
-	ID   string `arg:"" optional:"" help:"The session, by its id or the beginning of it (default: all)."`
-	Each bool   `help:"Add a line for each session."`
-	JSON bool   `name:"json" help:"One JSON object per line."`
+	ID   string   `arg:"" optional:"" help:"The session, by its id or the beginning of it (default: all)."`
+	By   []string `enum:"day,model,agent,chain,session" default:"model" placeholder:"WHAT" help:"A line for each day, model, agent, chain or session, or of several, as in day,model (default: model)."`
+	Each bool     `help:"Add a line for each session and model."`
+	JSON bool     `name:"json" help:"One JSON object per line."`
 }
 
-// spending is what a session, or all together, used of a model.
+// spending is what was used. Only what it is grouped by is set.
 type spending struct {
 	Session string `json:"session_id,omitempty"`
-	conversation.ModelUsage
+	Day     string `json:"day,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	Chain   string `json:"chain_id,omitempty"`
+	Model   string `json:"model,omitempty"`
+	conversation.Usage
+}
+
+// groups are what spendings are grouped by, in the order of the columns.
+var groups = []struct {
+	by, heading string
+	of          func(*spending) *string
+}{
+	{"session", "SESSION", func(s *spending) *string { return &s.Session }},
+	{"day", "DAY", func(s *spending) *string { return &s.Day }},
+	{"agent", "AGENT", func(s *spending) *string { return &s.Agent }},
+	{"chain", "CHAIN", func(s *spending) *string { return &s.Chain }},
+	{"model", "MODEL", func(s *spending) *string { return &s.Model }},
 }
 
 // Run prints the sum of what the transcripts report. A session includes its subagents; a
@@ -39,19 +56,16 @@ func (c *usage) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	spent := addUp(env, found, all.Subagents())
-	if spent.read == 0 {
+	spent, read := addUp(env, found, all.Subagents())
+	if read == 0 {
 		return cli.Fail(cli.No, fmt.Errorf("no conversation of %s is on this machine", number(len(found), "session")), "their agents have deleted them; gt-record keeps conversations, if you ask for it")
 	}
 	var lines []spending
 	if c.Each {
-		lines = spent.each
+		lines = grouped(spent, []string{"session", "model"})
 	}
-	models := spent.models()
-	lines = append(lines, models...)
-	for i := range lines {
-		lines[i].Model = env.Redact(lines[i].Model)
-	}
+	sums := grouped(spent, c.By)
+	lines = append(lines, sums...)
 	if c.JSON {
 		for _, l := range lines {
 			if err := env.JSON(l); err != nil {
@@ -60,28 +74,26 @@ func (c *usage) Run(env *cli.Env) error {
 		}
 		return nil
 	}
-	if len(models) > 1 {
-		lines = append(lines, total(models))
+	if len(sums) > 1 {
+		lines = append(lines, grouped(sums, nil)...)
 	}
-	if spent.read < len(found) {
-		env.Hint("%d of %s left no transcript here", len(found)-spent.read, number(len(found), "session"))
+	if read < len(found) {
+		env.Hint("%d of %s left no transcript here", len(found)-read, number(len(found), "session"))
 	}
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), c.table(lines), nil)
 }
 
-type expenses struct {
-	tally conversation.UsageTally
-	each  []spending // by session and model
-	read  int        // number of transcripts read
-}
+// unknown is the model or day of what a conversation does not date or attribute.
+const unknown = "unknown"
 
-func addUp(env *cli.Env, sessions []*catalog.Session, workers func(session.ID) []*catalog.Session) (all expenses) {
+// addUp returns what the sessions used, and how many transcripts were read.
+func addUp(env *cli.Env, sessions []*catalog.Session, workers func(session.ID) []*catalog.Session) (all []spending, read int) {
 	ours := owned(env)
 	var lost conversation.ReadErrors
+	var tally conversation.UsageTally
 	for _, s := range sessions {
-		own := conversation.UsageTally{}
-		for _, s := range append([]*catalog.Session{s}, workers(s.ID)...) {
-			f, err := transcriptOf(env, ours, s)
+		for _, of := range append([]*catalog.Session{s}, workers(s.ID)...) {
+			f, err := transcriptOf(env, ours, of)
 			if err != nil {
 				var foreign *account.ForeignError
 				if errors.As(err, &foreign) {
@@ -89,42 +101,82 @@ func addUp(env *cli.Env, sessions []*catalog.Session, workers func(session.ID) [
 				}
 				continue
 			}
-			added, err := all.tally.Add(scan.ReaderOf(f.Client), f)
+			added, err := tally.Add(scan.ReaderOf(f.Client), f)
 			if err != nil {
 				env.Warn("%v", err)
 				continue
 			}
-			own.AddAll(added)
-			all.read++
-		}
-		for _, u := range own.Sum() {
-			all.each = append(all.each, spending{string(s.ID), u})
+			for _, u := range added {
+				all = append(all, spending{
+					string(s.ID), cmp.Or(u.Day, unknown), clientName(s), string(cmp.Or(s.ChainID, s.ID)), cmp.Or(env.Redact(u.Model), unknown), u.Usage,
+				})
+			}
+			read++
 		}
 	}
 	if err := lost.Err(); err != nil {
 		env.Warn("%v", err)
 	}
-	return all
+	return all, read
 }
 
-func (e *expenses) models() (all []spending) {
-	for _, u := range e.tally.Sum() {
-		all = append(all, spending{"", u})
+// grouped adds up what is the same: by day the first first, otherwise the most output
+// first, but sessions as they come.
+func grouped(all []spending, by []string) (sums []spending) {
+	at := map[spending]int{}
+	for _, s := range all {
+		var key spending
+		for _, g := range groups {
+			if slices.Contains(by, g.by) {
+				*g.of(&key) = *g.of(&s)
+			}
+		}
+		i, known := at[key]
+		if !known {
+			i = len(sums)
+			at[key], sums = i, append(sums, key)
+		}
+		sums[i].Add(s.Usage)
 	}
-	return all
+	order := map[string]int{}
+	for i, s := range sums {
+		if _, known := order[s.Session]; !known {
+			order[s.Session] = i
+		}
+	}
+	slices.SortStableFunc(sums, func(a, b spending) int {
+		return cmp.Or(cmp.Compare(order[a.Session], order[b.Session]), cmp.Compare(a.Day, b.Day), cmp.Compare(b.Output, a.Output), cmp.Compare(a.Model, b.Model))
+	})
+	return sums
 }
 
 func (c *usage) table(lines []spending) [][]string {
 	free := !slices.ContainsFunc(lines, func(l spending) bool { return l.Cost > 0 })
-	return term.Cells([]term.Column[spending]{
-		{Heading: "SESSION", Hidden: !c.Each, Cell: func(l spending) string { return cmp.Or(l.Session, "all") }},
-		{Heading: "MODEL", Cell: func(l spending) string { return l.Model }},
-		{Heading: "INPUT", Cell: func(l spending) string { return grouped(l.Input) }},
-		{Heading: "CACHE READ", Cell: func(l spending) string { return grouped(l.CacheRead) }},
-		{Heading: "CACHE WRITE", Cell: func(l spending) string { return grouped(l.CacheWrite) }},
-		{Heading: "OUTPUT", Cell: func(l spending) string { return grouped(l.Output) }},
+	var columns []term.Column[spending]
+	for _, g := range groups {
+		if !slices.Contains(c.By, g.by) && !(c.Each && (g.by == "session" || g.by == "model")) {
+			continue
+		}
+		first := len(columns) == 0
+		columns = append(columns, term.Column[spending]{Heading: g.heading, Cell: func(l spending) string {
+			cell := *g.of(&l)
+			switch {
+			case cell != "":
+			case l == (spending{Usage: l.Usage}) && (first && !c.Each || g.by == "model"):
+				cell = "total"
+			case first && c.Each:
+				cell = "all"
+			}
+			return cell
+		}})
+	}
+	return term.Cells(append(columns, []term.Column[spending]{
+		{Heading: "INPUT", Cell: func(l spending) string { return thousands(l.Input) }},
+		{Heading: "CACHE READ", Cell: func(l spending) string { return thousands(l.CacheRead) }},
+		{Heading: "CACHE WRITE", Cell: func(l spending) string { return thousands(l.CacheWrite) }},
+		{Heading: "OUTPUT", Cell: func(l spending) string { return thousands(l.Output) }},
 		{Heading: "COST", Hidden: free, Cell: func(l spending) string { return cost(l.Cost) }},
-	}, lines)
+	}...), lines)
 }
 
 // spenders returns the selected sessions, oldest first. Subagents are left out unless their
@@ -146,18 +198,6 @@ func (c *usage) spenders(env *cli.Env) ([]*catalog.Session, catalog.Catalog, err
 	return found, all, err
 }
 
-func total(lines []spending) spending {
-	sum := spending{ModelUsage: conversation.ModelUsage{Model: "total"}}
-	for _, l := range lines {
-		sum.Input += l.Input
-		sum.CacheRead += l.CacheRead
-		sum.CacheWrite += l.CacheWrite
-		sum.Output += l.Output
-		sum.Cost += l.Cost
-	}
-	return sum
-}
-
 func cost(dollars float64) string {
 	if dollars == 0 {
 		return ""
@@ -165,8 +205,8 @@ func cost(dollars float64) string {
 	return fmt.Sprintf("$%.4f", dollars)
 }
 
-// grouped formats a number with commas between thousands.
-func grouped(n int64) string {
+// thousands formats a number with commas between thousands.
+func thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
