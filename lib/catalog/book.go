@@ -193,19 +193,43 @@ func (b *book) around(id session.ID) (before, after session.ID, there bool) {
 }
 
 // children returns the sessions whose parent is that one.
-func (b *book) children(id session.ID) (all []*Session) {
-	all = slices.Clip(b.successors[id])
-	if b.index == nil {
-		return all
+func (b *book) children(id session.ID) []*Session {
+	found := b.where(func(*Session) bool { return false }, "SELECT facts FROM session WHERE parent = ?1 AND parent <> ''", string(id))
+	found = slices.DeleteFunc(found, func(s *Session) bool { return s.ID == id })
+	return append(found, b.successors[id]...)
+}
+
+// chained returns the sessions of a chain, or with prefix of all chains whose id begins so.
+func (b *book) chained(chain session.ID, prefix bool) []*Session {
+	fits := func(s *Session) bool {
+		return s.ChainID != "" && (s.ChainID == chain || prefix && strings.HasPrefix(string(s.ChainID), string(chain)))
 	}
-	if !b.ask(func(v sqlite.Values) {
-		if s := decode(v.Text(0)); b.fresh[s.ID] == nil && s.ID != id {
-			all = append(all, s)
+	if prefix {
+		return b.where(fits, "SELECT facts FROM session WHERE chain >= ?1 AND chain < ?1 || '~' AND chain <> ''", string(chain))
+	}
+	return b.where(fits, "SELECT facts FROM session WHERE chain = ?1 AND chain <> ''", string(chain))
+}
+
+// worked returns the sessions that worked on a unit.
+func (b *book) worked(unit string) []*Session {
+	return b.where(func(s *Session) bool { return unit != "" && s.WorkUnit == unit }, "SELECT facts FROM session WHERE work = ?1 AND work <> ''", unit)
+}
+
+// where returns the sessions that fit, which the query selects in the index.
+func (b *book) where(fits func(*Session) bool, sql, arg string) (found []*Session) {
+	if b.index != nil && !b.ask(func(v sqlite.Values) {
+		if s := decode(v.Text(0)); b.fresh[s.ID] == nil {
+			found = append(found, s)
 		}
-	}, "SELECT facts FROM session WHERE parent = ?1 AND parent <> ''", string(id)) {
-		return b.successors[id]
+	}, sql, arg) {
+		found = nil // now from the log
 	}
-	return all
+	for _, s := range b.order {
+		if fits(s) {
+			found = append(found, s)
+		}
+	}
+	return found
 }
 
 // size returns how many sessions there are.

@@ -80,7 +80,11 @@ func below(dir, top string) bool {
 // outcomes resolved.
 func (c Catalog) Select(f Filter, limit int) []*Session {
 	var found []*Session
-	for s := range c.each() {
+	all := c.each()
+	if f.Chain != "" || f.Work != "" {
+		all = slices.Values(c.named(f))
+	}
+	for s := range all {
 		if limit > 0 && len(found) == limit {
 			break
 		}
@@ -109,30 +113,98 @@ func ByActivity(all []*Session) {
 // Logged reports whether an event log has the session; else only its client does.
 func (s *Session) Logged() bool { return !s.native }
 
+// named returns the sessions of the filter's chain, or of its work, newest first.
+func (c Catalog) named(f Filter) []*Session {
+	ids := map[session.ID]bool{f.Chain: f.Chain != ""}
+	for _, b := range c.books {
+		found := b.chained(f.Chain, false)
+		if f.Chain == "" {
+			found = b.worked(f.Work)
+		}
+		for _, s := range found {
+			ids[s.ID] = true
+		}
+	}
+	return c.these(ids)
+}
+
+// these returns the sessions with those ids, newest first.
+func (c Catalog) these(ids map[session.ID]bool) (found []*Session) {
+	for id, wanted := range ids {
+		if s := c.session(id); wanted && s != nil {
+			found = append(found, s)
+		}
+	}
+	slices.SortFunc(found, inOrder)
+	return found
+}
+
 // Chain returns the chain whose id, or the id of a session in it, is name or else begins
 // with it. It is an error if name matches no chain or several.
 func (c Catalog) Chain(name string) (session.ID, error) {
 	var chains []session.ID
-	add := func(s *Session) {
-		if c := s.chain(); !slices.Contains(chains, c) {
-			chains = append(chains, c)
+	for _, exact := range []bool{true, false} {
+		for _, s := range c.Find(name) {
+			if !exact || string(s.ID) == name {
+				chains = append(chains, s.chain())
+			}
+		}
+		for _, b := range c.books {
+			for _, s := range b.chained(session.ID(name), !exact) {
+				chains = append(chains, s.ChainID)
+			}
+		}
+		slices.Sort(chains)
+		switch chains = slices.Compact(chains); {
+		case len(chains) == 1 || exact && len(chains) > 0:
+			return chains[0], nil
+		case len(chains) > 0:
+			return "", fmt.Errorf("'%s' means %d chains", name, len(chains))
 		}
 	}
-	for s := range c.All() {
-		if string(s.ID) == name || string(s.ChainID) == name {
-			return s.chain(), nil
-		}
-		if name != "" && (strings.HasPrefix(string(s.ID), name) || strings.HasPrefix(string(s.ChainID), name)) {
-			add(s)
+	return "", fmt.Errorf("no session or chain '%s'", name)
+}
+
+// Linked returns all sessions that are linked with those that name means, directly or
+// through others, newest first: name is an id of a session or chain, the beginning of one,
+// or a unit of work.
+func (c Catalog) Linked(name string) []*Session {
+	ids := map[session.ID]bool{}
+	var next []session.ID
+	add := func(all ...*Session) {
+		for _, s := range all {
+			if s != nil && !ids[s.ID] {
+				ids[s.ID] = true
+				s = c.session(s.ID) // with what its conversation and other logs say
+				next = append(next, s.ID, s.ChainID, s.ParentID, s.ForkOf, s.SubagentOf)
+			}
 		}
 	}
-	switch len(chains) {
-	case 0:
-		return "", fmt.Errorf("no session or chain '%s'", name)
-	case 1:
-		return chains[0], nil
+	add(c.Find(name)...)
+	for _, b := range c.books {
+		add(b.chained(session.ID(name), true)...)
+		add(b.worked(name)...)
 	}
-	return "", fmt.Errorf("'%s' means %d chains", name, len(chains))
+	done := map[session.ID]bool{"": true}
+	for len(next) > 0 {
+		id := next[len(next)-1]
+		if next = next[:len(next)-1]; done[id] {
+			continue
+		}
+		done[id] = true
+		add(c.session(id))
+		for _, b := range c.books {
+			add(b.chained(id, false)...)
+			add(b.children(id)...)
+		}
+		if c.talks != nil {
+			for _, of := range slices.Concat(c.talks.below[id], c.talks.forks[id]) {
+				add(c.session(of))
+			}
+			add(c.Forks(id)...)
+		}
+	}
+	return c.these(ids)
 }
 
 // chain returns the id of the session's chain. A session without a predecessor begins its

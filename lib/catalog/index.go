@@ -212,12 +212,14 @@ func tables(db *sqlite.Own, header string, rows []row, fresh bool) error {
 	if fresh {
 		before = []string{
 			"CREATE TABLE header(header TEXT)",
-			"CREATE TABLE session(id TEXT, started INTEGER, parent TEXT, facts TEXT)",
+			"CREATE TABLE session(id TEXT, started INTEGER, parent TEXT, chain TEXT, work TEXT, facts TEXT)",
 		}
 		after = []string{
 			"CREATE UNIQUE INDEX named ON session(id)",
 			"CREATE INDEX newest ON session(started DESC, id)",
 			"CREATE INDEX child ON session(parent) WHERE parent <> ''",
+			"CREATE INDEX chained ON session(chain) WHERE chain <> ''",
+			"CREATE INDEX worked ON session(work) WHERE work <> ''",
 		}
 	}
 	for _, sql := range before {
@@ -226,7 +228,8 @@ func tables(db *sqlite.Own, header string, rows []row, fresh bool) error {
 		}
 	}
 	for _, r := range rows {
-		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", string(r.s.ID), r.s.StartedAt.UnixNano(), string(r.s.ParentID), r.facts); err != nil {
+		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?)",
+			string(r.s.ID), r.s.StartedAt.UnixNano(), string(r.s.ParentID), string(r.s.ChainID), r.s.WorkUnit, r.facts); err != nil {
 			return err
 		}
 	}

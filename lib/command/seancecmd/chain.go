@@ -2,7 +2,6 @@ package seancecmd
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"gt/lib/cli"
@@ -30,7 +29,7 @@ func (c *chainOf) Run(env *cli.Env) error {
 		return cli.Failf(cli.No, noSessions)
 	}
 	word := strings.TrimSuffix(strings.TrimSuffix(c.Of, "…"), "...")
-	found, candidates := chain.Find(slices.Collect(all.All()), word)
+	found, candidates := chain.Find(all.Linked(word), word)
 	switch {
 	case candidates != nil:
 		return several(env, all, c.Of, candidates)

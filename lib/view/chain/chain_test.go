@@ -3,11 +3,16 @@ package chain
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"gt/lib/catalog"
+	"gt/lib/conversation"
+	"gt/lib/log/eventlog"
 	"gt/lib/state/session"
 )
 
@@ -141,5 +146,55 @@ func TestBranches(t *testing.T) {
 	text := found[0].Text(View{Now: noon})
 	if !strings.Contains(text, "\n└─ and 35 more subagents\n") || strings.Count(text, "\n") != 1+1+5+1 {
 		t.Error(text)
+	}
+}
+
+// The sessions that a catalog links with a name are all that a chain needs.
+func TestLinked(t *testing.T) {
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		id := func() string { return fmt.Sprintf("s%d", r.IntN(30)) }
+		var log strings.Builder
+		for i := range 40 {
+			fmt.Fprintf(&log, `{"ts":"2026-01-17T01:%02d:00Z","type":"session_start","actor":"a","payload":{"session_id":%q,"parent_id":%q,"chain_id":%q,"work_unit":"w%d"}}`+"\n",
+				i, id(), []string{"", "", id()}[r.IntN(3)], []string{"", id(), fmt.Sprintf("c%d", r.IntN(9))}[r.IntN(3)], r.IntN(9))
+		}
+		path := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
+		if err := os.WriteFile(string(path), []byte(log.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		read, err := catalog.Read(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var talks []conversation.Conversation
+		for i := range 20 {
+			m := conversation.Metadata{ID: session.ID(id()), Started: time.Unix(int64(1e9+i), 0), First: fmt.Sprint("f", r.IntN(12))}
+			switch r.IntN(4) {
+			case 0:
+				m.Parent = session.ID(id())
+			case 1:
+				m.ForkOf = session.ID(id())
+			}
+			talks = append(talks, conversation.Conversation{File: conversation.File{Client: "claude", Path: fmt.Sprint("/", i)}, Metadata: m})
+		}
+		all := read.Merge(talks, nil)
+		tell := func(of []*catalog.Session, word string) string {
+			found, candidates := Find(of, word)
+			text := fmt.Sprint(len(candidates), " ")
+			for _, c := range found {
+				for _, s := range c.Sessions() {
+					text += string(s.ID) + " "
+				}
+				text += "/ "
+			}
+			return text
+		}
+		for _, word := range []string{"s1", "s2", "s11", "c3", "c", "w4", "x", "s29"} {
+			want := tell(slices.Collect(all.All()), word)
+			if got := tell(all.Linked(word), word); got != want {
+				t.Errorf("seed %d, %s: %s, not %s", seed, word, got, want)
+			}
+		}
 	}
 }
