@@ -31,7 +31,14 @@ type book struct {
 	order []*Session
 	names
 	successors map[session.ID][]*Session // by the parent
+
+	asked   int                 // how often for children
+	parents map[session.ID]bool // in the index, once that was often
 }
+
+// often is how many sessions are asked for their children one by one. Before more are, all
+// parents are read.
+const often = 500
 
 // actor is what determines the session of a hand-over that names none. Both times are in
 // nanoseconds, or never.
@@ -194,6 +201,15 @@ func (b *book) around(id session.ID) (before, after session.ID, there bool) {
 
 // children returns the sessions whose parent is that one.
 func (b *book) children(id session.ID) []*Session {
+	if b.asked++; b.asked == often && b.index != nil {
+		parents := map[session.ID]bool{}
+		if b.ask(func(v sqlite.Values) { parents[session.ID(v.Text(0))] = true }, "SELECT DISTINCT parent FROM session WHERE parent <> ''") {
+			b.parents = parents
+		}
+	}
+	if b.parents != nil && !b.parents[id] {
+		return b.successors[id]
+	}
 	found := b.where(func(*Session) bool { return false }, "SELECT facts FROM session WHERE parent = ?1 AND parent <> ''", string(id))
 	found = slices.DeleteFunc(found, func(s *Session) bool { return s.ID == id })
 	return append(found, b.successors[id]...)

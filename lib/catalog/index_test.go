@@ -210,9 +210,9 @@ func write(t testing.TB, path string, data []byte, mode os.FileMode) {
 	}
 }
 
-// often makes Read write the index after so many bytes, and read the log in chunks of
+// oftenWritten makes Read write the index after so many bytes, and read the log in chunks of
 // that size.
-func often(t testing.TB, worth, part int64) {
+func oftenWritten(t testing.TB, worth, part int64) {
 	t.Helper()
 	was, wasPart := worthWriting, chunk
 	worthWriting, chunk = worth, part
@@ -228,7 +228,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 	}
 	for seed := range seeds {
 		r := &chance{Rand: rand.New(rand.NewPCG(seed, 7))}
-		often(t, []int64{1, 500, 256 << 10}[r.IntN(3)], []int64{100, 1000, 1 << 20}[r.IntN(3)])
+		oftenWritten(t, []int64{1, 500, 256 << 10}[r.IntN(3)], []int64{100, 1000, 1 << 20}[r.IntN(3)])
 		dir := t.TempDir()
 		log := eventlog.Log(filepath.Join(dir, ".events.jsonl"))
 		path := indexPath(log)
@@ -301,7 +301,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 
 // An index that is truncated anywhere, or has any changed byte, changes no answer.
 func TestIndexIsWhole(t *testing.T) {
-	often(t, 1, 1<<20)
+	oftenWritten(t, 1, 1<<20)
 	r := &chance{Rand: rand.New(rand.NewPCG(1, 1))}
 	log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
 	appendTo(t, log, r.lines(80))
@@ -354,7 +354,7 @@ func TestIndexFile(t *testing.T) {
 	if _, err := os.Stat(indexPath(log)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a small log: %v", err)
 	}
-	often(t, 1, 1<<20)
+	oftenWritten(t, 1, 1<<20)
 	toldOf(t, log)
 	info, err := os.Stat(indexPath(log))
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -367,7 +367,7 @@ func TestIndexFile(t *testing.T) {
 
 // A few new lines are read each time. Only many of them make Read write the index.
 func TestIndexIsWrittenWhenItPays(t *testing.T) {
-	often(t, 1000, 1<<20)
+	oftenWritten(t, 1000, 1<<20)
 	log := story(t, [3]string{"session_start", "a", `"session_id":"one"`}, [3]string{"nudge", "a", `"text":"` + strings.Repeat("x", 1000) + `"`})
 	written := func() os.FileInfo {
 		toldOf(t, log)
@@ -425,7 +425,7 @@ func TestNoIndex(t *testing.T) {
 
 // Several processes may read and write the index while the log grows.
 func TestIndexTogether(t *testing.T) {
-	often(t, 1, 1000)
+	oftenWritten(t, 1, 1000)
 	r := &chance{Rand: rand.New(rand.NewPCG(2, 2))}
 	log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
 	appendTo(t, log, r.lines(20))

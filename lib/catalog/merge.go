@@ -49,6 +49,9 @@ func (t *talks) of(id session.ID) *talk {
 // later. If two conversations have the same id, as after a store was copied, the one that
 // changed last counts, but one with text counts more than one without.
 func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]scan.Run) Catalog {
+	if len(found) == 0 && len(run) == 0 {
+		return c
+	}
 	t := &talks{
 		byID: make(map[session.ID]*talk, len(found)), running: run,
 		below: map[session.ID][]session.ID{}, families: map[family][]session.ID{}, forks: map[session.ID][]session.ID{},
