@@ -63,7 +63,7 @@ var only = []struct {
 	{"github.com/google/uuid", []string{"lib/state/session"}, "ids are made in one place"},
 	{"mvdan.cc/sh/v3/syntax", []string{"lib/client/hook", "lib/launch/launcher"}, "what a command line runs is asked in one place, and what words it has in another"},
 	{"github.com/junegunn/fzf/src", []string{"lib/command/pickcmd"}, "a finder is as large as all the rest, and slow to start"},
-	{"github.com/ncruces/go-sqlite3", []string{"lib/sys/sqlite"}, "databases are opened in one place, which leaves no trace beside them"},
+	{"github.com/ncruces/go-sqlite3", []string{"lib/sys/sqlite"}, "databases are opened in one place, which leaves no trace beside those of others"},
 	{"github.com/ncruces/go-sqlite3/vfs", []string{"lib/sys/sqlite"}, "as above"},
 	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation", "lib/catalog"}, "a database is linked where OpenCode's conversations are read, and where sessions are listed"},
 	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/launch/respawn", "lib/sys/bounded"},

@@ -4,6 +4,8 @@
 // reads again.
 //
 // It trusts nothing in a file: damage is an error, and every query ends.
+//
+// Own is another kind: a cache of gt's own, as one file that is never changed.
 package sqlite
 
 import (
