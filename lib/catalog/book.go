@@ -28,7 +28,7 @@ type book struct {
 	actors map[string]*actor
 
 	// Of the fresh ones, once all events were added:
-	order []*Session
+	newest, latest []*Session
 	names
 	successors map[session.ID][]*Session // by the parent
 
@@ -56,18 +56,30 @@ func newBook() *book {
 
 // seal prepares the book for being read, after the last event.
 func (b *book) seal() {
-	b.order = slices.SortedFunc(maps.Values(b.fresh), inOrder)
+	b.newest = slices.SortedFunc(maps.Values(b.fresh), byStart.compare)
+	b.latest = slices.SortedFunc(maps.Values(b.fresh), byLast.compare)
 	b.ids = slices.Sorted(maps.Keys(b.fresh))
 	b.successors = map[session.ID][]*Session{}
-	for _, s := range b.order {
+	for _, s := range b.newest {
 		if s.ParentID != "" && s.ParentID != s.ID {
 			b.successors[s.ParentID] = append(b.successors[s.ParentID], s)
 		}
 	}
 }
 
-func inOrder(a, b *Session) int {
-	return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(a.ID, b.ID))
+// order is an order of sessions by a time, the latest first, and then by id.
+type order struct {
+	column string // in the index
+	at     func(*Session) time.Time
+}
+
+var (
+	byStart = order{"started", func(s *Session) time.Time { return s.StartedAt }}
+	byLast  = order{"last", func(s *Session) time.Time { return s.LastAt }}
+)
+
+func (o order) compare(a, b *Session) int {
+	return cmp.Or(o.at(b).Compare(o.at(a)), cmp.Compare(a.ID, b.ID))
 }
 
 // ask queries the index. If that fails, the log is read instead, and ok is false.
@@ -101,12 +113,12 @@ func (b *book) session(id session.ID) (s *Session) {
 // pageSize is how many sessions are read from the index at first, and largePage later.
 const pageSize, largePage = 32, 1024
 
-// newest iterates over the sessions, newest first.
-func (b *book) newest() iter.Seq[*Session] {
+// all iterates over the sessions in an order.
+func (b *book) all(o order) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		var last *Session
 		for size := pageSize; ; size = largePage {
-			page := b.after(last, size)
+			page := b.after(o, last, size)
 			for _, s := range page {
 				if !yield(s) {
 					return
@@ -121,10 +133,13 @@ func (b *book) newest() iter.Seq[*Session] {
 }
 
 // after returns the next sessions after one, or the first; none at the end.
-func (b *book) after(last *Session, size int) []*Session {
-	fresh := b.order
+func (b *book) after(o order, last *Session, size int) []*Session {
+	fresh := b.newest
+	if o.column == byLast.column {
+		fresh = b.latest
+	}
 	if last != nil {
-		at, there := slices.BinarySearchFunc(fresh, last, inOrder)
+		at, there := slices.BinarySearchFunc(fresh, last, o.compare)
 		if there {
 			at++
 		}
@@ -133,17 +148,17 @@ func (b *book) after(last *Session, size int) []*Session {
 	if b.index == nil {
 		return fresh[:min(size, len(fresh))]
 	}
-	started, id := int64(math.MaxInt64), ""
+	until, id := int64(math.MaxInt64), ""
 	if last != nil {
-		started, id = last.StartedAt.UnixNano(), string(last.ID)
+		until, id = o.at(last).UnixNano(), string(last.ID)
 	}
 	var page []*Session
 	if !b.ask(func(v sqlite.Values) { page = append(page, decode(v.Text(0))) },
-		"SELECT facts FROM session WHERE started <= ?1 AND (started < ?1 OR id > ?2) ORDER BY started DESC, id LIMIT ?3", started, id, int64(size)) {
-		return b.after(last, size)
+		strings.ReplaceAll("SELECT facts FROM session WHERE AT <= ?1 AND (AT < ?1 OR id > ?2) ORDER BY AT DESC, id LIMIT ?3", "AT", o.column), until, id, int64(size)) {
+		return b.after(o, last, size)
 	}
 	if len(page) == size { // later ones come after all of these
-		at, _ := slices.BinarySearchFunc(fresh, page[len(page)-1], inOrder)
+		at, _ := slices.BinarySearchFunc(fresh, page[len(page)-1], o.compare)
 		fresh = fresh[:at]
 	}
 	all, end := slices.Clone(fresh), page
@@ -153,9 +168,9 @@ func (b *book) after(last *Session, size int) []*Session {
 		}
 	}
 	if len(all) == 0 && len(end) > 0 {
-		return b.after(end[len(end)-1], size)
+		return b.after(o, end[len(end)-1], size)
 	}
-	slices.SortFunc(all, inOrder)
+	slices.SortFunc(all, o.compare)
 	return all
 }
 
@@ -240,7 +255,7 @@ func (b *book) where(fits func(*Session) bool, sql, arg string) (found []*Sessio
 	}, sql, arg) {
 		found = nil // now from the log
 	}
-	for _, s := range b.order {
+	for _, s := range b.newest {
 		if fits(s) {
 			found = append(found, s)
 		}

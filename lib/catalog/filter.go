@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,21 +81,35 @@ func below(dir, top string) bool {
 // outcomes resolved.
 func (c Catalog) Select(f Filter, limit int) []*Session {
 	var found []*Session
-	all := c.each()
-	if f.Chain != "" || f.Work != "" {
-		all = slices.Values(c.named(f))
-	}
-	for s := range all {
-		if limit > 0 && len(found) == limit {
+	for s := range c.matching(f, byStart) {
+		if found = append(found, s); len(found) == limit {
 			break
-		}
-		if f.Matches(s) {
-			s = c.keep(s)
-			s.ResolveOutcome(f.State)
-			found = append(found, s)
 		}
 	}
 	return found
+}
+
+// Latest iterates over the matching sessions, the last active first, with their outcomes
+// resolved.
+func (c Catalog) Latest(f Filter) iter.Seq[*Session] { return c.matching(f, byLast) }
+
+func (c Catalog) matching(f Filter, o order) iter.Seq[*Session] {
+	return func(yield func(*Session) bool) {
+		all := c.each(o)
+		if f.Chain != "" || f.Work != "" {
+			all = slices.Values(slices.SortedFunc(slices.Values(c.named(f)), o.compare))
+		}
+		for s := range all {
+			if !f.Matches(s) {
+				continue
+			}
+			s = c.keep(s)
+			s.ResolveOutcome(f.State)
+			if !yield(s) {
+				return
+			}
+		}
+	}
 }
 
 // ByActivity sorts the running sessions first, then by the last activity, latest first.
@@ -135,7 +150,7 @@ func (c Catalog) these(ids map[session.ID]bool) (found []*Session) {
 			found = append(found, s)
 		}
 	}
-	slices.SortFunc(found, inOrder)
+	slices.SortFunc(found, byStart.compare)
 	return found
 }
 

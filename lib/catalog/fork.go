@@ -30,6 +30,6 @@ func (c Catalog) Forks(id session.ID) (found []*Session) {
 			found = append(found, s)
 		}
 	}
-	slices.SortFunc(found, func(a, b *Session) int { return inOrder(b, a) })
+	slices.SortFunc(found, func(a, b *Session) int { return byStart.compare(b, a) })
 	return slices.Compact(found)
 }

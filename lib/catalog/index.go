@@ -212,11 +212,12 @@ func tables(db *sqlite.Own, header string, rows []row, fresh bool) error {
 	if fresh {
 		before = []string{
 			"CREATE TABLE header(header TEXT)",
-			"CREATE TABLE session(id TEXT, started INTEGER, parent TEXT, chain TEXT, work TEXT, facts TEXT)",
+			"CREATE TABLE session(id TEXT, started INTEGER, last INTEGER, parent TEXT, chain TEXT, work TEXT, facts TEXT)",
 		}
 		after = []string{
 			"CREATE UNIQUE INDEX named ON session(id)",
 			"CREATE INDEX newest ON session(started DESC, id)",
+			"CREATE INDEX latest ON session(last DESC, id)",
 			"CREATE INDEX child ON session(parent) WHERE parent <> ''",
 			"CREATE INDEX chained ON session(chain) WHERE chain <> ''",
 			"CREATE INDEX worked ON session(work) WHERE work <> ''",
@@ -228,8 +229,8 @@ func tables(db *sqlite.Own, header string, rows []row, fresh bool) error {
 		}
 	}
 	for _, r := range rows {
-		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?)",
-			string(r.s.ID), r.s.StartedAt.UnixNano(), string(r.s.ParentID), string(r.s.ChainID), r.s.WorkUnit, r.facts); err != nil {
+		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?)",
+			string(r.s.ID), r.s.StartedAt.UnixNano(), r.s.LastAt.UnixNano(), string(r.s.ParentID), string(r.s.ChainID), r.s.WorkUnit, r.facts); err != nil {
 			return err
 		}
 	}
@@ -254,7 +255,7 @@ func (b *book) rows() (rows []row, ok bool) {
 	for _, s := range b.fresh {
 		rows = append(rows, row{s: s})
 	}
-	slices.SortFunc(rows, func(a, b row) int { return inOrder(b.s, a.s) })
+	slices.SortFunc(rows, func(a, b row) int { return byStart.compare(b.s, a.s) })
 	clean := redact.Of(nil)
 	half := (len(rows) + 1) / 2
 	safe := make([]bool, 2)

@@ -106,7 +106,11 @@ func toldOf(t testing.TB, log eventlog.Log) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tell(t, slices.Collect(r.All()), r.Short())
+	all := slices.Collect(r.All())
+	if latest := slices.Collect(r.each(byLast)); len(latest) != len(all) || !slices.IsSortedFunc(latest, byLast.compare) {
+		t.Errorf("by activity, %d sessions are in another order or number: %v", len(all), latest)
+	}
+	return tell(t, all, r.Short())
 }
 
 func naively(t testing.TB, log eventlog.Log) string {

@@ -34,6 +34,13 @@ type talk struct {
 // family is what forks have in common: the client, and the first entry's id.
 type family struct{ client, first string }
 
+// latest returns the conversations with text, the last active first.
+func (t *talks) latest() []*talk {
+	return slices.SortedFunc(slices.Values(t.newest), func(a, b *talk) int {
+		return cmp.Or(b.Metadata.Last.Compare(a.Metadata.Last), cmp.Compare(a.id, b.id))
+	})
+}
+
 func (t *talks) of(id session.ID) *talk {
 	if t == nil {
 		return nil
@@ -262,7 +269,7 @@ func (c Catalog) Subagents() func(session.ID) []*Session {
 					own = append(own, s)
 				}
 			}
-			slices.SortFunc(own, func(a, b *Session) int { return inOrder(b, a) })
+			slices.SortFunc(own, func(a, b *Session) int { return byStart.compare(b, a) })
 			for _, s := range own {
 				found = append(found, s)
 				below(s.ID)

@@ -45,6 +45,12 @@ func TestJoin(t *testing.T) {
 		}
 		a, b, both := read(t, logs[0]), read(t, logs[1]), read(t, logs[2])
 		want := tell(t, slices.Collect(both.All()), both.Short())
+		for _, c := range []Catalog{both, a.Join(b).Merge([]conversation.Conversation{said("s1", "/x", 1, conversation.Metadata{Started: at(3), Last: at(50)})}, nil)} {
+			n := len(slices.Collect(c.All()))
+			if latest := slices.Collect(c.each(byLast)); len(latest) != n || !slices.IsSortedFunc(latest, byLast.compare) {
+				t.Errorf("seed %d: by activity, %d sessions are in another order or number: %v", seed, n, latest)
+			}
+		}
 		for _, joined := range []Catalog{read(t, logs[0]).Join(b), read(t, logs[1]).Join(a)} {
 			if got := tell(t, slices.Collect(joined.All()), joined.Short()); got != want {
 				t.Fatalf("seed %d:\n%s\nwant\n%s", seed, got, want)

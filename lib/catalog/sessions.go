@@ -33,25 +33,23 @@ func catalogOf(books []*book, talks *talks) Catalog {
 
 // candidate is a session as one of the sources has it, where that source sorts it.
 type candidate struct {
-	id      session.ID
-	started time.Time
-	book    int // the index in books, or len(books)
-	facts   *Session
+	id    session.ID
+	at    time.Time
+	book  int // the index in books, or len(books)
+	facts *Session
 }
 
-// before reports whether a is sorted before b: it began later, or at the same time with a
-// smaller id.
 func (a candidate) before(b candidate) bool {
-	return cmp.Or(b.started.Compare(a.started), cmp.Compare(a.id, b.id)) < 0
+	return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.id, b.id)) < 0
 }
 
-// candidates iterates over what all sources have, newest first.
-func (c Catalog) candidates() iter.Seq[candidate] {
+// candidates iterates over what all sources have, in an order.
+func (c Catalog) candidates(o order) iter.Seq[candidate] {
 	var sources []iter.Seq[candidate]
 	for i, b := range c.books {
 		sources = append(sources, func(yield func(candidate) bool) {
-			for s := range b.newest() {
-				if !yield(candidate{s.ID, s.StartedAt, i, s}) {
+			for s := range b.all(o) {
+				if !yield(candidate{s.ID, o.at(s), i, s}) {
 					return
 				}
 			}
@@ -59,8 +57,12 @@ func (c Catalog) candidates() iter.Seq[candidate] {
 	}
 	if c.talks != nil {
 		sources = append(sources, func(yield func(candidate) bool) {
-			for _, t := range c.talks.newest {
-				if !yield(candidate{t.id, t.Metadata.Started, len(c.books), nil}) {
+			all, at := c.talks.newest, func(t *talk) time.Time { return t.Metadata.Started }
+			if o.column == byLast.column {
+				all, at = c.talks.latest(), func(t *talk) time.Time { return t.Metadata.Last }
+			}
+			for _, t := range all {
+				if !yield(candidate{t.id, at(t), len(c.books), nil}) {
 					return
 				}
 			}
@@ -97,22 +99,22 @@ func (c Catalog) candidates() iter.Seq[candidate] {
 	}
 }
 
-// each iterates over the sessions, newest first. It does not keep those that nobody asked
-// for before.
-func (c Catalog) each() iter.Seq[*Session] {
+// each iterates over the sessions in an order. It does not keep those that nobody asked for
+// before.
+func (c Catalog) each(o order) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		given := map[session.ID]bool{}
-		for at := range c.candidates() {
-			s, known := c.known(at.id)
-			if !known {
-				s = c.make(at)
-			}
-			// If sources tell of different starts, its place is that of the start that counts.
-			if s == nil || !s.StartedAt.Equal(at.started) || given[at.id] {
+		for at := range c.candidates(o) {
+			s := c.make(at)
+			// If sources tell of different times, its place is that of the one that counts.
+			if s == nil || !o.at(s).Equal(at.at) || given[at.id] {
 				continue
 			}
 			if len(c.books) > 1 || c.talks != nil {
 				given[at.id] = true
+			}
+			if known, ok := c.known(at.id); ok {
+				s = known
 			}
 			if !yield(s) {
 				return
@@ -124,7 +126,7 @@ func (c Catalog) each() iter.Seq[*Session] {
 // All iterates over the sessions, newest first.
 func (c Catalog) All() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
-		for s := range c.each() {
+		for s := range c.each(byStart) {
 			if !yield(c.keep(s)) {
 				return
 			}
@@ -249,7 +251,7 @@ func (c Catalog) Find(prefix string) (found []*Session) {
 	for _, id := range slices.Compact(ids) {
 		found = append(found, c.session(id))
 	}
-	slices.SortFunc(found, inOrder)
+	slices.SortFunc(found, byStart.compare)
 	return found
 }
 

@@ -3,6 +3,7 @@ package seancecmd
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	"gt/lib/catalog"
 	"gt/lib/cli"
@@ -23,17 +24,32 @@ func (c *picking) Run(env *cli.Env) error {
 	if len(c.Log) > 0 {
 		return cli.Fail(cli.Usage, errors.New("pick resumes sessions of this machine, so it does not take --log"), "gt-seance list --log lists another machine's")
 	}
-	found, _, err := c.ordered(env, 0, true)
+	all, f, err := c.open(env)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 {
+	next, stop := iter.Pull(all.Latest(f))
+	defer stop()
+	var first []*catalog.Session // that many are enough for a screen
+	for s, ok := next(); ok; s, ok = next() {
+		if first = append(first, s); len(first) == maxOffered {
+			break
+		}
+	}
+	if len(first) == 0 {
 		return cli.Fail(cli.No, errors.New("no session matches"), "gt-seance list shows the sessions")
 	}
+	catalog.ByActivity(first)
+	unread(env, all)
 	keys := []pick.Key{{Key: "enter", Action: "resume"}, {Key: "ctrl-f", Action: "fork"}, {Key: "ctrl-y", Action: "print"}}
 	action, id, err := pick.One(env, keys, func(show func(*catalog.Session) bool) {
-		for _, s := range found {
-			if !show(s) {
+		for _, s := range first {
+			if s.Clean(env.Redact); !show(s) {
+				return
+			}
+		}
+		for s, ok := next(); ok; s, ok = next() {
+			if s.Clean(env.Redact); !show(s) {
 				return
 			}
 		}
