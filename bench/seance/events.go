@@ -61,7 +61,7 @@ func eventRows(w *world) ([]row, error) {
 		{name: "the same, outside of a town", run: over(), against: w.floor(town).below("A=1"), budget: 4, check: newest},
 		{name: "the same, a log of 2000", run: w.seance(small), against: w.floor(small), budget: 4},
 		{name: "list, " + size + ", no cache", run: w.seance(town), against: wc, budget: 3, prepare: none, check: newest, rare: true},
-		{name: "list --active", run: w.seance(town, "list", "--active"), against: w.floor(town), budget: 4, check: newest},
+		{name: "list --active", run: w.seance(town, "list", "--active"), against: w.floor(town), budget: 4, check: newest, rare: true},
 		{name: "list --limit 0 --json", run: w.seance(town, "list", "--limit", "0", "--json"), against: wc, rare: true},
 		{name: "find", run: w.seance(town, "find"), against: wc, check: begins(0, ids), rare: true},
 		{name: "find --agent", run: w.seance(town, "find", "--agent", "crew/a7"), against: wc, rare: true},
