@@ -30,7 +30,8 @@ import (
 // whose box a menu is open, and LATE=1 tells of an earlier prompt then; NOHOOKS=1 has it run no hook at a prompt, and
 // SLOW=1 take up what it was told while it worked only once $WORK/next is there. EAGER=1
 // has it submit what is pasted by itself, STAYS=1 leave /exit in its box when it ends, and
-// ASKS=1, without SCREEN, ask at its start.
+// ASKS=1, without SCREEN, ask at its start. SAVES=1 has a question stay for three seconds
+// after an answer, and take another.
 type screen struct {
 	path         string
 	hook         func(event string)
@@ -43,6 +44,7 @@ type screen struct {
 	busy         bool
 	quiet        bool // it does nothing
 	asking       bool
+	saving       bool
 	arrows       bool // its options have no numbers
 	selected     int
 	swallow      int
@@ -107,17 +109,12 @@ func (s *screen) run() error {
 // key takes a key that was typed.
 func (s *screen) key(c byte) {
 	switch {
+	case s.asking && c == '\r':
+		s.choose(s.selected)
 	case s.asking && s.arrows:
-		if c == '\r' {
-			appendTo(s.path+".answers", questions[s.selected])
-			s.asking = false
-			go s.over()
-		}
 	case s.asking:
 		if n := int(c - '0'); n >= 1 && n <= len(questions) {
-			appendTo(s.path+".answers", questions[n-1])
-			s.asking = false
-			go s.over()
+			s.choose(n - 1)
 		}
 	case c == '\r' && s.draft == "/exit" && os.Getenv("STAYS") != "":
 		go s.end()
@@ -145,6 +142,27 @@ func (s *screen) key(c byte) {
 	case c >= ' ':
 		s.draft += string(rune(c))
 	}
+}
+
+// choose takes an option of the question, which goes at once. With SAVES=1 it stays while
+// the answer is saved.
+func (s *screen) choose(n int) {
+	appendTo(s.path+".answers", questions[n])
+	if os.Getenv("SAVES") == "" {
+		s.asking = false
+		go s.over()
+		return
+	}
+	if s.saving {
+		return
+	}
+	s.saving = true
+	time.AfterFunc(3*time.Second, func() {
+		s.mu.Lock()
+		s.asking, s.saving = false, false
+		s.mu.Unlock()
+		s.over()
+	})
 }
 
 func appendTo(path string, text string) {
@@ -261,7 +279,7 @@ func (s *screen) draw() {
 		lines = append(lines, rule, " Bash command", "   touch made", " Do you want to proceed?")
 		for i, q := range questions {
 			mark := " "
-			if i == s.selected || !s.arrows && i == 0 {
+			if i == s.selected {
 				mark = "❯"
 			}
 			if !s.arrows {

@@ -29,9 +29,14 @@ func (t Target) Question() (agent.Question, error) {
 	return q, nil
 }
 
-// Answer chooses the n-th option of the client's question. It types the option's number,
-// then Enter if the number only selects. If the options have no numbers, it moves with the
-// arrow keys and presses Enter once the screen shows the selection.
+// Answer chooses the n-th option of the client's question. If it is selected already, Enter
+// takes it. Otherwise Answer types the option's number, then Enter if the number only
+// selects. If the options have no numbers, it moves with the arrow keys and presses Enter
+// once the screen shows the selection.
+//
+// Enter after a number is for an option that the number has selected on the screen. A busy
+// client may still have the number before it, and would choose twice: Gemini CLI stays
+// untrusted then, because the second choice keeps it from starting itself again.
 func (t Target) Answer(n int, limits Limits) (agent.Option, error) {
 	q, err := t.Question()
 	if err != nil {
@@ -41,14 +46,18 @@ func (t Target) Answer(n int, limits Limits) (agent.Option, error) {
 		return agent.Option{}, ErrNoOption
 	}
 	wanted := q.Options[n-1]
-	if q.Next != "" {
+	if q.Next != "" || wanted.Selected {
 		return wanted, t.choose(q, n-1, limits)
 	}
 	if err := t.Server.Type(t.Pane, strconv.Itoa(n)); err != nil {
 		return agent.Option{}, err
 	}
-	return wanted, t.taken(q, limits, func(now agent.Question, since time.Duration) bool {
-		return now.Options[n-1].Selected && since > limits.Again
+	var selected time.Time
+	return wanted, t.taken(q, limits, func(now agent.Question) bool {
+		if now.Options[n-1].Selected && selected.IsZero() {
+			selected = time.Now()
+		}
+		return !selected.IsZero() && time.Since(selected) > limits.Again
 	})
 }
 
@@ -75,12 +84,12 @@ func (t Target) choose(q agent.Question, at int, limits Limits) error {
 			q = now
 		}
 	}
-	return t.taken(q, limits, func(now agent.Question, _ time.Duration) bool { return now.Selected() == at })
+	return t.taken(q, limits, func(now agent.Question) bool { return now.Selected() == at })
 }
 
 // taken waits until the client asks something else or nothing. It presses Enter once, when
 // enter says so of the question on the screen.
-func (t Target) taken(q agent.Question, limits Limits, enter func(now agent.Question, since time.Duration) bool) error {
+func (t Target) taken(q agent.Question, limits Limits, enter func(now agent.Question) bool) error {
 	entered := false
 	for begin := time.Now(); ; time.Sleep(pollInterval) {
 		now, err := t.Question()
@@ -93,7 +102,7 @@ func (t Target) taken(q agent.Question, limits Limits, enter func(now agent.Ques
 			return nil // it asks the next thing
 		case time.Since(begin) > limits.Submit:
 			return ErrNotTaken
-		case !entered && enter(now, time.Since(begin)):
+		case !entered && enter(now):
 			if err := t.Server.Type(t.Pane, "\r"); err != nil {
 				return err
 			}
