@@ -154,6 +154,41 @@ func TestHostileOwners(t *testing.T) {
 			}
 		}
 	})
+	// What sudo -E leads to: the commands of one user with the HOME of another, who lets
+	// nobody look into it or lets all.
+	t.Run("the HOME of another user", func(t *testing.T) {
+		w.t = t
+		for name, mode := range map[string]fs.FileMode{"closed": 0o700, "open": 0o755} {
+			if err := errors.Join(os.Lchown(w.at(homeDir), stranger, stranger), os.Chmod(w.at(homeDir), mode), os.Lchown(w.at(state), stranger, stranger)); err != nil {
+				t.Fatal(err)
+			}
+			for _, command := range []string{
+				"gt-handoff -m x", "gt-handoff --auto", "gt-handoff --cancel", "gt-checkpoint write", "gt-checkpoint read", "gt-checkpoint clear",
+				"gt-mail", "gt-mail send self -s x -m y", "gt-mail read x", "gt-keepalive", "gt-keepalive check", "gt-keepalive touch",
+				"gt-keepalive pid list", "gt-keepalive pid check x", "gt-keepalive pid reap",
+				"gt-session", "gt-session new -n q", "gt-session show q", "gt-reconcile", "gt-reconcile tick", "gt-reconcile plan",
+				"gt-seance", "gt-seance show x", "gt-seance tail x", "gt-seance thread x", "gt-seance grep x", "gt-seance talk x",
+				"gt-krc", "gt-krc prune", "gt-krc rotate", "gt-krc follow", "gt-krc config", "gt-krc config reset",
+				"gt-hooks trust .", "gt-hooks trust --list", "gt-hooks untrust .",
+			} {
+				a := w.run(work, nil, strings.Fields(command)...)
+				if a.code != 74 || !strings.Contains(a.errs, "gt': it belongs to another user, user 65532, and this runs as user 65533\n") ||
+					!strings.Contains(a.errs, "hint: run it as user 65532, or have HOME be the home of user 65533 (sudo -H does)\n") {
+					t.Errorf("%s: %s: %d, %s", name, a.command, a.code, a.errs)
+				}
+			}
+			// What needs no state works, and says the same.
+			for _, command := range []string{"gt-prime", "gt-handoff --print -m x", "gt-hooks status"} {
+				a := w.run(work, nil, strings.Fields(command)...)
+				if a.code > 1 || !strings.Contains(a.errs, "gt': it belongs to another user, user 65532, and this runs as user 65533\n") {
+					t.Errorf("%s: %s: %d, %s", name, a.command, a.code, a.errs)
+				}
+			}
+			if err := errors.Join(os.Lchown(w.at(homeDir), me, me), os.Chmod(w.at(homeDir), 0o700), os.Lchown(w.at(state), me, me)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 	t.Run("PID files of another user", func(t *testing.T) {
 		w.TB = t
 		pids := state + "/.runtime/pids"

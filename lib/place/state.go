@@ -13,6 +13,7 @@
 package place
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -97,20 +98,34 @@ func foreignLink(path string) bool {
 	return true
 }
 
-// passwdHome returns the user's home in /etc/passwd, or "". os/user would bring cgo into
-// every hook.
+// passwdHome returns the user's home in /etc/passwd, or "".
 func passwdHome() string {
-	data, err := os.ReadFile("/etc/passwd")
-	if err != nil {
-		return ""
-	}
-	uid := strconv.Itoa(os.Geteuid())
-	for line := range strings.Lines(string(data)) {
-		if f := strings.Split(strings.TrimSuffix(line, "\n"), ":"); len(f) == 7 && f[2] == uid && filepath.IsAbs(f[5]) {
-			return f[5]
-		}
+	if _, home := passwd(os.Geteuid()); filepath.IsAbs(home) {
+		return home
 	}
 	return ""
+}
+
+// passwd returns a user's name and home in /etc/passwd, or "". os/user would bring cgo into
+// every hook.
+func passwd(user int) (name, home string) {
+	data, err := os.ReadFile("/etc/passwd")
+	if err != nil {
+		return "", ""
+	}
+	uid := strconv.Itoa(user)
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Split(strings.TrimSuffix(line, "\n"), ":"); len(f) == 7 && f[2] == uid {
+			return f[0], f[5]
+		}
+	}
+	return "", ""
+}
+
+// userName returns a user's name, or the number if /etc/passwd has none.
+func userName(uid int) string {
+	name, _ := passwd(uid)
+	return cmp.Or(name, "user "+strconv.Itoa(uid))
 }
 
 // Real resolves the links in a path, whose end need not exist.
@@ -167,6 +182,36 @@ var errNone = errors.New("HOME is not set, and the passwd entry has no home fold
 
 var errForeign = errors.New("another user's symbolic link is on the way to gt's state folder")
 
+// OthersError reports that the state folder is another user's, as it is after sudo -E.
+type OthersError struct {
+	State State
+	Owner int // its user id
+}
+
+func (e *OthersError) Error() string {
+	return fmt.Sprintf("cannot use '%s': it belongs to another user, %s, and this runs as %s", e.State, userName(e.Owner), userName(os.Geteuid()))
+}
+
+// Hint says what the person can do.
+func (e *OthersError) Hint() string {
+	return fmt.Sprintf("run it as %s, or have HOME be the home of %s (sudo -H does)", userName(e.Owner), userName(os.Geteuid()))
+}
+
+// others returns an OthersError if the state folder, or the nearest folder above that this
+// user can look at, belongs to another user. Otherwise it returns err.
+func (s State) others(err error) error {
+	for at := string(s); ; at = filepath.Dir(at) {
+		info, serr := os.Stat(at)
+		switch {
+		case serr != nil && at != "/":
+		case serr != nil || atomicfile.Owner(info) == os.Geteuid():
+			return err
+		default:
+			return &OthersError{s, atomicfile.Owner(info)}
+		}
+	}
+}
+
 // Check returns an error if the state folder cannot be used. It must belong to this user or
 // root and not be writable by others, or not exist.
 func (s State) Check() error {
@@ -179,15 +224,27 @@ func (s State) Check() error {
 	info, err := os.Stat(string(s))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return atomicfile.Error("use", string(s), atomicfile.MayMake(string(s)))
+		if err := atomicfile.MayMake(string(s)); err != nil {
+			return s.others(atomicfile.Error("use", string(s), err))
+		}
+	case errors.Is(err, fs.ErrPermission):
+		return s.others(atomicfile.Error("use", string(s), err))
 	case err != nil:
 		return atomicfile.Error("use", string(s), err)
 	case !info.IsDir():
 		return atomicfile.Error("use", string(s), errors.New("not a folder"))
-	case atomicfile.Owner(info) != 0 && atomicfile.Owner(info) != os.Geteuid():
-		return atomicfile.Error("use", string(s), errors.New("it belongs to another user"))
+	case atomicfile.Owner(info) != os.Geteuid() && (atomicfile.Owner(info) != 0 || info.Mode().Perm()&0o005 == 0):
+		return &OthersError{s, atomicfile.Owner(info)}
 	case info.Mode().Perm()&0o022 != 0:
 		return atomicfile.Error("use", string(s), errors.New("other users can write to it; chmod 700 makes it private"))
+	}
+	return nil
+}
+
+// CheckOwner is Check for a command that only reads: it returns an OthersError or nil.
+func (s State) CheckOwner() error {
+	if others := new(OthersError); errors.As(s.Check(), &others) {
+		return others
 	}
 	return nil
 }

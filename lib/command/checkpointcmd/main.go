@@ -282,6 +282,9 @@ type read struct {
 // the home.
 func (r *read) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
+	if err := call.Home.Town.State.CheckOwner(); err != nil {
+		return err
+	}
 	all, err := checkpoint.List(call.Home)
 	if err != nil {
 		env.Warn("%v", err)

@@ -123,7 +123,12 @@ func (c *status) Run(env *cli.Env) error {
 
 // tellStopped warns that recording has stopped although it is switched on.
 func tellStopped(env *cli.Env) {
-	if stop := stop.Read(place.StateOf(env.Getenv)); stop != nil {
+	state := place.StateOf(env.Getenv)
+	if err := state.CheckOwner(); err != nil {
+		env.Warn("%v", err)
+		return
+	}
+	if stop := stop.Read(state); stop != nil {
 		env.Warn("recording has stopped on %s: %s", term.Day(stop.Since, env.Now()), stop.Why)
 		env.Hint("correct it; the end of the next turn records again, and gt-record sync --all what was missed")
 	}

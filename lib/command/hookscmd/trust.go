@@ -45,6 +45,9 @@ func (c *trust) Validate() error {
 // Run records that the person trusts a folder as a town.
 func (c *trust) Run(env *cli.Env) error {
 	state := place.StateOf(env.Getenv)
+	if err := state.CheckOwner(); err != nil {
+		return err
+	}
 	if c.List {
 		return listTrust(env, state, c.JSON)
 	}
@@ -264,7 +267,11 @@ func (c *untrust) Run(env *cli.Env) error {
 		dir = filepath.Join(env.Dir, dir)
 	}
 	dir = place.Real(dir)
-	if err := place.StateOf(env.Getenv).Untrust(dir); err != nil {
+	state := place.StateOf(env.Getenv)
+	if err := state.CheckOwner(); err != nil {
+		return err
+	}
+	if err := state.Untrust(dir); err != nil {
 		if errors.Is(err, place.ErrUntrusted) {
 			return cli.Fail(cli.No, err, "gt-hooks trust --list shows the towns that you trust")
 		}

@@ -330,6 +330,9 @@ type show struct {
 
 func (s *show) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
+	if err := call.Home.Town.State.CheckOwner(); err != nil {
+		return err
+	}
 	sign := keepalive.Read(call.Home)
 	if sign == nil {
 		if !s.JSON {
@@ -392,6 +395,9 @@ type check struct {
 // Run reports whether the last sign of life is recent enough.
 func (c *check) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, hook.Flags{})
+	if err := call.Home.Town.State.CheckOwner(); err != nil {
+		return err
+	}
 	sign := keepalive.Read(call.Home)
 	age := sign.Age(env.Now()).Round(time.Second)
 	if sign == nil {

@@ -108,7 +108,10 @@ func (c *configUnset) Run(env *cli.Env) error {
 type configReset struct{}
 
 func (c *configReset) Run(env *cli.Env) error {
-	p := here(env)
+	p, err := here(env)
+	if err != nil {
+		return err
+	}
 	lock, err := retention.Lock(p.town.Retention())
 	if err != nil {
 		return err
@@ -123,7 +126,10 @@ func (c *configReset) Run(env *cli.Env) error {
 
 // change applies a change to the policy, stores it and prints its effect.
 func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
-	p := here(env)
+	p, err := here(env)
+	if err != nil {
+		return err
+	}
 	lock, err := retention.Lock(p.town.Retention())
 	if err != nil {
 		return err

@@ -76,17 +76,19 @@ type books struct {
 }
 
 // here returns the books of the surrounding town, without the policy.
-func here(env *cli.Env) books {
+func here(env *cli.Env) (books, error) {
 	p := books{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
 	if p.town.Unread != nil {
 		p.warn(p.town.Unread)
 	}
-	return p
+	return p, p.town.State.CheckOwner()
 }
 
 func open(env *cli.Env) (books, error) {
-	p := here(env)
-	var err error
+	p, err := here(env)
+	if err != nil {
+		return p, err
+	}
 	p.policy, err = retention.Load(p.town.Retention(), p.warn)
 	return p, cli.WithHint(err, "gt-krc config reset restores the defaults")
 }
@@ -545,13 +547,17 @@ func (c *follow) Validate() error {
 
 // Run prints events until it is interrupted.
 func (c *follow) Run(env *cli.Env) error {
-	log := eventlog.Log(here(env).town.Events())
+	p, err := here(env)
+	if err != nil {
+		return err
+	}
+	log := eventlog.Log(p.town.Events())
 	var failed error
 	var wanted func(eventlog.Head) bool // nil for all
 	if c.Type != "" {
 		wanted = func(h eventlog.Head) bool { return h.Type != "" && retention.Fits(c.Type, h.Type) }
 	}
-	err := log.Follow(context.Background(), c.Lines, wanted, func(line []byte) bool {
+	err = log.Follow(context.Background(), c.Lines, wanted, func(line []byte) bool {
 		var e eventlog.Event
 		if json.Unmarshal(line, &e) != nil || e.Type == "" || c.Type != "" && !retention.Fits(c.Type, e.Type) {
 			return true

@@ -160,6 +160,9 @@ func open(env *cli.Env) (catalog.Catalog, error) { return gather(env, false, nil
 // which an agent worked.
 func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	here, personal := home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)
+	if err := personal.State.CheckOwner(); err != nil {
+		return catalog.Catalog{}, err
+	}
 	if here.Unread != nil {
 		env.Warn("%v", here.Unread)
 	}

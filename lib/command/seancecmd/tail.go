@@ -29,7 +29,11 @@ func (c *tailText) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	h, ok, err := home.OfSession(place.StateOf(env.Getenv), string(id))
+	state := place.StateOf(env.Getenv)
+	if err := state.CheckOwner(); err != nil {
+		return err
+	}
+	h, ok, err := home.OfSession(state, string(id))
 	if err != nil {
 		return err
 	}

@@ -107,14 +107,22 @@ func (d Dir) Track(session string, p process.Proc) error {
 	return shared.Write(name, format(p))
 }
 
+// checkOwner returns an error if another user owns the folder, for its owner decides which
+// processes gt may end.
+func (d Dir) checkOwner() error {
+	if err := d.town.State.CheckOwner(); err != nil {
+		return err
+	}
+	return atomicfile.CheckOwner(d.town.Pids())
+}
+
 // Get returns a session's file and its process's state, or fs.ErrNotExist. A file of
 // another program is at most Foreign.
 func (d Dir) Get(session string) (File, error) {
 	if err := CheckName(session); err != nil {
 		return File{}, err
 	}
-	// The folder's owner decides which processes gt may end.
-	if err := atomicfile.CheckOwner(d.town.Pids()); err != nil {
+	if err := d.checkOwner(); err != nil {
 		return File{}, err
 	}
 	data, err := atomicfile.Read(d.path(session), maxSize)
@@ -164,7 +172,7 @@ func (d Dir) claimed(session string) (File, error) {
 // List returns the files by session name. If some cannot be read, it returns the others and
 // an error.
 func (d Dir) List() ([]File, error) {
-	if err := atomicfile.CheckOwner(d.town.Pids()); err != nil {
+	if err := d.checkOwner(); err != nil {
 		return nil, err
 	}
 	entries, err := atomicfile.ReadDir(d.town.Pids())
