@@ -106,14 +106,16 @@ func cgroup(text string) string {
 }
 
 // Limits are the resource limits of a process, its niceness, processors, scheduling policy
-// and I/O priority. They include the umask, so that a successor makes files like the
-// original.
+// and I/O priority, and how early the kernel ends it when memory runs out. They include the
+// umask, so that a successor makes files like the original. What favours a process, such as
+// a real-time policy, is no limit.
 type Limits struct {
 	Resources map[int]unix.Rlimit `json:"resources,omitempty"`
 	Nice      int                 `json:"nice,omitempty"`
 	CPUs      unix.CPUSet         `json:"cpus,omitzero"`
 	Policy    uint32              `json:"policy,omitempty"` // SCHED_BATCH or SCHED_IDLE (sched(7))
 	IO        int                 `json:"io,omitempty"`     // ioprio_set(2)
+	OOM       int                 `json:"oom,omitempty"`    // oom_score_adj (proc(5)), if it is more than 0
 	Umask     *int                `json:"umask,omitempty"`
 }
 
@@ -155,7 +157,29 @@ func limitsOf(pid int) (*Limits, error) {
 	if io, _, errno := unix.Syscall(unix.SYS_IOPRIO_GET, ioWhoProcess, uintptr(pid), 0); errno == 0 && io != 0 {
 		l.IO = int(io)
 	}
+	if l.OOM, err = oomOf(pid); err != nil {
+		return nil, err
+	}
 	return l, nil
+}
+
+func oomFile(pid int) string {
+	if pid == 0 {
+		return "/proc/self/oom_score_adj"
+	}
+	return "/proc/" + strconv.Itoa(pid) + "/oom_score_adj"
+}
+
+// oomOf returns how early a process is ended, or 0 if the kernel does not tell.
+func oomOf(pid int) (int, error) {
+	data, err := atomicfile.Read(oomFile(pid), maxProc)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	} else if err != nil {
+		return 0, fmt.Errorf("cannot look at the limits of process %d: %w", pid, err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	return max(n, 0), err
 }
 
 // Below returns the limits that are lower than other's, and the umask if it differs; nil if
@@ -182,6 +206,9 @@ func (l *Limits) Below(other *Limits) *Limits {
 	}
 	if l.IO > other.IO {
 		low.IO, found = l.IO, true
+	}
+	if l.OOM > other.OOM {
+		low.OOM, found = l.OOM, true
 	}
 	if l.Umask != nil && other.Umask != nil && *l.Umask != *other.Umask {
 		low.Umask, found = l.Umask, true
@@ -217,8 +244,8 @@ func (l *Limits) Around(start func() error) error {
 	return start()
 }
 
-// Give applies the resource limits to a process, or this one for pid 0. It never raises a
-// limit.
+// Give applies the resource limits to a process, or this one for pid 0, and how early it is
+// ended. It never raises a limit.
 func (l *Limits) Give(pid int) error {
 	for r, v := range l.Resources {
 		var own unix.Rlimit
@@ -235,7 +262,16 @@ func (l *Limits) Give(pid int) error {
 			return fmt.Errorf("cannot set the limit %d of the agent: %w", r, err)
 		}
 	}
-	return nil
+	if own, err := oomOf(pid); err != nil || own >= l.OOM {
+		return err
+	}
+	// A write to an existing file, for the kernel takes the number at once.
+	f, err := os.OpenFile(oomFile(pid), os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString(strconv.Itoa(l.OOM))
+		err = errors.Join(err, f.Close())
+	}
+	return atomicfile.Error("write", oomFile(pid), err)
 }
 
 // thread applies the per-thread limits, which children inherit. It never raises one: limits
