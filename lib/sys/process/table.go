@@ -12,8 +12,12 @@ func Snapshot() Table {
 	return t
 }
 
-// Descendants returns a process and its descendants, parents first.
+// Descendants returns a process and its descendants, parents first. For 0, the number of no
+// process, it returns nil, although the kernel's own processes have it as their parent.
 func (t Table) Descendants(pid int) []int {
+	if pid == 0 {
+		return nil
+	}
 	all := []int{pid}
 	seen := map[int]bool{pid: true} // the table can change while it is read, and contain a PID twice
 	for i := 0; i < len(all); i++ {

@@ -38,8 +38,11 @@ func TestSnapshot(t *testing.T) {
 }
 
 func TestBelowEnds(t *testing.T) {
-	loop := Table{1: {2}, 2: {3, 4}, 3: {1}}
+	loop := Table{0: {1}, 1: {2}, 2: {3, 4}, 3: {1}}
 	if got := loop.Descendants(1); !slices.Equal(got, []int{1, 2, 3, 4}) {
+		t.Error(got)
+	}
+	if got := loop.Descendants(0); got != nil { // as a dead pane has it
 		t.Error(got)
 	}
 }

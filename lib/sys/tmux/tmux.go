@@ -109,7 +109,7 @@ type Pane struct {
 	ID       string // %N
 	Session  string
 	Path     string // the working folder of its program
-	PID      int    // of the process that the pane was started with
+	PID      int    // of the process that the pane was started with; 0 of a dead pane since tmux 3.8
 	Dead     bool
 	Killed   bool      // by a signal; unknown before tmux 3.3
 	Created  time.Time // of the session
@@ -156,7 +156,7 @@ func parsePane(line string) (Pane, error) {
 	p := Pane{ID: f[0], Dead: f[2] == "1", Attached: f[5] != "0", Session: f[6], Path: f[7]}
 	p.Killed = p.Dead && f[3] != ""
 	var err error
-	if p.PID, err = strconv.Atoi(f[1]); err != nil {
+	if p.PID, err = strconv.Atoi(f[1]); err != nil && f[1] != "" {
 		return Pane{}, fmt.Errorf("tmux returned '%s' as the number of a process", f[1])
 	}
 	if created, err := strconv.ParseInt(f[4], 10, 64); err == nil {
