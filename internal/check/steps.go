@@ -29,6 +29,7 @@ const fewer = "-short"
 // steps returns all checks, the longest first.
 func steps(how mode) []step {
 	packages, err := listPackages()
+	newest := &newestTmux{}
 	return []step{
 		{name: "stories", proves: "with the real clients", waits: true, figures: true, run: func(p *printer) error { return stories(p, how) }},
 		{name: "faults", proves: "every command, killed and failed at its system calls", figures: true, missing: func() string {
@@ -72,6 +73,7 @@ func steps(how mode) []step {
 		{name: "soak", proves: "an hour of pools whose agents fail in each way, alone", from: all, figures: true, run: func(p *printer) error {
 			return p.test(suite{flags: []string{"-timeout", "90m", "-v", "-run", "TestSoak"}, packages: []string{"."}, args: []string{"-soak", "1h"}})
 		}},
+		{name: "newest tmux", proves: "sessions and hand-overs with the newest that Debian has", from: all, figures: true, spare: true, missing: newest.fetch, run: newest.run},
 		{name: "packages", proves: fmt.Sprintf("the tests of %d", len(packages.alone)+len(packages.tmux)), run: func(p *printer) error {
 			if err != nil {
 				return err
