@@ -44,6 +44,33 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
+// TestDocExamples looks for commands in the pages' examples of templates that run git where a
+// tick runs them, outside of any sandbox: a repository's own configuration names programs
+// that git runs.
+func TestDocExamples(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile(`(?m)^ *(pre_start|session_setup|check|command|alive)\s*= (.*)$`)
+	found := 0
+	for _, page := range append(pages, "README.md") {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range command.FindAllStringSubmatch(string(data), -1) {
+			found++
+			if regexp.MustCompile(`\bgit\b`).MatchString(m[2]) {
+				t.Errorf("%s: %s runs what the repository names", page, m[0])
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("only %d commands were looked at", found)
+	}
+}
+
 // prose returns a page without its code, in which brackets are no links.
 func prose(t *testing.T, page string) string {
 	t.Helper()
