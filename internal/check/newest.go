@@ -64,7 +64,7 @@ func (n *newestTmux) fetch() string {
 }
 
 func (n *newestTmux) apt(args ...string) error {
-	options := []string{"--quiet", "-o", "Acquire::Languages=none", "-o", "APT::Sandbox::User=", "-o", "Debug::NoLocking=1", "-o", "Dir::Etc::SourceParts=/dev/null"}
+	options := []string{"--quiet", "-o", "Acquire::Languages=none", "-o", "APT::Sandbox::User=", "-o", "Debug::NoLocking=1", "-o", "APT::Update::Error-Mode=any", "-o", "Dir::Etc::SourceParts=/dev/null"}
 	for name, path := range map[string]string{"State": "state", "State::status": "status", "Cache": "cache", "Etc::SourceList": "sources.list"} {
 		options = append(options, "-o", "Dir::"+name+"="+filepath.Join(n.dir, path))
 	}
