@@ -31,7 +31,7 @@ import (
 // SLOW=1 take up what it was told while it worked only once $WORK/next is there. EAGER=1
 // has it submit what is pasted by itself, STAYS=1 leave /exit in its box when it ends, and
 // ASKS=1, without SCREEN, ask at its start. SAVES=1 has a question stay for three seconds
-// after an answer, and take another.
+// after an answer, drawn anew, and take another.
 type screen struct {
 	path         string
 	hook         func(event string)
@@ -309,5 +309,9 @@ func (s *screen) draw() {
 	text := strings.Join(lines, "\n")
 	all := strings.Split(text, "\n")
 	all = all[max(len(all)-40, 0):]
+	if s.saving { // it is busy
+		fmt.Print("\x1b[H\x1b[2J")
+		time.Sleep(500 * time.Millisecond)
+	}
 	fmt.Print("\x1b[H\x1b[2J" + strings.Join(slices.Clip(all), "\r\n"))
 }

@@ -16,18 +16,25 @@ var (
 	ErrNotTaken   = errors.New("its client did not take the answer: the question is still on its screen")
 )
 
-// Question returns what the client asks now.
+// Question returns what the client asks now. It returns ErrNoQuestion only after a moment
+// without one: a client that draws its screen anew clears it first.
 func (t Target) Question() (agent.Question, error) {
-	screen, err := t.Server.CaptureStyled(t.Pane)
-	if err != nil {
-		return agent.Question{}, err
+	for begin := time.Now(); ; time.Sleep(pollInterval) {
+		screen, err := t.Server.CaptureStyled(t.Pane)
+		if err != nil {
+			return agent.Question{}, err
+		}
+		if q, ok := t.Client.Question(screen); ok {
+			return q, nil
+		}
+		if time.Since(begin) > redraw {
+			return agent.Question{}, ErrNoQuestion
+		}
 	}
-	q, ok := t.Client.Question(screen)
-	if !ok {
-		return q, ErrNoQuestion
-	}
-	return q, nil
 }
+
+// redraw is how long a busy client takes to draw its screen anew.
+const redraw = time.Second
 
 // Answer chooses the n-th option of the client's question. If it is selected already, Enter
 // takes it. Otherwise Answer types the option's number, then Enter if the number only
