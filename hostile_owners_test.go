@@ -157,9 +157,9 @@ func TestHostileOwners(t *testing.T) {
 	// What sudo -E leads to: the commands of one user with the HOME of another, who lets
 	// nobody look into it or lets all.
 	t.Run("the HOME of another user", func(t *testing.T) {
-		w.t = t
+		w.TB = t
 		for name, mode := range map[string]fs.FileMode{"closed": 0o700, "open": 0o755} {
-			if err := errors.Join(os.Lchown(w.at(homeDir), stranger, stranger), os.Chmod(w.at(homeDir), mode), os.Lchown(w.at(state), stranger, stranger)); err != nil {
+			if err := errors.Join(os.Lchown(w.Path(homeDir), stranger, stranger), os.Chmod(w.Path(homeDir), mode), os.Lchown(w.Path(state), stranger, stranger)); err != nil {
 				t.Fatal(err)
 			}
 			for _, command := range []string{
@@ -172,19 +172,19 @@ func TestHostileOwners(t *testing.T) {
 				"gt-hooks trust .", "gt-hooks trust --list", "gt-hooks untrust .",
 			} {
 				a := w.run(work, nil, strings.Fields(command)...)
-				if a.code != 74 || !strings.Contains(a.errs, "gt': it belongs to another user, user 65532, and this runs as user 65533\n") ||
-					!strings.Contains(a.errs, "hint: run it as user 65532, or have HOME be the home of user 65533 (sudo -H does)\n") {
-					t.Errorf("%s: %s: %d, %s", name, a.command, a.code, a.errs)
+				if a.Code != 74 || !strings.Contains(a.Errs, "gt': it belongs to another user, user 65532, and this runs as user 65533\n") ||
+					!strings.Contains(a.Errs, "hint: run it as user 65532, or have HOME be the home of user 65533 (sudo -H does)\n") {
+					t.Errorf("%s: %s: %d, %s", name, command, a.Code, a.Errs)
 				}
 			}
 			// What needs no state works, and says the same.
 			for _, command := range []string{"gt-prime", "gt-handoff --print -m x", "gt-hooks status"} {
 				a := w.run(work, nil, strings.Fields(command)...)
-				if a.code > 1 || !strings.Contains(a.errs, "gt': it belongs to another user, user 65532, and this runs as user 65533\n") {
-					t.Errorf("%s: %s: %d, %s", name, a.command, a.code, a.errs)
+				if a.Code > 1 || !strings.Contains(a.Errs, "gt': it belongs to another user, user 65532, and this runs as user 65533\n") {
+					t.Errorf("%s: %s: %d, %s", name, command, a.Code, a.Errs)
 				}
 			}
-			if err := errors.Join(os.Lchown(w.at(homeDir), me, me), os.Chmod(w.at(homeDir), 0o700), os.Lchown(w.at(state), me, me)); err != nil {
+			if err := errors.Join(os.Lchown(w.Path(homeDir), me, me), os.Chmod(w.Path(homeDir), 0o700), os.Lchown(w.Path(state), me, me)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -53,7 +53,7 @@ func (t Target) Answer(n int, limits Limits) (agent.Option, error) {
 		return agent.Option{}, ErrNoOption
 	}
 	wanted := q.Options[n-1]
-	if q.Next != "" || wanted.Selected {
+	if q.Next != "" || wanted.Selected { // mutant never: . TestScripts/session_answer$
 		return wanted, t.choose(q, n-1, limits)
 	}
 	if err := t.Server.Type(t.Pane, strconv.Itoa(n)); err != nil {
