@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -26,7 +27,11 @@ const (
 // Shorten returns a text with the middle of each long paste replaced by its size, as in
 // "[… 40 lines, 3.1 KB …]". The same text gives the same result.
 func Shorten(text string) string {
-	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n")
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	if len(text) <= maxLine && strings.Count(text, "\n") < minPaste-1 {
+		return text
+	}
+	lines := strings.Split(text, "\n")
 	var out []string
 	for i := 0; i < len(lines); {
 		n := paste(lines[i:])
@@ -122,8 +127,11 @@ func fence(line string) string {
 	return ""
 }
 
-// begins matches how lines of logs, traces, diffs, listings and terminals begin.
-var begins = regexp.MustCompile(`^\s*(\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|at \S+[(:]|File "|Traceback|goroutine \d|@@ |diff --git|index [0-9a-f]{7}|[+-]{3} \S|\$ |❯ |[\w./@-]+:\d+[:\s]|[d-][rwx-]{9}|={3,}|-{3,}|\||--- (PASS|FAIL)|(PASS|FAIL|ok)\s)`)
+// begins matches how lines of logs, traces, diffs, listings and terminals begin. It is not
+// compiled at the start of every program.
+var begins = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|at \S+[(:]|File "|Traceback|goroutine \d|@@ |diff --git|index [0-9a-f]{7}|[+-]{3} \S|\$ |❯ |[\w./@-]+:\d+[:\s]|[d-][rwx-]{9}|={3,}|-{3,}|\||--- (PASS|FAIL)|(PASS|FAIL|ok)\s)`)
+})
 
 // isOutput reports whether a line is code or a program's output.
 func isOutput(line string) bool {
@@ -131,7 +139,7 @@ func isOutput(line string) bool {
 	switch {
 	case bare == "":
 		return false
-	case begins.MatchString(line):
+	case begins().MatchString(line):
 		return true
 	case isItem(bare):
 		return false
