@@ -35,6 +35,7 @@ type draft struct {
 	essentials string                      // what a summary of the conversation must keep
 	state      git.State                   // of the worktree
 	empty      bool                        // there is nothing to hand over
+	unsaved    error                       // of what the conversation says; expected in a sandbox
 }
 
 // compose writes the note. message is the caller's text, work the id of work that is handed
@@ -65,7 +66,7 @@ func (h handover) compose(message, work string) draft {
 		Asking: h.remote && activity.Read(h.home, h.id).Reason == activity.Permission,
 	}
 	if h.collect {
-		h.gather(&b)
+		d.unsaved = h.gather(&b)
 	}
 	asked.Wait()
 	if failed != nil && !errors.Is(failed, git.ErrNotRepository) {
@@ -122,8 +123,8 @@ func (h handover) compose(message, work string) draft {
 
 // gather adds what the transcript, git and the box contain. It leaves out what it cannot
 // read: a shorter note is better than none. It redacts before it cuts, because half a
-// secret is not recognized.
-func (h handover) gather(b *brief.Brief) {
+// secret is not recognized. It returns an error if it had no right to save what it read.
+func (h handover) gather(b *brief.Brief) (unsaved error) {
 	warn := func(err error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			h.warn(err)
@@ -132,6 +133,9 @@ func (h handover) gather(b *brief.Brief) {
 	var err error
 	if path := h.transcript(); path != "" {
 		b.Session, b.Thread, err = h.tail(path)
+		if s := (*tail.SaveError)(nil); !h.hook && errors.As(err, &s) && request.Denied(s.Err) {
+			err, unsaved = nil, err
+		}
 		warn(err)
 	}
 	if b.Thread == nil && h.record != nil {
@@ -158,6 +162,7 @@ func (h handover) gather(b *brief.Brief) {
 	warn(err)
 	b.Work, b.Ready, err = beads.Collect(h.home, h.environ, beads.Deadline, maxReady)
 	warn(err)
+	return unsaved
 }
 
 // maxReady limits how many ready issues a note names.
@@ -180,12 +185,11 @@ func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 		return summary.Of(fold), to.Preview(fold), err
 	}
 	fold, carried, err := c.Carry(read, to, h.redact)
-	if unsaved := (*tail.SaveError)(nil); !h.hook && errors.As(err, &unsaved) && request.Denied(unsaved.Err) {
-		err = nil // a sandbox prevents saving
-		carried = to.Preview(fold)
-	}
 	if fold == nil {
 		return summary.Summary{}, nil, err
+	}
+	if carried == nil {
+		carried = to.Preview(fold)
 	}
 	return summary.Of(fold), carried, err
 }

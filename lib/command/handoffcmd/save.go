@@ -64,6 +64,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	if note.ID, err = box.Deliver(note, true); err != nil {
 		return note, false, err
 	}
+	h.warn(d.unsaved)                          // the note was saved, so this is no sandbox
 	h.warn(box.Supersede(note.Chain, note.ID)) // on failure it is delivered again
 	if h.kind == session.KindHandoff && record != nil {
 		h.warn(h.carry(record, note, d.message)) // the note has the message, too

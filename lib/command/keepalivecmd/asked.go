@@ -22,9 +22,9 @@ import (
 const maxKept = 64 << 10
 
 // keepPrompt adds a prompt to the thread of the session's chain, and makes it the first
-// request if the chain has none. The end of the turn reads it from the conversation again,
-// but a session can be handed over or die before.
-func keepPrompt(env *cli.Env, call *hook.Invocation) error {
+// request if it is the session's first and the chain has none. The end of the turn reads it
+// from the conversation again, but a session can be handed over or die before.
+func keepPrompt(env *cli.Env, call *hook.Invocation, first bool) error {
 	said := conversation.Words(call.Input.Prompt)
 	if said == "" || isTagged(said) || !byPerson(call.Input.Source) || len(said) > maxKept && conversation.HasReader(call.Agent) {
 		return nil
@@ -36,10 +36,12 @@ func keepPrompt(env *cli.Env, call *hook.Invocation) error {
 	said = strings.TrimSpace(term.CleanText(env.Redact(said)))
 	now := env.Now().UTC().Truncate(time.Millisecond)
 	part := thread.Part{Session: r.ID, Agent: r.Agent, Time: now, Prompts: []thread.Quote{{Text: pasted.Shorten(said), Time: now}}}
-	if begins(r) && !isCommand(said) {
+	if first && begins(r) && !isCommand(said) {
 		part.First = thread.Quote{Text: said, Time: now}
+		_, err = thread.Update(call.Home.Town.State, r.Chain(), atomicfile.Unsynced, call.Warn, func(t *thread.Thread) { t.Hear(part) })
+	} else {
+		err = thread.Append(call.Home.Town.State, r.Chain(), part, call.Warn)
 	}
-	_, err = thread.Update(call.Home.Town.State, r.Chain(), atomicfile.Unsynced, call.Warn, func(t *thread.Thread) { t.Hear(part) })
 	if errors.Is(err, flock.ErrBusy) {
 		return nil // the end of the turn tries again
 	}

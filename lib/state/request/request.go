@@ -155,6 +155,9 @@ func read(path string) ([]byte, error) {
 	return data, err
 }
 
+// HadTurn reports whether a turn of the session has begun.
+func HadTurn(h home.Home, id session.ID) bool { return !turnOf(h, id).IsZero() }
+
 // Turn records the beginning of a turn. Earlier requests are not served any more.
 func Turn(h home.Home, id session.ID, now time.Time) error {
 	err := os.Chtimes(turn(h, id), now, now)

@@ -3,7 +3,7 @@
 // them, what each session handed over, and open todos.
 //
 // A thread is the file threads/<chain>.json in the state folder, with three earlier
-// generations and its own lock, threads/<chain>.lock. A home's lock would not do, because a
+// generations, a journal of the latest prompts and its own lock, threads/<chain>.lock. A home's lock would not do, because a
 // chain can move between homes. Take the home's lock before the thread's. Rules, not a
 // model, make the file from what people and agents said. Callers redact every text before
 // they add it.
@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -391,7 +390,17 @@ func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error
 	if err != nil {
 		return nil, ErrNone
 	}
+	prompts, err := readJournal(state, chain) // first: what a writer takes out of it is in the file by then
+	if err != nil && warn != nil {
+		warn(err)
+	}
 	t, _, err := load(chain, f, atomicfile.Rolling.Read, warn)
+	if errors.Is(err, ErrNone) && len(prompts) > 0 {
+		t, err = &Thread{ChainID: chain}, nil
+	}
+	if err == nil {
+		t.hearAll(prompts)
+	}
 	return t, err
 }
 
@@ -450,12 +459,25 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 	if err != nil {
 		return nil, err
 	}
+	prompts, err := readJournal(state, chain)
+	if err != nil && !atomicfile.Unread(err) {
+		err = nil // it is no journal; removed below
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.hearAll(prompts)
 	change(t)
 	after, err := openjson.File(t)
-	if err != nil || bytes.Equal(after, before) {
+	if err != nil {
 		return t, err
 	}
-	return t, f.Write(after, d)
+	if !bytes.Equal(after, before) {
+		if err := f.Write(after, d); err != nil {
+			return t, err
+		}
+	}
+	return t, atomicfile.Remove(journal(state, chain)) // its prompts are in the file
 }
 
 // Remove removes a chain's thread with its earlier generations. It returns ErrNone if there
@@ -465,15 +487,15 @@ func Remove(state place.State, chain session.ID) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(f.Path); errors.Is(err, fs.ErrNotExist) {
-		return ErrNone
+	if _, err := Read(state, chain, nil); errors.Is(err, ErrNone) {
+		return err
 	}
 	lock, err := flock.Acquire(state.Path("threads", string(chain)+".lock"), lockWait)
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
-	return f.Remove()
+	return errors.Join(atomicfile.Remove(journal(state, chain)), f.Remove())
 }
 
 // MarshalJSON keeps fields of a newer gt.

@@ -363,3 +363,97 @@ func TestRemove(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
+
+// A prompt that is appended is in the thread for every reader, once, and the next writer
+// takes it in. A line that was torn costs nothing but itself.
+func TestJournal(t *testing.T) {
+	state := place.State(t.TempDir())
+	appendAt := func(text string, at time.Time) {
+		t.Helper()
+		if err := Append(state, "c", Part{Session: "a", Agent: "claude", Time: at, Prompts: []Quote{{Text: text, Time: at}}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(prompts, instructions string) {
+		t.Helper()
+		th, err := Read(state, "c", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if texts(th.Prompts) != prompts || rules(th) != instructions || len(th.Sessions) != 1 || th.Sessions[0].Agent != "claude" {
+			t.Errorf("%s; %s; %+v", texts(th.Prompts), rules(th), th.Sessions)
+		}
+	}
+	appendAt("Port the parser.", now) // no thread yet
+	want("Port the parser.", "")
+	appendAt("Never push to main.", now.Add(time.Second))
+	appendAt("Never push to main.", now.Add(time.Second))
+	want("Port the parser.|Never push to main.", "Never push to main.")
+	data, err := os.ReadFile(journal(state, "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(journal(state, "c"), append(data, `{"text":"torn`...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	appendAt("and then", now.Add(2*time.Second))
+	want("Port the parser.|Never push to main.|and then", "Never push to main.")
+	th, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Drop(1) })
+	if err != nil || texts(th.Prompts) != "Port the parser.|Never push to main.|and then" {
+		t.Fatal(th, err)
+	}
+	if _, err := os.Lstat(journal(state, "c")); !os.IsNotExist(err) {
+		t.Errorf("the journal is left: %v", err)
+	}
+	want("Port the parser.|Never push to main.|and then", "")
+	// Taken in twice, as after a kill before it was removed.
+	if err := os.WriteFile(journal(state, "c"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want("Port the parser.|Never push to main.|and then", "")
+	// Without room in the journal the thread takes the prompt.
+	appendAt(strings.Repeat("long ", maxJournal/6), now.Add(3*time.Second))
+	appendAt(strings.Repeat("more ", maxJournal/6), now.Add(4*time.Second))
+	if info, err := os.Lstat(journal(state, "c")); err == nil && info.Size() > maxJournal {
+		t.Errorf("the journal has %d bytes", info.Size())
+	}
+	if th, err := Read(state, "c", nil); err != nil || len(th.Prompts) != 5 {
+		t.Errorf("%v, %d prompts", err, len(th.Prompts))
+	}
+	if err := Remove(state, "c"); err != nil {
+		t.Fatal(err)
+	}
+	appendAt("anew", now)
+	want("anew", "")
+	if err := Remove(state, "c"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(state, "c", nil); !errors.Is(err, ErrNone) {
+		t.Error(err)
+	}
+}
+
+// Many hooks at once lose no prompt, also while turns end.
+func TestJournalTogether(t *testing.T) {
+	state := place.State(t.TempDir())
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			p := Part{Session: "a", Agent: "claude", Prompts: []Quote{{Text: fmt.Sprint("message ", i), Time: now}}}
+			if err := Append(state, "c", p, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		if i%5 == 0 {
+			all.Go(func() {
+				if _, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Take(part("b", fmt.Sprint("turn ", i))) }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	if th, err := Read(state, "c", nil); err != nil || len(th.Prompts) != 48 {
+		t.Errorf("%v, %d prompts", err, len(th.Prompts))
+	}
+}
