@@ -8,6 +8,7 @@ package pasted
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -19,7 +20,9 @@ import (
 const (
 	ends     = 3        // lines that are kept at each end of a paste
 	minPaste = 10       // lines; a shorter paste is kept whole
-	maxLine  = 2 << 10  // bytes of one pasted line; both ends of a longer one are kept
+	minSize  = 1 << 10  // bytes; less is not left out, because a person may have typed it
+	maxSaid  = 3        // typed lines that are kept in a paste; more of them are a part of it
+	maxLine  = 8 << 10  // bytes of one pasted line; both ends of a longer one are kept
 	lineEnds = 200      // bytes of each
 	maxText  = 64 << 10 // bytes of a whole text; of a longer one only both ends are looked at
 )
@@ -34,20 +37,12 @@ func Shorten(text string) string {
 	lines := strings.Split(text, "\n")
 	var out []string
 	for i := 0; i < len(lines); {
-		n := paste(lines[i:])
-		if n < minPaste {
-			n = max(n, 1)
-			for _, line := range lines[i : i+n] {
-				out = append(out, shortLine(line))
-			}
-			i += n
-			continue
+		n := max(paste(lines[i:]), 1)
+		block := lines[i : i+n]
+		if n >= minPaste && size(block[ends:n-ends]) >= minSize {
+			block = slices.Concat(block[:ends], middle(block[ends:n-ends]), block[n-ends:])
 		}
-		for _, line := range lines[i : i+ends] {
-			out = append(out, shortLine(line))
-		}
-		out = append(out, leftOut(lines[i+ends:i+n-ends]))
-		for _, line := range lines[i+n-ends : i+n] {
+		for _, line := range block {
 			out = append(out, shortLine(line))
 		}
 		i += n
@@ -55,12 +50,45 @@ func Shorten(text string) string {
 	return bounded(strings.Join(out, "\n"))
 }
 
-func leftOut(lines []string) string {
-	size := len(lines)
-	for _, line := range lines {
-		size += len(line)
+// middle returns what is kept of a paste's middle: its size, and the few lines that the
+// person seems to have typed into it.
+func middle(lines []string) []string {
+	var out []string
+	from, said := 0, 0
+	for i, line := range lines {
+		if !isRemark(line) {
+			continue
+		}
+		if said++; said > maxSaid {
+			return []string{leftOut(lines)}
+		}
+		if i > from {
+			out = append(out, leftOut(lines[from:i]))
+		}
+		out, from = append(out, line), i+1
 	}
-	return fmt.Sprintf("[… %d lines, %s …]", len(lines), term.Size(int64(size)))
+	if from < len(lines) {
+		out = append(out, leftOut(lines[from:]))
+	}
+	return out
+}
+
+// isRemark reports whether a line between a program's lines looks like a person's sentence.
+func isRemark(line string) bool {
+	return !isOutput(line) && strings.Count(strings.TrimSpace(line), " ") >= 3
+}
+
+func leftOut(lines []string) string {
+	return fmt.Sprintf("[… %d lines, %s …]", len(lines), term.Size(int64(size(lines))))
+}
+
+// size returns the number of bytes of lines with their line feeds.
+func size(lines []string) int {
+	n := len(lines)
+	for _, line := range lines {
+		n += len(line)
+	}
+	return n
 }
 
 // shortLine cuts a line that nobody types, such as a file without line feeds.
@@ -151,10 +179,12 @@ func isOutput(line string) bool {
 
 // isItem reports whether a line is an item of a list or a heading.
 func isItem(line string) bool {
-	for _, mark := range []string{"- ", "* ", "• ", "# ", "## ", "### "} {
-		if strings.HasPrefix(line, mark) {
-			return isTyped(strings.TrimPrefix(line, mark))
-		}
+	mark, text, _ := strings.Cut(line, " ")
+	switch mark {
+	case "-", "*", "•":
+		return text != "" && text[0] != ' ' // a removed line of code is indented
+	case "#", "##", "###":
+		return isTyped(text)
 	}
 	digits := strings.TrimLeft(line, "0123456789")
 	return len(digits) < len(line) && (strings.HasPrefix(digits, ". ") || strings.HasPrefix(digits, ") "))

@@ -29,6 +29,18 @@ func TestTypedStays(t *testing.T) {
 		strings.TrimSpace(strings.Repeat("A long paragraph that somebody wrote as one line without any break in it. ", 100)),
 		"look at lib/parser/lexer.go:42, the loop never ends\nand at lib/parser/ast.go",
 		"```\nshort(block)\n```\nkeep the name",
+		"Map the fields like this:\n| old | new |\n|---|---|\n" + numbered("| field%d | Field%[1]d |", 20),
+		"The config must be:\nservices:\n" + numbered("  web%d:\n    image: nginx\n    ports:\n      - 80%[1]d:80", 8),
+		"Endpoints:\n" + numbered("GET /api/users/%d -> 200", 20),
+		"Set:\n" + numbered("DB_HOST_%d=10.0.0.%[1]d", 20),
+		"Rename:\n" + numbered("foo_%d -> bar_%[1]d", 20),
+		"Rules\n" + numbered("    never touch file %d without asking", 20),
+		"Feature: bookings\n" + numbered("  Scenario: case %d\n    Given a user %[1]d\n    When they log in\n    Then they see a page", 8),
+		"My rules:\n```\n" + numbered("Never do thing %d", 20) + "\n```",
+		numbered("> We saw the error on day %d again, please look", 40),
+		"Spec:\n" + numbered("- `handle%d(req)` returns {code: 40%[1]d, msg: \"bad\"} if req.id < 0 && !req.force", 40),
+		"Todo\n" + numbered("- [ ] port module_%d/*.go\n    - [ ] its_tests_%[1]d && docs/*.md", 40),
+		strings.TrimSpace(strings.Repeat("change lib/a_b/c_d.go, so that get_user_by_id(id) calls find_user(id, opts) first, ", 50)),
 	} {
 		if got := Shorten(text); got != text {
 			t.Errorf("%q became\n%s", text, got)
@@ -42,17 +54,17 @@ func TestPastes(t *testing.T) {
 	for name, paste := range map[string]string{
 		"log":       numbered("2026-01-17T10:00:%02d.123Z INFO worker started id=%[1]d", 40),
 		"levels":    numbered("INFO  [main] step %d of the pipeline has finished without errors", 40),
-		"trace":     "panic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 [running]:\n" + numbered("main.walk(0x%x, 0xc000012345)\n\t/src/app/walk.go:%[1]d +0x1d", 20),
-		"python":    "Traceback (most recent call last):\n" + numbered("  File \"/src/app.py\", line %d, in run\n    return self.step(x)", 12),
-		"fenced":    "```go\n" + numbered("the words of block %d look typed", 30) + "\n```",
-		"code":      numbered("const value%d = compute(a, b);", 30),
-		"indented":  numbered("    the words of line %d look typed", 30),
-		"diff":      "diff --git a/x b/x\n@@ -1,9 +1,9 @@\n" + numbered("+	x := %d", 30),
-		"listing":   numbered("-rw-r--r-- 1 me me %d Jan 17 10:00 file.txt", 30),
-		"tests":     numbered("--- FAIL: TestParse (0.0%ds)", 30),
-		"compiler":  numbered("src/main.c:%d:5: error: expected expression before token", 30),
-		"json":      "{\n" + numbered("  \"key%d\": [1, 2, 3],", 30) + "\n}",
-		"one error": numbered("2026-01-17 10:00:%02d ERROR cannot connect\nthe server said that it is busy", 20),
+		"trace":     "panic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 [running]:\n" + numbered("main.walk(0x%x, 0xc000012345)\n\t/src/app/walk.go:%[1]d +0x1d", 60),
+		"python":    "Traceback (most recent call last):\n" + numbered("  File \"/src/app.py\", line %d, in run\n    return self.step(x)", 60),
+		"fenced":    "```go\n" + numbered("the words of block %d look typed", 100) + "\n```",
+		"code":      numbered("const value%d = compute(a, b);", 100),
+		"indented":  numbered("    the words of line %d look typed", 100),
+		"diff":      "diff --git a/x b/x\n@@ -1,9 +1,9 @@\n" + numbered("+	value := compute(%d)", 100),
+		"listing":   numbered("-rw-r--r-- 1 me me %d Jan 17 10:00 file.txt", 100),
+		"tests":     numbered("--- FAIL: TestParse (0.0%ds)", 100),
+		"compiler":  numbered("src/main.c:%d:5: error: expected expression before token", 100),
+		"json":      "{\n" + numbered("  \"key%d\": [1, 2, 3],", 100) + "\n}",
+		"one error": numbered("2026-01-17 10:00:%02d ERROR cannot connect\nthe server said that it is busy", 40),
 	} {
 		text := before + "\n" + paste + "\n\n" + after
 		got := Shorten(text)
@@ -70,6 +82,20 @@ func TestPastes(t *testing.T) {
 	}
 	if got := Shorten(strings.Repeat("words and words ", 100_000)); len(got) > maxText+100 {
 		t.Errorf("a text became one of %d bytes", len(got))
+	}
+}
+
+// What a person typed between the lines of a paste stays, unless the paste itself has many
+// such lines.
+func TestRemarksInPastes(t *testing.T) {
+	log := numbered("2026-01-17T10:00:%02d.123Z INFO worker started id=%[1]d", 40)
+	const remark = "this one above is the real problem, ignore the rest"
+	got := Shorten(log + "\n" + remark + "\n" + log)
+	if lines := strings.Split(got, "\n"); len(lines) != 9 || lines[4] != remark {
+		t.Errorf("it became\n%s", got)
+	}
+	if again := Shorten(got); again != got {
+		t.Errorf("it became, the second time,\n%s", again)
 	}
 }
 
