@@ -22,6 +22,9 @@ const (
 	// /handoff, which some clients record in place of what the person typed.
 	HandoffCommand   = "The person asks you to hand this session's work over to a fresh session, now."
 	HandoffArguments = "What the person adds, if anything: "
+	// HandoffElsewhere takes the arguments' place where the client gives them to the agent
+	// by itself.
+	HandoffElsewhere = "see the person's message."
 )
 
 // MaxSubject is how many characters of a note's subject such a prompt has. maxPrompt is
@@ -80,22 +83,25 @@ func IsClientCommand(name string) bool { return slices.Contains(clientCommands, 
 
 // Words returns what the person typed in a prompt, or "" if that is nothing: the prompt is
 // gt's own, or a command to the client. Of the command /handoff it returns what the person
-// added.
+// added. A sentence can begin as such a command: "/login returns 500 since Tuesday".
 func Words(prompt string) string {
 	prompt = strings.TrimSpace(prompt)
 	if IsOpening(prompt) {
 		return ""
 	}
 	if strings.HasPrefix(prompt, HandoffCommand) {
-		_, added, _ := strings.Cut(prompt, HandoffArguments)
-		return strings.TrimSpace(added)
+		// The line ends behind the colon if the person added nothing.
+		if _, added, ok := strings.Cut(prompt, strings.TrimSpace(HandoffArguments)); ok {
+			return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(added), HandoffElsewhere))
+		}
+		return prompt
 	}
 	line, more, _ := strings.Cut(prompt, "\n")
 	command, arguments, _ := strings.Cut(line, " ")
 	switch {
-	case command == "/handoff", command == "$handoff":
+	case command == "/handoff", command == "/gt:handoff", command == "$handoff":
 		return strings.TrimSpace(arguments + "\n" + more)
-	case strings.HasPrefix(command, "/") && IsClientCommand(command[1:]):
+	case strings.HasPrefix(command, "/") && IsClientCommand(command[1:]) && more == "" && len(strings.Fields(arguments)) < 3:
 		return ""
 	}
 	return prompt

@@ -56,6 +56,11 @@ func TestWords(t *testing.T) {
 		"Handoff: x. Go on from the note.": "",
 		HandoffCommand + "\n\nRun one …\n\n" + HandoffArguments + "\n":              "",
 		HandoffCommand + "\n\nRun one …\n\n" + HandoffArguments + "mind the lock\n": "mind the lock",
+		HandoffCommand + "\n\nRun one …\n\n" + HandoffArguments + HandoffElsewhere:  "",
+		HandoffCommand + " <- who wrote this?":                                      HandoffCommand + " <- who wrote this?",
+		"/gt:handoff mind the lock":                                                 "mind the lock",
+		"/login returns 500 since Tuesday":                                          "/login returns 500 since Tuesday",
+		"/help\nis what the bot prints":                                             "/help\nis what the bot prints",
 		"Why does it say \"" + HandoffCommand + "\"?":                               "Why does it say \"" + HandoffCommand + "\"?",
 	} {
 		if got := Words(prompt); got != want {

@@ -24,6 +24,7 @@ type Fold struct {
 	Requests  []Request           `json:"requests,omitempty"`
 	Answer    string              `json:"answer,omitempty"`
 	Answered  bool                `json:"answered,omitempty"` // the agent's text is the last entry
+	Leaving   bool                `json:"leaving,omitempty"`  // the person asked for a hand-over, and for nothing since
 	Compacted string              `json:"compacted,omitempty"`
 	List      []conversation.Todo `json:"list,omitempty"`       // the last list that was written whole
 	Tasks     []conversation.Todo `json:"tasks,omitempty"`      // tasks that change one by one
@@ -179,12 +180,15 @@ func (f *Fold) model(name string) {
 func (f *Fold) ask(q Request) {
 	if conversation.IsOpening(q.Text) {
 		f.turn()
+		f.Leaving = false
 		return
 	}
-	said := f.clean(q.Text)
-	if q.Text = Cut(said, requestLength); q.Text == "" {
+	said := conversation.Words(f.clean(q.Text))
+	if f.Leaving = said == ""; f.Leaving {
+		f.turn()
 		return
 	}
+	q.Text = Cut(said, requestLength)
 	f.hear(said, q)
 	// A person repeats a request after an interruption.
 	if n := len(f.Requests); n > 0 && f.Requests[n-1].Text == q.Text {
@@ -252,6 +256,8 @@ func (f *Fold) say(e conversation.Entry) {
 		return
 	case f.lastAnswer != "" && f.at == e.Offset && e.ID != "" && f.message == e.ID:
 		f.lastAnswer += "\n" + text
+	case f.Leaving: // it speaks of the hand-over, and the answer before it is worth more
+		f.Answers++
 	default:
 		f.Answers++
 		f.lastAnswer, f.at, f.message = text, e.Offset, e.ID

@@ -51,6 +51,24 @@ func TestGathering(t *testing.T) {
 			},
 			func(s Summary) bool { return slices.Equal(s.Files, []string{"/elsewhere/b.go", "a.go"}) },
 		},
+		"asking for a hand-over is no request, and its answer no answer": {
+			[]conversation.Entry{
+				{Kind: conversation.Prompt, Text: "Remove the sleep."}, {Kind: conversation.Answer, Text: "Removed."},
+				{Kind: conversation.Prompt, Text: "/handoff"}, {Kind: conversation.Answer, Text: "I hand over now."},
+			},
+			func(s Summary) bool {
+				return len(s.Requests) == 1 && s.Requests[0].Text == "Remove the sleep." && s.Answer == "Removed."
+			},
+		},
+		"what was added to it is, and so is what follows": {
+			[]conversation.Entry{
+				{Kind: conversation.Prompt, Text: "/handoff"}, {Kind: conversation.Answer, Text: "I cannot."},
+				{Kind: conversation.Prompt, Text: "/handoff mind the lock"}, {Kind: conversation.Answer, Text: "It is held."},
+			},
+			func(s Summary) bool {
+				return len(s.Requests) == 1 && s.Requests[0].Text == "mind the lock" && s.Answer == "It is held."
+			},
+		},
 		"what has no result has not happened": {
 			[]conversation.Entry{
 				{Kind: conversation.Call, Tool: "edit", Text: "filePath: /work/x/a.go\noldString: x"}, {Kind: conversation.Call, Tool: "bash", Text: "make"},

@@ -17,6 +17,7 @@ import (
 
 	"gt/lib/client/settings"
 	"gt/lib/client/wiring"
+	"gt/lib/conversation"
 )
 
 //go:embed codex.json
@@ -31,7 +32,7 @@ func Client() wiring.Client {
 		// A skill, because Codex no longer has custom prompts. The model's list does not
 		// have it: only the person calls it.
 		Command: &wiring.Command{
-			File: "skills/handoff/SKILL.md", Typed: "$handoff", Args: "see the person's message.",
+			File: "skills/handoff/SKILL.md", Typed: "$handoff", Args: conversation.HandoffElsewhere,
 			Head:  "---\n# gt: written by gt-hooks\nname: handoff\ndescription: Hand this session over to a fresh one, with a note of what it knows\n---\n",
 			Extra: map[string]string{"agents/openai.yaml": "# gt: written by gt-hooks\npolicy:\n  allow_implicit_invocation: false\n"},
 		},

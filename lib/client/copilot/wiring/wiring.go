@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/client/settings"
 	"gt/lib/client/wiring"
+	"gt/lib/conversation"
 	"gt/lib/place"
 )
 
@@ -24,7 +25,7 @@ func Client() wiring.Client {
 		Compact:     "/compact",
 		RunsHooksOf: []string{"claude"},
 		Command: &wiring.Command{ // a skill, which a person calls by name
-			File: "skills/handoff/SKILL.md", Typed: "/handoff", Args: "see the person's message.",
+			File: "skills/handoff/SKILL.md", Typed: "/handoff", Args: conversation.HandoffElsewhere,
 			Head: "---\nname: handoff\n# gt: written by gt-hooks\ndescription: Use this only when the user types /handoff. Hand this session over to a fresh one, with a note of what it knows.\n" +
 				"allowed-tools: shell(PROGRAM:*), shell(gt-handoff:*)\ndisable-model-invocation: true\n---\n",
 		},

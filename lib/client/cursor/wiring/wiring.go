@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"gt/lib/client/wiring"
+	"gt/lib/conversation"
 )
 
 //go:embed cursor.json
@@ -18,7 +19,7 @@ func Client() wiring.Client {
 		Compact:  "/compress",
 		// The client leaves the arguments of the command in the person's message.
 		Command: &wiring.Command{
-			File: "commands/handoff.md", Typed: "/handoff", Args: "see the person's message.",
+			File: "commands/handoff.md", Typed: "/handoff", Args: conversation.HandoffElsewhere,
 			Head: "# gt: written by gt-hooks\n\n",
 		},
 	}
