@@ -87,6 +87,8 @@ var (
 	// Copilot says nothing of a start after a compaction: a prompt is told.
 	primeCopilot = []string{"gt-prime", "--hook", "--agent", "copilot"}
 
+	touchCopilot = []string{"gt-keepalive", "touch", "--hook", "--agent", "copilot"}
+
 	prime     = []string{"gt-prime", "--hook", "--agent", "claude"}
 	touch     = []string{"gt-keepalive", "touch", "--hook", "--agent", "claude"}
 	ends      = []string{"gt-keepalive", "end", "--hook", "--agent", "claude"}
@@ -150,6 +152,12 @@ func compactedSilently(t *testing.T, w *world) {
 	empty(t, w)
 	w.must(t, start("s-old", "startup"), "work", primeCopilot...)
 	w.must(t, compact, "work", "gt-handoff", "--auto", "--hook", "--reason", "compaction", "--agent", "copilot")
+}
+
+// unborn has s-old gone, and a message to s-new whose start is not recorded yet.
+func unborn(t *testing.T, w *world) {
+	crashed(t, w)
+	w.must(t, event("s-new", "UserPromptSubmit", "prompt", "the staging box listens on 7443"), "work", touchCopilot...)
 }
 
 // table has two agents of the person's own, one with hooks and one without, and
@@ -336,6 +344,7 @@ var scenarios = []scenario{
 		env: []string{"CLAUDE_ENV_FILE=WORLD/env.sh"}},
 	{name: "prime-by-agent", args: []string{"gt-prime"}, env: []string{"CLAUDE_CODE_SESSION_ID=s-new"}, prepare: handed},
 	{name: "prime-prompt", args: primeCopilot, input: event("s-old", "UserPromptSubmit", "prompt", "go on"), prepare: compactedSilently},
+	{name: "prime-overlap", args: primeCopilot, input: start("s-new", "startup"), prepare: unborn},
 	{name: "prime-new-chain", args: []string{"gt-prime", "--new-chain"}, env: []string{"CLAUDE_CODE_SESSION_ID=s-new"}, prepare: func(t *testing.T, w *world) {
 		handed(t, w)
 		w.must(t, start("s-new", "startup"), "work", prime...)
@@ -382,6 +391,7 @@ var scenarios = []scenario{
 	}},
 	{name: "keepalive-asked", args: touch, input: event("s-old", "UserPromptSubmit", "prompt", "Add the export command"), prepare: lives},
 	{name: "keepalive-said", args: touch, input: event("s-old", "UserPromptSubmit", "prompt", "the staging box listens on 7443"), prepare: saved},
+	{name: "keepalive-unborn", args: touchCopilot, input: event("s-new", "UserPromptSubmit", "prompt", "and 7444 next"), prepare: unborn},
 	// What a session does now, for gt-session: <id>.state, as it is made and as it changes.
 	{name: "keepalive-asks", args: touch, input: event("s-old", "PermissionRequest", "tool_name", "Bash"), prepare: lives},
 	{name: "keepalive-answered", args: touch, input: event("s-old", "PostToolUse", "tool_name", "Bash"), prepare: asks},

@@ -26,30 +26,46 @@ const maxKept = 64 << 10
 // from the conversation again, but a session can be handed over or die before.
 func keepPrompt(env *cli.Env, call *hook.Invocation, first bool) error {
 	said := conversation.Words(call.Input.Prompt)
-	if said == "" || isTagged(said) || !byPerson(call.Input.Source) || len(said) > maxKept && conversation.HasReader(call.Agent) {
+	isRead := conversation.HasReader(call.Agent)
+	if said == "" || isRead && (isTagged(said) || len(said) > maxKept) || !byPerson(call.Input.Source) {
 		return nil
 	}
 	r, err := call.Store.Get(call.ID)
-	if err != nil || r == nil {
+	if err != nil {
 		return err
 	}
 	said = strings.TrimSpace(term.CleanText(env.Redact(said)))
 	now := env.Now().UTC().Truncate(time.Millisecond)
-	part := thread.Part{Session: r.ID, Agent: r.Agent, Time: now, Prompts: []thread.Quote{{Text: pasted.Shorten(said), Time: now}}}
-	if first && begins(r) && !isCommand(said) {
-		part.First = thread.Quote{Text: said, Time: now}
-		_, err = thread.Update(call.Home.Town.State, r.Chain(), atomicfile.Unsynced, call.Warn, func(t *thread.Thread) { t.Hear(part) })
-	} else {
-		err = thread.Append(call.Home.Town.State, r.Chain(), part, call.Warn)
+	part := thread.Part{Session: call.ID, Agent: call.Agent, Time: now, Prompts: []thread.Quote{{Text: pasted.Shorten(said), Time: now}}}
+	state, chain := call.Home.Town.State, call.ID
+	if r != nil {
+		chain = r.Chain()
 	}
-	if errors.Is(err, flock.ErrBusy) {
+	if first && (r == nil || begins(r)) && !isCommand(said) {
+		part.First = thread.Quote{Text: said, Time: now}
+		_, err = thread.Update(state, chain, atomicfile.Unsynced, call.Warn, func(t *thread.Thread) { t.Hear(part) })
+	} else {
+		err = thread.Append(state, chain, part, call.Warn)
+	}
+	if isRead && errors.Is(err, flock.ErrBusy) {
 		return nil // the end of the turn tries again
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	// Some clients run this hook and the one of the start at the same time. The session's
+	// chain is unknown until that one wrote the record, and either may be the last.
+	if r == nil {
+		r, err = call.Store.Get(call.ID)
+	}
+	if err != nil || r == nil || r.Chain() == call.ID {
+		return err
+	}
+	return thread.Move(state, call.ID, r.Chain(), call.ID, atomicfile.Unsynced, call.Warn)
 }
 
 // isTagged reports whether a prompt begins as the texts do that clients add by themselves.
-// The reader of the conversation tells those from a person's.
+// A reader of the conversation tells those from a person's.
 func isTagged(prompt string) bool { return strings.HasPrefix(prompt, "<") }
 
 // isCommand reports whether a prompt is a slash command and not a path.

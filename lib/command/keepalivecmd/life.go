@@ -75,7 +75,7 @@ func (t *touch) Run(env *cli.Env) error {
 		if begun && t.Notify != "" {
 			nerr = t.report(env, call, doing)
 		}
-		if err == nil || !errors.Is(nerr, fs.ErrNotExist) { // otherwise it is missing because there is no record
+		if !errors.Is(nerr, fs.ErrNotExist) || err == nil && call.Store.Exists(call.ID) { // otherwise it is missing because there is no record
 			err = errors.Join(err, nerr)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"gt/lib/state/marker"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
+	"gt/lib/state/thread"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 	"gt/lib/sys/tmux"
@@ -241,7 +242,16 @@ func (c *commit) record(records []*session.Record) error {
 		c.env.Warn("session %s (process %d) also runs here, as '%s'", o.ID, o.PID, o.Actor)
 	}
 	// These steps are independent, so each one runs even if another fails.
-	return errors.Join(c.noteCompacted(p.ID), c.call.Store.Persist(p.ID, now), c.call.BindInstance(), c.dropStale(records), c.export())
+	return errors.Join(c.gatherPrompts(started.Record), c.noteCompacted(p.ID), c.call.Store.Persist(p.ID, now), c.call.BindInstance(), c.dropStale(records), c.export())
+}
+
+// gatherPrompts moves what the person said before the session's chain was known, in a client
+// that runs the hooks of a start and of the first prompt at the same time.
+func (c *commit) gatherPrompts(r *session.Record) error {
+	if r.Chain() == r.ID {
+		return nil
+	}
+	return thread.Move(c.call.Home.Town.State, r.ID, r.Chain(), r.ID, atomicfile.Unsynced, c.call.Warn)
 }
 
 // dropStale removes markers that sessions left for themselves before a compaction or a

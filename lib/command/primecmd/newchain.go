@@ -43,19 +43,8 @@ func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {
 			"for another task: /clear in the client, or a new session, and then gt-prime --new-chain")
 	}
 	state, now := call.Home.Town.State, env.Now()
-	was, err := thread.Read(state, old, call.Warn)
-	if err != nil && !errors.Is(err, thread.ErrNone) {
+	if err := thread.Move(state, old, r.ID, r.ID, atomicfile.Synced, call.Warn); err != nil {
 		return err
-	}
-	if err == nil {
-		_, err = thread.Update(state, r.ID, atomicfile.Synced, call.Warn, func(t *thread.Thread) { t.Join(was, r.ID) })
-		if err != nil {
-			return err
-		}
-		_, err = thread.Update(state, old, atomicfile.Synced, call.Warn, func(t *thread.Thread) { t.Leave(r.ID) })
-		if err != nil {
-			return err
-		}
 	}
 	log := eventlog.Log(call.Home.Town.Events())
 	if log.Last(string(r.ID), eventlog.SessionStart, eventlog.SessionChain).Type != eventlog.SessionChain {

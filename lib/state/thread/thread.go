@@ -139,7 +139,7 @@ func (t *Thread) Hear(p Part) {
 		i = len(t.Sessions) - 1
 	}
 	if p.First.Text != "" && (t.Request.Text == "" || t.Request.after(p)) {
-		t.Request = Quote{Text: cut(p.First.Text, MaxRequest), Session: p.Session, Time: p.First.Time}
+		t.Request = Quote{Text: cutMiddle(p.First.Text, MaxRequest), Session: p.Session, Time: p.First.Time}
 	}
 	for _, q := range p.Prompts {
 		q.Session = p.Session
@@ -451,7 +451,7 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 		return nil, err
 	}
 	defer lock.Unlock()
-	t, before, err := load(chain, f, atomicfile.Rolling.Repair, warn)
+	t, before, err := repair(state, chain, f, warn)
 	if errors.Is(err, ErrNone) {
 		t = &Thread{ChainID: chain}
 		before, err = openjson.File(t) // an empty thread is not written
@@ -459,25 +459,76 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 	if err != nil {
 		return nil, err
 	}
+	change(t)
+	return t, t.write(state, f, before, d)
+}
+
+// repair returns a thread with its journal's prompts, and the content of its file. The
+// caller holds the lock.
+func repair(state place.State, chain session.ID, f atomicfile.Rolling, warn func(error)) (*Thread, []byte, error) {
 	prompts, err := readJournal(state, chain)
-	if err != nil && !atomicfile.Unread(err) {
-		err = nil // it is no journal; removed below
+	if atomicfile.Unread(err) {
+		return nil, nil, err
+	} // any other error says that it is no journal
+	t, before, err := load(chain, f, atomicfile.Rolling.Repair, warn)
+	if errors.Is(err, ErrNone) && len(prompts) > 0 {
+		t, err = &Thread{ChainID: chain}, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t.hearAll(prompts)
-	change(t)
+	return t, before, nil
+}
+
+// write writes the thread if it is not what its file had before, and removes the journal,
+// whose prompts it has. The caller holds the lock.
+func (t *Thread) write(state place.State, f atomicfile.Rolling, before []byte, d atomicfile.Durability) error {
 	after, err := openjson.File(t)
 	if err != nil {
-		return t, err
+		return err
 	}
 	if !bytes.Equal(after, before) {
 		if err := f.Write(after, d); err != nil {
-			return t, err
+			return err
 		}
 	}
-	return t, atomicfile.Remove(journal(state, chain)) // its prompts are in the file
+	return atomicfile.Remove(journal(state, t.ChainID))
+}
+
+// Move moves what a session said from one chain's thread to another's. It can be repeated.
+// A thread that has nothing left is removed.
+func Move(state place.State, from, to, id session.ID, d atomicfile.Durability, warn func(error)) error {
+	f, err := file(state, from, warn)
+	if err != nil {
+		return err
+	}
+	if _, err := Read(state, from, nil); errors.Is(err, ErrNone) {
+		return nil
+	}
+	lock, err := flock.Acquire(state.Path("threads", string(from)+".lock"), lockWait)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	t, before, err := repair(state, from, f, warn)
+	if errors.Is(err, ErrNone) {
+		return nil
+	}
+	if err == nil {
+		_, err = Update(state, to, d, warn, func(into *Thread) { into.Join(t, id) })
+	}
+	if err != nil {
+		return err
+	}
+	if t.Leave(id); t.isEmpty() {
+		return errors.Join(atomicfile.Remove(journal(state, from)), f.Remove())
+	}
+	return t.write(state, f, before, d)
+}
+
+func (t *Thread) isEmpty() bool {
+	return t.Request.Text == "" && t.Beside == nil && len(t.Prompts)+len(t.Instructions)+len(t.Messages)+len(t.Todos)+len(t.Sessions)+len(t.unknown) == 0
 }
 
 // Remove removes a chain's thread with its earlier generations. It returns ErrNone if there

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -455,5 +456,47 @@ func TestJournalTogether(t *testing.T) {
 	all.Wait()
 	if th, err := Read(state, "c", nil); err != nil || len(th.Prompts) != 48 {
 		t.Errorf("%v, %d prompts", err, len(th.Prompts))
+	}
+}
+
+// What a session said moves to another chain as a whole, also if that is tried again, and a
+// thread of which nothing is left goes with its earlier contents.
+func TestMove(t *testing.T) {
+	state := place.State(t.TempDir())
+	for _, p := range []Part{part("a", "Port the parser.", "Never push to main."), part("b", "yes")} {
+		if _, err := Update(state, "a", atomicfile.Unsynced, nil, func(th *Thread) { th.Take(p) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := Move(state, "a", "c", "a", atomicfile.Unsynced, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from, err := Read(state, "a", nil)
+	if err != nil || texts(from.Prompts) != "yes" || rules(from) != "" {
+		t.Errorf("%v, left: %+v", err, from)
+	}
+	to, err := Read(state, "c", nil)
+	if err != nil || texts(to.Prompts) != "Port the parser.|Never push to main." || rules(to) != "Never push to main." || to.Request.Text != "Port the parser." {
+		t.Errorf("%v, moved: %+v", err, to)
+	}
+	if err := Move(state, "a", "c", "b", atomicfile.Unsynced, nil); err != nil {
+		t.Error(err)
+	}
+	if all, _ := filepath.Glob(state.Path("threads", "a.json*")); len(all) > 0 {
+		t.Errorf("left: %s", all)
+	}
+	if err := Move(state, "none", "c", "b", atomicfile.Unsynced, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// A request that is a whole file ends with what the person wants of it.
+func TestLongRequest(t *testing.T) {
+	th := new(Thread)
+	th.Take(part("a", "Look at this: "+strings.Repeat("ERROR ä\n", 20_000)+"\nNever restart worker 7."))
+	if got := th.Request.Text; len(got) > MaxRequest || !strings.HasPrefix(got, "Look at this: ") || !strings.HasSuffix(got, "Never restart worker 7.") {
+		t.Errorf("%d bytes: %.40s … %s", len(got), got, got[max(0, len(got)-40):])
 	}
 }
