@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/conversation/brief"
 	"gt/lib/log/eventlog"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
@@ -105,7 +106,7 @@ func (h *handover) earlier(box mail.Box, chain session.ID, notes []string) strin
 		if h.warn(err); err != nil || note.Done {
 			continue
 		}
-		text := note.Body
+		text := brief.Own(note.Body)
 		for _, m := range t.Messages {
 			if m.Note == id && m.Text != "" {
 				text = m.Text

@@ -134,6 +134,7 @@ func (b Brief) Text() string {
 		if body == "" {
 			return
 		}
+		body = quoteTitles(body)
 		if title != "" {
 			body = "### " + title + "\n" + body
 		}
@@ -146,7 +147,8 @@ func (b Brief) Text() string {
 	origin := b.origin()
 	begun := summary.Cut(origin, shortOrigin)
 	add(firstAsked, begun)
-	add(throughout, b.standing()...)
+	rules, asked := b.standing()
+	add(throughout, rules...)
 	title, lines := b.todos()
 	add(title, lines...)
 	add("Notes made along the way", summary.Cut(b.Noted, maxNoted))
@@ -159,9 +161,8 @@ func (b Brief) Text() string {
 	if len(team) > 1 {
 		add("The agents of its team "+line(team[0]), bullets(team[1:])...)
 	}
-	asked := summary.Cut(last, lastRequest)
-	if !strings.Contains(strings.Join(parts, "\n"), asLast) {
-		add("Last request", asked)
+	if !asked {
+		add(lastAsked, summary.Cut(last, lastRequest))
 	}
 	goal := summary.Cut(first, shortGoal)
 	if b.hasPrompts() {
@@ -176,7 +177,7 @@ func (b Brief) Text() string {
 	add(title, lines...)
 	add("Worktree", b.worktree()...)
 	add("Files changed in this session, latest first", strings.Join(firstN(s.Files, maxFiles), ", "))
-	add("Last request"+cutAbove, summary.Cut(summary.Middle(last, lastRequest), fullRequest))
+	add(lastAsked+cutAbove, summary.Cut(summary.Middle(last, lastRequest), fullRequest))
 	if first != last {
 		add("First request of the session"+cutAbove, summary.Cut(summary.Middle(first, shortGoal), fullRequest))
 	}
@@ -205,6 +206,7 @@ const (
 	firstAsked   = "What the person asked for first"
 	throughout   = "Standing instructions, in the person's words"
 	otherPrompts = "What else the person said, oldest first"
+	lastAsked    = "Last request"
 	cutAbove     = ": the part cut above"
 	before       = "Earlier hand-overs, latest first"
 
@@ -215,10 +217,31 @@ const (
 	oldBefore      = "Handed over before, the latest first"
 )
 
+// ofChain are the titles of the parts that a reader of the thread gets from there.
+var ofChain = []string{firstAsked, firstAsked + cutAbove, throughout, otherPrompts, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore}
+
+// quoteTitles puts a backslash before the lines of a part that are a title of the person's
+// words: what somebody pasted, or an agent wrote, must not pass for them, nor be removed
+// with them.
+func quoteTitles(body string) string {
+	if !strings.Contains(body, "### ") {
+		return body
+	}
+	var quoted strings.Builder
+	for line := range strings.Lines(body) {
+		title, ok := strings.CutPrefix(line, "### ")
+		if title = strings.TrimSpace(title); ok && (slices.Contains(ofChain, title) || title == lastAsked) {
+			quoted.WriteString(`\`)
+		}
+		quoted.WriteString(line)
+	}
+	return quoted.String()
+}
+
 // Own returns a saved brief without the parts of the chain, for a reader that gets those
 // another way.
 func Own(text string) string {
-	return without(text, firstAsked, firstAsked+cutAbove, throughout, otherPrompts, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore)
+	return without(text, ofChain...)
 }
 
 // WithoutPrompts returns a saved brief without the list of messages, for a reader that gets
@@ -264,19 +287,21 @@ func (b Brief) Essentials() string {
 // asLast marks an instruction that is the whole last request, which is not told again.
 const asLast = " (this was the last request)"
 
-// standing returns the standing instructions of the chain.
-func (b Brief) standing() []string {
-	var lines []string
-	if b.Thread != nil {
-		for _, i := range b.Thread.Instructions {
-			line := "- " + term.OneLine(i.Text)
-			if term.OneLine(i.Text) == term.OneLine(b.LastRequest()) {
-				line += asLast
-			}
-			lines = append(lines, line)
-		}
+// standing returns the standing instructions of the chain, and whether one of them is the
+// whole last request.
+func (b Brief) standing() (lines []string, asked bool) {
+	if b.Thread == nil {
+		return nil, false
 	}
-	return lines
+	for _, i := range b.Thread.Instructions {
+		line := "- " + term.OneLine(i.Text)
+		if term.OneLine(i.Text) == term.OneLine(b.LastRequest()) {
+			line += asLast
+			asked = true
+		}
+		lines = append(lines, line)
+	}
+	return lines, asked
 }
 
 // origin returns the first request of the chain, or "" if the brief tells it as a request

@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/conversation/summary"
 	"gt/lib/text/count"
+	"gt/lib/text/frame"
 	"gt/lib/text/term"
 )
 
@@ -80,15 +81,32 @@ func (b Brief) untold(told string) (all []string, older int) {
 	older = max(0, len(said)-maxListed)
 	for _, q := range said[older:] {
 		text := term.OneLine(q.Text)
-		if !lines[text] && (len(text) < telling || !strings.Contains(told, begin(text))) {
-			all = append(all, text)
+		if lines[text] || len(text) >= telling && (isTold(told, text) || isTold(told, framed(q.Text))) {
+			continue
 		}
+		all = append(all, text)
 	}
 	return all, older
 }
 
-// begin returns as much of a message as is told even of a long one.
-func begin(text string) string { return text[:runeStart(text, min(len(text), shortOrigin/2))] }
+// isTold reports whether a text has a message: all of one that is never cut, else what is
+// left at both ends even of one that is cut.
+func isTold(told, text string) bool {
+	if len(text) <= shortOrigin {
+		return strings.Contains(told, text)
+	}
+	front, back := runeStart(text, shortOrigin/2), runeStart(text, len(text)-shortOrigin/4)
+	return strings.Contains(told, text[:front]) && strings.Contains(told, text[back:])
+}
+
+// framed returns a message, or both ends of a long one, as it looks inside a frame.
+func framed(text string) string {
+	const most = 2 << 10
+	if len(text) > 2*most {
+		text = text[:runeStart(text, most)] + text[runeStart(text, len(text)-most):]
+	}
+	return term.OneLine(frame.Inside(quoteTitles(text)))
+}
 
 func runeStart(text string, n int) int {
 	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
