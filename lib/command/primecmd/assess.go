@@ -105,7 +105,7 @@ func assess(f *facts) situation {
 	}
 	f.sortHooked(&s, h)
 	if p := f.broken(h); p.brokeOff() {
-		if s.tail = f.tail; f.asked.Text != "" && (len(s.noted) == 0 || len(s.tail.Requests) > 0) {
+		if s.tail = f.tail; f.asked.Text != "" && (len(s.tail.Requests) > 0 || !s.hasNoted(p.ID)) {
 			s.tail = s.tail.Asked(f.asked.Text, f.asked.Time)
 		}
 		if s.checkpoint != nil || len(s.tail.Requests) > 0 || len(s.noted) > 0 {
@@ -124,6 +124,11 @@ func assess(f *facts) situation {
 		s.state = Normal
 	}
 	return s
+}
+
+// hasNoted reports whether a session saved a note of its own work.
+func (s situation) hasNoted(id session.ID) bool {
+	return slices.ContainsFunc(s.noted, func(n mail.Note) bool { return n.Session == string(id) })
 }
 
 // bring returns the situation with a note from elsewhere as its hand-over.

@@ -15,6 +15,7 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/session"
+	"gt/lib/state/thread"
 	"gt/lib/sys/process"
 )
 
@@ -193,11 +194,12 @@ var (
 			session.Candidate{Record: &session.Record{ID: "fell", ChildID: "next", EndedAt: noon.Add(-time.Minute), Outcome: session.Crash}, Liveness: session.Ended},
 			session.Candidate{Record: &session.Record{ID: "next", EndedAt: noon.Add(-time.Second), Outcome: session.Done}, Liveness: session.Ended})
 	}}
-	askedSince  = fact{"it was asked for something since", asked(noon)}
-	askedBefore = fact{"it was asked for something before", asked(noon.Add(-time.Hour))}
-	person      = fact{"a person looks, who is no session", func(f *facts) { f.session.ID, f.access = "", looking }}
-	personsNote = hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)
-	itsNote     = hooks("an unread hand-over of it is in the box", "n-chain", "old", isNote, inChain)
+	askedSince     = fact{"it was asked for something since", asked(noon)}
+	askedBefore    = fact{"it was asked for something before", asked(noon.Add(-time.Hour))}
+	askedUnwritten = fact{"it was asked for something that its client never wrote", func(f *facts) { f.asked = thread.Quote{Text: "x"} }}
+	person         = fact{"a person looks, who is no session", func(f *facts) { f.session.ID, f.access = "", looking }}
+	personsNote    = hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)
+	itsNote        = hooks("an unread hand-over of it is in the box", "n-chain", "old", isNote, inChain)
 )
 
 // row is one situation: a story for people, the deciding facts, and the result.
@@ -279,6 +281,9 @@ var table = []row{
 		hooks("a read hand-over without a chain is in the box", "n-other", "before", isNote, isSeen)}, Normal, fresh, none, "old crash", ""},
 	{"It crashed with the note that it had been given, which it had read", []fact{it("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" }),
 		hooks("that note is in the box", "n-chain", "before", isNote, isSeen)}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain"},
+	{"It crashed with a note that it had been given, and had just been asked for something", []fact{it("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" }),
+		hooks("that note is in the box", "n-chain", "before", isNote, isSeen), askedUnwritten}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, noted n-chain"},
+	{"It crashed, with a note of before its compaction, and had just been asked for something", []fact{died, itsNote, askedUnwritten}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain"},
 	{"It crashed with two notes that it had been given, which it had read", []fact{it("lost its process; it had been given two notes", session.Dead, func(r *session.Record) { r.Note, r.DeliveredNotes = "n-second", []string{"n-first"} }),
 		hooks("those notes are in the box", "n-first", "", isNote, isSeen), hooks("", "n-second", "", isNote, isSeen)}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-first, noted n-second"},
 	{"It crashed, and Gas Town's gt handed over", []fact{died, itsCheckpoint, foreign}, PostHandoff, fresh, stranger, "old crash", "crash of old, checkpoint of old"},
