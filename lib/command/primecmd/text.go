@@ -410,12 +410,25 @@ func (p *page) afterCrash() []section {
 			title: title,
 			all:   p.gt("seance show " + string(p.crashed.ID)),
 		}.frame("the previous session", p.words(brief.Brief{
-			Session: p.tail, Commits: p.commits, Thread: p.thread, PromptsElsewhere: true, Asking: p.asking,
+			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
 		}.Clean(p.env.Redact).Text())))
 	} else {
 		sections = append(sections, p.lasting())
 	}
 	return p.withPrompts(sections, p.rest())
+}
+
+// withoutNotes returns the thread without the hand-overs that have a section of their own.
+func (p *page) withoutNotes() *thread.Thread {
+	if p.thread == nil {
+		return nil
+	}
+	t := *p.thread
+	told := slices.DeleteFunc(slices.Concat(p.notes(), p.noted), p.isNamed)
+	t.Messages = slices.DeleteFunc(slices.Clone(t.Messages), func(m thread.Message) bool {
+		return slices.ContainsFunc(told, func(n mail.Note) bool { return n.ID == m.Note })
+	})
+	return &t
 }
 
 func (p *page) crashBanner(notes int) string {
@@ -615,8 +628,7 @@ func (p *page) rest() []section {
 		}.frame("the issue", p.words(w.Description)))
 	}
 	for _, n := range p.noted {
-		if p.tellsTask() && n.Session == string(p.crashed.ID) {
-			// It described itself in the note; its transcript is newer.
+		if p.isNamed(n) {
 			sections = append(sections, section{body: "It had saved a note before a compaction: " + p.gt("mail read "+n.ID) + "."})
 			continue
 		}
@@ -626,6 +638,12 @@ func (p *page) rest() []section {
 		sections = append(sections, p.noteSection(title, n))
 	}
 	return append(sections, p.role)
+}
+
+// isNamed reports whether a note is only named: the crashed session described itself in it,
+// and its transcript is newer.
+func (p *page) isNamed(n mail.Note) bool {
+	return p.tellsTask() && n.Session == string(p.crashed.ID) && !slices.ContainsFunc(p.notes(), func(o mail.Note) bool { return o.ID == n.ID })
 }
 
 // noteSection frames a note, as somebody's words and not an instruction of the user.
