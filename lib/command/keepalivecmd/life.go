@@ -66,6 +66,9 @@ func (t *touch) Run(env *cli.Env) error {
 	if t.Hook && call.ID != "" {
 		err = call.EnsureRecord() // alive even without a record
 		if doing = activity.Read(call.Home, call.ID); isLate(call, doing) {
+			if call.Input.Kind() == "UserPromptSubmit" && call.Input.AgentID == "" { // it is being resumed
+				return call.End(errors.Join(err, keepPrompt(env, call)))
+			}
 			return nil
 		}
 		prompted = doing.Prompted
