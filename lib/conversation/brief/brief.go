@@ -134,7 +134,7 @@ func (b Brief) Text() string {
 		if body == "" {
 			return
 		}
-		body = quoteTitles(body)
+		body = quoteTitles(body) // mutant skip: TestTitlesInWords
 		if title != "" {
 			body = "### " + title + "\n" + body
 		}
