@@ -8,6 +8,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/hook"
 	"gt/lib/conversation"
+	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/sys/atomicfile"
@@ -24,7 +25,7 @@ const maxKept = 64 << 10
 // keepPrompt adds a prompt to the thread of the session's chain, and makes it the first
 // request if it is the session's first and the chain has none. The end of the turn reads it
 // from the conversation again, but a session can be handed over or die before.
-func keepPrompt(env *cli.Env, call *hook.Invocation, first bool) error {
+func keepPrompt(env *cli.Env, call *hook.Invocation) error {
 	said := conversation.Words(call.Input.Prompt)
 	isRead := conversation.HasReader(call.Agent)
 	if said == "" || isRead && (isTagged(said) || len(said) > maxKept) || !byPerson(call.Input.Source) {
@@ -41,7 +42,7 @@ func keepPrompt(env *cli.Env, call *hook.Invocation, first bool) error {
 	if r != nil {
 		chain = r.Chain()
 	}
-	if first && (r == nil || begins(r)) && !isCommand(said) {
+	if first := !request.HadTurn(call.Home, call.ID); first && (r == nil || begins(r)) && !isCommand(said) {
 		part.First = thread.Quote{Text: said, Time: now}
 		_, err = thread.Update(state, chain, atomicfile.Unsynced, call.Warn, func(t *thread.Thread) { t.Hear(part) })
 	} else {

@@ -171,7 +171,7 @@ func requested(env *cli.Env, call *hook.Invocation) (hold *string, err error) {
 		_, err = request.Take(home, id, shown)
 	}
 	if *hold != "" {
-		err = errors.Join(err, keepPrompt(env, call, !request.HadTurn(home, id)), request.Turn(home, id, env.Now()))
+		err = errors.Join(err, keepPrompt(env, call), request.Turn(home, id, env.Now()))
 	}
 	if !request.Waits(home, id) {
 		hold = nil
