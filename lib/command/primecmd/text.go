@@ -412,10 +412,23 @@ func (p *page) afterCrash() []section {
 		}.frame("the previous session", p.words(brief.Brief{
 			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
 		}.Clean(p.env.Redact).Text())))
-	} else {
-		sections = append(sections, p.lasting())
+		return p.withPrompts(sections, p.rest(p.notedSections()...))
 	}
-	return p.withPrompts(sections, p.rest())
+	sections = append(sections, p.notedSections()...)
+	return p.withPrompts(append(sections, p.lasting()), p.rest())
+}
+
+// notedSections returns the notes that the crashed session received or left for itself.
+func (p *page) notedSections() []section {
+	var sections []section
+	for _, n := range p.noted {
+		if p.isNamed(n) {
+			sections = append(sections, section{body: "It had saved a note before a compaction: " + p.gt("mail read "+n.ID) + "."})
+			continue
+		}
+		sections = append(sections, p.noteSection("An earlier note", n))
+	}
+	return sections
 }
 
 // withoutNotes returns the thread without the hand-overs that have a section of their own.
@@ -454,6 +467,8 @@ func (p *page) crashBanner(notes int) string {
 	switch {
 	case notes == 0 && p.handover.marker != nil:
 		head += "; and a session handed over"
+	case notes == 0 && len(p.noted) > 0 && !p.tellsTask():
+		said = "It had hardly begun: the note that it was given follows."
 	case notes == 0:
 		said = "Nothing was handed over. " + said
 	case p.handover.owner != nil && p.handover.owner.ID == p.crashed.ID:
@@ -600,8 +615,8 @@ func (p *page) company() string {
 	return text
 }
 
-// rest returns the end of every full text: checkpoint, given work, role.
-func (p *page) rest() []section {
+// rest returns the end of every full text: checkpoint, given work, earlier notes, role.
+func (p *page) rest(noted ...section) []section {
 	var sections []section
 	if p.checkpoint != nil {
 		text := p.words(p.checkpoint.Text())
@@ -627,13 +642,7 @@ func (p *page) rest() []section {
 			all:   "`bd show " + p.issue(w) + "`",
 		}.frame("the issue", p.words(w.Description)))
 	}
-	for _, n := range p.noted {
-		if p.isNamed(n) {
-			sections = append(sections, section{body: "It had saved a note before a compaction: " + p.gt("mail read "+n.ID) + "."})
-			continue
-		}
-		sections = append(sections, p.noteSection("An earlier note", n))
-	}
+	sections = append(sections, noted...)
 	for _, n := range p.hooked {
 		sections = append(sections, p.noteSection(title, n))
 	}
