@@ -194,8 +194,9 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 // Gemini CLI draws its box before its dialogs.
 const undisturbed = 3 * time.Second
 
-// dialogs bounds AcceptDialogs.
-const dialogs = 30 * time.Second
+// dialogs bounds AcceptDialogs. A busy client can lose a key, which takes send.Patience until
+// it is noticed.
+const dialogs = 2 * time.Minute
 
 // screen returns what a pane shows after its process has ended.
 func screen(server tmux.Server, pane tmux.Pane) string {

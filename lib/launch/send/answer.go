@@ -18,7 +18,9 @@ var (
 
 // Question returns what the client asks now. It returns ErrNoQuestion only after a moment
 // without one: a client that draws its screen anew clears it first.
-func (t Target) Question() (agent.Question, error) {
+func (t Target) Question() (agent.Question, error) { return t.question(redraw) }
+
+func (t Target) question(patience time.Duration) (agent.Question, error) {
 	for begin := time.Now(); ; time.Sleep(pollInterval) {
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
@@ -27,14 +29,20 @@ func (t Target) Question() (agent.Question, error) {
 		if q, ok := t.Client.Question(screen); ok {
 			return q, nil
 		}
-		if time.Since(begin) > redraw {
+		if time.Since(begin) > patience {
 			return agent.Question{}, ErrNoQuestion
 		}
 	}
 }
 
-// redraw is how long a busy client takes to draw its screen anew.
-const redraw = time.Second
+const (
+	// redraw is how long a client takes to draw its screen anew.
+	redraw = time.Second
+	// restart is how long the screen of a busy client can be empty before the question that
+	// was just answered is drawn once more. Who sees it may answer it again, which Gemini CLI
+	// takes for another answer.
+	restart = 3 * time.Second
+)
 
 // Answer chooses the n-th option of the client's question. If it is selected already, Enter
 // takes it. Otherwise Answer types the option's number, then Enter if the number only
@@ -99,7 +107,7 @@ func (t Target) choose(q agent.Question, at int, limits Limits) error {
 func (t Target) taken(q agent.Question, limits Limits, enter func(now agent.Question) bool) error {
 	entered := false
 	for begin := time.Now(); ; time.Sleep(pollInterval) {
-		now, err := t.Question()
+		now, err := t.question(restart)
 		switch {
 		case errors.Is(err, ErrNoQuestion):
 			return nil
