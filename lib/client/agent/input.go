@@ -26,6 +26,8 @@ func (c Client) Input(styled string) (shown Input, below string) {
 		return EmptyInput, plain[empty:]
 	case box > asks:
 		return Draft, plain[box:]
+	case c.DeafPatterns.last(all) > c.PromptPatterns.last(all):
+		return NoInput, plain // it took the answer, and the question is still there
 	case asks >= 0 || c.PromptPatterns.last(all) >= 0:
 		return Asks, plain
 	}

@@ -109,6 +109,23 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
+// An answered question that is still on the screen is none: Gemini CLI shows it while it
+// starts itself again, and takes another Enter for another answer.
+func TestAnsweredQuestion(t *testing.T) {
+	c := Builtin().Of("gemini")
+	const question = " │ Do you trust the files in this folder?\n │ ● 1. Trust folder (x)\n │   2. Trust parent folder (y)\n │   3. Don't trust\n"
+	const restarts = " Gemini CLI is restarting to apply the trust changes...\n"
+	for screen, asks := range map[string]bool{
+		question:                       true,
+		question + restarts:            false,
+		question + restarts + question: true,
+	} {
+		if _, ok := c.Question(screen); ok != asks || (c.ScreenState(screen) == Waiting) != asks {
+			t.Errorf("asks: %v, %v\n%s", ok, c.ScreenState(screen), screen)
+		}
+	}
+}
+
 // Codex and Gemini CLI show their input box some seconds before they ask whether to trust
 // the folder.
 func TestOpens(t *testing.T) {
