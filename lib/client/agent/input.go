@@ -26,12 +26,17 @@ func (c Client) Input(styled string) (shown Input, below string) {
 		return EmptyInput, plain[empty:]
 	case box > asks:
 		return Draft, plain[box:]
-	case c.DeafPatterns.last(all) > c.PromptPatterns.last(all):
-		return NoInput, plain // it took the answer, and the question is still there
+	case c.isAnswered(all):
+		return NoInput, plain
 	case asks >= 0 || c.PromptPatterns.last(all) >= 0:
 		return Asks, plain
 	}
 	return NoInput, plain
+}
+
+// isAnswered reports whether the last question on a screen, in lower case, was answered.
+func (c Client) isAnswered(screen string) bool {
+	return c.AnsweredPatterns.last(screen) > c.PromptPatterns.last(screen)
 }
 
 // KnowsInput reports whether the look of the agent's empty input box is known.

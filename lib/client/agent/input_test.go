@@ -119,8 +119,9 @@ func TestAnsweredQuestion(t *testing.T) {
 		question:                       true,
 		question + restarts:            false,
 		question + restarts + question: true,
+		question + restarts + " Gemini CLI v0.61.0\n": false,
 	} {
-		if _, ok := c.Question(screen); ok != asks || (c.ScreenState(screen) == Waiting) != asks {
+		if _, ok := c.Question(screen); ok != asks || (c.ScreenState(screen) == Waiting) != asks || c.Deaf(screen) {
 			t.Errorf("asks: %v, %v\n%s", ok, c.ScreenState(screen), screen)
 		}
 	}

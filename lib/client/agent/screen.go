@@ -18,11 +18,14 @@ const (
 func (s State) String() string { return [...]string{"", "running", "waiting"}[s] }
 
 // ScreenState returns the state that a screen's text shows: Busy if it has one of the
-// busy or deaf patterns, Waiting if it has one of the prompt patterns or the ready prompt. Old
+// busy patterns, Waiting if it has one of the prompt patterns or the ready prompt. Old
 // text stays on the screen, so the lowest pattern counts.
 func (c Client) ScreenState(screen string) State {
 	screen = strings.ToLower(screen)
-	busy, waiting := max(c.BusyPatterns.last(screen), c.DeafPatterns.last(screen)), c.PromptPatterns.last(screen)
+	busy, waiting := c.BusyPatterns.last(screen), c.PromptPatterns.last(screen)
+	if c.isAnswered(screen) {
+		waiting = -1
+	}
 	switch {
 	case busy > waiting:
 		return Busy
