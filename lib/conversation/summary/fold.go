@@ -217,13 +217,11 @@ func (f *Fold) ask(q Request) {
 
 // Hear adds a message to Typed alone.
 func (f *Fold) Hear(e conversation.Entry) {
-	if !conversation.IsOpening(e.Text) {
-		f.hear(f.clean(e.Text), Request{Time: e.Time, Reply: e.Kind == conversation.Reply})
-	}
+	f.hear(conversation.Words(f.clean(e.Text)), Request{Time: e.Time, Reply: e.Kind == conversation.Reply})
 }
 
 func (f *Fold) hear(said string, q Request) {
-	if q.Text = pasted.Shorten(conversation.Words(said)); q.Text != "" {
+	if q.Text = pasted.Shorten(said); q.Text != "" {
 		f.Typed = append(f.Typed, q)
 	}
 }

@@ -111,17 +111,7 @@ func (l Log) append(now time.Time, kind, actor string, payload any, shared bool)
 			return atomicfile.Error("write", string(l), err)
 		}
 	}
-	torn, err := endsTorn(f)
-	if err != nil {
-		return atomicfile.Error("read", string(l), err)
-	}
-	if torn { // mutant never: TestAppendEndsATornLineFirst
-		line = append([]byte("\n"), line...)
-	}
-	if _, err := f.Write(append(line, '\n')); err != nil {
-		return atomicfile.Error("write", string(l), err)
-	}
-	return nil
+	return atomicfile.AppendLines(f, append(line, '\n'))
 }
 
 // AppendOr is Append, but if the log cannot be written or locked, it appends to the spare
@@ -151,18 +141,6 @@ func oneName(f *os.File) error {
 		return err
 	}
 	return atomicfile.OneName(info)
-}
-
-func endsTorn(f *os.File) (bool, error) {
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
-		return false, err
-	}
-	var last [1]byte
-	if _, err := f.ReadAt(last[:], info.Size()-1); err != nil {
-		return false, err
-	}
-	return last[0] != '\n', nil
 }
 
 // tailSize is how many bytes Last reads.

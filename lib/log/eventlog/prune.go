@@ -460,7 +460,7 @@ func (w *rewrite) carry() error {
 	if err != nil {
 		return atomicfile.Error("read", archive, err)
 	}
-	torn, err := endsTorn(f)
+	torn, err := atomicfile.EndsTorn(f)
 	if err != nil {
 		return atomicfile.Error("read", archive, err)
 	}

@@ -112,17 +112,7 @@ func Append(root, agent string, id session.ID, l Line) error {
 	if err != nil {
 		return atomicfile.Error("use", path, err)
 	}
-	data = append(data, '\n')
-	if last := [1]byte{'\n'}; info.Size() > 0 {
-		if _, err := f.ReadAt(last[:], info.Size()-1); err != nil {
-			return atomicfile.Error("read", path, err)
-		}
-		if last[0] != '\n' {
-			data = append([]byte{'\n'}, data...)
-		}
-	}
-	_, err = f.Write(data)
-	return atomicfile.Error("write", path, err)
+	return atomicfile.AppendLines(f, append(data, '\n'))
 }
 
 // Remove removes the file of a session.

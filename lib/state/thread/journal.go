@@ -9,7 +9,6 @@ import (
 	"gt/lib/place"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
-	"gt/lib/sys/flock"
 )
 
 // The journal, threads/<chain>.prompts, has the prompts that the thread does not have yet,
@@ -59,7 +58,7 @@ func appendLines(state place.State, chain session.ID, data []byte) (added bool, 
 	if err := state.Prepare(state.Path("threads")); err != nil {
 		return false, err
 	}
-	lock, err := flock.Acquire(state.Path("threads", string(chain)+".lock"), lockWait)
+	lock, err := lock(state, chain)
 	if err != nil {
 		return false, err
 	}
@@ -74,17 +73,7 @@ func appendLines(state place.State, chain session.ID, data []byte) (added bool, 
 	if err != nil || info.Size()+int64(len(data)) > maxJournal {
 		return false, atomicfile.Error("read", path, err)
 	}
-	last := []byte{'\n'}
-	if size := info.Size(); size > 0 {
-		if _, err := f.ReadAt(last, size-1); err != nil {
-			return false, atomicfile.Error("read", path, err)
-		}
-	}
-	if last[0] != '\n' { // a line that was torn
-		data = append([]byte{'\n'}, data...)
-	}
-	_, err = f.Write(data)
-	return true, atomicfile.Error("write", path, err)
+	return true, atomicfile.AppendLines(f, data)
 }
 
 // readJournal returns the journal's prompts. It ignores lines that it does not understand,
@@ -105,10 +94,4 @@ func readJournal(state place.State, chain session.ID) ([]entry, error) {
 		}
 	}
 	return all, nil
-}
-
-func (t *Thread) hearAll(all []entry) {
-	for _, e := range all {
-		t.Hear(Part{Session: e.Session, Agent: e.Agent, Prompts: []Quote{e.Quote}, Time: e.Time})
-	}
 }

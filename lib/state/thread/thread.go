@@ -394,26 +394,26 @@ func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error
 	if err != nil && warn != nil {
 		warn(err)
 	}
-	t, _, err := load(chain, f, atomicfile.Rolling.Read, warn)
-	if errors.Is(err, ErrNone) && len(prompts) > 0 {
-		t, err = &Thread{ChainID: chain}, nil
-	}
-	if err == nil {
-		t.hearAll(prompts)
-	}
+	t, _, err := load(chain, f, prompts, atomicfile.Rolling.Read, warn)
 	return t, err
 }
 
-// load returns a thread and the content of its file.
-func load(chain session.ID, f atomicfile.Rolling, read func(atomicfile.Rolling) ([]byte, error), warn func(error)) (*Thread, []byte, error) {
+// load returns a thread with the journal's prompts, and the content of its file.
+func load(chain session.ID, f atomicfile.Rolling, prompts []entry, read func(atomicfile.Rolling) ([]byte, error), warn func(error)) (*Thread, []byte, error) {
 	var t *Thread
 	f.Valid = func(data []byte) (err error) { // parse only once
 		t, err = parse(chain, data)
 		return err
 	}
 	data, err := read(f)
-	if err := judge(err, warn); err != nil {
+	if err = judge(err, warn); errors.Is(err, ErrNone) && len(prompts) > 0 {
+		t, err = &Thread{ChainID: chain}, nil
+	}
+	if err != nil {
 		return nil, nil, err
+	}
+	for _, e := range prompts {
+		t.Hear(Part{Session: e.Session, Agent: e.Agent, Prompts: []Quote{e.Quote}, Time: e.Time})
 	}
 	return t, data, nil
 }
@@ -437,6 +437,10 @@ func judge(err error, warn func(error)) error {
 // the next turn.
 const lockWait = 2 * time.Second
 
+func lock(state place.State, chain session.ID) (*flock.Lock, error) {
+	return flock.Acquire(state.Path("threads", string(chain)+".lock"), lockWait)
+}
+
 // Update changes a chain's thread, creating it if necessary, and writes it if it changed.
 func Update(state place.State, chain session.ID, d atomicfile.Durability, warn func(error), change func(*Thread)) (*Thread, error) {
 	f, err := file(state, chain, warn)
@@ -446,7 +450,7 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 	if err := state.Prepare(state.Path("threads")); err != nil {
 		return nil, err
 	}
-	lock, err := flock.Acquire(state.Path("threads", string(chain)+".lock"), lockWait)
+	lock, err := lock(state, chain)
 	if err != nil {
 		return nil, err
 	}
@@ -470,15 +474,7 @@ func repair(state place.State, chain session.ID, f atomicfile.Rolling, warn func
 	if atomicfile.Unread(err) {
 		return nil, nil, err
 	} // any other error says that it is no journal
-	t, before, err := load(chain, f, atomicfile.Rolling.Repair, warn)
-	if errors.Is(err, ErrNone) && len(prompts) > 0 {
-		t, err = &Thread{ChainID: chain}, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	t.hearAll(prompts)
-	return t, before, nil
+	return load(chain, f, prompts, atomicfile.Rolling.Repair, warn)
 }
 
 // write writes the thread if it is not what its file had before, and removes the journal,
@@ -506,7 +502,7 @@ func Move(state place.State, from, to, id session.ID, d atomicfile.Durability, w
 	if _, err := Read(state, from, nil); errors.Is(err, ErrNone) {
 		return nil
 	}
-	lock, err := flock.Acquire(state.Path("threads", string(from)+".lock"), lockWait)
+	lock, err := lock(state, from)
 	if err != nil {
 		return err
 	}
@@ -541,7 +537,7 @@ func Remove(state place.State, chain session.ID) error {
 	if _, err := Read(state, chain, nil); errors.Is(err, ErrNone) {
 		return err
 	}
-	lock, err := flock.Acquire(state.Path("threads", string(chain)+".lock"), lockWait)
+	lock, err := lock(state, chain)
 	if err != nil {
 		return err
 	}

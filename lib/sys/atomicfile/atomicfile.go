@@ -220,6 +220,34 @@ func OpenAppend(path string) (*os.File, error) {
 	return open(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
+// AppendLines writes complete lines to the end of a file that OpenAppend opened, in one
+// write. If a kill tore the last line, a line feed comes first, so that only that line is
+// lost. The caller holds the lock of the file, if it has one.
+func AppendLines(f *os.File, lines []byte) error {
+	torn, err := EndsTorn(f)
+	if err != nil {
+		return Error("read", f.Name(), err)
+	}
+	if torn { // mutant never: ./lib/log/eventlog TestAppendEndsATornLineFirst
+		lines = append([]byte("\n"), lines...)
+	}
+	_, err = f.Write(lines)
+	return Error("write", f.Name(), err)
+}
+
+// EndsTorn reports whether a file's last line has no line feed.
+func EndsTorn(f *os.File) (bool, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false, err
+	}
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], info.Size()-1); err != nil {
+		return false, err
+	}
+	return last[0] != '\n', nil
+}
+
 // OpenLock opens a lock file for writing and creates it if it is missing. Its mode is
 // 0200, because the kernel grants a lock on any descriptor: a process that can only read,
 // such as an agent's command in its sandbox, must not be able to hold the lock. OpenLock
