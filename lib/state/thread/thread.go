@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -499,7 +500,7 @@ func Move(state place.State, from, to, id session.ID, d atomicfile.Durability, w
 	if err != nil {
 		return err
 	}
-	if _, err := Read(state, from, nil); errors.Is(err, ErrNone) {
+	if !exists(f.Path) && !exists(journal(state, from)) {
 		return nil
 	}
 	lock, err := lock(state, from)
@@ -523,6 +524,11 @@ func Move(state place.State, from, to, id session.ID, d atomicfile.Durability, w
 	return t.write(state, f, before, d)
 }
 
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 func (t *Thread) isEmpty() bool {
 	return t.Request.Text == "" && t.Beside == nil && len(t.Prompts)+len(t.Instructions)+len(t.Messages)+len(t.Todos)+len(t.Sessions)+len(t.unknown) == 0
 }
@@ -534,8 +540,8 @@ func Remove(state place.State, chain session.ID) error {
 	if err != nil {
 		return err
 	}
-	if _, err := Read(state, chain, nil); errors.Is(err, ErrNone) {
-		return err
+	if !exists(f.Path) && !exists(journal(state, chain)) {
+		return ErrNone
 	}
 	lock, err := lock(state, chain)
 	if err != nil {

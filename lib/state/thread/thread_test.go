@@ -359,6 +359,13 @@ func TestRemove(t *testing.T) {
 	if err := Remove(state, "c"); err != nil {
 		t.Fatal(err)
 	}
+	// A damaged one is forgotten as well: it still has what was said.
+	if err := os.WriteFile(state.Path("threads", "c.json"), []byte(`{"prompts":[{"text":"a secret wish"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(state, "c"); err != nil {
+		t.Errorf("a damaged one: %v", err)
+	}
 	left, err := os.ReadDir(state.Path("threads"))
 	if err != nil || len(left) != 1 || left[0].Name() != "c.lock" {
 		t.Errorf("left: %v, %v", left, err)
