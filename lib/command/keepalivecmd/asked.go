@@ -42,7 +42,9 @@ func keepPrompt(env *cli.Env, call *hook.Invocation) error {
 	if r != nil {
 		chain = r.Chain()
 	}
-	if first := !request.HadTurn(call.Home, call.ID); first && (r == nil || begins(r)) && !isCommand(said) {
+	had, err := request.HadTurn(call.Home, call.ID)
+	call.Warn(err) // the prompt is kept as if it were the first
+	if !had && (r == nil || begins(r)) && !isCommand(said) {
 		part.First = thread.Quote{Text: said, Time: now}
 		_, err = thread.Update(state, chain, atomicfile.Unsynced, call.Warn, func(t *thread.Thread) { t.Hear(part) })
 	} else {

@@ -155,8 +155,14 @@ func read(path string) ([]byte, error) {
 	return data, err
 }
 
-// HadTurn reports whether a turn of the session has begun.
-func HadTurn(h home.Home, id session.ID) bool { return !turnOf(h, id).IsZero() }
+// HadTurn reports whether a turn of the session has begun. On an error that is unknown.
+func HadTurn(h home.Home, id session.ID) (bool, error) {
+	_, err := os.Lstat(turn(h, id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, atomicfile.Error("read", turn(h, id), err)
+}
 
 // Turn records the beginning of a turn. Earlier requests are not served any more.
 func Turn(h home.Home, id session.ID, now time.Time) error {
