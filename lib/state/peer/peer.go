@@ -1,0 +1,318 @@
+// Package peer keeps what this host knows of other hosts, and what waits to be sent to
+// them. gt-relay carries it between the machines; every other program reads and writes
+// only these files:
+//
+//	<state>/relay/host.json                this host: its name and public keys
+//	<state>/relay/out/<host>/<id>.<kind>   a letter that the host does not have yet
+//	<state>/peers/<host>/host.json         another host: its keys, when it was last heard
+//	<state>/peers/<host>/trust.json        what the person allows it here
+//	<state>/peers/<host>/.events.jsonl     copy of its event log
+//	<state>/peers/<host>/towns/<name>-<hash>/.events.jsonl   copies of its towns' logs
+//	<state>/peers/<host>/instances.jsonl   its agents, as gt-session list --json prints them
+//	<state>/peers/<host>/records/<id>.jsonl   copies of its recorded conversations
+//	<state>/peers/<host>/letters           ids of the letters that came, a line each
+//
+// All of it is a claim of the other host, except trust.json.
+package peer
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/state/mail"
+	"gt/lib/sys/atomicfile"
+)
+
+const (
+	folder   = "peers"
+	maxFile  = 1 << 20
+	hostFile = "host.json"
+)
+
+// Unheard is the time after which a host that was not heard counts as away: the state of
+// its agents is then unknown.
+const Unheard = 90 * time.Second
+
+// MaxLetter bounds a letter, in bytes.
+const MaxLetter = 24 << 20
+
+var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
+
+// CheckName returns an error unless s can name a host: 1 to 63 lower-case letters, digits,
+// '-' and '.', beginning and ending with a letter or digit.
+func CheckName(s string) error {
+	if !hostName.MatchString(s) || strings.Contains(s, "..") {
+		return fmt.Errorf("invalid host name '%.80s' (1 to 63 lower-case letters, digits, '-' and '.')", s)
+	}
+	return nil
+}
+
+// Split splits NAME@HOST at its last '@'. ok reports whether host is a valid host name and
+// name is not empty.
+func Split(address string) (name, host string, ok bool) {
+	i := strings.LastIndexByte(address, '@')
+	if i < 1 || CheckName(address[i+1:]) != nil {
+		return "", "", false
+	}
+	return address[:i], address[i+1:], true
+}
+
+// Host is a host of the fleet.
+type Host struct {
+	Name string `json:"name"`
+	Key  string `json:"key"` // public signing key, an nkey of a user: U…
+	Box  string `json:"box"` // age recipient of what is for this host: age1…
+	// Heard is the time of the last message of the host, by this host's clock.
+	Heard time.Time `json:"heard,omitzero"`
+	// Current is the time at which the copies of its logs were last known to be complete.
+	Current time.Time `json:"current,omitzero"`
+	Version string    `json:"version,omitempty"` // of its gt
+	// SSH is where it can be reached by ssh, or "".
+	SSH string `json:"ssh,omitempty"`
+	// Clash says why messages under this name are refused: another key uses it as well.
+	Clash string `json:"clash,omitempty"`
+}
+
+// Away reports whether the host was not heard lately.
+func (h Host) Away(now time.Time) bool { return now.Sub(h.Heard) > Unheard }
+
+// Trust is what the person decided about a host.
+type Trust struct {
+	// Key is the host's public key that the decisions are about.
+	Key string `json:"key"`
+	// Allowed are the commands that the host may run here: start, stop, send, answer, peek, work, move.
+	Allowed []string `json:"allowed,omitempty"`
+	// Revoked reports that nothing of the host is taken.
+	Revoked bool `json:"revoked,omitempty"`
+}
+
+// Hosts are the files about other hosts.
+type Hosts struct{ state place.State }
+
+func Of(s place.State) Hosts { return Hosts{s} }
+
+// Path returns the path of a host's file.
+func (h Hosts) Path(host string, elem ...string) string {
+	return h.state.Path(append([]string{folder, host}, elem...)...)
+}
+
+// Own returns this host's name and keys. It returns fs.ErrNotExist if it belongs to no fleet.
+func (h Hosts) Own() (Host, error) { return readHost(h.state.Path("relay", hostFile)) }
+
+// SetOwn stores this host's name and keys, synced to disk.
+func (h Hosts) SetOwn(own Host) error {
+	return h.write(h.state.Path("relay", hostFile), own, atomicfile.Synced)
+}
+
+func readHost(path string) (host Host, err error) {
+	return host, read(path, &host)
+}
+
+func read(path string, v any) error {
+	data, err := atomicfile.Read(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	} else if err != nil {
+		return atomicfile.Error("read", path, err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return atomicfile.Error("read", path, err)
+	}
+	return nil
+}
+
+func (h Hosts) write(path string, v any, d atomicfile.Durability) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := h.state.Prepare(place.Real(path[:strings.LastIndexByte(path, '/')])); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, append(data, '\n'), d)
+}
+
+// All returns the known hosts, sorted by name. A host whose file cannot be read has only
+// its name; err joins the reasons.
+func (h Hosts) All() (all []Host, err error) {
+	entries, err := atomicfile.ReadDir(h.state.Path(folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", h.state.Path(folder), err)
+	}
+	var failed []error
+	for _, e := range entries {
+		if !e.IsDir() || CheckName(e.Name()) != nil {
+			continue
+		}
+		host, err := h.Get(e.Name())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = append(failed, err)
+		}
+		host.Name = e.Name()
+		all = append(all, host)
+	}
+	slices.SortFunc(all, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
+	return all, errors.Join(failed...)
+}
+
+// Get returns a known host, or fs.ErrNotExist.
+func (h Hosts) Get(name string) (Host, error) {
+	if err := CheckName(name); err != nil {
+		return Host{}, err
+	}
+	host, err := readHost(h.Path(name, hostFile))
+	host.Name = name
+	return host, err
+}
+
+// Put stores a host. A loss of power can bring back its earlier file.
+func (h Hosts) Put(host Host) error {
+	if err := CheckName(host.Name); err != nil {
+		return err
+	}
+	return h.write(h.Path(host.Name, hostFile), host, atomicfile.Unsynced)
+}
+
+// Trust returns what the person decided about a host. It is zero if there is nothing, or if
+// the host has another key by now.
+func (h Hosts) Trust(host Host) (Trust, error) {
+	var t Trust
+	err := read(h.Path(host.Name, "trust.json"), &t)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Trust{}, nil
+	}
+	if err == nil && !t.Revoked && t.Key != host.Key {
+		return Trust{}, nil
+	}
+	return t, err
+}
+
+// SetTrust stores what the person decided about a host, synced to disk.
+func (h Hosts) SetTrust(name string, t Trust) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	return h.write(h.Path(name, "trust.json"), t, atomicfile.Synced)
+}
+
+// Letter is a file that waits until another host has it.
+type Letter struct {
+	Host string
+	ID   string // also the name of a note's file
+	Kind string // note, work, command, session
+}
+
+// Kinds of letters.
+const (
+	Note    = "note"    // an RFC 5322 message for the Maildir of the agent in To
+	Work    = "work"    // the same, for any session of the template in To
+	Command = "command" // a JSON object: what to do here, if the person allows it
+	Session = "session" // a session that moves, as gt-session pack writes it
+)
+
+var (
+	letterID   = regexp.MustCompile(`^[0-9]{1,12}\.M[0-9]{1,6}R[0-9a-f]{8,32}\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+	letterKind = regexp.MustCompile(`^[a-z]{1,16}$`)
+)
+
+// CheckID returns an error unless s can be a letter's ID.
+func CheckID(s string) error {
+	if !letterID.MatchString(s) {
+		return fmt.Errorf("invalid letter ID '%.80s'", s)
+	}
+	return nil
+}
+
+// CheckKind returns an error unless s can be a letter's kind.
+func CheckKind(s string) error {
+	if !letterKind.MatchString(s) {
+		return fmt.Errorf("invalid kind of letter '%.40s'", s)
+	}
+	return nil
+}
+
+// Outbox holds the letters for other hosts, a file each. A letter stays until its receiver
+// says that it is on its disk.
+type Outbox struct{ state place.State }
+
+func OutboxOf(s place.State) Outbox { return Outbox{s} }
+
+// Dir returns the folder that has a folder for each host.
+func (o Outbox) Dir() string { return o.state.Path("relay", "out") }
+
+// Path returns the path of a letter.
+func (o Outbox) Path(l Letter) string {
+	return o.state.Path("relay", "out", l.Host, l.ID+"."+l.Kind)
+}
+
+// Put leaves a letter for a host, synced to disk, and returns it with its new ID. The file
+// appears whole or not at all.
+func (o Outbox) Put(host, kind string, data []byte, now time.Time) (Letter, error) {
+	name, _ := mail.NewName(now)
+	l := Letter{host, name, kind}
+	if err := errors.Join(CheckName(host), CheckID(name), CheckKind(kind)); err != nil {
+		return Letter{}, err
+	}
+	if len(data) > MaxLetter {
+		return Letter{}, fmt.Errorf("the letter has %d bytes, over %d", len(data), MaxLetter)
+	}
+	if err := o.state.Prepare(o.state.Path("relay", "out", host)); err != nil {
+		return Letter{}, err
+	}
+	return l, atomicfile.Write(o.Path(l), data, atomicfile.Synced)
+}
+
+// Read returns a letter's text.
+func (o Outbox) Read(l Letter) ([]byte, error) { return atomicfile.Read(o.Path(l), MaxLetter) }
+
+// Remove removes a letter that its receiver has.
+func (o Outbox) Remove(l Letter) error { return atomicfile.Remove(o.Path(l)) }
+
+// All returns the letters that wait, oldest first for each host.
+func (o Outbox) All() ([]Letter, error) {
+	hosts, err := atomicfile.ReadDir(o.Dir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", o.Dir(), err)
+	}
+	var all []Letter
+	for _, h := range hosts {
+		if !h.IsDir() || CheckName(h.Name()) != nil {
+			continue
+		}
+		dir := o.state.Path("relay", "out", h.Name())
+		letters, err := atomicfile.ReadDir(dir)
+		if err != nil {
+			return all, atomicfile.Error("read", dir, err)
+		}
+		for _, e := range letters {
+			id, kind, ok := cutLast(e.Name())
+			if ok && e.Type().IsRegular() && CheckID(id) == nil && CheckKind(kind) == nil {
+				all = append(all, Letter{h.Name(), id, kind})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Letter) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ID, b.ID))
+	})
+	return all, nil
+}
+
+func cutLast(name string) (id, kind string, ok bool) {
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 {
+		return "", "", false
+	}
+	return name[:i], name[i+1:], true
+}
