@@ -1,0 +1,276 @@
+// Package seal signs what a host sends to the fleet, and seals it to its receivers, so
+// that the hub's owner can read addresses and no text.
+//
+// A message is a line of JSON (Header), a line with the signature, and the body,
+// encrypted with age. The signature (ed25519) covers header and encrypted body. The header
+// stands inside the body as well, so nobody can sign a body that another host sealed.
+package seal
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"filippo.io/age"
+	"github.com/nats-io/nkeys"
+
+	"gt/lib/place"
+	"gt/lib/sys/atomicfile"
+)
+
+// Keys are this host's secrets.
+type Keys struct {
+	// Seed signs, and identifies the host to a NATS server: an nkey of a user, SU….
+	Seed string `json:"seed"`
+	// Box opens what is for this host: AGE-SECRET-KEY-1….
+	Box string `json:"box"`
+	// Feed opens this host's logs and states. The hosts that may read them have it as well;
+	// it changes when one of them is revoked.
+	Feed string `json:"feed"`
+
+	pair nkeys.KeyPair
+	box  *age.X25519Identity
+	feed *age.X25519Identity
+}
+
+// Load reads the keys of this host from <state>/relay/keys.json, and creates them if make.
+// Otherwise it returns fs.ErrNotExist.
+func Load(state place.State, create bool) (*Keys, error) {
+	path := state.Path("relay", "keys.json")
+	data, err := atomicfile.ReadIf(path, 4096, atomicfile.OursAlone)
+	if atomicfile.Absent(err) && create {
+		k, err := newKeys()
+		if err != nil {
+			return nil, err
+		}
+		return k, k.Store(state)
+	}
+	if err != nil {
+		return nil, err
+	}
+	k := new(Keys)
+	if err := json.Unmarshal(data, k); err != nil {
+		return nil, atomicfile.Error("read", path, err)
+	}
+	return k, atomicfile.Error("read", path, k.parse())
+}
+
+// Store writes the keys, synced to disk.
+func (k *Keys) Store(state place.State) error {
+	data, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	if err := state.Prepare(state.Path("relay")); err != nil {
+		return err
+	}
+	return atomicfile.Write(state.Path("relay", "keys.json"), append(data, '\n'), atomicfile.Synced)
+}
+
+func newKeys() (*Keys, error) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		return nil, err
+	}
+	box, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, err
+	}
+	k := &Keys{Seed: string(seed), Box: box.String()}
+	return k, errors.Join(k.Rotate(), k.parse())
+}
+
+// Rotate makes a new key for this host's logs and states. Store keeps it.
+func (k *Keys) Rotate() error {
+	feed, err := age.GenerateX25519Identity()
+	if err != nil {
+		return err
+	}
+	k.Feed, k.feed = feed.String(), feed
+	return nil
+}
+
+func (k *Keys) parse() (err error) {
+	if k.pair, err = nkeys.FromSeed([]byte(k.Seed)); err != nil {
+		return err
+	}
+	if k.box, err = age.ParseX25519Identity(k.Box); err != nil {
+		return err
+	}
+	k.feed, err = age.ParseX25519Identity(k.Feed)
+	return err
+}
+
+// Public returns the host's public key, U….
+func (k *Keys) Public() string {
+	key, err := k.pair.PublicKey()
+	if err != nil {
+		panic(err) // the seed was parsed
+	}
+	return key
+}
+
+// Recipient returns the age recipient of what is for this host.
+func (k *Keys) Recipient() string { return k.box.Recipient().String() }
+
+// Sign signs a server's challenge.
+func (k *Keys) Sign(nonce []byte) ([]byte, error) { return k.pair.Sign(nonce) }
+
+// CheckKey returns an error unless s is a host's public key.
+func CheckKey(s string) error {
+	if !nkeys.IsValidPublicUserKey(s) {
+		return fmt.Errorf("invalid key '%.80s'", s)
+	}
+	return nil
+}
+
+// Header is the open part of a message.
+type Header struct {
+	From string `json:"from"`         // the sender's public key
+	To   string `json:"to,omitempty"` // the receiver's public key; absent: the fleet
+	Kind string `json:"kind"`
+	ID   string `json:"id,omitempty"`
+	At   int64  `json:"at"` // the sender's clock, in milliseconds since 1970
+}
+
+// Time returns the time of the sender's clock.
+func (h Header) Time() time.Time { return time.UnixMilli(h.At) }
+
+// encoding has one form of each signature.
+var encoding = base64.RawStdEncoding.Strict()
+
+// domain keeps a signature of this format from being taken for any other.
+const domain = "gt-relay message 1\n"
+
+// maxHeader bounds the header, in bytes.
+const maxHeader = 4096
+
+// ForFeed seals a message to all who may read this host's logs and states.
+func (k *Keys) ForFeed(h Header, body []byte) ([]byte, error) {
+	return k.seal(h, body, k.feed.Recipient())
+}
+
+// ForHost seals a message to the host with this age recipient.
+func (k *Keys) ForHost(recipient string, h Header, body []byte) ([]byte, error) {
+	r, err := age.ParseX25519Recipient(recipient)
+	if err != nil {
+		return nil, err
+	}
+	return k.seal(h, body, r)
+}
+
+// Plain signs a message that everybody may read.
+func (k *Keys) Plain(h Header, body []byte) ([]byte, error) { return k.seal(h, body, nil) }
+
+func (k *Keys) seal(h Header, body []byte, to age.Recipient) ([]byte, error) {
+	h.From = k.Public()
+	header, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	sealed := body
+	if to != nil {
+		var b bytes.Buffer
+		w, err := age.Encrypt(&b, to)
+		if err != nil {
+			return nil, err
+		}
+		w.Write(header)
+		w.Write([]byte("\n"))
+		w.Write(body)
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		sealed = b.Bytes()
+	}
+	sig, err := k.pair.Sign(signed(header, sealed))
+	if err != nil {
+		return nil, err
+	}
+	msg := make([]byte, 0, len(header)+len(sealed)+96)
+	msg = append(append(msg, header...), '\n')
+	msg = append(encoding.AppendEncode(msg, sig), '\n')
+	return append(msg, sealed...), nil
+}
+
+func signed(header, body []byte) []byte {
+	return bytes.Join([][]byte{[]byte(domain), header, []byte("\n"), body}, nil)
+}
+
+// Message is a received message whose signature was checked.
+type Message struct {
+	Header
+	header []byte
+	sealed []byte
+}
+
+// Parse checks the signature of a message. It says nothing about who the sender is.
+func Parse(data []byte) (Message, error) {
+	header, rest, ok := bytes.Cut(data, []byte("\n"))
+	if !ok || len(header) > maxHeader {
+		return Message{}, errors.New("not a message of gt-relay")
+	}
+	m := Message{header: header}
+	if err := json.Unmarshal(header, &m.Header); err != nil {
+		return Message{}, fmt.Errorf("not a message of gt-relay: %w", err)
+	}
+	line, sealed, ok := bytes.Cut(rest, []byte("\n"))
+	sig, err := encoding.DecodeString(string(line))
+	if !ok || err != nil {
+		return Message{}, errors.New("a message without a signature")
+	}
+	if err := CheckKey(m.From); err != nil {
+		return Message{}, err
+	}
+	sender, err := nkeys.FromPublicKey(m.From)
+	if err != nil {
+		return Message{}, err
+	}
+	if sender.Verify(signed(header, sealed), sig) != nil { // mutant never: TestForged
+		return Message{}, errors.New("a message with a wrong signature")
+	}
+	m.sealed = sealed
+	return m, nil
+}
+
+// PlainBody returns the body of a message that everybody may read.
+func (m Message) PlainBody() []byte { return m.sealed }
+
+// Body opens a message that is for this host, of at most limit bytes.
+func (k *Keys) Body(m Message, limit int64) ([]byte, error) { return m.open(k.box, limit) }
+
+// FeedBody opens a message with the feed key that its sender granted, of at most limit bytes.
+func (m Message) FeedBody(key string, limit int64) ([]byte, error) {
+	id, err := age.ParseX25519Identity(key)
+	if err != nil {
+		return nil, err
+	}
+	return m.open(id, limit)
+}
+
+func (m Message) open(id age.Identity, limit int64) ([]byte, error) {
+	r, err := age.Decrypt(bytes.NewReader(m.sealed), id)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(r, limit+maxHeader+2))
+	if err != nil {
+		return nil, err
+	}
+	header, body, ok := bytes.Cut(data, []byte("\n"))
+	if !ok || !bytes.Equal(header, m.header) { // mutant never: TestForged
+		return nil, errors.New("the message was sealed by another host")
+	}
+	if int64(len(body)) > limit {
+		return nil, fmt.Errorf("the message is over %d bytes", limit)
+	}
+	return body, nil
+}

@@ -1,0 +1,93 @@
+package seal
+
+import (
+	"bytes"
+	"testing"
+
+	"gt/lib/place"
+)
+
+func keys(t *testing.T) *Keys {
+	t.Helper()
+	k, err := Load(place.State(t.TempDir()), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestKeysAreKept(t *testing.T) {
+	state := place.State(t.TempDir())
+	k, err := Load(state, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Load(state, true)
+	if err != nil || again.Public() != k.Public() || again.Recipient() != k.Recipient() || again.Feed != k.Feed {
+		t.Errorf("other keys, %v", err)
+	}
+}
+
+// TestForged shows that a message that was changed, signed by another host or sealed by
+// another one is not accepted.
+func TestForged(t *testing.T) {
+	a, b, c := keys(t), keys(t), keys(t)
+	msg, err := a.ForHost(b.Recipient(), Header{To: b.Public(), Kind: "note", ID: "1"}, []byte("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Parse(msg)
+	if err != nil || m.From != a.Public() {
+		t.Fatal(m, err)
+	}
+	if body, err := b.Body(m, 5); err != nil || string(body) != "hello" {
+		t.Errorf("%q, %v", body, err)
+	}
+	if _, err := b.Body(m, 4); err == nil {
+		t.Error("a message over the limit was opened")
+	}
+	if _, err := c.Body(m, 5); err == nil {
+		t.Error("another host opened it")
+	}
+	for i := range msg {
+		bad := bytes.Clone(msg)
+		bad[i] ^= 1
+		if m, err := Parse(bad); err == nil {
+			t.Errorf("byte %d of %d changed: %+v", i, len(msg), m.Header)
+		}
+	}
+	// Another host takes the sealed body and signs it as its own.
+	stolen, err := c.seal(Header{To: b.Public(), Kind: "note", ID: "1"}, m.sealed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := Parse(stolen); err != nil {
+		t.Error(err)
+	} else if _, err := b.Body(m, 5); err == nil {
+		t.Error("a stolen body was opened as the thief's")
+	}
+}
+
+func TestFeedKey(t *testing.T) {
+	a := keys(t)
+	msg, err := a.ForFeed(Header{Kind: "feed"}, []byte("line\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Parse(msg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := a.Feed
+	if body, err := m.FeedBody(old, 100); err != nil || string(body) != "line\n" {
+		t.Errorf("%q, %v", body, err)
+	}
+	if err := a.Rotate(); err != nil {
+		t.Fatal(err)
+	}
+	msg, _ = a.ForFeed(Header{Kind: "feed"}, []byte("line\n"))
+	m, _ = Parse(msg)
+	if _, err := m.FeedBody(old, 100); err == nil {
+		t.Error("a revoked key opens what came later")
+	}
+}
