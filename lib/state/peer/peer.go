@@ -4,6 +4,7 @@
 //
 //	<state>/relay/host.json                this host: its name and public keys
 //	<state>/relay/out/<host>/<id>.<kind>   a letter that the host does not have yet
+//	<state>/relay/refused/<host>/<id>.<kind>, .reason   a letter that the host does not take
 //	<state>/peers/<host>/host.json         another host: its keys, when it was last heard
 //	<state>/peers/<host>/trust.json        what the person allows it here
 //	<state>/peers/<host>/.events.jsonl     copy of its event log
@@ -277,6 +278,19 @@ func (o Outbox) Read(l Letter) ([]byte, error) { return atomicfile.Read(o.Path(l
 
 // Remove removes a letter that its receiver has.
 func (o Outbox) Remove(l Letter) error { return atomicfile.Remove(o.Path(l)) }
+
+// Refuse sets a letter aside that its receiver does not take, with the reason.
+func (o Outbox) Refuse(l Letter, reason string) error {
+	dir := o.state.Path("relay", "refused", l.Host)
+	if err := o.state.Prepare(dir); err != nil {
+		return err
+	}
+	name := place.Join(dir, l.ID+"."+l.Kind)
+	if err := atomicfile.Write(name+".reason", []byte(reason+"\n"), atomicfile.Synced); err != nil {
+		return err
+	}
+	return atomicfile.Rename(o.Path(l), name, atomicfile.Synced)
+}
 
 // All returns the letters that wait, oldest first for each host.
 func (o Outbox) All() ([]Letter, error) {

@@ -1,0 +1,504 @@
+// Package hub is the server between the hosts of a fleet: NATS with JetStream, embedded,
+// with each message synced to disk.
+//
+// Files in its store:
+//
+//	jetstream/           the messages
+//	cert.pem, key.pem    its certificate, made on the first start
+//	hosts/<key>          a host that may connect: its name
+//	invited/<sha256>     an invitation that was not used: when it ends, in seconds since 1970
+//
+// A host proves its key (nkeys) and may publish under its own subjects only.
+package hub
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+
+	"gt/lib/cli"
+	"gt/lib/relay/seal"
+	"gt/lib/relay/streams"
+	"gt/lib/sys/atomicfile"
+)
+
+// Options of a hub.
+type Options struct {
+	Store string
+	// Listen is the address for hosts with an invitation, host:port; "" for none.
+	Listen string
+	// MaxStore bounds what the hub keeps on disk, in bytes.
+	MaxStore int64
+	Now      func() time.Time
+	Warn     func(error)
+}
+
+// Hub is a running hub.
+type Hub struct {
+	Options
+	server   *server.Server
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	cert     tls.Certificate
+	clients  atomic.Int64
+	lastSeen atomic.Int64 // nanoseconds since 1970
+}
+
+// InviteFor is how long an invitation can be used.
+const InviteFor = 15 * time.Minute
+
+// inviteUser is the name under which a host connects that has only an invitation.
+const inviteUser = "invited"
+
+// joinSubject takes the key of a host with an invitation.
+const joinSubject = "gt.join"
+
+// Start starts a hub. Its store belongs to one process at a time; the caller holds a lock.
+func Start(o Options) (h *Hub, err error) {
+	h = &Hub{Options: o}
+	h.lastSeen.Store(o.Now().UnixNano())
+	for _, dir := range []string{"", "jetstream", "hosts", "invited"} {
+		if err := atomicfile.EnsurePrivateDir(filepath.Join(o.Store, dir)); err != nil {
+			return nil, err
+		}
+	}
+	opts := &server.Options{
+		ServerName: "gt-hub", DontListen: o.Listen == "", NoSigs: true, NoLog: true, NoSystemAccount: false,
+		JetStream: true, StoreDir: filepath.Join(o.Store, "jetstream"), SyncAlways: true,
+		JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: o.MaxStore,
+		MaxPayload: streams.MaxMessage + 64<<10, MaxPending: 64 << 20,
+		CustomClientAuthentication: h, AlwaysEnableNonce: true,
+	}
+	if o.Listen != "" {
+		host, port, err := net.SplitHostPort(o.Listen)
+		if err != nil {
+			return nil, err
+		}
+		if opts.Port, err = strconv.Atoi(port); err != nil {
+			return nil, fmt.Errorf("invalid port '%s'", port)
+		}
+		if opts.Port == 0 {
+			opts.Port = server.RANDOM_PORT
+		}
+		opts.Host = host
+		if h.cert, err = certificate(o.Store, o.Now()); err != nil {
+			return nil, err
+		}
+		opts.TLS, opts.TLSTimeout = true, 5
+		opts.TLSConfig = &tls.Config{Certificates: []tls.Certificate{h.cert}, MinVersion: tls.VersionTLS13}
+	}
+	if h.server, err = server.NewServer(opts); err != nil {
+		return nil, err
+	}
+	h.server.Start()
+	if !h.server.ReadyForConnections(20 * time.Second) {
+		h.server.Shutdown()
+		return nil, errors.New("the hub does not start")
+	}
+	if err := h.serve(); err != nil {
+		h.server.Shutdown()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *Hub) serve() (err error) {
+	if h.nc, err = nats.Connect("", nats.InProcessServer(h.server), nats.MaxReconnects(-1)); err != nil {
+		return err
+	}
+	if h.js, err = jetstream.New(h.nc); err != nil {
+		return err
+	}
+	_, err = h.nc.Subscribe(joinSubject, func(m *nats.Msg) {
+		answer := "ok"
+		if err := h.join(m); err != nil {
+			answer = err.Error()
+		}
+		_ = m.Respond([]byte(answer))
+	})
+	return err
+}
+
+// Close ends the hub. What it acknowledged is on disk.
+func (h *Hub) Close() {
+	h.nc.Close()
+	h.server.Shutdown()
+	h.server.WaitForShutdown()
+}
+
+// Addr returns the address that the hub listens on.
+func (h *Hub) Addr() string {
+	if a := h.server.Addr(); a != nil {
+		return a.String()
+	}
+	return ""
+}
+
+// InProcessConn connects a client in this process, which may do everything.
+func (h *Hub) InProcessConn() (net.Conn, error) { return h.server.InProcessConn() }
+
+// Serve takes connections of the same user, such as those of a socket in a private folder,
+// until the listener is closed. They may do everything.
+func (h *Hub) Serve(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		to, err := h.server.InProcessConn()
+		if err != nil {
+			c.Close()
+			continue
+		}
+		h.clients.Add(1)
+		cli.Go(func() {
+			defer h.left()
+			Join(c, to)
+		})
+	}
+}
+
+func (h *Hub) left() {
+	h.lastSeen.Store(h.Now().UnixNano())
+	h.clients.Add(-1)
+}
+
+// Idle returns for how long nobody has been connected through Serve.
+func (h *Hub) Idle() time.Duration {
+	if h.clients.Load() > 0 {
+		return 0
+	}
+	return h.Now().Sub(time.Unix(0, h.lastSeen.Load()))
+}
+
+// Join copies between two connections until one of them ends.
+func Join(a, b io.ReadWriteCloser) {
+	done := make(chan struct{}, 2)
+	for _, pair := range [][2]io.ReadWriteCloser{{a, b}, {b, a}} {
+		cli.Go(func() {
+			_, _ = io.Copy(pair[0], pair[1])
+			done <- struct{}{}
+		})
+	}
+	<-done
+	a.Close()
+	b.Close()
+}
+
+// Check decides whether a client may connect, and what it may do.
+func (h *Hub) Check(c server.ClientAuthentication) bool {
+	if c.RemoteAddress().Network() == "pipe" {
+		return true
+	}
+	o := c.GetOpts()
+	if o.Username == inviteUser {
+		if h.invitation(o.Password) == nil {
+			c.RegisterUser(&server.User{Username: inviteUser, Permissions: &server.Permissions{
+				Publish:   &server.SubjectPermission{Allow: []string{joinSubject}},
+				Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+			}, ConnectionDeadline: h.Now().Add(time.Minute)})
+			return true
+		}
+		return false
+	}
+	if seal.CheckKey(o.Nkey) != nil || !h.Knows(o.Nkey) {
+		return false
+	}
+	sig, err := base64.RawURLEncoding.DecodeString(o.Sig)
+	if err != nil {
+		if sig, err = base64.StdEncoding.DecodeString(o.Sig); err != nil {
+			return false
+		}
+	}
+	pub, err := nkeys.FromPublicKey(o.Nkey)
+	if err != nil || pub.Verify(c.GetNonce(), sig) != nil {
+		return false
+	}
+	publish, subscribe := streams.Permissions(o.Nkey)
+	c.RegisterUser(&server.User{Username: o.Nkey, Permissions: &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: publish},
+		Subscribe: &server.SubjectPermission{Allow: subscribe},
+	}})
+	return true
+}
+
+// Knows reports whether a host with this key may connect.
+func (h *Hub) Knows(key string) bool { return atomicfile.Exists(filepath.Join(h.Store, "hosts", key)) }
+
+// Admit lets a host connect, and makes room for what is for it.
+func (h *Hub) Admit(key, name string) error {
+	if err := seal.CheckKey(key); err != nil {
+		return err
+	}
+	ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
+	defer done()
+	if err := streams.Make(ctx, h.js, key); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(h.Store, "hosts", key), []byte(name+"\n"), atomicfile.Synced)
+}
+
+// Hosts returns the names of the hosts that may connect, by key.
+func Hosts(store string) (map[string]string, error) {
+	entries, err := atomicfile.ReadDir(filepath.Join(store, "hosts"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", filepath.Join(store, "hosts"), err)
+	}
+	all := map[string]string{}
+	for _, e := range entries {
+		if seal.CheckKey(e.Name()) == nil {
+			name, _ := atomicfile.Read(filepath.Join(store, "hosts", e.Name()), 1024)
+			all[e.Name()] = strings.TrimSpace(string(name))
+		}
+	}
+	return all, nil
+}
+
+// Remove keeps a host from connecting again. A hub that runs ends its connections within
+// Sweep's interval.
+func Remove(store, key string) error {
+	if err := seal.CheckKey(key); err != nil {
+		return err
+	}
+	return atomicfile.Remove(filepath.Join(store, "hosts", key))
+}
+
+// Sweep ends the connections of hosts that were removed, and removes old invitations. The
+// caller calls it every few seconds.
+func (h *Hub) Sweep() {
+	conns, err := h.server.Connz(&server.ConnzOptions{Username: true, Limit: 100_000})
+	if err != nil {
+		h.Warn(err)
+		return
+	}
+	for _, c := range conns.Conns {
+		if seal.CheckKey(c.AuthorizedUser) == nil && !h.Knows(c.AuthorizedUser) {
+			_ = h.server.DisconnectClientByID(c.Cid)
+		}
+	}
+	dir := filepath.Join(h.Store, "invited")
+	entries, _ := atomicfile.ReadDir(dir)
+	for _, e := range entries {
+		if ended(filepath.Join(dir, e.Name()), h.Now()) {
+			_ = atomicfile.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+func ended(path string, now time.Time) bool {
+	data, err := atomicfile.Read(path, 64)
+	if err != nil {
+		return true
+	}
+	until, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	return err != nil || now.Unix() >= until || time.Unix(until, 0).Sub(now) > InviteFor
+}
+
+// Invitation is what a host needs to join a hub.
+type Invitation struct {
+	Address     string `json:"address"`
+	Fingerprint string `json:"fingerprint"` // SHA-256 of the hub's certificate
+	Secret      string `json:"secret"`
+}
+
+const inviteMark = "gt-invitation-"
+
+// String returns the invitation as one word.
+func (i Invitation) String() string {
+	data, err := json.Marshal(i)
+	if err != nil {
+		panic(err) // strings only
+	}
+	return inviteMark + base64.RawURLEncoding.EncodeToString(data)
+}
+
+// ParseInvitation parses what String returned.
+func ParseInvitation(s string) (i Invitation, err error) {
+	word, ok := strings.CutPrefix(strings.TrimSpace(s), inviteMark)
+	data, derr := base64.RawURLEncoding.DecodeString(word)
+	if !ok || derr != nil || json.Unmarshal(data, &i) != nil {
+		return i, errors.New("not an invitation (one word that begins with " + inviteMark + ")")
+	}
+	_, _, err = net.SplitHostPort(i.Address)
+	return i, err
+}
+
+// Invite makes an invitation for one host, which ends after InviteFor. address is where
+// the hub is reached from outside.
+func Invite(store, address string, now time.Time) (Invitation, error) {
+	var secret [24]byte
+	rand.Read(secret[:])
+	i := Invitation{Address: address, Secret: base64.RawURLEncoding.EncodeToString(secret[:])}
+	cert, err := certificate(store, now)
+	if err != nil {
+		return i, err
+	}
+	i.Fingerprint = Fingerprint(cert.Certificate[0])
+	if err := atomicfile.EnsurePrivateDir(filepath.Join(store, "invited")); err != nil {
+		return i, err
+	}
+	until := strconv.FormatInt(now.Add(InviteFor).Unix(), 10)
+	return i, atomicfile.Write(invitedFile(store, i.Secret), []byte(until+"\n"), atomicfile.Synced)
+}
+
+func invitedFile(store, secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return filepath.Join(store, "invited", hex.EncodeToString(sum[:]))
+}
+
+var errInvitation = errors.New("the invitation was used, or is older than 15 minutes")
+
+func (h *Hub) invitation(secret string) error {
+	if ended(invitedFile(h.Store, secret), h.Now()) {
+		return errInvitation
+	}
+	return nil
+}
+
+// request is what a host with an invitation sends: its key, and the invitation again, so
+// that it is used up by what joins.
+type request struct {
+	Secret string `json:"secret"`
+	Key    string `json:"key"`
+	Name   string `json:"name"`
+}
+
+func (h *Hub) join(m *nats.Msg) error {
+	var q request
+	if err := json.Unmarshal(m.Data, &q); err != nil {
+		return err
+	}
+	if err := seal.CheckKey(q.Key); err != nil {
+		return err
+	}
+	if err := h.invitation(q.Secret); err != nil {
+		return err
+	}
+	// Whoever removes the file has the invitation: only one can.
+	if err := os.Remove(invitedFile(h.Store, q.Secret)); err != nil {
+		return errInvitation
+	}
+	return h.Admit(q.Key, q.Name)
+}
+
+// Accept joins a hub with an invitation, which is used up.
+func Accept(i Invitation, key, name string) error {
+	nc, err := nats.Connect("tls://"+i.Address, nats.UserInfo(inviteUser, i.Secret), nats.Secure(Pinned(i.Fingerprint)), nats.Timeout(10*time.Second))
+	if err != nil {
+		if errors.Is(err, nats.ErrAuthorization) {
+			return errInvitation
+		}
+		return err
+	}
+	defer nc.Close()
+	data, err := json.Marshal(request{i.Secret, key, name})
+	if err != nil {
+		return err
+	}
+	answer, err := nc.Request(joinSubject, data, 15*time.Second)
+	if err != nil {
+		return err
+	}
+	if string(answer.Data) != "ok" {
+		return fmt.Errorf("the hub refuses: %s", answer.Data)
+	}
+	return nil
+}
+
+// Pinned returns the TLS settings for a server with this certificate and no other. The
+// fingerprint came with the invitation, so no authority has to vouch for it.
+func Pinned(fingerprint string) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, // VerifyConnection does it
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) == 0 || Fingerprint(s.PeerCertificates[0].Raw) != fingerprint {
+				return errors.New("the hub has another certificate than the invitation says")
+			}
+			return nil
+		},
+	}
+}
+
+// Fingerprint returns the SHA-256 of a certificate.
+func Fingerprint(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// certificate returns the hub's certificate, and makes it if there is none.
+func certificate(store string, now time.Time) (tls.Certificate, error) {
+	certFile, keyFile := filepath.Join(store, "cert.pem"), filepath.Join(store, "key.pem")
+	cert, err := atomicfile.Read(certFile, 64<<10)
+	if err == nil {
+		key, err := atomicfile.ReadIf(keyFile, 64<<10, atomicfile.OursAlone)
+		if err != nil {
+			return tls.Certificate{}, atomicfile.Error("read", keyFile, err)
+		}
+		return tls.X509KeyPair(cert, key)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return tls.Certificate{}, atomicfile.Error("read", certFile, err)
+	}
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "gt-hub"}, DNSNames: []string{"gt-hub"},
+		NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(20, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
+	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	if err := atomicfile.EnsurePrivateDir(store); err != nil {
+		return tls.Certificate{}, err
+	}
+	if err := atomicfile.Write(keyFile, key, atomicfile.Synced); err != nil {
+		return tls.Certificate{}, err
+	}
+	if err := atomicfile.Write(certFile, cert, atomicfile.Synced); err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
+}

@@ -1,0 +1,431 @@
+package relay
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gt/lib/relay/seal"
+	"gt/lib/state/peer"
+	"gt/lib/sys/atomicfile"
+)
+
+const (
+	// inline is the size up to which a letter is kept by the hub. A longer one goes from
+	// host to host, in parts, while both are there.
+	inline = 512 << 10
+	// partSize is the size of a part, in bytes.
+	partSize = 256 << 10
+	// window is how many letters for a host may be without a receipt: the hub keeps that
+	// many.
+	window = 256
+)
+
+// envelope is the first line of a letter's body.
+type envelope struct {
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// letters are the letters that came from a host: a file of lines, an ID each, with the
+// reason if the letter was refused. The file only grows: an old letter may come again
+// after a restored backup.
+type letters struct {
+	path string
+	came map[string]string // the reason of a refusal, or ""
+}
+
+func openLetters(path string) (*letters, error) {
+	l := &letters{path, map[string]string{}}
+	f, err := atomicfile.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", path, err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		id, reason, _ := strings.Cut(lines.Text(), " ")
+		if peer.CheckID(id) == nil { // a torn line names none
+			l.came[id] = reason
+		}
+	}
+	return l, lines.Err()
+}
+
+// add records a letter, synced to disk.
+func (l *letters) add(id, reason string) error {
+	reason = strings.Join(strings.Fields(reason), " ")
+	if err := atomicfile.EnsurePrivateDir(filepath.Dir(l.path)); err != nil {
+		return err
+	}
+	f, err := atomicfile.OpenAppend(l.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := atomicfile.AppendLines(f, []byte(strings.TrimSpace(id+" "+reason)+"\n")); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return atomicfile.Error("write", l.path, err)
+	}
+	l.came[id] = reason
+	return nil
+}
+
+// sendLetters sends the letters that wait. waiting reports whether one of them could have
+// been sent and was not.
+func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, err error) {
+	all, err := r.outbox.All()
+	if err != nil {
+		r.Warn(err)
+	}
+	byName := map[string]*remote{}
+	for _, m := range r.remotes {
+		byName[m.host.Name] = m
+	}
+	there := map[peer.Letter]bool{}
+	out := map[string]int{}
+	for _, l := range all {
+		there[l] = true
+		m := byName[l.Host]
+		if m == nil || m.host.Box == "" || m.trust.Revoked {
+			continue
+		}
+		if out[l.Host]++; out[l.Host] > window {
+			waiting = true
+			continue
+		}
+		if at, ok := r.sent[l]; ok && now.Sub(at).Abs() < resendAfter {
+			continue
+		}
+		if err := r.sendLetter(ctx, m, l); err != nil {
+			return true, err
+		}
+		r.sent[l] = now
+	}
+	for l := range r.sent {
+		if !there[l] {
+			delete(r.sent, l)
+		}
+	}
+	return waiting, nil
+}
+
+func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error {
+	f, err := atomicfile.Open(r.outbox.Path(l))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // taken back
+	} else if err != nil {
+		r.Warn(atomicfile.Error("read", r.outbox.Path(l), err))
+		return nil
+	}
+	defer f.Close()
+	sum := sha256.New()
+	var text bytes.Buffer
+	n, err := io.Copy(sum, io.TeeReader(io.LimitReader(f, inline), &text))
+	if err == nil {
+		var rest int64
+		rest, err = io.Copy(sum, f)
+		n += rest
+	}
+	if err != nil {
+		r.Warn(atomicfile.Error("read", r.outbox.Path(l), err))
+		return nil
+	}
+	body, err := json.Marshal(envelope{n, hex.EncodeToString(sum.Sum(nil))})
+	if err != nil {
+		return err
+	}
+	body = append(body, '\n')
+	if n <= inline {
+		body = append(body, text.Bytes()...)
+	}
+	msg, err := r.keys.ForHost(to.host.Box, r.header(l.Kind, to.host.Key, l.ID), body)
+	if err != nil {
+		return err
+	}
+	return r.keep(ctx, r.subject("to", to.host.Key), msg)
+}
+
+// takeLetter delivers a letter, once, and says so to its sender.
+func (r *Relay) takeLetter(from *remote, m seal.Message) error {
+	if errors.Join(peer.CheckID(m.ID), peer.CheckKind(m.Kind)) != nil {
+		r.refuse("a letter with an invalid name")
+		return nil
+	}
+	if reason, came := from.letters.came[m.ID]; came { // mutant never: TestOnce
+		return r.receipt(from, m.ID, reason)
+	}
+	body, err := r.keys.Body(m, inline+4096)
+	if err != nil {
+		r.refuse("a letter that cannot be opened")
+		return nil
+	}
+	var e envelope
+	line, text, ok := bytes.Cut(body, []byte("\n"))
+	if !ok || json.Unmarshal(line, &e) != nil || e.Size < 0 || e.Size <= inline && int64(len(text)) != e.Size {
+		r.refuse("a letter that cannot be read")
+		return nil
+	}
+	if e.Size > inline {
+		return r.expect(from, m, e)
+	}
+	if !from.letterRate.AllowN(r.Now(), 1) {
+		r.refuse("too many letters of " + from.host.Name)
+		return nil
+	}
+	return r.deliver(from, m, bytes.NewReader(text))
+}
+
+func (r *Relay) deliver(from *remote, m seal.Message, text io.Reader) error {
+	l := peer.Letter{Host: from.host.Name, ID: m.ID, Kind: m.Kind}
+	deliver := r.Deliver[m.Kind]
+	reason := ""
+	if deliver == nil {
+		reason = fmt.Sprintf("gt-relay here does not know letters of the kind %s", m.Kind)
+	} else {
+		err := deliver(Sender{from.host, from.trust, m.Time().Add(from.ahead)}, l, text)
+		if refused := new(Refused); errors.As(err, &refused) {
+			reason = refused.Reason
+			if reason == "" {
+				reason = "refused"
+			}
+		} else if err != nil {
+			return fmt.Errorf("cannot deliver %s of %s: %w", m.ID, from.host.Name, err)
+		}
+	}
+	if err := from.letters.add(m.ID, reason); err != nil {
+		return err
+	}
+	return r.receipt(from, m.ID, reason)
+}
+
+// receipt tells the sender of a letter that it is here.
+func (r *Relay) receipt(to *remote, id, refused string) error {
+	if to.host.Box == "" {
+		return nil
+	}
+	msg, err := r.keys.ForHost(to.host.Box, r.header("receipt", to.host.Key, id), []byte(refused))
+	if err != nil {
+		return err
+	}
+	// Not acknowledged: if it is lost, the letter comes again.
+	return r.nc.Publish(r.subject("receipt", to.host.Key), msg)
+}
+
+func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
+	if peer.CheckID(m.ID) != nil {
+		return nil
+	}
+	all, err := r.outbox.All()
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		if l.Host != from.host.Name || l.ID != m.ID {
+			continue
+		}
+		refused, err := r.keys.Body(m, 4096)
+		if err != nil {
+			r.refuse("a receipt that cannot be opened")
+			return nil
+		}
+		if len(refused) > 0 {
+			return r.outbox.Refuse(l, string(refused))
+		}
+		return r.outbox.Remove(l)
+	}
+	return nil
+}
+
+// A letter that is too long for the hub: its parts are asked for.
+
+// expected is a long letter whose parts come.
+type expected struct {
+	Kind string   `json:"kind"`
+	At   int64    `json:"at"`
+	Env  envelope `json:"envelope"`
+}
+
+// partAt is what is asked for of a long letter, and what a part is.
+type partAt struct {
+	From int64 `json:"from"`
+}
+
+func (r *Relay) parcel(from *remote, id, ext string) string {
+	return r.hosts.Path(from.host.Name, "parcels", id+ext)
+}
+
+// expect notes a long letter, and asks for its first part.
+func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
+	if e.Size > peer.MaxLetter || len(e.SHA256) != sha256.Size*2 {
+		return r.refuseLetter(from, m.ID, fmt.Sprintf("the letter has %d bytes, over %d", e.Size, peer.MaxLetter))
+	}
+	path := r.parcel(from, m.ID, ".json")
+	if !atomicfile.Exists(path) {
+		data, err := json.Marshal(expected{m.Kind, m.At, e})
+		if err != nil {
+			return err
+		}
+		if err := atomicfile.EnsurePrivateDir(filepath.Dir(path)); err != nil {
+			return err
+		}
+		if err := atomicfile.Write(path, data, atomicfile.Synced); err != nil {
+			return err
+		}
+	}
+	from.asked[m.ID] = time.Time{}
+	r.askForParts(from, r.Now())
+	return nil
+}
+
+func (r *Relay) refuseLetter(from *remote, id, reason string) error {
+	if err := from.letters.add(id, reason); err != nil {
+		return err
+	}
+	return r.receipt(from, id, reason)
+}
+
+// askForParts asks a host for the next parts of its long letters.
+func (r *Relay) askForParts(from *remote, now time.Time) {
+	entries, err := atomicfile.ReadDir(r.hosts.Path(from.host.Name, "parcels"))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || peer.CheckID(id) != nil || now.Sub(from.asked[id]).Abs() < askAgain {
+			continue
+		}
+		if err := r.askForPart(from, id); err != nil {
+			r.Warn(err)
+		}
+	}
+}
+
+func (r *Relay) askForPart(from *remote, id string) error {
+	from.asked[id] = r.Now()
+	var have int64
+	if info, err := os.Lstat(r.parcel(from, id, ".part")); err == nil {
+		have = info.Size()
+	}
+	body, err := json.Marshal(partAt{have})
+	if err != nil {
+		return err
+	}
+	return r.send(from, "ask", "part", id, body)
+}
+
+// answerPart sends a part of a long letter to the host that it is for.
+func (r *Relay) answerPart(to *remote, m seal.Message, body []byte) error {
+	var p partAt
+	if json.Unmarshal(body, &p) != nil || p.From < 0 || peer.CheckID(m.ID) != nil {
+		r.refuse("a question that cannot be read")
+		return nil
+	}
+	all, err := r.outbox.All()
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		if l.Host != to.host.Name || l.ID != m.ID {
+			continue
+		}
+		f, err := atomicfile.Open(r.outbox.Path(l))
+		if err != nil {
+			return atomicfile.Error("read", r.outbox.Path(l), err)
+		}
+		defer f.Close()
+		data := make([]byte, partSize)
+		n, err := f.ReadAt(data, p.From)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return atomicfile.Error("read", r.outbox.Path(l), err)
+		}
+		head, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		return r.send(to, "chunk", "part", l.ID, append(append(head, '\n'), data[:n]...))
+	}
+	return nil
+}
+
+// takePart adds a part to a long letter, and delivers it once it is complete.
+func (r *Relay) takePart(from *remote, m seal.Message, body []byte) error {
+	if peer.CheckID(m.ID) != nil {
+		return nil
+	}
+	note := r.parcel(from, m.ID, ".json")
+	data, err := atomicfile.Read(note, 4096)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // delivered already
+	} else if err != nil {
+		return atomicfile.Error("read", note, err)
+	}
+	var e expected
+	var p partAt
+	line, part, ok := bytes.Cut(body, []byte("\n"))
+	if json.Unmarshal(data, &e) != nil || !ok || json.Unmarshal(line, &p) != nil {
+		r.refuse("a part that cannot be read")
+		return nil
+	}
+	path := r.parcel(from, m.ID, ".part")
+	f, err := atomicfile.OpenAppend(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return atomicfile.Error("write", path, err)
+	}
+	have := info.Size()
+	if p.From != have || have+int64(len(part)) > e.Env.Size {
+		return nil
+	}
+	if _, err := f.Write(part); err != nil {
+		return atomicfile.Error("write", path, err)
+	}
+	have += int64(len(part))
+	if have < e.Env.Size {
+		if len(part) == 0 {
+			return nil
+		}
+		return r.askForPart(from, m.ID)
+	}
+	sum := sha256.New()
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.Copy(sum, f); err != nil {
+		return atomicfile.Error("read", path, err)
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != e.Env.SHA256 { // a loss of power, or a lie: it comes again
+		r.refuse("a letter that differs from its checksum")
+		return atomicfile.Remove(path)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	m.Kind, m.At = e.Kind, e.At
+	if _, came := from.letters.came[m.ID]; !came {
+		if err := r.deliver(from, m, f); err != nil {
+			return err
+		}
+	}
+	return errors.Join(atomicfile.Remove(note), atomicfile.Remove(path))
+}

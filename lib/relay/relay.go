@@ -1,0 +1,516 @@
+// Package relay carries what this host's files say to the other hosts of its fleet, and
+// writes what they say into files here.
+//
+// Files are the truth on both sides. A letter stays in the sender's outbox until its
+// receiver says that it is on its disk; a log is copied from its size on. The hub between
+// them may lose everything, and it comes again. Nothing here trusts the hub: each message
+// is signed by its host and sealed to its receivers (seal).
+package relay
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"gt/lib/place"
+	"gt/lib/relay/feed"
+	"gt/lib/relay/seal"
+	"gt/lib/relay/streams"
+	"gt/lib/state/peer"
+	"gt/lib/sys/flock"
+)
+
+// Intervals of a relay.
+const (
+	beatEvery   = 40 * time.Second // under half of peer.Unheard
+	lookEvery   = 2 * time.Second  // where no change was reported
+	stateEvery  = 15 * time.Second
+	resendAfter = time.Minute
+	askAgain    = 3 * time.Second
+	publishWait = 10 * time.Second
+)
+
+// Options are what a relay works with.
+type Options struct {
+	State place.State
+	// Connect connects to the hub. It returns once the connection is there or has failed.
+	Connect func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error)
+	// Deliver takes the letters of each kind.
+	Deliver map[string]Deliver
+	// Logs returns the logs of this host, by the name of their feed.
+	Logs func() map[string]string
+	// Instances returns the agents of this host, a JSON object a line.
+	Instances func(ctx context.Context) ([]byte, error)
+	Version   string
+	Now       func() time.Time
+	// Changed, if set, reports that a file may have changed.
+	Changed <-chan struct{}
+	Warn    func(error)
+}
+
+// Deliver puts a letter where it belongs on this host. The letter is on disk when it
+// returns nil. It may come again after a kill, with the same ID. A *Refused error ends the
+// letter; after any other it comes again later.
+type Deliver func(from Sender, l peer.Letter, text io.Reader) error
+
+// Sender is the host of a letter.
+type Sender struct {
+	peer.Host
+	Trust peer.Trust
+	// Sent is when the letter was written, by this host's clock.
+	Sent time.Time
+}
+
+// Refused says that a letter cannot be delivered here, now or later.
+type Refused struct{ Reason string }
+
+func (r *Refused) Error() string { return r.Reason }
+
+// Status is what a relay says about itself, in <state>/relay/status.json.
+type Status struct {
+	PID       int       `json:"pid"`
+	Hub       string    `json:"hub,omitempty"`
+	Connected time.Time `json:"connected,omitzero"` // zero: not connected
+	Error     string    `json:"error,omitempty"`    // of the last attempt
+	// CurrentAt is when everything that was there had been sent and taken.
+	CurrentAt time.Time `json:"current_at,omitzero"`
+	// Refused counts messages that were not accepted, by their reason.
+	Refused map[string]int `json:"refused,omitempty"`
+	// Clone says that another machine uses this host's keys.
+	Clone string `json:"clone,omitempty"`
+}
+
+// Relay is a running relay.
+type Relay struct {
+	Options
+	keys    *seal.Keys
+	own     peer.Host
+	hosts   peer.Hosts
+	outbox  peer.Outbox
+	source  *feed.Source
+	remotes map[string]*remote // by public key
+	status  Status
+	written Status // as in the file
+	process string // this process among those that use the same keys
+	began   time.Time
+
+	// of a connection
+	nc        *nats.Conn
+	js        jetstream.JetStream
+	sent      map[peer.Letter]time.Time
+	states    []byte
+	statesAt  time.Time
+	pending   map[string]bool // streams whose past is not read yet
+	caughtUp  bool
+	lastBeat  time.Time
+	helloSent bool
+}
+
+// ErrRunning is returned if another process relays for this host.
+var ErrRunning = errors.New("gt-relay is running already")
+
+// New returns a relay. Close ends it.
+func New(o Options) (*Relay, *flock.Lock, error) {
+	if err := o.State.Prepare(o.State.Path("relay")); err != nil {
+		return nil, nil, err
+	}
+	lock, err := flock.Acquire(o.State.Path("relay", "lock"), 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrRunning, err)
+	}
+	r := &Relay{Options: o, hosts: peer.Of(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now()}
+	var id [8]byte
+	rand.Read(id[:])
+	r.process = hex.EncodeToString(id[:])
+	r.status.Refused = map[string]int{}
+	if err := r.load(); err != nil {
+		lock.Unlock()
+		return nil, nil, err
+	}
+	return r, lock, nil
+}
+
+func (r *Relay) load() (err error) {
+	if r.keys, err = seal.Load(r.State, false); err != nil {
+		return err
+	}
+	if r.own, err = r.hosts.Own(); err != nil {
+		return err
+	}
+	if r.source, err = feed.NewSource(r.State); err != nil {
+		return err
+	}
+	all, err := r.hosts.All()
+	if err != nil {
+		r.Warn(err)
+	}
+	for _, h := range all {
+		if seal.CheckKey(h.Key) != nil {
+			continue
+		}
+		m, err := r.open(h)
+		if err != nil {
+			return err
+		}
+		r.remotes[h.Key] = m
+	}
+	return nil
+}
+
+// Run relays until the context ends. It connects again whenever the connection is lost.
+func (r *Relay) Run(ctx context.Context) error {
+	wait := time.Second
+	for ctx.Err() == nil {
+		nc, err := r.Connect(ctx, r.keys)
+		if err == nil {
+			wait = time.Second
+			err = r.Session(ctx, nc)
+			nc.Close()
+		}
+		if ctx.Err() != nil || errors.Is(err, errClone) {
+			r.status.Connected = time.Time{}
+			r.writeStatus()
+			return err
+		}
+		r.status.Connected, r.status.Error = time.Time{}, fmt.Sprint(err)
+		r.writeStatus()
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, time.Minute)
+	}
+	return nil
+}
+
+// message is what came from the hub.
+type message struct {
+	subject string
+	data    []byte
+	stream  string // "" if it was not kept
+	last    bool   // no more are waiting in the stream
+}
+
+var errLost = errors.New("the connection to the hub was lost")
+
+// Session relays over one connection, until it is lost or the context ends.
+func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.nc = nc
+	if r.js, err = jetstream.New(nc); err != nil {
+		return err
+	}
+	mctx, done := context.WithTimeout(ctx, publishWait)
+	err = streams.Make(mctx, r.js, r.keys.Public())
+	done()
+	if err != nil {
+		return fmt.Errorf("the hub has no room for this host: %w", err)
+	}
+	r.sent, r.states, r.statesAt, r.lastBeat = map[peer.Letter]time.Time{}, nil, time.Time{}, time.Time{}
+	r.pending, r.caughtUp, r.helloSent = map[string]bool{}, false, false
+	for _, m := range r.remotes {
+		m.granted = false
+	}
+	incoming := make(chan message, 64)
+	if err := r.subscribe(ctx, incoming); err != nil {
+		return err
+	}
+	lost := make(chan struct{})
+	var once bool
+	nc.SetClosedHandler(func(*nats.Conn) {
+		if !once {
+			once = true
+			close(lost)
+		}
+	})
+	if nc.IsClosed() {
+		return errLost
+	}
+	r.status.Connected, r.status.Error, r.status.Hub = r.Now(), "", nc.ConnectedUrlRedacted()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		if err := r.look(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-lost:
+			return errLost
+		case <-tick.C:
+		case <-r.Changed:
+		case m := <-incoming:
+			r.handle(m)
+			for more := true; more; { // look costs more than a message
+				select {
+				case m := <-incoming:
+					r.handle(m)
+				default:
+					more = false
+				}
+			}
+			if r.status.Clone != "" {
+				return errClone
+			}
+		}
+	}
+}
+
+// subscribe begins to take what is kept, and what is not.
+func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
+	put := func(m message) {
+		select {
+		case to <- m:
+		case <-ctx.Done():
+		}
+	}
+	key := r.keys.Public()
+	for _, subject := range []string{"gt.*.beat", "gt.*.ask." + key, "gt.*.chunk." + key} {
+		if _, err := r.nc.Subscribe(subject, func(m *nats.Msg) {
+			put(message{subject: m.Subject, data: m.Data})
+		}); err != nil {
+			return err
+		}
+	}
+	for _, stream := range []string{streams.Fleet, streams.Feeds, streams.In(key)} {
+		r.pending[stream] = true
+		cfg := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}
+		if stream == streams.Feeds { // what came earlier is in the copies, or is asked for
+			if last := r.lastHeard(); !last.IsZero() {
+				from := last.Add(-10 * time.Minute)
+				cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &from
+			}
+		}
+		sctx, done := context.WithTimeout(ctx, publishWait)
+		consumer, err := r.js.OrderedConsumer(sctx, stream, cfg)
+		done()
+		if err != nil {
+			return fmt.Errorf("cannot read the hub's %s: %w", stream, err)
+		}
+		if info := consumer.CachedInfo(); info != nil && info.NumPending == 0 {
+			delete(r.pending, stream)
+		}
+		c, err := consumer.Consume(func(m jetstream.Msg) {
+			last := false
+			if meta, err := m.Metadata(); err == nil {
+				last = meta.NumPending == 0
+			}
+			put(message{m.Subject(), m.Data(), stream, last})
+		}, jetstream.PullExpiry(5*time.Minute), jetstream.PullHeartbeat(30*time.Second), jetstream.PullMaxMessages(64))
+		if err != nil {
+			return err
+		}
+		context.AfterFunc(ctx, c.Stop)
+	}
+	return r.nc.Flush()
+}
+
+// lastHeard returns when this host last had complete news, zero if it never had.
+func (r *Relay) lastHeard() (last time.Time) {
+	for _, m := range r.remotes {
+		if m.host.Current.IsZero() {
+			return time.Time{}
+		}
+		if last.IsZero() || m.host.Current.Before(last) {
+			last = m.host.Current
+		}
+	}
+	return last
+}
+
+func (r *Relay) subject(kind string, to ...string) string {
+	return strings.Join(append([]string{"gt", r.keys.Public(), kind}, to...), ".")
+}
+
+// keep publishes a message and waits until the hub has stored it.
+func (r *Relay) keep(ctx context.Context, subject string, data []byte) error {
+	ctx, done := context.WithTimeout(ctx, publishWait)
+	defer done()
+	_, err := r.js.Publish(ctx, subject, data)
+	return err
+}
+
+func (r *Relay) header(kind, to, id string) seal.Header {
+	return seal.Header{To: to, Kind: kind, ID: id, At: r.Now().UnixMilli()}
+}
+
+// hello says who this host is.
+type hello struct {
+	Name    string `json:"name"`
+	Box     string `json:"box"`
+	Version string `json:"version,omitempty"`
+}
+
+// beat says that the host is there, and how far its logs have grown.
+type beat struct {
+	Process string               `json:"process"`
+	Heads   map[string]feed.Head `json:"heads,omitempty"`
+}
+
+// look sends what is new in this host's files.
+func (r *Relay) look(ctx context.Context) error {
+	now := r.Now()
+	if !r.helloSent {
+		body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version})
+		if err != nil {
+			return err
+		}
+		msg, err := r.keys.Plain(r.header("hello", "", ""), body)
+		if err != nil {
+			return err
+		}
+		if err := r.keep(ctx, r.subject("hello"), msg); err != nil {
+			return err
+		}
+		r.helloSent = true
+	}
+	if err := r.grant(ctx); err != nil {
+		return err
+	}
+	if err := r.sendLogs(ctx); err != nil {
+		return err
+	}
+	if err := r.sendStates(ctx, now); err != nil {
+		return err
+	}
+	if now.Sub(r.lastBeat).Abs() >= beatEvery {
+		if err := r.beat(now); err != nil {
+			return err
+		}
+	}
+	waiting, err := r.sendLetters(ctx, now)
+	if err != nil {
+		return err
+	}
+	r.askForMissing(now)
+	if len(r.pending) == 0 && !waiting {
+		r.status.CurrentAt = now
+		r.caughtUp = true
+	}
+	r.writeStatus()
+	return nil
+}
+
+func (r *Relay) beat(now time.Time) error {
+	heads := r.source.Heads()
+	maps.DeleteFunc(heads, func(name string, _ feed.Head) bool { return strings.HasPrefix(name, "record.") })
+	body, err := json.Marshal(beat{r.process, heads})
+	if err != nil {
+		return err
+	}
+	msg, err := r.keys.Plain(r.header("beat", "", ""), body)
+	if err != nil {
+		return err
+	}
+	r.lastBeat = now
+	return r.nc.Publish(r.subject("beat"), msg)
+}
+
+// grant gives the key of this host's logs to each host that does not have it.
+func (r *Relay) grant(ctx context.Context) error {
+	for key, m := range r.remotes {
+		if m.granted || m.trust.Revoked || m.host.Box == "" {
+			continue
+		}
+		msg, err := r.keys.ForHost(m.host.Box, r.header("grant", key, ""), []byte(r.keys.Feed))
+		if err != nil {
+			r.refuse("a host with an unusable key")
+			m.granted = true
+			continue
+		}
+		if err := r.keep(ctx, r.subject("grant", key), msg); err != nil {
+			return err
+		}
+		m.granted = true
+	}
+	return nil
+}
+
+// sendLogs sends what was appended to this host's logs.
+func (r *Relay) sendLogs(ctx context.Context) error {
+	logs := r.Logs()
+	changed := false
+	for _, name := range slices.Sorted(maps.Keys(logs)) {
+		for {
+			c, ok, err := r.source.Next(name, logs[name], r.Now())
+			if err != nil {
+				r.Warn(err)
+			}
+			if !ok {
+				break
+			}
+			body, err := c.Marshal()
+			if err != nil {
+				return err
+			}
+			msg, err := r.keys.ForFeed(r.header("feed", "", ""), body)
+			if err != nil {
+				return err
+			}
+			if err := r.keep(ctx, r.subject("feed"), msg); err != nil {
+				return err
+			}
+			changed = true
+			if err := r.source.Sent(c, logs[name]); err != nil {
+				r.Warn(err)
+				break
+			}
+		}
+	}
+	if changed {
+		return r.source.Store()
+	}
+	return nil
+}
+
+// sendStates sends what this host's agents do, if it has changed.
+func (r *Relay) sendStates(ctx context.Context, now time.Time) error {
+	if r.Instances == nil || now.Sub(r.statesAt).Abs() < stateEvery {
+		return nil
+	}
+	r.statesAt = now
+	states, err := r.Instances(ctx)
+	if err != nil {
+		r.Warn(err)
+		return nil
+	}
+	if len(states) > streams.MaxMessage/2 {
+		states = states[:1+strings.LastIndexByte(string(states[:streams.MaxMessage/2]), '\n')]
+	}
+	if r.states != nil && string(states) == string(r.states) {
+		return nil
+	}
+	msg, err := r.keys.ForFeed(r.header("states", "", ""), states)
+	if err != nil {
+		return err
+	}
+	if err := r.keep(ctx, r.subject("states"), msg); err != nil {
+		return err
+	}
+	r.states = append([]byte{}, states...)
+	return nil
+}
+
+func (r *Relay) refuse(reason string) {
+	if len(r.status.Refused) < 64 || r.status.Refused[reason] > 0 {
+		r.status.Refused[reason]++
+	}
+}
+
+// Current reports whether everything that was there has been sent and taken.
+func (r *Relay) Current() bool { return r.caughtUp }
+
+var errClone = errors.New("another machine uses the keys of this host: gt-relay join --new-key makes this one a host of its own")

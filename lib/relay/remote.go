@@ -1,0 +1,388 @@
+package relay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"gt/lib/relay/feed"
+	"gt/lib/relay/seal"
+	"gt/lib/state/peer"
+	"gt/lib/sys/atomicfile"
+)
+
+// Limits of what this host takes from another one.
+const (
+	maxHosts        = 4096
+	lettersPerSec   = 20
+	lettersAtOnce   = 2000
+	bytesPerSec     = 1 << 20
+	bytesAtOnce     = 256 << 20
+	maxStatesBody   = 1 << 20
+	heardSavedEvery = 20 * time.Second
+)
+
+// remote is another host, as a running relay knows it.
+type remote struct {
+	host    peer.Host
+	trust   peer.Trust
+	copies  *feed.Copies
+	heads   map[string]feed.Head // what it has
+	asked   map[string]time.Time // when something missing was asked for
+	feedKey string               // opens its logs and states
+	letters *letters
+	granted bool // it has the key of this host's logs
+	saved   time.Time
+
+	// ahead is how much this host's clock is ahead of the other's; the latest beat tells.
+	ahead time.Duration
+
+	letterRate, byteRate *rate.Limiter
+}
+
+func (r *Relay) open(h peer.Host) (*remote, error) {
+	m := &remote{
+		host: h, heads: map[string]feed.Head{}, asked: map[string]time.Time{},
+		letterRate: rate.NewLimiter(lettersPerSec, lettersAtOnce),
+		byteRate:   rate.NewLimiter(bytesPerSec, bytesAtOnce),
+	}
+	var err error
+	if m.copies, err = feed.OpenCopies(r.hosts.Path(h.Name)); err != nil {
+		return nil, err
+	}
+	if m.letters, err = openLetters(r.hosts.Path(h.Name, "letters")); err != nil {
+		return nil, err
+	}
+	if key, err := atomicfile.ReadIf(r.hosts.Path(h.Name, "feed.key"), 1024, atomicfile.OursAlone); err == nil {
+		m.feedKey = string(bytes.TrimSpace(key))
+	}
+	m.trust, err = r.hosts.Trust(h)
+	return m, err
+}
+
+// meet returns the host with a key. A host that was never heard gets a name that no other
+// one has here: its own, if it can.
+func (r *Relay) meet(key string, says hello) (*remote, error) {
+	if m := r.remotes[key]; m != nil {
+		return m, nil
+	}
+	if len(r.remotes) >= maxHosts {
+		return nil, errors.New("there are too many hosts")
+	}
+	h := peer.Host{Name: strings.ToLower(says.Name), Key: key}
+	short := strings.ToLower(key[len(key)-6:])
+	if peer.CheckName(h.Name) != nil || len(h.Name) > 56 {
+		h.Name = "host-" + short
+	}
+	other, err := r.hosts.Get(h.Name)
+	if h.Name == r.own.Name || err == nil && other.Key != key || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		h.Clash = fmt.Sprintf("it calls itself %s, like another host", h.Name)
+		h.Name += "-" + short
+		if other, err := r.hosts.Get(h.Name); err == nil && other.Key != key {
+			return nil, errors.New("two hosts with one name")
+		}
+	}
+	h.Box = says.Box
+	if err := r.hosts.Put(h); err != nil {
+		return nil, err
+	}
+	m, err := r.open(h)
+	if err != nil {
+		return nil, err
+	}
+	r.remotes[key] = m
+	return m, nil
+}
+
+// handle takes one message. What is wrong with it is counted and never ends the relay.
+func (r *Relay) handle(msg message) {
+	if msg.last {
+		delete(r.pending, msg.stream)
+	}
+	if err := r.take(msg); err != nil {
+		r.Warn(err)
+	}
+}
+
+func (r *Relay) take(msg message) error {
+	parts := strings.Split(msg.subject, ".")
+	if len(parts) < 3 {
+		return nil
+	}
+	m, err := seal.Parse(msg.data)
+	if err != nil {
+		r.refuse(err.Error())
+		return nil
+	}
+	own := r.keys.Public()
+	if m.From != parts[1] {
+		r.refuse("a message under another host's subject")
+		return nil
+	}
+	if m.To != "" && m.To != own {
+		if len(parts) > 3 && parts[3] == own {
+			r.refuse("a message for another host")
+		}
+		return nil
+	}
+	if m.From == own {
+		return r.echo(m)
+	}
+	if m.Kind == "hello" && parts[2] == "hello" {
+		return r.takeHello(m)
+	}
+	from := r.remotes[m.From]
+	if from == nil { // its hello comes first, or the message comes again
+		return nil
+	}
+	if from.trust, err = r.hosts.Trust(from.host); err != nil {
+		return err
+	}
+	if from.trust.Revoked {
+		r.refuse("a message of " + from.host.Name + ", which is revoked")
+		return nil
+	}
+	if msg.stream == "" { // what was kept says nothing about now
+		r.hear(from)
+	}
+	if !from.byteRate.AllowN(r.Now(), len(msg.data)) {
+		r.refuse("too much of " + from.host.Name)
+		return nil
+	}
+	switch kind := parts[2]; kind {
+	case "beat":
+		return r.takeBeat(from, m)
+	case "states":
+		return r.takeStates(from, m)
+	case "grant":
+		return r.takeGrant(from, m)
+	case "feed":
+		body, err := m.FeedBody(from.feedKey, feed.MaxChunk+4096)
+		if err != nil { // the key comes, and then what is missing is asked for
+			return nil
+		}
+		return r.takeChunk(from, body, false)
+	case "to":
+		return r.takeLetter(from, m)
+	case "receipt":
+		return r.takeReceipt(from, m)
+	case "ask":
+		return r.takeAsk(from, m)
+	case "chunk":
+		body, err := r.keys.Body(m, feed.MaxChunk+4096)
+		if err != nil {
+			r.refuse("a chunk that cannot be opened")
+			return nil
+		}
+		if m.Kind == "part" {
+			return r.takePart(from, m, body)
+		}
+		return r.takeChunk(from, body, true)
+	}
+	return nil
+}
+
+// echo takes a message with this host's own key. Another process that uses it at the same
+// time is another machine: a clone, or the original of a backup.
+func (r *Relay) echo(m seal.Message) error {
+	if m.Kind != "beat" {
+		return nil
+	}
+	var b beat
+	if json.Unmarshal(m.PlainBody(), &b) != nil || b.Process == r.process || b.Process == "" {
+		return nil
+	}
+	if r.Now().Sub(r.began) < 5*time.Second { // of the process before this one
+		return nil
+	}
+	r.status.Clone = "another machine uses this host's keys"
+	return nil
+}
+
+// hear records that a host was heard just now.
+func (r *Relay) hear(m *remote) {
+	now := r.Now()
+	m.host.Heard = now
+	if now.Sub(m.saved).Abs() >= heardSavedEvery {
+		m.saved = now
+		r.save(m)
+	}
+}
+
+func (r *Relay) save(m *remote) {
+	if err := r.hosts.Put(m.host); err != nil {
+		r.Warn(err)
+	}
+}
+
+func (r *Relay) takeHello(m seal.Message) error {
+	var says hello
+	if err := json.Unmarshal(m.PlainBody(), &says); err != nil {
+		r.refuse("a hello that cannot be read")
+		return nil
+	}
+	from, err := r.meet(m.From, says)
+	if err != nil {
+		r.refuse(err.Error())
+		return nil
+	}
+	if from.host.Box != says.Box || from.host.Version != says.Version {
+		from.granted = from.granted && from.host.Box == says.Box
+		from.host.Box, from.host.Version = says.Box, says.Version
+		r.save(from)
+	}
+	return nil
+}
+
+func (r *Relay) takeBeat(from *remote, m seal.Message) error {
+	var b beat
+	if err := json.Unmarshal(m.PlainBody(), &b); err != nil {
+		r.refuse("a beat that cannot be read")
+		return nil
+	}
+	from.ahead = r.Now().Sub(m.Time())
+	from.heads = b.Heads
+	if r.complete(from) {
+		from.host.Current = r.Now()
+	}
+	return nil
+}
+
+// complete reports whether the copies of a host's logs are as long as its logs.
+func (r *Relay) complete(from *remote) bool {
+	for name, head := range from.heads {
+		if (feed.Want{Feed: name, Epoch: head.Epoch}).Check() != nil || from.copies.Missing(name, head) != nil {
+			return false
+		}
+	}
+	return len(from.heads) > 0
+}
+
+func (r *Relay) takeStates(from *remote, m seal.Message) error {
+	body, err := m.FeedBody(from.feedKey, maxStatesBody)
+	if err != nil {
+		return nil
+	}
+	return atomicfile.Write(r.hosts.Path(from.host.Name, "instances.jsonl"), body, atomicfile.Unsynced)
+}
+
+func (r *Relay) takeGrant(from *remote, m seal.Message) error {
+	key, err := r.keys.Body(m, 256)
+	if err != nil {
+		r.refuse("a grant that cannot be opened")
+		return nil
+	}
+	if string(key) == from.feedKey {
+		return nil
+	}
+	from.feedKey = string(key)
+	return atomicfile.Write(r.hosts.Path(from.host.Name, "feed.key"), append(key, '\n'), atomicfile.Synced)
+}
+
+// takeChunk adds to a copy. What is still missing after an answer is asked for at once.
+func (r *Relay) takeChunk(from *remote, body []byte, answer bool) error {
+	c, err := feed.Unmarshal(body)
+	if err != nil {
+		r.refuse(err.Error())
+		return nil
+	}
+	want, err := from.copies.Add(c)
+	if errors.Is(err, feed.ErrFull) {
+		r.refuse("a log of " + from.host.Name + " that is too long")
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if answer && want == nil {
+		if head, ok := from.heads[c.Feed]; ok {
+			want = from.copies.Missing(c.Feed, head)
+		}
+	} else if want != nil && r.Now().Sub(from.asked[c.Feed]).Abs() < askAgain {
+		return nil
+	}
+	if want == nil {
+		if r.complete(from) {
+			from.host.Current = r.Now()
+		}
+		return nil
+	}
+	return r.ask(from, *want)
+}
+
+// ask asks a host for what a copy of its logs lacks.
+func (r *Relay) ask(from *remote, want feed.Want) error {
+	from.asked[want.Feed] = r.Now()
+	body, err := json.Marshal(want)
+	if err != nil {
+		return err
+	}
+	return r.send(from, "ask", "ask", "", body)
+}
+
+// send publishes a message for one host that need not be kept.
+func (r *Relay) send(to *remote, subject, kind, id string, body []byte) error {
+	if to.host.Box == "" {
+		return nil
+	}
+	msg, err := r.keys.ForHost(to.host.Box, r.header(kind, to.host.Key, id), body)
+	if err != nil {
+		return err
+	}
+	return r.nc.Publish(r.subject(subject, to.host.Key), msg)
+}
+
+// askForMissing asks the hosts that are there for what the copies of their logs lack.
+func (r *Relay) askForMissing(now time.Time) {
+	for _, m := range r.remotes {
+		if m.trust.Revoked || m.host.Away(now) {
+			continue
+		}
+		for name, head := range m.heads {
+			if now.Sub(m.asked[name]).Abs() < askAgain || (feed.Want{Feed: name, Epoch: head.Epoch}).Check() != nil {
+				continue
+			}
+			if want := m.copies.Missing(name, head); want != nil {
+				if err := r.ask(m, *want); err != nil {
+					r.Warn(err)
+				}
+			}
+		}
+		r.askForParts(m, now)
+	}
+}
+
+// takeAsk answers what another host lacks: of a log, or of a long letter.
+func (r *Relay) takeAsk(from *remote, m seal.Message) error {
+	body, err := r.keys.Body(m, 4096)
+	if err != nil {
+		r.refuse("a question that cannot be opened")
+		return nil
+	}
+	if m.Kind == "part" {
+		return r.answerPart(from, m, body)
+	}
+	var want feed.Want
+	if err := json.Unmarshal(body, &want); err != nil || want.Check() != nil {
+		r.refuse("a question that cannot be read")
+		return nil
+	}
+	path, ok := r.Logs()[want.Feed]
+	if !ok {
+		return nil
+	}
+	c, ok, err := r.source.Answer(want, path, r.Now())
+	if err != nil || !ok {
+		return err
+	}
+	data, err := c.Marshal()
+	if err != nil {
+		return err
+	}
+	return r.send(from, "chunk", "chunk", "", data)
+}

@@ -1,0 +1,94 @@
+// Package streams names the subjects and JetStream streams of a fleet.
+//
+//	gt.<from>.hello          who a host is: name and public keys; the last one is kept
+//	gt.<from>.states         its agents; the last one is kept
+//	gt.<from>.grant.<to>     the key of its logs, for one host; the last one is kept
+//	gt.<from>.feed           what was appended to its logs
+//	gt.<from>.to.<to>        a letter
+//	gt.<from>.receipt.<to>   a letter has arrived
+//	gt.<from>.beat           it is there; not kept
+//	gt.<from>.ask.<to>       a copy lacks something; not kept
+//	gt.<from>.chunk.<to>     the answer; not kept
+//
+// <from> and <to> are public keys. A host may only publish under its own key. No
+// message has a Nats-Msg-Id: receivers know what they have, and nobody can take an ID
+// from another host.
+package streams
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Prefix begins each subject.
+const Prefix = "gt."
+
+// Names of the streams that all hosts share.
+const (
+	Fleet = "GT_FLEET"
+	Feeds = "GT_FEEDS"
+)
+
+// In returns the name of the stream of what is for a host.
+func In(key string) string { return "GT_IN_" + key }
+
+// Shared returns the streams of the fleet. Each drops its oldest messages when it is full:
+// nothing is only there.
+func Shared() []jetstream.StreamConfig {
+	return []jetstream.StreamConfig{
+		{Name: Fleet, Subjects: []string{"gt.*.hello", "gt.*.states", "gt.*.grant.*"}, MaxMsgsPerSubject: 1, MaxAge: 60 * 24 * time.Hour, MaxMsgSize: MaxMessage},
+		{Name: Feeds, Subjects: []string{"gt.*.feed"}, MaxMsgsPerSubject: 8192, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxMessage},
+	}
+}
+
+// ForHost returns the stream of what is for a host. The limit for each sender keeps one
+// from filling it.
+func ForHost(key string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: In(key), Subjects: []string{"gt.*.to." + key, "gt.*.receipt." + key},
+		MaxMsgsPerSubject: 512, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxMessage,
+	}
+}
+
+// MaxMessage bounds a message, in bytes. NATS servers accept up to 1 MiB unless they are
+// told otherwise.
+const MaxMessage = 1 << 20
+
+// Make creates the streams of the fleet and that of a host, if they are missing. A host
+// whose server allows it no such thing finds them there.
+func Make(ctx context.Context, js jetstream.JetStream, key string) error {
+	all := append(Shared(), ForHost(key))
+	for _, cfg := range all {
+		_, err := js.Stream(ctx, cfg.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			_, err = js.CreateStream(ctx, cfg)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Permissions are what a host with this key may publish and subscribe to.
+func Permissions(key string) (publish, subscribe []string) {
+	publish = []string{Prefix + key + ".>"}
+	for _, stream := range []string{Fleet, Feeds, In(key)} {
+		publish = append(publish,
+			"$JS.API.STREAM.INFO."+stream,
+			"$JS.API.CONSUMER.CREATE."+stream+".>",
+			"$JS.API.CONSUMER.DELETE."+stream+".*",
+			"$JS.API.CONSUMER.INFO."+stream+".*",
+			"$JS.API.CONSUMER.MSG.NEXT."+stream+".*",
+		)
+	}
+	return append(publish, "$JS.API.INFO"), []string{
+		Inbox(key) + ".>", "gt.*.beat", "gt.*.ask." + key, "gt.*.chunk." + key,
+	}
+}
+
+// Inbox returns the prefix of a host's reply subjects.
+func Inbox(key string) string { return "_INBOX_" + key }
