@@ -43,6 +43,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"gt/lib/cli"
+	"gt/lib/relay/invite"
 	"gt/lib/relay/seal"
 	"gt/lib/relay/streams"
 	"gt/lib/sys/atomicfile"
@@ -72,12 +73,6 @@ type Hub struct {
 
 // InviteFor is how long an invitation can be used.
 const InviteFor = 15 * time.Minute
-
-// inviteUser is the name under which a host connects that has only an invitation.
-const inviteUser = "invited"
-
-// joinSubject takes the key of a host with an invitation.
-const joinSubject = "gt.join"
 
 // Start starts a hub. Its store belongs to one process at a time; the caller holds a lock.
 func Start(o Options) (h *Hub, err error) {
@@ -135,7 +130,7 @@ func (h *Hub) serve() (err error) {
 	if h.js, err = jetstream.New(h.nc); err != nil {
 		return err
 	}
-	_, err = h.nc.Subscribe(joinSubject, func(m *nats.Msg) {
+	_, err = h.nc.Subscribe(invite.Subject, func(m *nats.Msg) {
 		answer := "ok"
 		if err := h.join(m); err != nil {
 			answer = err.Error()
@@ -217,10 +212,10 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 		return true
 	}
 	o := c.GetOpts()
-	if o.Username == inviteUser {
+	if o.Username == invite.User {
 		if h.invitation(o.Password) == nil {
-			c.RegisterUser(&server.User{Username: inviteUser, Permissions: &server.Permissions{
-				Publish:   &server.SubjectPermission{Allow: []string{joinSubject}},
+			c.RegisterUser(&server.User{Username: invite.User, Permissions: &server.Permissions{
+				Publish:   &server.SubjectPermission{Allow: []string{invite.Subject}},
 				Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
 			}, ConnectionDeadline: h.Now().Add(time.Minute)})
 			return true
@@ -322,46 +317,17 @@ func ended(path string, now time.Time) bool {
 	return err != nil || now.Unix() >= until || time.Unix(until, 0).Sub(now) > InviteFor
 }
 
-// Invitation is what a host needs to join a hub.
-type Invitation struct {
-	Address     string `json:"address"`
-	Fingerprint string `json:"fingerprint"` // SHA-256 of the hub's certificate
-	Secret      string `json:"secret"`
-}
-
-const inviteMark = "gt-invitation-"
-
-// String returns the invitation as one word.
-func (i Invitation) String() string {
-	data, err := json.Marshal(i)
-	if err != nil {
-		panic(err) // strings only
-	}
-	return inviteMark + base64.RawURLEncoding.EncodeToString(data)
-}
-
-// ParseInvitation parses what String returned.
-func ParseInvitation(s string) (i Invitation, err error) {
-	word, ok := strings.CutPrefix(strings.TrimSpace(s), inviteMark)
-	data, derr := base64.RawURLEncoding.DecodeString(word)
-	if !ok || derr != nil || json.Unmarshal(data, &i) != nil {
-		return i, errors.New("not an invitation (one word that begins with " + inviteMark + ")")
-	}
-	_, _, err = net.SplitHostPort(i.Address)
-	return i, err
-}
-
 // Invite makes an invitation for one host, which ends after InviteFor. address is where
 // the hub is reached from outside.
-func Invite(store, address string, now time.Time) (Invitation, error) {
+func Invite(store, address string, now time.Time) (invite.Invitation, error) {
 	var secret [24]byte
 	rand.Read(secret[:])
-	i := Invitation{Address: address, Secret: base64.RawURLEncoding.EncodeToString(secret[:])}
+	i := invite.Invitation{Address: address, Secret: base64.RawURLEncoding.EncodeToString(secret[:])}
 	cert, err := certificate(store, now)
 	if err != nil {
 		return i, err
 	}
-	i.Fingerprint = Fingerprint(cert.Certificate[0])
+	i.Fingerprint = invite.Fingerprint(cert.Certificate[0])
 	if err := atomicfile.EnsurePrivateDir(filepath.Join(store, "invited")); err != nil {
 		return i, err
 	}
@@ -374,25 +340,15 @@ func invitedFile(store, secret string) string {
 	return filepath.Join(store, "invited", hex.EncodeToString(sum[:]))
 }
 
-var errInvitation = errors.New("the invitation was used, or is older than 15 minutes")
-
 func (h *Hub) invitation(secret string) error {
 	if ended(invitedFile(h.Store, secret), h.Now()) {
-		return errInvitation
+		return invite.ErrUsed
 	}
 	return nil
 }
 
-// request is what a host with an invitation sends: its key, and the invitation again, so
-// that it is used up by what joins.
-type request struct {
-	Secret string `json:"secret"`
-	Key    string `json:"key"`
-	Name   string `json:"name"`
-}
-
 func (h *Hub) join(m *nats.Msg) error {
-	var q request
+	var q invite.Request
 	if err := json.Unmarshal(m.Data, &q); err != nil {
 		return err
 	}
@@ -404,54 +360,9 @@ func (h *Hub) join(m *nats.Msg) error {
 	}
 	// Whoever removes the file has the invitation: only one can.
 	if err := os.Remove(invitedFile(h.Store, q.Secret)); err != nil {
-		return errInvitation
+		return invite.ErrUsed
 	}
 	return h.Admit(q.Key, q.Name)
-}
-
-// Accept joins a hub with an invitation, which is used up.
-func Accept(i Invitation, key, name string) error {
-	nc, err := nats.Connect("tls://"+i.Address, nats.UserInfo(inviteUser, i.Secret), nats.Secure(Pinned(i.Fingerprint)), nats.Timeout(10*time.Second))
-	if err != nil {
-		if errors.Is(err, nats.ErrAuthorization) {
-			return errInvitation
-		}
-		return err
-	}
-	defer nc.Close()
-	data, err := json.Marshal(request{i.Secret, key, name})
-	if err != nil {
-		return err
-	}
-	answer, err := nc.Request(joinSubject, data, 15*time.Second)
-	if err != nil {
-		return err
-	}
-	if string(answer.Data) != "ok" {
-		return fmt.Errorf("the hub refuses: %s", answer.Data)
-	}
-	return nil
-}
-
-// Pinned returns the TLS settings for a server with this certificate and no other. The
-// fingerprint came with the invitation, so no authority has to vouch for it.
-func Pinned(fingerprint string) *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS13,
-		InsecureSkipVerify: true, // VerifyConnection does it
-		VerifyConnection: func(s tls.ConnectionState) error {
-			if len(s.PeerCertificates) == 0 || Fingerprint(s.PeerCertificates[0].Raw) != fingerprint {
-				return errors.New("the hub has another certificate than the invitation says")
-			}
-			return nil
-		},
-	}
-}
-
-// Fingerprint returns the SHA-256 of a certificate.
-func Fingerprint(raw []byte) string {
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
 }
 
 // certificate returns the hub's certificate, and makes it if there is none.

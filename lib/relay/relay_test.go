@@ -1,0 +1,244 @@
+package relay_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"gt/lib/place"
+	"gt/lib/relay"
+	"gt/lib/relay/hub"
+	"gt/lib/relay/seal"
+	"gt/lib/state/peer"
+	"gt/lib/sys/flock"
+)
+
+// fleet is a hub and some hosts in this process.
+type fleet struct {
+	t     *testing.T
+	root  string
+	store string
+	hub   *hub.Hub
+	mu    sync.Mutex
+	cut   bool // nobody reaches the hub
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	f := &fleet{t: t, root: t.TempDir()}
+	f.store = filepath.Join(f.root, "hub")
+	f.start()
+	t.Cleanup(func() { f.stop() })
+	return f
+}
+
+func (f *fleet) start() {
+	f.t.Helper()
+	h, err := hub.Start(hub.Options{Store: f.store, MaxStore: 1 << 30, Now: time.Now, Warn: func(err error) { f.t.Log("hub:", err) }})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.mu.Lock()
+	f.hub = h
+	f.mu.Unlock()
+}
+
+func (f *fleet) stop() {
+	f.mu.Lock()
+	h := f.hub
+	f.hub = nil
+	f.mu.Unlock()
+	if h != nil {
+		h.Close()
+	}
+}
+
+// host is a host of a fleet: its files, and its relay while it is up.
+type host struct {
+	f     *fleet
+	name  string
+	state place.State
+	skew  time.Duration
+
+	mu     sync.Mutex
+	boxes  map[string][]string // text of the letters that were delivered, by ID
+	fail   error               // what Deliver returns
+	cancel context.CancelFunc
+	done   chan struct{}
+	lock   *flock.Lock
+	nc     *nats.Conn
+}
+
+func (f *fleet) host(name string) *host {
+	f.t.Helper()
+	h := &host{f: f, name: name, state: place.State(filepath.Join(f.root, "hosts", name+fmt.Sprint(time.Now().UnixNano()), "gt")), boxes: map[string][]string{}}
+	if _, err := seal.Load(h.state, true); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := peer.Of(h.state).SetOwn(peer.Host{Name: name}); err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(h.down)
+	return h
+}
+
+func (h *host) now() time.Time { return time.Now().Add(h.skew) }
+
+func (h *host) options() relay.Options {
+	changed := make(chan struct{}, 1)
+	return relay.Options{
+		State: h.state, Now: h.now, Version: "test", Changed: changed,
+		Warn: func(err error) { h.f.t.Log(h.name+":", err) },
+		Logs: func() map[string]string { return map[string]string{"events": h.log()} },
+		Connect: func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
+			h.f.mu.Lock()
+			defer h.f.mu.Unlock()
+			if h.f.hub == nil || h.f.cut {
+				return nil, errors.New("no hub")
+			}
+			nc, err := nats.Connect("", nats.InProcessServer(h.f.hub), nats.NoReconnect())
+			h.mu.Lock()
+			h.nc = nc
+			h.mu.Unlock()
+			return nc, err
+		},
+		Deliver: map[string]relay.Deliver{
+			"note": func(from relay.Sender, l peer.Letter, text io.Reader) error {
+				data, err := io.ReadAll(text)
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				if err == nil && h.fail == nil {
+					h.boxes[l.ID] = append(h.boxes[l.ID], string(data))
+				}
+				return errors.Join(err, h.fail)
+			},
+		},
+	}
+}
+
+func (h *host) log() string { return h.state.Path(".events.jsonl") }
+
+func (h *host) up() *host {
+	h.f.t.Helper()
+	r, lock, err := relay.New(h.options())
+	if err != nil {
+		h.f.t.Fatal(err)
+	}
+	var ctx context.Context
+	ctx, h.cancel = context.WithCancel(context.Background())
+	h.done = make(chan struct{})
+	h.lock = lock
+	go func() {
+		defer close(h.done)
+		if err := r.Run(ctx); err != nil && ctx.Err() == nil {
+			h.f.t.Log(h.name, "ended:", err)
+		}
+	}()
+	return h
+}
+
+func (h *host) down() {
+	if h.cancel == nil {
+		return
+	}
+	h.cancel()
+	<-h.done
+	h.lock.Unlock()
+	h.cancel = nil
+}
+
+func (h *host) event(text string) {
+	h.f.t.Helper()
+	f, err := os.OpenFile(h.log(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		h.f.t.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Fprintf(f, "{\"text\":%q}\n", text)
+}
+
+func (h *host) send(to, text string) peer.Letter {
+	h.f.t.Helper()
+	l, err := peer.OutboxOf(h.state).Put(to, peer.Note, []byte(text), time.Now())
+	if err != nil {
+		h.f.t.Fatal(err)
+	}
+	return l
+}
+
+// notes returns the texts of the notes that came, sorted. One that came twice is an error.
+func (h *host) notes() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []string
+	for id, texts := range h.boxes {
+		if len(texts) != 1 {
+			h.f.t.Errorf("%s: %s came %d times", h.name, id, len(texts))
+		}
+		all = append(all, texts[0])
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (h *host) waiting() int {
+	all, err := peer.OutboxOf(h.state).All()
+	if err != nil {
+		h.f.t.Error(err)
+	}
+	return len(all)
+}
+
+// copyOf reports whether this host's copy of another host's log is that log.
+func (h *host) copyOf(o *host, as string) bool {
+	want, err := os.ReadFile(o.log())
+	if err != nil {
+		h.f.t.Fatal(err)
+	}
+	got, _ := os.ReadFile(peer.Of(h.state).Path(as, ".events.jsonl"))
+	return bytes.Equal(got, want)
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("after a minute not: " + what)
+		}
+	}
+}
+
+// TestTwoHosts shows that letters and logs arrive in both directions, and that a letter
+// leaves its outbox once it is there.
+func TestTwoHosts(t *testing.T) {
+	f := newFleet(t)
+	a, b := f.host("a"), f.host("b")
+	a.event("one")
+	a.up()
+	b.up()
+	eventually(t, "they know each other", func() bool {
+		x, _ := peer.Of(a.state).Get("b")
+		y, _ := peer.Of(b.state).Get("a")
+		return x.Box != "" && y.Box != ""
+	})
+	a.send("b", "hello")
+	b.send("a", "good day")
+	a.send("b", strings.Repeat("long ", 400_000))
+	a.event("two")
+	eventually(t, "the letters are there", func() bool {
+		return len(b.notes()) == 2 && slices.Contains(b.notes(), "hello") && slices.Equal(a.notes(), []string{"good day"})
+	})
+	eventually(t, "the outboxes are empty", func() bool { return a.waiting() == 0 && b.waiting() == 0 })
+	eventually(t, "the log is copied", func() bool { return b.copyOf(a, "a") })
+}
