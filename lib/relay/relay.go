@@ -435,6 +435,7 @@ func (r *Relay) grant(ctx context.Context) error {
 			return err
 		}
 		m.granted = true
+		r.lastBeat = time.Time{} // a newcomer wants to know how far the logs have grown
 	}
 	return nil
 }

@@ -45,8 +45,8 @@ func (i Invitation) String() string {
 	return mark + base64.RawURLEncoding.EncodeToString(data)
 }
 
-// ParseInvitation parses what String returned.
-func ParseInvitation(s string) (i Invitation, err error) {
+// Parse parses what String returned.
+func Parse(s string) (i Invitation, err error) {
 	word, ok := strings.CutPrefix(strings.TrimSpace(s), mark)
 	data, derr := base64.RawURLEncoding.DecodeString(word)
 	if !ok || derr != nil || json.Unmarshal(data, &i) != nil {

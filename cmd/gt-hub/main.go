@@ -1,0 +1,11 @@
+// gt-hub is the server between the hosts that gt-relay joins.
+package main
+
+import (
+	"os"
+
+	"gt/lib/cli"
+	"gt/lib/command/hubcmd"
+)
+
+func main() { os.Exit(hubcmd.Main(cli.OS())) }

@@ -1,0 +1,418 @@
+// Package hubcmd is the gt-hub command: it runs the server between the hosts of a fleet.
+package hubcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/place"
+	"gt/lib/relay"
+	"gt/lib/relay/dial"
+	"gt/lib/relay/hub"
+	"gt/lib/relay/local"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
+)
+
+const summary = `
+The server between the machines that gt-relay joins. With ssh you never start it:
+'gt-relay join ssh://HOST' does.
+
+For a team, on a machine that all of them reach:
+
+  gt-hub                        run it, and print an invitation for one host
+  gt-hub invite                 another invitation, for 15 minutes
+  gt-hub hosts                  who may connect
+  gt-hub remove NAME            end this at once
+
+It keeps what hosts have not taken yet, each message synced to disk. All of it
+is sealed: the hub's owner sees who sends how much to whom, and no text.
+`
+
+const exitCodes = `
+   0  done
+   1  remove: there is no such host
+  75  another gt-hub uses the store
+`
+
+func Main(env *cli.Env) int {
+	hook.AsStarted(env)
+	return cli.Run(env, Program())
+}
+
+func Program() cli.Program {
+	return cli.Program{Name: "gt-hub", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
+}
+
+type grammar struct {
+	cli.Flags
+	Run    run    `cmd:"" default:"withargs" help:"Run the hub, and print an invitation as one line (the default)."`
+	Invite invite `cmd:"" help:"Print an invitation for one host, which can be used for 15 minutes."`
+	Hosts  hosts  `cmd:"" help:"List the hosts that may connect."`
+	Remove remove `cmd:"" help:"Keep a host from connecting, and end its connection."`
+}
+
+// data is where a hub keeps its data.
+type data struct {
+	Store string `help:"Folder of the hub's data (default: relay/hub in gt's state folder)." placeholder:"DIR"`
+}
+
+// store returns the folder, an absolute path.
+func (d data) store(env *cli.Env) (string, place.State, error) {
+	state := place.StateOf(env.Getenv)
+	if err := state.Check(); err != nil {
+		return "", state, err
+	}
+	if d.Store == "" {
+		return state.Path("relay", "hub"), state, nil
+	}
+	if filepath.IsAbs(d.Store) {
+		return filepath.Clean(d.Store), state, nil
+	}
+	return filepath.Join(env.Dir, d.Store), state, nil
+}
+
+const (
+	addressFile = "address"
+	socketName  = "s" // short: a socket's path has little room
+)
+
+type run struct {
+	data
+	Listen      string        `help:"Address to listen on." default:":4222" placeholder:"ADDR"`
+	Address     string        `help:"Where hosts reach the hub, if not at this machine's name." placeholder:"HOST:PORT"`
+	MaxDisk     string        `help:"Most that the hub keeps on disk." default:"8G" placeholder:"SIZE"`
+	Stdio       bool          `help:"Connect standard input and output to the hub of this user, and start it if necessary. ssh runs this."`
+	PrintConfig bool          `name:"print-config" help:"Print what a NATS server of your own needs instead of gt-hub."`
+	Name        string        `hidden:"" help:"What this host is called if it has no name yet."`
+	Idle        time.Duration `hidden:"" help:"Serve only this user's programs, and end after this time without any."`
+}
+
+func (c *run) Run(env *cli.Env) error {
+	store, state, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.PrintConfig:
+		_, err := io.WriteString(env.Stdout, serverConfig)
+		return err
+	case c.Stdio:
+		return c.stdio(env, store)
+	}
+	most, err := parseSize(c.MaxDisk)
+	if err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	return c.serve(env, state, store, most)
+}
+
+func (c *run) serve(env *cli.Env, state place.State, store string, most int64) error {
+	if err := atomicfile.EnsurePrivateDir(store); err != nil {
+		return err
+	}
+	lock, err := flock.Acquire(filepath.Join(store, "lock"), 0)
+	if err != nil {
+		return cli.Fail(cli.Busy, fmt.Errorf("another gt-hub uses '%s'", store))
+	}
+	defer lock.Unlock()
+	o := hub.Options{Store: store, MaxStore: most, Now: env.Now, Warn: func(err error) { env.Warn("%v", err) }}
+	if c.Idle == 0 {
+		o.Listen = c.Listen
+	}
+	h, err := hub.Start(o)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	socket, err := listen(store)
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	cli.Go(func() { h.Serve(socket) })
+	if c.Idle > 0 {
+		cli.Go(func() { relayHere(ctx, env, state, h, c.Name) })
+	} else {
+		address := c.Address
+		if address == "" {
+			address = outside(c.Listen, h.Addr())
+		}
+		if err := atomicfile.Write(filepath.Join(store, addressFile), []byte(address+"\n"), atomicfile.Synced); err != nil {
+			return err
+		}
+		i, err := hub.Invite(store, address, env.Now())
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(env.Stdout, i); err != nil {
+			return err
+		}
+		env.Hint("the hub runs at %s; on a host: gt-relay join - (and paste that line); gt-hub invite makes another", address)
+	}
+	tick := time.NewTicker(5 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			h.Sweep()
+			if c.Idle > 0 && h.Idle() > c.Idle {
+				return nil
+			}
+		}
+	}
+}
+
+// listen opens the socket for this user's programs. Its path is relative, because the
+// system allows about a hundred bytes.
+func listen(store string) (net.Listener, error) {
+	if err := os.Chdir(store); err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Remove(filepath.Join(store, socketName)); err != nil { // of a hub that was killed: the lock is ours
+		return nil, err
+	}
+	return net.Listen("unix", socketName)
+}
+
+// outside returns the address at which other machines reach a listener.
+func outside(listen, bound string) string {
+	host, _, err := net.SplitHostPort(listen)
+	_, port, perr := net.SplitHostPort(bound)
+	if err != nil || perr != nil {
+		return bound
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		if host, err = os.Hostname(); err != nil {
+			host = "localhost"
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// relayHere relays for this host while its hub runs, unless it belongs to another fleet
+// or relays already.
+func relayHere(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub, name string) {
+	warn := func(err error) { env.Warn("%v", err) }
+	switch at, err := dial.Load(state); {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := local.Join(state, name, true); err != nil {
+			warn(err)
+			return
+		}
+		if err := (dial.Hub{URL: dial.Local}).Store(state); err != nil {
+			warn(err)
+			return
+		}
+	case err != nil:
+		warn(err)
+		return
+	case at.URL != dial.Local:
+		return
+	}
+	o := local.Options(ctx, env, state, warn)
+	o.Connect = h.Connect
+	for ctx.Err() == nil {
+		r, lock, err := relay.New(o)
+		if err == nil {
+			err = r.Run(ctx)
+			lock.Unlock()
+		}
+		if err != nil && !errors.Is(err, relay.ErrRunning) {
+			warn(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+// stdio connects standard input and output to the hub.
+func (c *run) stdio(env *cli.Env, store string) error {
+	conn, err := reach(env, store, c.Name)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(env.Stdout, dial.Ready); err != nil {
+		return err
+	}
+	hub.Join(conn, pipes{env.Stdin, env.Stdout})
+	return nil
+}
+
+// pipes are standard input and output as one connection.
+type pipes struct {
+	io.Reader
+	io.Writer
+}
+
+func (pipes) Close() error { return nil }
+
+// idle is how long a hub that was started for a connection outlives the last one.
+const idle = 10 * time.Minute
+
+// reach connects to the hub of this user, and starts it if it does not run.
+func reach(env *cli.Env, store, name string) (net.Conn, error) {
+	if err := atomicfile.EnsurePrivateDir(store); err != nil {
+		return nil, err
+	}
+	if err := os.Chdir(store); err != nil {
+		return nil, err
+	}
+	var last error
+	for try := range 100 {
+		c, err := net.Dial("unix", socketName)
+		if err == nil {
+			return c, nil
+		}
+		last = err
+		if try%25 == 0 { // a second one finds the lock taken, and ends
+			if _, err := process.Detached("/", env.ChildEnviron(), []string{"run", "--store", store, "--idle", idle.String(), "--name", name}); err != nil {
+				return nil, err
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return nil, fmt.Errorf("the hub does not start: %w", last)
+}
+
+type invite struct{ data }
+
+func (c *invite) Run(env *cli.Env) error {
+	store, _, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	address, err := atomicfile.Read(filepath.Join(store, addressFile), 1024)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cli.Fail(cli.No, errors.New("no hub has run here"), "gt-hub runs one")
+	} else if err != nil {
+		return err
+	}
+	i, err := hub.Invite(store, strings.TrimSpace(string(address)), env.Now())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, i)
+	return err
+}
+
+type hosts struct {
+	data
+	JSON bool `name:"json" help:"One JSON object a line."`
+}
+
+func (c *hosts) Run(env *cli.Env) error {
+	store, _, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	all, err := hub.Hosts(store)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"HOST", "KEY"}}
+	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return strings.Compare(all[a]+a, all[b]+b)
+	}) {
+		if c.JSON {
+			if err := env.JSON(map[string]string{"name": all[key], "key": key}); err != nil {
+				return err
+			}
+			continue
+		}
+		rows = append(rows, []string{env.Line(all[key], 64), key})
+	}
+	if c.JSON {
+		return nil
+	}
+	if len(rows) == 1 {
+		env.Hint("no host has joined yet: gt-hub invite")
+		return nil
+	}
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil)
+}
+
+type remove struct {
+	data
+	Host string `arg:"" help:"Name or key, as gt-hub hosts shows them."`
+}
+
+func (c *remove) Run(env *cli.Env) error {
+	store, _, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	all, err := hub.Hosts(store)
+	if err != nil {
+		return err
+	}
+	var keys []string
+	for key, name := range all {
+		if key == c.Host || name == c.Host {
+			keys = append(keys, key)
+		}
+	}
+	switch len(keys) {
+	case 0:
+		return cli.Fail(cli.No, fmt.Errorf("there is no host '%s'", env.Line(c.Host, 80)), "gt-hub hosts lists them")
+	case 1:
+		if err := hub.Remove(store, keys[0]); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(env.Stdout, "%s cannot connect any more\n", env.Line(all[keys[0]], 64))
+		return err
+	}
+	return cli.Fail(cli.Usage, fmt.Errorf("%d hosts are called '%s'", len(keys), env.Line(c.Host, 80)), "name it by its key: gt-hub hosts")
+}
+
+// parseSize parses 512M or 8G.
+func parseSize(s string) (int64, error) {
+	var n int64
+	var unit string
+	if _, err := fmt.Sscanf(strings.ToUpper(s), "%d%s", &n, &unit); err != nil || n <= 0 || n > 1<<20 {
+		return 0, fmt.Errorf("invalid size '%s' (try 512M or 8G)", s)
+	}
+	switch strings.TrimSuffix(strings.TrimSuffix(unit, "B"), "I") {
+	case "M":
+		return n << 20, nil
+	case "G":
+		return n << 30, nil
+	}
+	return 0, fmt.Errorf("invalid size '%s' (try 512M or 8G)", s)
+}
+
+const serverConfig = `# For a NATS server of your own (nats-server -c this file), or as a list of what an
+# account at a provider needs. gt-relay join nats://HOST --creds FILE uses it.
+jetstream {
+  store_dir: /var/lib/nats
+  max_file_store: 8G
+  sync_interval: always   # the default, two minutes, loses acknowledged messages at a power cut
+}
+max_payload: 1114112      # 1 MiB and what a message needs besides
+# A host needs JetStream, and these rights; KEY is its key, from gt-relay status --json:
+#   publish    gt.KEY.>  $JS.API.>
+#   subscribe  _INBOX_KEY.>  gt.*.beat  gt.*.ask.KEY  gt.*.chunk.KEY
+# The first host that connects makes the streams GT_FLEET, GT_FEEDS and GT_IN_<key>.
+`

@@ -1,0 +1,507 @@
+// Package relaycmd is the gt-relay command: it joins this host to others.
+package relaycmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/hook"
+	"gt/lib/place"
+	"gt/lib/relay"
+	"gt/lib/relay/dial"
+	"gt/lib/relay/invite"
+	"gt/lib/relay/local"
+	"gt/lib/relay/seal"
+	"gt/lib/state/peer"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+const summary = `
+Joins your machines: agents on one see the sessions of the others, and send them
+notes. With ssh between two machines it takes one command, and one to stay
+connected:
+
+  gt-relay join ssh://HOST      gt is installed on HOST as well
+  gt-relay run                  relay until ctrl-C; gt-relay service installs it
+  gt-relay                      the hosts, when each was heard, what waits
+
+Then, without a word of network:
+
+  gt-seance list --host HOST
+  gt-mail send NAME@HOST -s 'Tests are red' -m 'since 4f2c1'
+
+With gt-hub on a machine that all reach: gt-relay join -, and paste its invitation.
+`
+
+const exitCodes = `
+   0  done
+   1  this host belongs to no fleet; there is no such host
+  75  another gt-relay runs; sync: not everything was sent and taken in time
+`
+
+func Main(env *cli.Env) int {
+	hook.AsStarted(env)
+	return cli.Run(env, Program())
+}
+
+func Program() cli.Program {
+	return cli.Program{Name: "gt-relay", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: map[string]cli.Completer{"host": completeHosts}}
+}
+
+type grammar struct {
+	cli.Flags
+	Status  status  `cmd:"" default:"withargs" help:"Show the hosts, and what waits for them (the default)."`
+	Join    join    `cmd:"" help:"Join a hub: by ssh, with an invitation, or a NATS server of your own."`
+	Run     run     `cmd:"" help:"Relay until ctrl-C. It connects again by itself."`
+	Sync    syncNow `cmd:"" help:"Send and take what there is, and end."`
+	Allow   allow   `cmd:"" help:"Allow a host to run commands here."`
+	Block   block   `cmd:"" help:"Take nothing more from a host."`
+	Rename  rename  `cmd:"" help:"Call a host by another name here."`
+	Forget  forget  `cmd:"" help:"Remove what this host knows of another one."`
+	Leave   leave   `cmd:"" help:"Leave the fleet. What waits to be sent stays."`
+	Service service `cmd:"" help:"Install gt-relay run as a service of yours."`
+}
+
+// Commands are what a host can be allowed.
+var commands = []string{"peek", "send", "answer", "start", "stop", "work", "move"}
+
+var errNone = cli.Fail(cli.No, errors.New("this host belongs to no fleet"), "gt-relay join ssh://HOST joins it to another machine with gt")
+
+// fleet are this host's files about its fleet.
+type fleet struct {
+	env    *cli.Env
+	state  place.State
+	hosts  peer.Hosts
+	outbox peer.Outbox
+}
+
+func files(env *cli.Env) (fleet, error) {
+	state := place.StateOf(env.Getenv)
+	if err := state.Check(); err != nil {
+		return fleet{}, err
+	}
+	return fleet{env, state, peer.Of(state), peer.OutboxOf(state)}, nil
+}
+
+// joined returns the files of a host that belongs to a fleet, and itself.
+func joined(env *cli.Env) (fleet, peer.Host, error) {
+	f, err := files(env)
+	if err != nil {
+		return f, peer.Host{}, err
+	}
+	own, err := f.hosts.Own()
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, own, errNone
+	}
+	return f, own, err
+}
+
+func (f fleet) warn(err error) { f.env.Warn("%v", err) }
+
+// known returns a host that this one has heard of.
+func (f fleet) known(name string) (peer.Host, error) {
+	h, err := f.hosts.Get(name)
+	if err == nil {
+		return h, nil
+	}
+	if _, serr := os.Lstat(f.hosts.Path(h.Name)); h.Name != "" && serr == nil {
+		return h, err
+	}
+	all, _ := f.hosts.All()
+	var names []string
+	for _, h := range all {
+		names = append(names, h.Name)
+	}
+	hint := "no other host has been heard yet"
+	if len(names) > 0 {
+		hint = "known hosts: " + strings.Join(names, ", ")
+	}
+	return h, cli.Fail(cli.No, fmt.Errorf("there is no host '%s'", f.env.Line(name, 80)), hint)
+}
+
+func completeHosts(env *cli.Env, begin string) []cli.Candidate {
+	f, err := files(env)
+	if err != nil {
+		return nil
+	}
+	all, _ := f.hosts.All()
+	var found []cli.Candidate
+	for _, h := range all {
+		if strings.HasPrefix(h.Name, begin) {
+			found = append(found, cli.Candidate{Word: h.Name})
+		}
+	}
+	return found
+}
+
+type join struct {
+	Hub    string `arg:"" help:"ssh://[USER@]HOST[:PORT], nats://HOST, local: (gt-hub on this machine), or - for an invitation on standard input."`
+	Name   string `help:"This host's name in the fleet (default: the machine's)." placeholder:"NAME"`
+	Creds  string `help:"Credentials file for a NATS server." type:"path" placeholder:"FILE"`
+	NewKey bool   `name:"new-key" help:"Get new keys: this machine is a copy of another one."`
+}
+
+func (c *join) Run(env *cli.Env) error {
+	f, err := files(env)
+	if err != nil {
+		return err
+	}
+	at := dial.Hub{URL: c.Hub, Creds: c.Creds}
+	var with *invite.Invitation
+	if c.Hub == "-" {
+		i, err := readInvitation(env)
+		if err != nil {
+			return err
+		}
+		with = &i
+		at = dial.Hub{URL: "gt://" + i.Address, Fingerprint: i.Fingerprint}
+	} else if strings.HasPrefix(c.Hub, "gt-invitation-") {
+		return cli.Fail(cli.Usage, errors.New("an invitation on the command line can be seen by others"), "gt-relay join - reads it from standard input")
+	}
+	if err := at.Check(); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	if c.NewKey {
+		if err := atomicfile.Remove(f.state.Path("relay", "keys.json")); err != nil {
+			return err
+		}
+	}
+	own, err := local.Join(f.state, c.Name, false)
+	if err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	// Until there is a hub, this host belongs to no fleet.
+	keys, err := seal.Load(f.state, false)
+	if err != nil {
+		return err
+	}
+	if with != nil {
+		if err := invite.Accept(*with, own.Key, own.Name); err != nil {
+			return fmt.Errorf("cannot join: %w", err)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	nc, err := at.Connect(ctx, keys, local.Programs(env, terminal(env)))
+	if err != nil {
+		return cli.WithHint(fmt.Errorf("cannot connect: %w", err), "%s", hintFor(at))
+	}
+	nc.Close()
+	if err := at.Store(f.state); err != nil {
+		return err
+	}
+	fmt.Fprintf(env.Stdout, "this host is %s now, in the fleet of %s\n", own.Name, hubName(at))
+	s := syncNow{Wait: timeout(20 * time.Second), quiet: true}
+	if err := s.Run(env); err != nil && cli.ExitCode(err) != cli.Busy {
+		return err
+	}
+	if err := (&status{}).Run(env); err != nil {
+		return err
+	}
+	env.Hint("gt-relay run stays connected; gt-relay service installs that as a service")
+	return nil
+}
+
+// terminal returns where ssh may ask, or nil if nobody is there.
+func terminal(env *cli.Env) io.Writer {
+	if term.IsTerminal(env.Stderr) {
+		return env.Stderr
+	}
+	return nil
+}
+
+func hintFor(at dial.Hub) string {
+	if strings.HasPrefix(at.URL, "ssh:") {
+		return "it takes 'ssh HOST' without a question, and gt-hub on that host's PATH or in ~/.local/bin"
+	}
+	return "is the hub running, and reachable from here?"
+}
+
+// hubName returns how a person calls a hub.
+func hubName(at dial.Hub) string {
+	u, err := url.Parse(at.URL)
+	if err != nil || u.Host == "" {
+		return "this machine"
+	}
+	return u.Host
+}
+
+func readInvitation(env *cli.Env) (invite.Invitation, error) {
+	if term.IsTerminal(env.Stderr) {
+		env.Hint("paste the invitation that gt-hub printed:")
+	}
+	line, err := bufio.NewReader(io.LimitReader(env.Stdin, 16<<10)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return invite.Invitation{}, err
+	}
+	i, err := invite.Parse(line)
+	if err != nil {
+		return i, cli.Fail(cli.Usage, err)
+	}
+	return i, nil
+}
+
+type run struct{}
+
+func (c *run) Run(env *cli.Env) error {
+	f, _, err := joined(env)
+	if err != nil {
+		return err
+	}
+	if _, err := dial.Load(f.state); errors.Is(err, fs.ErrNotExist) {
+		return errNone
+	} else if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	return f.relay(ctx, f.warn)
+}
+
+// relay relays until the context ends.
+func (f fleet) relay(ctx context.Context, warn func(error)) error {
+	r, lock, err := relay.New(local.Options(ctx, f.env, f.state, warn))
+	if errors.Is(err, relay.ErrRunning) {
+		return cli.Fail(cli.Busy, relay.ErrRunning)
+	} else if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return r.Run(ctx)
+}
+
+type timeout time.Duration
+
+// UnmarshalText parses 90s, 5m.
+func (d *timeout) UnmarshalText(text []byte) error {
+	v, err := duration.Parse(string(text))
+	*d = timeout(v)
+	return err
+}
+
+type syncNow struct {
+	Wait timeout `help:"How long at most." default:"30s" placeholder:"TIME"`
+
+	quiet bool
+}
+
+func (c *syncNow) Run(env *cli.Env) error {
+	f, _, err := joined(env)
+	if err != nil {
+		return err
+	}
+	began := env.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(c.Wait))
+	defer cancel()
+	if err := f.state.Prepare(f.state.Path("relay")); err != nil {
+		return err
+	}
+	mark := f.state.Path("relay", "sync")
+	if err := atomicfile.Write(mark, nil, atomicfile.Unsynced); err != nil {
+		return err
+	}
+	defer func() { _ = atomicfile.Remove(mark) }()
+	var last error
+	done := make(chan error, 1)
+	cli.Go(func() { // if no relay runs, this process is one
+		done <- f.relay(ctx, func(err error) { last = err })
+	})
+	for {
+		select {
+		case err := <-done:
+			if err != nil && cli.ExitCode(err) != cli.Busy {
+				return err
+			}
+			done = nil // another process relays
+		case <-ctx.Done():
+			s, _ := relay.ReadStatus(f.state)
+			why := "not everything was sent and taken in time"
+			if s.Error != "" {
+				why = "no connection: " + f.env.Line(s.Error, 300)
+			} else if last != nil {
+				why = f.env.Line(last.Error(), 300)
+			}
+			return cli.Fail(cli.Busy, errors.New(why))
+		case <-time.After(50 * time.Millisecond):
+		}
+		if s, err := relay.ReadStatus(f.state); err == nil && s.CurrentAt.After(began.Add(settle)) {
+			cancel()
+			if done != nil {
+				<-done
+			}
+			if c.quiet {
+				return nil
+			}
+			return (&status{}).Run(env)
+		}
+	}
+}
+
+// settle is how long a sync waits for answers once there is nothing more to send: receipts,
+// and the beats of others that say how far their logs have grown.
+const settle = 1500 * time.Millisecond
+
+type status struct {
+	JSON bool `name:"json" help:"One JSON object a host, this one first."`
+}
+
+// hostStatus is a line of gt-relay status --json.
+type hostStatus struct {
+	Name    string        `json:"name"`
+	Key     string        `json:"key"`
+	Own     bool          `json:"own,omitempty"`
+	Heard   *time.Time    `json:"heard,omitempty"`
+	Current *time.Time    `json:"current,omitempty"`
+	Away    bool          `json:"away,omitempty"`
+	Waiting int           `json:"waiting"` // letters for it
+	Refused []string      `json:"refused,omitempty"`
+	Allowed []string      `json:"allowed,omitempty"`
+	Blocked bool          `json:"blocked,omitempty"`
+	Clash   string        `json:"clash,omitempty"`
+	Version string        `json:"version,omitempty"`
+	Hub     string        `json:"hub,omitempty"`
+	Relay   *relay.Status `json:"relay,omitempty"`
+}
+
+func (c *status) Run(env *cli.Env) error {
+	f, own, err := joined(env)
+	if err != nil {
+		return err
+	}
+	all, err := f.hosts.All()
+	if err != nil {
+		f.warn(err)
+	}
+	letters, err := f.outbox.All()
+	if err != nil {
+		f.warn(err)
+	}
+	at, err := dial.Load(f.state)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	s, serr := relay.ReadStatus(f.state)
+	now := env.Now()
+	lines := []hostStatus{{Name: own.Name, Key: own.Key, Own: true, Hub: at.URL}}
+	if serr == nil {
+		lines[0].Relay = &s
+	}
+	for _, h := range all {
+		l := hostStatus{Name: h.Name, Key: h.Key, Away: h.Away(now), Clash: h.Clash, Version: h.Version, Refused: f.refused(h.Name)}
+		if !h.Heard.IsZero() {
+			l.Heard = &h.Heard
+		}
+		if !h.Current.IsZero() {
+			l.Current = &h.Current
+		}
+		if t, err := f.hosts.Trust(h); err != nil {
+			f.warn(err)
+		} else {
+			l.Allowed, l.Blocked = t.Allowed, t.Revoked
+		}
+		for _, letter := range letters {
+			if letter.Host == h.Name {
+				l.Waiting++
+			}
+		}
+		lines = append(lines, l)
+	}
+	if c.JSON {
+		for _, l := range lines {
+			if err := env.JSON(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return f.print(at, s, lines, now)
+}
+
+// refused returns the letters that a host did not take, with its reasons.
+func (f fleet) refused(host string) (all []string) {
+	dir := f.state.Path("relay", "refused", host)
+	entries, err := atomicfile.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".reason"); ok {
+			reason, _ := atomicfile.Read(filepath.Join(dir, e.Name()), 4096)
+			all = append(all, name+": "+f.env.Line(strings.TrimSpace(string(reason)), 200))
+		}
+	}
+	return all
+}
+
+func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.Time) error {
+	env := f.env
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", lines[0].Name)
+	running := now.Sub(s.CurrentAt) < 2*time.Minute && f.running()
+	switch {
+	case at.URL == "":
+		b.WriteString(", in no fleet (gt-relay join ssh://HOST)")
+	case running && !s.Connected.IsZero():
+		fmt.Fprintf(&b, ", connected to %s", hubName(at))
+	case s.Error != "":
+		fmt.Fprintf(&b, ", not connected: %s", env.Line(s.Error, 200))
+	default:
+		fmt.Fprintf(&b, ", not connected (gt-relay run)")
+	}
+	b.WriteString("\n")
+	if s.Clone != "" {
+		fmt.Fprintf(&b, "%s: gt-relay join --new-key makes this one a host of its own\n", s.Clone)
+	}
+	if _, err := io.WriteString(env.Stdout, b.String()); err != nil {
+		return err
+	}
+	rows := [][]string{{"HOST", "HEARD", "NEWS", "WAITS", "ALLOWED"}}
+	for _, l := range lines[1:] {
+		allowed := strings.Join(l.Allowed, ",")
+		switch {
+		case l.Blocked:
+			allowed = "blocked"
+		case allowed == "":
+			allowed = "-"
+		}
+		waits := "-"
+		if l.Waiting > 0 {
+			waits = fmt.Sprint(l.Waiting)
+		}
+		rows = append(rows, []string{l.Name, ago(l.Heard, now), ago(l.Current, now), waits, allowed})
+	}
+	if len(rows) > 1 {
+		if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
+			return err
+		}
+	} else {
+		env.Hint("no other host has been heard yet")
+	}
+	for _, l := range lines[1:] {
+		if l.Clash != "" {
+			env.Warn("%s: %s", l.Name, env.Line(l.Clash, 200))
+		}
+		for _, r := range l.Refused {
+			env.Warn("%s did not take %s", l.Name, r)
+		}
+	}
+	for _, reason := range slices.Sorted(keysOf(s.Refused)) {
+		env.Warn("not accepted: %s (%d)", env.Line(reason, 200), s.Refused[reason])
+	}
+	return nil
+}

@@ -1,0 +1,288 @@
+package relaycmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/relay"
+	"gt/lib/relay/dial"
+	"gt/lib/state/peer"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/flock"
+	"gt/lib/text/duration"
+)
+
+func keysOf(m map[string]int) iter.Seq[string] { return maps.Keys(m) }
+
+// running reports whether a relay runs for this host.
+func (f fleet) running() bool {
+	lock, err := flock.Acquire(f.state.Path("relay", "lock"), 0)
+	if err != nil {
+		return true
+	}
+	lock.Unlock()
+	return false
+}
+
+func ago(at *time.Time, now time.Time) string {
+	if at == nil {
+		return "never"
+	}
+	if d := now.Sub(*at); d >= time.Second {
+		return duration.Format(d.Truncate(time.Second)) + " ago"
+	}
+	return "now"
+}
+
+type allow struct {
+	Host string   `arg:"" completer:"host" help:"The host."`
+	What []string `arg:"" help:"What it may do here: peek, send, answer, start, stop, work, move; all; or none."`
+}
+
+func (c *allow) Run(env *cli.Env) error {
+	f, _, err := joined(env)
+	if err != nil {
+		return err
+	}
+	h, err := f.known(c.Host)
+	if err != nil {
+		return err
+	}
+	var may []string
+	for _, w := range c.What {
+		switch {
+		case w == "all":
+			may = append(may, commands...)
+		case w == "none":
+			may = nil
+		case slices.Contains(commands, w):
+			may = append(may, w)
+		default:
+			return cli.Fail(cli.Usage, fmt.Errorf("'%s' is nothing that a host can be allowed", env.Line(w, 40)), strings.Join(commands, ", ")+", all, none")
+		}
+	}
+	slices.Sort(may)
+	may = slices.Compact(may)
+	if err := f.hosts.SetTrust(h.Name, peer.Trust{Key: h.Key, Allowed: may}); err != nil {
+		return err
+	}
+	if len(may) == 0 {
+		_, err = fmt.Fprintf(env.Stdout, "%s may run nothing here\n", h.Name)
+	} else {
+		_, err = fmt.Fprintf(env.Stdout, "%s may here: %s\n", h.Name, strings.Join(may, ", "))
+	}
+	return err
+}
+
+type block struct {
+	Host string `arg:"" completer:"host" help:"The host."`
+}
+
+func (c *block) Run(env *cli.Env) error {
+	f, _, err := joined(env)
+	if err != nil {
+		return err
+	}
+	h, err := f.known(c.Host)
+	if err != nil {
+		return err
+	}
+	if err := f.hosts.SetTrust(h.Name, peer.Trust{Key: h.Key, Revoked: true}); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(env.Stdout, "nothing of %s is taken any more\n", h.Name); err != nil {
+		return err
+	}
+	env.Hint("gt-relay allow %s none takes it back; gt-hub remove %s keeps it off a hub", h.Name, h.Name)
+	return nil
+}
+
+// stopped takes the relay's lock: names and hosts change while no relay runs.
+func (f fleet) stopped() (*flock.Lock, error) {
+	lock, err := flock.Acquire(f.state.Path("relay", "lock"), 0)
+	if err != nil {
+		return nil, cli.Fail(cli.Busy, relay.ErrRunning, "stop it first")
+	}
+	return lock, nil
+}
+
+type rename struct {
+	Host string `arg:"" completer:"host" help:"The host."`
+	Name string `arg:"" help:"Its new name here."`
+}
+
+func (c *rename) Run(env *cli.Env) error {
+	f, own, err := joined(env)
+	if err != nil {
+		return err
+	}
+	if err := peer.CheckName(c.Name); err != nil {
+		return cli.Fail(cli.Usage, err)
+	}
+	lock, err := f.stopped()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if c.Host == own.Name {
+		own.Name = c.Name
+		if err := f.hosts.SetOwn(own); err != nil {
+			return err
+		}
+	} else {
+		h, err := f.known(c.Host)
+		if err != nil {
+			return err
+		}
+		if c.Name == own.Name || atomicfile.Exists(f.hosts.Path(c.Name)) {
+			return cli.Fail(cli.No, fmt.Errorf("there is a host '%s' already", c.Name))
+		}
+		for _, dir := range []string{"out", "refused"} {
+			from := f.state.Path("relay", dir, h.Name)
+			if atomicfile.Exists(from) {
+				if err := atomicfile.Rename(from, f.state.Path("relay", dir, c.Name), atomicfile.Synced); err != nil {
+					return err
+				}
+			}
+		}
+		if err := atomicfile.Rename(f.hosts.Path(h.Name), f.hosts.Path(c.Name), atomicfile.Synced); err != nil {
+			return err
+		}
+		h.Name, h.Clash = c.Name, ""
+		if err := f.hosts.Put(h); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s is called %s now\n", c.Host, c.Name)
+	return err
+}
+
+type forget struct {
+	Host string `arg:"" completer:"host" help:"The host."`
+}
+
+func (c *forget) Run(env *cli.Env) error {
+	f, _, err := joined(env)
+	if err != nil {
+		return err
+	}
+	h, err := f.known(c.Host)
+	if err != nil {
+		return err
+	}
+	lock, err := f.stopped()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if err := os.RemoveAll(f.hosts.Path(h.Name)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(env.Stdout, "%s is forgotten here\n", h.Name); err != nil {
+		return err
+	}
+	env.Hint("if it is still in the fleet, it comes back as a new host that is allowed nothing; gt-relay block keeps it out")
+	return nil
+}
+
+type leave struct{}
+
+func (c *leave) Run(env *cli.Env) error {
+	f, own, err := joined(env)
+	if err != nil {
+		return err
+	}
+	lock, err := f.stopped()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if err := dial.Forget(f.state); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s has left its fleet; gt-relay join comes back to it\n", own.Name)
+	return err
+}
+
+type service struct {
+	Systemd bool `help:"As a systemd service of yours (the default on Linux)." xor:"kind"`
+	Launchd bool `help:"As a launchd agent of yours (the default on macOS)." xor:"kind"`
+}
+
+const systemdUnit = `[Unit]
+Description=gt-relay: agents of several machines
+After=network-online.target
+
+[Service]
+ExecStart=%s run
+Restart=on-failure
+RestartSec=30
+
+[Install]
+WantedBy=default.target
+`
+
+const launchdPlist = `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0"><dict>
+<key>Label</key><string>gt-relay</string>
+<key>ProgramArguments</key><array><string>%s</string><string>run</string></array>
+<key>RunAtLoad</key><true/>
+<key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
+</dict></plist>
+`
+
+func (c *service) Run(env *cli.Env) error {
+	if _, _, err := joined(env); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	home := env.Getenv("HOME")
+	if !filepath.IsAbs(home) {
+		return cli.Fail(cli.Usage, errors.New("HOME is not set"))
+	}
+	path := filepath.Join(home, ".config", "systemd", "user", "gt-relay.service")
+	if dir := env.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		path = filepath.Join(dir, "systemd", "user", "gt-relay.service")
+	}
+	text, next := fmt.Sprintf(systemdUnit, systemdQuote(self)), "systemctl --user enable --now gt-relay"
+	if c.Launchd || !c.Systemd && runtime.GOOS == "darwin" {
+		path = filepath.Join(home, "Library", "LaunchAgents", "gt-relay.plist")
+		text, next = fmt.Sprintf(launchdPlist, xmlEscape(self)), "launchctl bootstrap gui/$UID "+path
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if old, err := os.ReadFile(path); err == nil && string(old) != text {
+		return cli.Fail(cli.No, fmt.Errorf("'%s' exists and differs", env.DisplayPath(path)), "remove it to have it made anew")
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := atomicfile.WriteMode(path, []byte(text), 0o644, atomicfile.Synced); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "wrote %s; it begins with:\n  %s\n", env.DisplayPath(path), next)
+	return err
+}
+
+// systemdQuote quotes a path for a unit file.
+func systemdQuote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `%`, `%%`).Replace(s) + `"`
+}
+
+func xmlEscape(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}

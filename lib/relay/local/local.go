@@ -1,0 +1,173 @@
+// Package local gives a relay this host's files and programs. gt-relay uses it, and gt-hub
+// on a host whose hub was started by ssh.
+package local
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/nats-io/nats.go"
+
+	"gt/lib/cli"
+	"gt/lib/place"
+	"gt/lib/place/town"
+	"gt/lib/relay"
+	"gt/lib/relay/dial"
+	"gt/lib/relay/seal"
+	"gt/lib/state/peer"
+	"gt/lib/sys/bounded"
+	"gt/lib/sys/process"
+)
+
+// Join makes this host one of a fleet: it gets keys and a name if it has none. An empty
+// name stands for the machine's own. With ifNew, a host that has a name keeps it.
+func Join(state place.State, name string, ifNew bool) (peer.Host, error) {
+	hosts := peer.Of(state)
+	own, err := hosts.Own()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return own, err
+	}
+	if name == "" || own.Name != "" && ifNew {
+		name = own.Name
+	}
+	if name == "" {
+		name = machine()
+	}
+	if err := peer.CheckName(name); err != nil {
+		return own, err
+	}
+	keys, err := seal.Load(state, true)
+	if err != nil {
+		return own, err
+	}
+	own = peer.Host{Name: name, Key: keys.Public(), Box: keys.Recipient()}
+	return own, hosts.SetOwn(own)
+}
+
+var notInName = regexp.MustCompile(`[^a-z0-9-]+`)
+
+// machine returns the machine's name, without its domain.
+func machine() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "host"
+	}
+	name, _, _ = strings.Cut(strings.ToLower(name), ".")
+	name = strings.Trim(notInName.ReplaceAllString(name, "-"), "-")
+	if len(name) > 63 || name == "" {
+		return "host"
+	}
+	return name
+}
+
+// Options returns what a relay of this host works with.
+func Options(ctx context.Context, env *cli.Env, state place.State, warn func(error)) relay.Options {
+	o := relay.Options{
+		State: state, Version: cli.Version(), Now: env.Now, Warn: warn,
+		Logs:      func() map[string]string { return logs(state, warn) },
+		Instances: func(ctx context.Context) ([]byte, error) { return instances(ctx, env) },
+		Deliver:   map[string]relay.Deliver{},
+		Changed:   watch(ctx, state, warn),
+		Connect: func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
+			h, err := dial.Load(state)
+			if err != nil {
+				return nil, err
+			}
+			return h.Connect(ctx, keys, Programs(env, nil))
+		},
+	}
+	return o
+}
+
+// Programs returns how the programs of a dialler are started. ssh may ask the person at a
+// terminal, if there is one.
+func Programs(env *cli.Env, terminal io.Writer) dial.Program {
+	return dial.Program{Environ: env.ChildEnviron(), Terminal: terminal, Hub: process.SiblingBinary("gt-hub")}
+}
+
+// logs returns the logs of this host's towns by the names of their feeds.
+func logs(state place.State, warn func(error)) map[string]string {
+	all := map[string]string{"events": state.Path(".events.jsonl")}
+	trusted, err := state.Towns()
+	if err != nil {
+		warn(err)
+	}
+	for _, trust := range trusted {
+		t := town.Town{Root: trust.Path, State: state, Trust: trust}
+		all["town."+filepath.Base(state.Town(trust.Path))] = t.Events()
+	}
+	return all
+}
+
+// instances asks gt-session what this host's agents do.
+func instances(ctx context.Context, env *cli.Env) ([]byte, error) {
+	path, err := process.LookPath(process.SiblingBinary("gt-session"), "", env.Environ)
+	if err != nil {
+		return nil, err
+	}
+	r, err := bounded.Program{
+		Path: path, Args: []string{"list", "--json"}, Dir: "/", Env: env.ChildEnviron(),
+		Within: 10 * time.Second, Most: 4 << 20,
+	}.Run(ctx)
+	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.No {
+		err = nil // there are none
+	}
+	return r.Out, err
+}
+
+// watch reports changes of what a relay sends: letters, and the event log. Where the
+// system cannot tell, the relay looks every few seconds.
+func watch(ctx context.Context, state place.State, warn func(error)) <-chan struct{} {
+	changed := make(chan struct{}, 1)
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		warn(err)
+		return changed
+	}
+	out := peer.OutboxOf(state).Dir()
+	add := func(dir string) {
+		if err := w.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			warn(err)
+		}
+	}
+	if err := state.Prepare(out); err != nil {
+		warn(err)
+	}
+	add(string(state))
+	add(out)
+	entries, _ := os.ReadDir(out)
+	for _, e := range entries {
+		if e.IsDir() {
+			add(filepath.Join(out, e.Name()))
+		}
+	}
+	context.AfterFunc(ctx, func() { w.Close() })
+	cli.Go(func() {
+		for e := range w.Events {
+			dir, name := filepath.Split(e.Name)
+			if filepath.Clean(dir) == string(state) && name != ".events.jsonl" {
+				continue
+			}
+			if filepath.Clean(dir) == out && e.Has(fsnotify.Create) {
+				add(e.Name)
+			}
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		}
+	})
+	cli.Go(func() {
+		for range w.Errors {
+		}
+	})
+	return changed
+}
