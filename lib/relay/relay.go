@@ -170,6 +170,11 @@ func (r *Relay) load() (err error) {
 
 // Run relays until the context ends. It connects again whenever the connection is lost.
 func (r *Relay) Run(ctx context.Context) error {
+	defer func() {
+		for _, m := range r.remotes {
+			r.save(m)
+		}
+	}()
 	wait := time.Second
 	for ctx.Err() == nil {
 		nc, err := r.Connect(ctx, r.keys)

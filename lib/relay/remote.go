@@ -248,10 +248,20 @@ func (r *Relay) takeBeat(from *remote, m seal.Message) error {
 	}
 	from.ahead = r.Now().Sub(m.Time())
 	from.heads = b.Heads
-	if r.complete(from) {
-		from.host.Current = r.Now()
-	}
+	r.judge(from)
 	return nil
+}
+
+// judge records that the copies of a host's logs are complete, if they are.
+func (r *Relay) judge(from *remote) {
+	if !r.complete(from) {
+		return
+	}
+	first := from.host.Current.IsZero()
+	from.host.Current = r.Now()
+	if first {
+		r.save(from)
+	}
 }
 
 // complete reports whether the copies of a host's logs are as long as its logs.
@@ -307,9 +317,7 @@ func (r *Relay) takeChunk(from *remote, body []byte, answer bool) error {
 		return nil
 	}
 	if want == nil {
-		if r.complete(from) {
-			from.host.Current = r.Now()
-		}
+		r.judge(from)
 		return nil
 	}
 	return r.ask(from, *want)

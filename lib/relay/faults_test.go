@@ -1,0 +1,348 @@
+package relay_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"gt/lib/place"
+	"gt/lib/relay"
+	"gt/lib/relay/seal"
+	"gt/lib/state/peer"
+)
+
+// pair returns two hosts that know each other.
+func pair(t *testing.T, f *fleet) (a, b *host) {
+	t.Helper()
+	a, b = f.host("a").up(), f.host("b").up()
+	meet(t, a, b)
+	return a, b
+}
+
+func meet(t *testing.T, all ...*host) {
+	t.Helper()
+	eventually(t, "they know each other", func() bool {
+		for _, x := range all {
+			known, _ := peer.Of(x.state).All()
+			n := 0
+			for _, h := range known {
+				if h.Box != "" {
+					n++
+				}
+			}
+			if n < len(all)-1 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func numbered(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("note %04d", i))
+	}
+	return all
+}
+
+// TestHubLost wipes the hub's store while notes are on their way, and sets it back to an
+// earlier copy: each note arrives once.
+func TestHubLost(t *testing.T) {
+	f := newFleet(t)
+	a, b := pair(t, f)
+	var want []string
+	send := func(n int) {
+		for range n {
+			text := fmt.Sprintf("note %04d", len(want))
+			want = append(want, text)
+			a.send("b", text)
+			a.event(text)
+		}
+	}
+	send(20)
+	f.stop()
+	earlier := filepath.Join(f.root, "earlier")
+	if err := exec.Command("cp", "-r", f.store, earlier).Run(); err != nil {
+		t.Fatal(err)
+	}
+	f.start()
+	send(20)
+	eventually(t, "half of it is there", func() bool { return len(b.notes()) > 20 })
+	f.stop()
+	if err := os.RemoveAll(f.store); err != nil {
+		t.Fatal(err)
+	}
+	send(20)
+	f.start()
+	send(20)
+	eventually(t, "more is there", func() bool { return len(b.notes()) > 60 })
+	f.stop()
+	if err := errors.Join(os.RemoveAll(f.store), os.Rename(earlier, f.store)); err != nil {
+		t.Fatal(err)
+	}
+	f.start()
+	send(20)
+	eventually(t, "all is there", func() bool { return slices.Equal(b.notes(), want) && a.waiting() == 0 && b.copyOf(a, "a") })
+}
+
+// TestTemporary shows that a letter that cannot be delivered now stays, and arrives later.
+func TestTemporary(t *testing.T) {
+	f := newFleet(t)
+	a, b := pair(t, f)
+	b.mu.Lock()
+	b.fail = errors.New("the disk is full")
+	b.mu.Unlock()
+	a.send("b", "hello")
+	time.Sleep(time.Second)
+	if n := a.waiting(); n != 1 {
+		t.Fatalf("%d letters wait", n)
+	}
+	b.mu.Lock()
+	b.fail = nil
+	b.mu.Unlock()
+	a.down() // a new connection sends it again at once
+	a.up()
+	eventually(t, "it is there", func() bool { return slices.Equal(b.notes(), []string{"hello"}) && a.waiting() == 0 })
+}
+
+// TestRefused shows that a refused letter is set aside at its sender, with the reason.
+func TestRefused(t *testing.T) {
+	f := newFleet(t)
+	a, b := pair(t, f)
+	b.mu.Lock()
+	b.fail = &relay.Refused{Reason: "there is no agent 'x' here"}
+	b.mu.Unlock()
+	l := a.send("b", "hello")
+	eventually(t, "it was set aside", func() bool { return a.waiting() == 0 })
+	reason, err := os.ReadFile(a.state.Path("relay", "refused", "b", l.ID+".note.reason"))
+	if err != nil || string(reason) != "there is no agent 'x' here\n" {
+		t.Errorf("%q, %v", reason, err)
+	}
+	if text, err := os.ReadFile(a.state.Path("relay", "refused", "b", l.ID+".note")); err != nil || string(text) != "hello" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestBlocked shows that nothing of a blocked host is taken, and that it changes nobody's
+// else.
+func TestBlocked(t *testing.T) {
+	f := newFleet(t)
+	a, b := pair(t, f)
+	c := f.host("c").up()
+	meet(t, a, b, c)
+	h, err := peer.Of(b.state).Get("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := peer.Of(b.state).SetTrust("a", peer.Trust{Key: h.Key, Revoked: true}); err != nil {
+		t.Fatal(err)
+	}
+	a.send("b", "from a")
+	a.event("one")
+	c.send("b", "from c")
+	a.send("c", "to c")
+	eventually(t, "the others' letters are there", func() bool {
+		return slices.Equal(b.notes(), []string{"from c"}) && slices.Equal(c.notes(), []string{"to c"}) && c.copyOf(a, "a")
+	})
+	time.Sleep(500 * time.Millisecond)
+	if got := b.notes(); !slices.Equal(got, []string{"from c"}) || a.waiting() != 1 {
+		t.Errorf("%q, %d wait", got, a.waiting())
+	}
+	if data, _ := os.ReadFile(peer.Of(b.state).Path("a", ".events.jsonl")); strings.Contains(string(data), "one") {
+		t.Error("the log of a blocked host was copied")
+	}
+}
+
+// TestTwoNames shows that two hosts with one name stay two hosts.
+func TestTwoNames(t *testing.T) {
+	f := newFleet(t)
+	a, x, y := f.host("a").up(), f.host("x").up(), f.host("x").up()
+	meet(t, a, x, y)
+	known, err := peer.Of(a.state).All()
+	if err != nil || len(known) != 2 {
+		t.Fatal(known, err)
+	}
+	for _, h := range known {
+		a.send(h.Name, "to "+h.Key)
+	}
+	for _, h := range []*host{x, y} {
+		keys, err := seal.Load(h.state, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the letter is there", func() bool { return slices.Equal(h.notes(), []string{"to " + keys.Public()}) })
+	}
+}
+
+// TestClone shows that two machines with the same keys find that out, and stop.
+func TestClone(t *testing.T) {
+	f := newFleet(t)
+	a := f.host("a")
+	b := f.host("a")
+	keys, err := os.ReadFile(a.state.Path("relay", "keys.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.state.Path("relay", "keys.json"), keys, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.skew, b.skew = 0, 0
+	a.up()
+	time.Sleep(6 * time.Second) // a is no relay that was started just now
+	b.up()
+	eventually(t, "one of them has stopped", func() bool {
+		s, err := relay.ReadStatus(a.state)
+		return err == nil && s.Clone != "" && s.Connected.IsZero()
+	})
+}
+
+// TestClocks shows that clocks that are wrong by days change nothing.
+func TestClocks(t *testing.T) {
+	f := newFleet(t)
+	a, b := f.host("a"), f.host("b")
+	a.skew, b.skew = -72*time.Hour, 48*time.Hour
+	a.up()
+	b.up()
+	meet(t, a, b)
+	for _, text := range numbered(10) {
+		a.send("b", text)
+		b.send("a", text)
+		a.event(text)
+		b.event(text)
+	}
+	eventually(t, "all is there", func() bool {
+		return slices.Equal(a.notes(), numbered(10)) && slices.Equal(b.notes(), numbered(10)) && a.copyOf(b, "b") && b.copyOf(a, "a")
+	})
+}
+
+// TestFlood shows that a host that sends too much is slowed down, and others are not.
+func TestFlood(t *testing.T) {
+	f := newFleet(t)
+	a, b := pair(t, f)
+	c := f.host("c").up()
+	meet(t, a, b, c)
+	began := time.Now()
+	for _, text := range numbered(3000) {
+		a.send("b", text)
+	}
+	c.send("b", "from c")
+	eventually(t, "the other's letter is there", func() bool { return slices.Contains(b.notes(), "from c") })
+	t.Logf("after %v b has %d letters", time.Since(began), len(b.notes()))
+	if n := len(b.notes()); n > 2200 {
+		t.Errorf("b took %d letters", n)
+	}
+}
+
+// TestHistory runs random histories of five hosts and a hub: everybody sends, dies, comes
+// back from a backup; the hub dies, loses its store or is set back. At rest each note is
+// once in its box, and each copy is its log.
+func TestHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	names := []string{"a", "b", "c", "d", "e"}
+	rapid.Check(t, func(rt *rapid.T) {
+		f := newFleet(t)
+		defer f.stop()
+		var all []*host
+		up := map[*host]bool{}
+		for _, name := range names {
+			h := f.host(name).up()
+			up[h] = true
+			all = append(all, h)
+		}
+		defer func() {
+			for _, h := range all {
+				h.down()
+			}
+		}()
+		meet(t, all...)
+		want := map[*host][]string{}
+		n := 0
+		backup := filepath.Join(f.root, "backup")
+		draw := func(what string, among []*host) *host { return among[rapid.IntRange(0, len(among)-1).Draw(rt, what)] }
+		for range rapid.IntRange(10, 40).Draw(rt, "steps") {
+			switch rapid.SampledFrom([]string{"note", "note", "note", "event", "event", "die", "come", "hub dies", "hub comes", "hub lost", "hub set back", "hub backup", "wait"}).Draw(rt, "step") {
+			case "note":
+				from, to := draw("from", all), draw("to", all)
+				if from != to {
+					n++
+					text := fmt.Sprintf("%s to %s %04d", from.name, to.name, n)
+					from.send(to.name, text)
+					want[to] = append(want[to], text)
+				}
+			case "event":
+				n++
+				draw("who", all).event(fmt.Sprint(n))
+			case "die":
+				h := draw("who", all)
+				h.down()
+				up[h] = false
+			case "come":
+				if h := draw("who", all); !up[h] {
+					h.up()
+					up[h] = true
+				}
+			case "hub dies":
+				f.stop()
+			case "hub comes":
+				if f.hub == nil {
+					f.start()
+				}
+			case "hub lost":
+				f.stop()
+				if err := os.RemoveAll(f.store); err != nil {
+					t.Fatal(err)
+				}
+			case "hub backup":
+				if f.hub == nil {
+					os.RemoveAll(backup)
+					_ = exec.Command("cp", "-r", f.store, backup).Run()
+				}
+			case "hub set back":
+				f.stop()
+				if _, err := os.Stat(backup); err == nil {
+					os.RemoveAll(f.store)
+					if err := exec.Command("cp", "-r", backup, f.store).Run(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			case "wait":
+				time.Sleep(time.Duration(rapid.IntRange(1, 300).Draw(rt, "ms")) * time.Millisecond)
+			}
+		}
+		if f.hub == nil {
+			f.start()
+		}
+		for _, h := range all {
+			h.event("last")
+			if !up[h] {
+				h.up()
+			}
+		}
+		eventually(t, "everything is at rest", func() bool {
+			for _, h := range all {
+				w := slices.Sorted(slices.Values(want[h]))
+				if h.waiting() > 0 || !slices.Equal(h.notes(), w) {
+					return false
+				}
+				for _, o := range all {
+					if o != h && !h.copyOf(o, o.name) {
+						return false
+					}
+				}
+			}
+			return true
+		})
+	})
+}
+
+var _ = place.State("")
