@@ -38,6 +38,7 @@ var groups = []string{
 	"lib/launch",
 	"lib/catalog",
 	"lib/reconcile", // sessions brought to where their templates want them
+	"lib/relay", // between machines
 	"lib/view",
 	"lib/command",
 	"cmd",
@@ -66,12 +67,20 @@ var only = []struct {
 	{"github.com/ncruces/go-sqlite3", []string{"lib/sys/sqlite"}, "databases are opened in one place, which leaves no trace beside those of others"},
 	{"github.com/ncruces/go-sqlite3/vfs", []string{"lib/sys/sqlite"}, "as above"},
 	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation", "lib/catalog"}, "a database is linked where OpenCode's conversations are read, and where sessions are listed"},
-	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/launch/respawn", "lib/sys/bounded"},
+	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/launch/respawn", "lib/sys/bounded", "lib/relay/dial"},
 		"other programs are run by the package that is named after them; a pane whose agent was started from a shell waits for the next one"},
 	{"golang.org/x/sys/unix", []string{"lib/sys/process", "lib/sys/atomicfile", "lib/place"}, "what is not portable stays there"},
 	{"unsafe", nil, "nothing here needs it"},
-	{"net", []string{"lib/command/recordcmd"}, "nothing here talks to a network, but gt-record export to the collector that a person names"},
-	{"crypto/tls", []string{"lib/command/recordcmd"}, "as above; it is a megabyte of a program"},
+	{"net", []string{"lib/command/recordcmd", "lib/command/hubcmd", "lib/relay/dial", "lib/relay/hub", "lib/relay/invite"}, "nothing here talks to a network, but gt-record export to the collector that a person names, and the programs that join machines"},
+	{"crypto/tls", []string{"lib/command/recordcmd", "lib/relay/hub", "lib/relay/invite"}, "as above; it is a megabyte of a program"},
+	{"gt/lib/relay", []string{"lib/relay/local", "lib/command/relaycmd", "lib/command/hubcmd"}, "no other program links a network"},
+	{"github.com/nats-io/nats.go", []string{"lib/relay", "lib/relay/dial", "lib/relay/hub", "lib/relay/invite", "lib/relay/local"}, "the network is in one group"},
+	{"github.com/nats-io/nats.go/jetstream", []string{"lib/relay", "lib/relay/hub", "lib/relay/streams"}, "as above"},
+	{"github.com/nats-io/nats-server/v2/server", []string{"lib/relay/hub"}, "the server is in gt-hub alone"},
+	{"github.com/nats-io/nkeys", []string{"lib/relay/seal", "lib/relay/hub"}, "keys are used in one place, and checked by the hub"},
+	{"filippo.io/age", []string{"lib/relay/seal"}, "messages are sealed in one place"},
+	{"golang.org/x/time/rate", []string{"lib/relay"}, "what other hosts send is bounded in one place"},
+	{"github.com/fsnotify/fsnotify", []string{"lib/relay/local"}, "what waits to be sent is looked at when it changes"},
 	{"net/http", nil, "nothing here talks to a network"},
 }
 
@@ -84,10 +93,10 @@ var calls = []struct {
 	{`os\.Rename\(`, nil, "natefinch/atomic does it for lib/sys/atomicfile; a rename without a sync, or across folders, loses files"},
 	{`os\.(WriteFile|Create)\(`, nil, "what is written in place is seen half"},
 	{`(?i)(redact|clean)\w*(\(\))?\((term|plain|transcript)\.`, nil, "what is cleaned or cut before hides a secret; Env.Text and Env.Line do it in order"},
-	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/sys/bounded"}, "a program becomes another, and runs none"},
+	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/sys/bounded", "lib/relay/dial"}, "a program becomes another, and runs none"},
 	{`syscall\.(Exec|ForkExec|StartProcess)\(|os\.StartProcess\(|exec\.Cmd\{|process\.(Exec|Detach|Detached)\(`, []string{
 		"lib/sys/process", "lib/sys/tmux", // the person's terminal, in this process's environment, which lib/client/hook puts back
-		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/runtime", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/command/sessioncmd", "lib/client/hook",
+		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/runtime", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/command/sessioncmd", "lib/client/hook", "lib/command/hubcmd",
 	}, "a start of a program is on this list, and its environment is cli.Env.ChildEnviron"},
 	{`\b[eE]nv\.Environ\b`, []string{
 		"lib/client/hook",                                                                                                                          // which makes it what it is, and starts gt-record

@@ -28,6 +28,7 @@ import (
 	"gt/lib/command/checkpointcmd"
 	"gt/lib/command/handoffcmd"
 	"gt/lib/command/hookscmd"
+	"gt/lib/command/hubcmd"
 	"gt/lib/command/keepalivecmd"
 	"gt/lib/command/krccmd"
 	"gt/lib/command/mailcmd"
@@ -35,6 +36,7 @@ import (
 	"gt/lib/command/primecmd"
 	"gt/lib/command/reconcilecmd"
 	"gt/lib/command/recordcmd"
+	"gt/lib/command/relaycmd"
 	"gt/lib/command/seancecmd"
 	"gt/lib/command/sessioncmd"
 	"gt/lib/place/home"
@@ -76,6 +78,7 @@ func TestMain(m *testing.M) {
 		"gt-checkpoint": program(checkpointcmd.Main),
 		"gt-handoff":    program(handoffcmd.Main),
 		"gt-hooks":      program(hookscmd.Main),
+		"gt-hub":        program(hubcmd.Main),
 		"gt-keepalive":  program(keepalivecmd.Main),
 		"gt-krc":        program(krccmd.Main),
 		"gt-mail":       program(mailcmd.Main),
@@ -83,6 +86,7 @@ func TestMain(m *testing.M) {
 		"gt-prime":      program(primecmd.Main),
 		"gt-record":     program(recordcmd.Main),
 		"gt-reconcile":  program(reconcilecmd.Main),
+		"gt-relay":      program(relaycmd.Main),
 		"gt-seance":     program(seancecmd.Main),
 		"gt-session":    program(sessioncmd.Main),
 		"client":        client,

@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,7 +14,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gt/lib/place"
 	"gt/lib/relay"
 	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
@@ -248,6 +248,13 @@ func TestHistory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
+	for name, value := range map[string]string{"rapid.checks": "4", "rapid.nofailfile": "true"} {
+		if f := flag.Lookup(name); f.Value.String() == f.DefValue {
+			if err := f.Value.Set(value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	names := []string{"a", "b", "c", "d", "e"}
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFleet(t)
@@ -344,5 +351,3 @@ func TestHistory(t *testing.T) {
 		})
 	})
 }
-
-var _ = place.State("")

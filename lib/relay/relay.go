@@ -34,7 +34,7 @@ import (
 // Intervals of a relay.
 const (
 	beatEvery   = 40 * time.Second // under half of peer.Unheard
-	lookEvery   = 2 * time.Second  // where no change was reported
+	scanEvery   = 2 * time.Second  // where no change was reported
 	stateEvery  = 15 * time.Second
 	resendAfter = time.Minute
 	askAgain    = 3 * time.Second
@@ -52,8 +52,10 @@ type Options struct {
 	Logs func() map[string]string
 	// Instances returns the agents of this host, a JSON object a line.
 	Instances func(ctx context.Context) ([]byte, error)
-	Version   string
-	Now       func() time.Time
+	// Started, if set, is called when this relay is the only one of the host.
+	Started func()
+	Version string
+	Now     func() time.Time
 	// Changed, if set, reports that a file may have changed.
 	Changed <-chan struct{}
 	Warn    func(error)
@@ -170,6 +172,9 @@ func (r *Relay) load() (err error) {
 
 // Run relays until the context ends. It connects again whenever the connection is lost.
 func (r *Relay) Run(ctx context.Context) error {
+	if r.Started != nil {
+		r.Started()
+	}
 	defer func() {
 		for _, m := range r.remotes {
 			r.save(m)
@@ -244,10 +249,10 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		return errLost
 	}
 	r.status.Connected, r.status.Error, r.status.Hub = r.Now(), "", nc.ConnectedUrlRedacted()
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(scanEvery)
 	defer tick.Stop()
 	for {
-		if err := r.look(ctx); err != nil {
+		if err := r.scan(ctx); err != nil {
 			return err
 		}
 		select {
@@ -259,7 +264,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		case <-r.Changed:
 		case m := <-incoming:
 			r.handle(m)
-			for more := true; more; { // look costs more than a message
+			for more := true; more; { // a scan costs more than a message
 				select {
 				case m := <-incoming:
 					r.handle(m)
@@ -365,8 +370,8 @@ type beat struct {
 	Heads   map[string]feed.Head `json:"heads,omitempty"`
 }
 
-// look sends what is new in this host's files.
-func (r *Relay) look(ctx context.Context) error {
+// scan sends what is new in this host's files.
+func (r *Relay) scan(ctx context.Context) error {
 	now := r.Now()
 	if !r.helloSent {
 		body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version})

@@ -77,9 +77,6 @@ type grammar struct {
 	Service service `cmd:"" help:"Install gt-relay run as a service of yours."`
 }
 
-// Commands are what a host can be allowed.
-var commands = []string{"peek", "send", "answer", "start", "stop", "work", "move"}
-
 var errNone = cli.Fail(cli.No, errors.New("this host belongs to no fleet"), "gt-relay join ssh://HOST joins it to another machine with gt")
 
 // fleet are this host's files about its fleet.
@@ -209,6 +206,14 @@ func (c *join) Run(env *cli.Env) error {
 	s := syncNow{Wait: timeout(20 * time.Second), quiet: true}
 	if err := s.Run(env); err != nil && cli.ExitCode(err) != cli.Busy {
 		return err
+	}
+	if u, err := url.Parse(at.URL); err == nil && u.Scheme == "ssh" { // gt-session attach takes the same way
+		if h, err := f.hosts.Get(strings.ToLower(u.Hostname())); err == nil {
+			h.SSH = at.URL
+			if err := f.hosts.Put(h); err != nil {
+				return err
+			}
+		}
 	}
 	if err := (&status{}).Run(env); err != nil {
 		return err

@@ -62,13 +62,13 @@ func (c *allow) Run(env *cli.Env) error {
 	for _, w := range c.What {
 		switch {
 		case w == "all":
-			may = append(may, commands...)
+			may = append(may, peer.Allowable...)
 		case w == "none":
 			may = nil
-		case slices.Contains(commands, w):
+		case slices.Contains(peer.Allowable, w):
 			may = append(may, w)
 		default:
-			return cli.Fail(cli.Usage, fmt.Errorf("'%s' is nothing that a host can be allowed", env.Line(w, 40)), strings.Join(commands, ", ")+", all, none")
+			return cli.Fail(cli.Usage, fmt.Errorf("'%s' is nothing that a host can be allowed", env.Line(w, 40)), strings.Join(peer.Allowable, ", ")+", all, none")
 		}
 	}
 	slices.Sort(may)

@@ -3,6 +3,7 @@ package sessioncmd
 import (
 	"errors"
 	"fmt"
+	"gt/lib/state/peer"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
@@ -19,6 +20,11 @@ type reply struct {
 
 // Run answers the question that the agent's client asks, or lists its options.
 func (c *reply) Run(env *cli.Env) error {
+	if e, err := onOtherHost(env, c.Name); err != nil {
+		return err
+	} else if e != nil {
+		return e.run(peer.Ask{Command: "answer", N: c.Option}, patience)
+	}
 	held, at, err := c.lock(env, c.Name)
 	if err != nil {
 		return err

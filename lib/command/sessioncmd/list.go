@@ -15,6 +15,7 @@ import (
 	"gt/lib/reconcile/agents"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
+	"gt/lib/state/peer"
 	"gt/lib/state/session"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/duration"
@@ -489,6 +490,11 @@ type peek struct {
 }
 
 func (c *peek) Run(env *cli.Env) error {
+	if e, err := onOtherHost(env, c.Name); err != nil {
+		return err
+	} else if e != nil {
+		return e.run(peer.Ask{Command: "peek"}, patience)
+	}
 	if away, err := c.away(env, c.Name); err != nil || away != nil {
 		return away.peek(env, err)
 	}
@@ -512,6 +518,11 @@ type attach struct {
 // Run attaches the terminal to an agent. Inside tmux it switches the client to the agent's
 // session.
 func (c *attach) Run(env *cli.Env) error {
+	if e, err := onOtherHost(env, c.Name); err != nil {
+		return err
+	} else if e != nil {
+		return e.attach()
+	}
 	if away, err := c.away(env, c.Name); err != nil || away != nil {
 		return away.attach(env, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/state/instance"
+	"gt/lib/state/peer"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/duration"
 	"gt/lib/text/plain"
@@ -35,6 +36,15 @@ func (c *sendPrompt) Run(env *cli.Env) error {
 	text, err := c.text(env)
 	if err != nil {
 		return err
+	}
+	if e, err := onOtherHost(env, c.Name); err != nil || e != nil {
+		if err == nil && c.Wait {
+			err = cli.Fail(cli.Usage, errors.New("--wait works with an agent of this host only"))
+		}
+		if err != nil {
+			return err
+		}
+		return e.run(peer.Ask{Command: "send", Text: text, Slash: c.Command}, patience)
 	}
 	if away, err := c.away(env, c.Name); err != nil || away != nil {
 		return away.send(env, c, text, err)

@@ -20,6 +20,7 @@ import (
 	"gt/lib/live/status"
 	"gt/lib/reconcile/perform"
 	"gt/lib/state/instance"
+	"gt/lib/state/peer"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
@@ -439,6 +440,11 @@ type start struct {
 func (c *start) Run(env *cli.Env) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
+	}
+	if !c.Explain {
+		if done, err := c.elsewheres(env, peer.Ask{Command: "start", Text: c.Message}); done || err != nil {
+			return err
+		}
 	}
 	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
 		if in.Managed != nil && c.Explain {

@@ -15,6 +15,7 @@ import (
 	"gt/lib/reconcile/perform"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
+	"gt/lib/state/peer"
 	"gt/lib/state/session"
 	"gt/lib/sys/tmux"
 )
@@ -26,6 +27,9 @@ type stop struct {
 }
 
 func (c *stop) Run(env *cli.Env) error {
+	if done, err := c.elsewheres(env, peer.Ask{Command: "stop", Now: c.Now}); done || err != nil {
+		return err
+	}
 	if outlived, err := c.outlive(env, c.several, "stopped"); outlived || err != nil {
 		return err
 	}

@@ -70,12 +70,17 @@ func machine() string {
 
 // Options returns what a relay of this host works with.
 func Options(ctx context.Context, env *cli.Env, state place.State, warn func(error)) relay.Options {
-	o := relay.Options{
+	c := commands{env, state, warn}
+	return relay.Options{
 		State: state, Version: cli.Version(), Now: env.Now, Warn: warn,
 		Logs:      func() map[string]string { return logs(state, warn) },
 		Instances: func(ctx context.Context) ([]byte, error) { return instances(ctx, env) },
-		Deliver:   map[string]relay.Deliver{},
-		Changed:   watch(ctx, state, warn),
+		Deliver:   map[string]relay.Deliver{peer.Command: c.deliver, peer.Result: c.result},
+		Started: func() {
+			c.interrupted()
+			peer.ResultsOf(state).Sweep(env.Now())
+		},
+		Changed: watch(ctx, state, warn),
 		Connect: func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
 			h, err := dial.Load(state)
 			if err != nil {
@@ -84,7 +89,6 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 			return h.Connect(ctx, keys, Programs(env, nil))
 		},
 	}
-	return o
 }
 
 // Programs returns how the programs of a dialler are started. ssh may ask the person at a
@@ -109,7 +113,7 @@ func logs(state place.State, warn func(error)) map[string]string {
 
 // instances asks gt-session what this host's agents do.
 func instances(ctx context.Context, env *cli.Env) ([]byte, error) {
-	path, err := process.LookPath(process.SiblingBinary("gt-session"), "", env.Environ)
+	path, err := process.LookPath(process.SiblingBinary("gt-session"), "", env.ChildEnviron())
 	if err != nil {
 		return nil, err
 	}

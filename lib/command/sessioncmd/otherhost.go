@@ -1,0 +1,132 @@
+package sessioncmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/place"
+	"gt/lib/state/instance"
+	"gt/lib/state/peer"
+	"gt/lib/sys/process"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+// remoteAgent is an agent on another host of the fleet: NAME@HOST.
+type remoteAgent struct {
+	env   *cli.Env
+	state place.State
+	host  peer.Host
+	name  string
+}
+
+// onOtherHost returns the agent on another host that a name means, or nil. No agent of this host
+// has an '@' in its name.
+func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
+	agent, host, ok := peer.Split(name)
+	if !ok || instance.CheckName(agent) != nil {
+		return nil, nil
+	}
+	state := place.StateOf(env.Getenv)
+	h, err := peer.Of(state).Get(host)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return &remoteAgent{env, state, h, agent}, err
+}
+
+// patience is how long a command waits for the other host.
+const patience = 15 * time.Second
+
+// run has the host carry out a command, and prints what it printed.
+func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
+	ask.Name = e.name
+	now := e.env.Now()
+	if e.host.Away(now) {
+		last := "it was never heard"
+		if !e.host.Heard.IsZero() {
+			last = "last heard " + duration.Format(now.Sub(e.host.Heard).Truncate(time.Second)) + " ago"
+		}
+		return cli.Fail(cli.Busy, fmt.Errorf("%s does not answer: %s", e.host.Name, last), "gt-relay shows whether this host is connected")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	a, err := peer.Call(ctx, e.state, e.host.Name, ask, now)
+	refused := new(peer.NotTaken)
+	switch {
+	case errors.As(err, &refused):
+		return cli.Fail(cli.No, fmt.Errorf("%s: %s", e.host.Name, e.env.Line(strings.TrimSpace(refused.Reason), 400)))
+	case errors.Is(err, peer.ErrUndelivered), errors.Is(err, peer.ErrUnanswered):
+		return cli.Fail(cli.Busy, fmt.Errorf("%s: %w", e.host.Name, err), "gt-relay shows whether this host is connected")
+	case err != nil:
+		return err
+	}
+	if _, err := fmt.Fprint(e.env.Stdout, e.env.Text(a.Stdout)); err != nil {
+		return err
+	}
+	if a.Stderr != "" {
+		if _, err := fmt.Fprint(e.env.Stderr, e.env.Text(a.Stderr)); err != nil {
+			return err
+		}
+	}
+	if a.Code != 0 {
+		return cli.Fail(cli.No, fmt.Errorf("%s@%s: it ended with %d", e.name, e.host.Name, a.Code))
+	}
+	return nil
+}
+
+// attach attaches this terminal to the agent through ssh, where the host is known to be
+// reached by it.
+func (e *remoteAgent) attach() error {
+	by := fmt.Sprintf("ssh -t HOST gt-session attach %s does it, where HOST is %s for ssh", e.name, e.host.Name)
+	u, err := url.Parse(e.host.SSH)
+	if e.host.SSH == "" || err != nil || u.Hostname() == "" {
+		return cli.Fail(cli.No, fmt.Errorf("how ssh reaches %s is not known here", e.host.Name), by)
+	}
+	if !term.IsTerminal(e.env.Stdin) {
+		return cli.Fail(cli.Usage, errors.New("attaching needs a terminal"), fmt.Sprintf("gt-session peek %s@%s prints its screen", e.name, e.host.Name))
+	}
+	path, err := process.LookPath("ssh", "", e.env.ChildEnviron())
+	if err != nil {
+		return err
+	}
+	args := []string{path, "-t"}
+	if u.Port() != "" {
+		args = append(args, "-p", u.Port())
+	}
+	to := u.Hostname()
+	if u.User != nil && u.User.Username() != "" {
+		to = u.User.Username() + "@" + to
+	}
+	args = append(args, "--", to, `sh -c 'PATH="$PATH:$HOME/.local/bin:$HOME/go/bin:$HOME/bin:/usr/local/bin"; exec gt-session attach "$0"' `+term.Quote(e.name))
+	return process.Exec("/", args, e.env.ChildEnviron())
+}
+
+// elsewheres handles the names of agents on other hosts, and returns the others.
+func (s *several) elsewheres(env *cli.Env, ask peer.Ask) (done bool, err error) {
+	var here []string
+	for _, name := range s.Names {
+		e, err := onOtherHost(env, name)
+		if err != nil {
+			return true, err
+		}
+		if e == nil {
+			here = append(here, name)
+			continue
+		}
+		if err := e.run(ask, time.Minute); err != nil {
+			return true, err
+		}
+	}
+	if len(s.Names) > 0 && len(here) == 0 {
+		return true, nil
+	}
+	s.Names = here
+	return false, nil
+}

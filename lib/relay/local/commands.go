@@ -1,0 +1,172 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/place"
+	"gt/lib/relay"
+	"gt/lib/state/instance"
+	"gt/lib/state/peer"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/bounded"
+	"gt/lib/sys/process"
+)
+
+// maxAsk bounds a command letter, in bytes.
+const maxAsk = 2 << 20
+
+// commands carries out the commands of other hosts.
+type commands struct {
+	env   *cli.Env
+	state place.State
+	warn  func(error)
+}
+
+// path is where a command is noted before it is carried out. A kill in between leaves it
+// there: it is then answered as interrupted, and never carried out again.
+func (c commands) path(host, id string) string {
+	return c.state.Path("relay", "commands", host, id)
+}
+
+// deliver carries out a command, once. The answer is a letter of its own.
+func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(text, maxAsk))
+	if err != nil {
+		return err
+	}
+	var ask peer.Ask
+	if err := json.Unmarshal(data, &ask); err != nil {
+		return &relay.Refused{Reason: "a command that cannot be read"}
+	}
+	args, err := argsOf(ask)
+	if err != nil {
+		return &relay.Refused{Reason: err.Error()}
+	}
+	if !slices.Contains(from.Trust.Allowed, ask.Command) { // mutant never: TestNotAllowed
+		return &relay.Refused{Reason: fmt.Sprintf("this host may not %s there; its person allows it with: gt-relay allow %s %s", ask.Command, from.Name, ask.Command)}
+	}
+	if age := c.env.Now().Sub(from.Sent); age > peer.CommandFor {
+		return &relay.Refused{Reason: "the command came too late; nothing was done"}
+	}
+	path := c.path(from.Name, l.ID)
+	if atomicfile.Exists(path) {
+		return nil
+	}
+	if err := c.state.Prepare(c.state.Path("relay", "commands", from.Name)); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(path, data, atomicfile.Synced); err != nil {
+		return err
+	}
+	cli.Go(func() { c.run(from.Name, l.ID, args, ask.Text) })
+	return nil
+}
+
+// argsOf returns the arguments of gt-session for a command. Nothing in it can become a flag.
+func argsOf(ask peer.Ask) ([]string, error) {
+	if err := instance.CheckName(ask.Name); err != nil || strings.HasPrefix(ask.Name, "-") {
+		return nil, errors.New("invalid name of an agent")
+	}
+	switch ask.Command {
+	case "peek":
+		return []string{"peek", "--", ask.Name}, nil
+	case "send":
+		if ask.Slash {
+			return []string{"send", "--command", "--", ask.Name, "-"}, nil
+		}
+		return []string{"send", "--", ask.Name, "-"}, nil
+	case "answer":
+		if ask.N == 0 {
+			return []string{"answer", "--", ask.Name}, nil
+		}
+		return []string{"answer", "--", ask.Name, strconv.Itoa(ask.N)}, nil
+	case "start":
+		if ask.Text != "" {
+			return []string{"start", "--message", "-", "--", ask.Name}, nil
+		}
+		return []string{"start", "--", ask.Name}, nil
+	case "stop":
+		if ask.Now {
+			return []string{"stop", "--now", "--", ask.Name}, nil
+		}
+		return []string{"stop", "--", ask.Name}, nil
+	}
+	return nil, fmt.Errorf("this version does not know the command '%.40s'", ask.Command)
+}
+
+// commandWithin is how long a command may take.
+const commandWithin = 2 * time.Minute
+
+func (c commands) run(host, id string, args []string, text string) {
+	answer := peer.Answer{To: id, Code: cli.IO}
+	path, err := process.LookPath(process.SiblingBinary("gt-session"), "", c.env.ChildEnviron())
+	if err == nil {
+		var r bounded.Result
+		r, err = bounded.Program{
+			Path: path, Args: args, Dir: "/", Env: c.env.ChildEnviron(), Input: []byte(text), Within: commandWithin, Most: 1 << 20,
+		}.Run(context.Background())
+		answer.Code, answer.Stdout, answer.Stderr = r.Code, string(r.Out), r.Stderr
+		if failed := new(bounded.Failed); errors.As(err, &failed) {
+			err = nil
+		}
+	}
+	if err != nil {
+		answer.Code, answer.Stderr = cli.IO, err.Error()
+	}
+	c.answer(host, answer)
+}
+
+// answer sends an answer, and forgets the command.
+func (c commands) answer(host string, a peer.Answer) {
+	data, err := json.Marshal(a.Cut())
+	if err == nil {
+		_, err = peer.OutboxOf(c.state).Put(host, peer.Result, data, c.env.Now())
+	}
+	if err == nil {
+		err = atomicfile.Remove(c.path(host, a.To))
+	}
+	if err != nil {
+		c.warn(err)
+	}
+}
+
+// interrupted answers the commands that a relay before this one did not finish.
+func (c commands) interrupted() {
+	hosts, err := atomicfile.ReadDir(c.state.Path("relay", "commands"))
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.warn(err)
+		}
+		return
+	}
+	for _, h := range hosts {
+		if peer.CheckName(h.Name()) != nil {
+			continue
+		}
+		ids, _ := atomicfile.ReadDir(c.state.Path("relay", "commands", h.Name()))
+		for _, id := range ids {
+			if peer.CheckID(id.Name()) == nil {
+				c.answer(h.Name(), peer.Answer{To: id.Name(), Code: cli.Bug, Stderr: "gt-relay there ended in the middle; what was done is unknown"})
+			}
+		}
+	}
+}
+
+// result keeps the answer to a command of this host.
+func (c commands) result(_ relay.Sender, _ peer.Letter, text io.Reader) error {
+	var a peer.Answer
+	if err := json.NewDecoder(io.LimitReader(text, maxAsk)).Decode(&a); err != nil || peer.CheckID(a.To) != nil {
+		return &relay.Refused{Reason: "an answer that cannot be read"}
+	}
+	return peer.ResultsOf(c.state).Put(a)
+}

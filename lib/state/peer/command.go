@@ -1,0 +1,154 @@
+package peer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/sys/atomicfile"
+)
+
+// Commands are what a host can ask another one to do with an agent there, if the person
+// there allows it: gt-relay allow.
+var Commands = []string{"peek", "send", "answer", "start", "stop"}
+
+// Allowable are the commands, and what else a host can be allowed.
+var Allowable = append(slices.Clone(Commands), "work", "move")
+
+// CommandFor is how long a command can be carried out. A command that was sent while a
+// host was away must not answer a question of the next day.
+const CommandFor = 2 * time.Minute
+
+// maxOutput bounds what a command prints, in bytes.
+const maxOutput = 256 << 10
+
+// Ask is the text of a command letter.
+type Ask struct {
+	Command string `json:"command"`
+	Name    string `json:"name"`            // the agent
+	Text    string `json:"text,omitempty"`  // send: the prompt; start: the first prompt
+	N       int    `json:"n,omitempty"`     // answer: the option
+	Slash   bool   `json:"slash,omitempty"` // send: the text is a command of the client's own
+	Now     bool   `json:"now,omitempty"`   // stop: at once
+}
+
+// Answer is the text of a result letter, which answers a command.
+type Answer struct {
+	To     string `json:"to"` // ID of the command
+	Code   int    `json:"code"`
+	Stdout string `json:"stdout,omitempty"`
+	Stderr string `json:"stderr,omitempty"`
+}
+
+// Result is the kind of a letter with an Answer.
+const Result = "result"
+
+// Cut bounds what the command printed.
+func (a Answer) Cut() Answer {
+	a.Stdout, a.Stderr = a.Stdout[:min(len(a.Stdout), maxOutput)], a.Stderr[:min(len(a.Stderr), maxOutput)]
+	return a
+}
+
+// Results holds the answers that came, a file each, until somebody takes them.
+type Results struct{ state place.State }
+
+func ResultsOf(s place.State) Results { return Results{s} }
+
+func (r Results) path(id string) string { return r.state.Path("relay", "results", id+".json") }
+
+// Put keeps an answer. The file appears whole or not at all.
+func (r Results) Put(a Answer) error {
+	if err := CheckID(a.To); err != nil {
+		return err
+	}
+	data, err := json.Marshal(a.Cut())
+	if err != nil {
+		return err
+	}
+	if err := r.state.Prepare(r.state.Path("relay", "results")); err != nil {
+		return err
+	}
+	return atomicfile.Write(r.path(a.To), data, atomicfile.Unsynced)
+}
+
+// take returns an answer and removes it. It returns fs.ErrNotExist if there is none yet.
+func (r Results) take(id string) (a Answer, err error) {
+	if err := read(r.path(id), &a); err != nil {
+		return a, err
+	}
+	return a, atomicfile.Remove(r.path(id))
+}
+
+// Sweep removes answers that nobody took for a day.
+func (r Results) Sweep(now time.Time) {
+	dir := r.state.Path("relay", "results")
+	entries, _ := atomicfile.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()).Abs() > 24*time.Hour {
+			_ = atomicfile.Remove(place.Join(dir, e.Name()))
+		}
+	}
+}
+
+// Errors of Call.
+var (
+	// ErrUndelivered says that the command did not reach the host, and will not.
+	ErrUndelivered = errors.New("the host does not answer; nothing was done")
+	// ErrUnanswered says that the host has the command, and has not answered.
+	ErrUnanswered = errors.New("the host has the command, and has not answered")
+)
+
+// NotTaken says why a host refused a command.
+type NotTaken struct{ Reason string }
+
+func (e *NotTaken) Error() string { return e.Reason }
+
+// Call has a host carry out a command, and waits for the answer. Once the context ends it
+// takes the command back, if the host does not have it yet.
+func Call(ctx context.Context, s place.State, host string, ask Ask, now time.Time) (Answer, error) {
+	data, err := json.Marshal(ask)
+	if err != nil {
+		return Answer{}, err
+	}
+	out := OutboxOf(s)
+	l, err := out.Put(host, Command, data, now)
+	if err != nil {
+		return Answer{}, err
+	}
+	for {
+		a, err := ResultsOf(s).take(l.ID)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return a, err
+		}
+		if reason, err := out.refusal(l); err == nil {
+			return a, &NotTaken{reason}
+		}
+		select {
+		case <-ctx.Done():
+			if atomicfile.Exists(out.Path(l)) {
+				return a, errors.Join(ErrUndelivered, out.Remove(l))
+			}
+			return a, ErrUnanswered
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// refusal returns why a letter was refused, and removes it. It returns fs.ErrNotExist if it
+// was not.
+func (o Outbox) refusal(l Letter) (string, error) {
+	path := o.state.Path("relay", "refused", l.Host, l.ID+"."+l.Kind)
+	if !atomicfile.Exists(path) {
+		return "", fs.ErrNotExist
+	}
+	reason, err := atomicfile.Read(path+".reason", 4096)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%.4000s", reason), errors.Join(atomicfile.Remove(path), atomicfile.Remove(path+".reason"))
+}
