@@ -182,13 +182,16 @@ func (r *Relay) Run(ctx context.Context) error {
 	}()
 	wait := time.Second
 	for ctx.Err() == nil {
+		if !seal.Exist(r.State) { // the folder was removed
+			return errGone
+		}
 		nc, err := r.Connect(ctx, r.keys)
 		if err == nil {
 			wait = time.Second
 			err = r.Session(ctx, nc)
 			nc.Close()
 		}
-		if ctx.Err() != nil || errors.Is(err, errClone) {
+		if ctx.Err() != nil || errors.Is(err, errClone) || errors.Is(err, errGone) {
 			r.status.Connected = time.Time{}
 			r.writeStatus()
 			return err
@@ -261,6 +264,9 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		case <-lost:
 			return errLost
 		case <-tick.C:
+			if !seal.Exist(r.State) {
+				return errGone
+			}
 		case <-r.Changed:
 		case m := <-incoming:
 			r.handle(m)
@@ -523,5 +529,7 @@ func (r *Relay) refuse(reason string) {
 
 // Current reports whether everything that was there has been sent and taken.
 func (r *Relay) Current() bool { return r.caughtUp }
+
+var errGone = errors.New("the keys of this host are gone")
 
 var errClone = errors.New("another machine uses the keys of this host: gt-relay join --new-key makes this one a host of its own")

@@ -90,6 +90,7 @@ func (d data) store(env *cli.Env) (string, place.State, error) {
 
 const (
 	addressFile = "address"
+	pidName     = "pid"
 	socketName  = "s" // short: a socket's path has little room
 )
 
@@ -146,6 +147,9 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 		return err
 	}
 	defer socket.Close()
+	if err := atomicfile.Write(filepath.Join(store, pidName), fmt.Appendln(nil, os.Getpid()), atomicfile.Unsynced); err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	cli.Go(func() { h.Serve(socket) })
@@ -176,7 +180,7 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 			return nil
 		case <-tick.C:
 			h.Sweep()
-			if c.Idle > 0 && h.Idle() > c.Idle {
+			if c.Idle > 0 && h.Idle() > c.Idle || !atomicfile.Exists(filepath.Join(store, pidName)) { // or its data is gone
 				return nil
 			}
 		}

@@ -42,7 +42,7 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 }
 
 // patience is how long a command waits for the other host.
-const patience = 15 * time.Second
+const patience = 10 * time.Second
 
 // run has the host carry out a command, and prints what it printed.
 func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {

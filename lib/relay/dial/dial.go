@@ -226,7 +226,7 @@ func (p Program) pipe(ctx context.Context, args []string) (net.Conn, error) {
 		cancel()
 		_ = cmd.Wait()
 		if last := said.last(); last != "" {
-			return nil, fmt.Errorf("%s: %s", args[0], last)
+			return nil, fmt.Errorf("%s: %s", args[0], strings.TrimPrefix(last, args[0]+": "))
 		}
 		return nil, fmt.Errorf("%s: %w", args[0], err)
 	}
