@@ -255,8 +255,12 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	tick := time.NewTicker(scanEvery)
 	defer tick.Stop()
 	for {
-		if err := r.scan(ctx); err != nil {
-			return err
+		if err := r.scan(ctx); err != nil && !nc.IsClosed() {
+			r.status.Error = err.Error() // such as a full disk at the hub: what comes is still taken
+			r.caughtUp = false
+			r.writeStatus()
+		} else if err == nil {
+			r.status.Error = ""
 		}
 		select {
 		case <-ctx.Done():
@@ -393,6 +397,11 @@ func (r *Relay) scan(ctx context.Context) error {
 		}
 		r.helloSent = true
 	}
+	if now.Sub(r.lastBeat).Abs() >= beatEvery {
+		if err := r.beat(now); err != nil {
+			return err
+		}
+	}
 	if err := r.grant(ctx); err != nil {
 		return err
 	}
@@ -402,7 +411,7 @@ func (r *Relay) scan(ctx context.Context) error {
 	if err := r.sendStates(ctx, now); err != nil {
 		return err
 	}
-	if now.Sub(r.lastBeat).Abs() >= beatEvery {
+	if now.Sub(r.lastBeat).Abs() >= beatEvery { // somebody new was met
 		if err := r.beat(now); err != nil {
 			return err
 		}

@@ -1,0 +1,242 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"gt/lib/place"
+	"gt/lib/relay/invite"
+	"gt/lib/relay/seal"
+	"gt/lib/relay/streams"
+)
+
+// world is a hub that listens on loopback.
+type world struct {
+	*Hub
+	t   *testing.T
+	now time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, now: time.Now()}
+	h, err := Start(Options{
+		Store: filepath.Join(t.TempDir(), "hub"), Listen: "127.0.0.1:0", MaxStore: 1 << 30,
+		Now: func() time.Time { return w.now }, Warn: func(err error) { t.Log(err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	w.Hub = h
+	return w
+}
+
+func (w *world) fingerprint() string { return invite.Fingerprint(w.cert.Certificate[0]) }
+
+func keys(t *testing.T) *seal.Keys {
+	t.Helper()
+	k, err := seal.Load(place.State(t.TempDir()), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// host returns a host that was admitted, and its connection.
+func (w *world) host(errs *[]string) (*seal.Keys, *nats.Conn) {
+	w.t.Helper()
+	k := keys(w.t)
+	if err := w.Admit(k.Public(), "x"); err != nil {
+		w.t.Fatal(err)
+	}
+	nc, err := w.connect(k, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { *errs = append(*errs, err.Error()) }))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(nc.Close)
+	return k, nc
+}
+
+func (w *world) connect(k *seal.Keys, more ...nats.Option) (*nats.Conn, error) {
+	return nats.Connect("tls://"+w.Addr(), append(more, nats.Secure(invite.Pinned(w.fingerprint())), nats.Nkey(k.Public(), k.Sign),
+		nats.CustomInboxPrefix(streams.Inbox(k.Public())), nats.NoReconnect())...)
+}
+
+// TestWhoMayConnect shows that only an admitted host with its key gets in, and only an
+// invitation that is new and unused admits one.
+func TestWhoMayConnect(t *testing.T) {
+	w := newWorld(t)
+	stranger := keys(t)
+	if _, err := w.connect(stranger); !errors.Is(err, nats.ErrAuthorization) {
+		t.Error("a stranger:", err)
+	}
+	if _, err := nats.Connect("tls://"+w.Addr(), nats.Secure(invite.Pinned(w.fingerprint()))); !errors.Is(err, nats.ErrAuthorization) {
+		t.Error("nobody:", err)
+	}
+	if _, err := nats.Connect("tls://"+w.Addr(), nats.Secure(&tls.Config{MinVersion: tls.VersionTLS13, ServerName: "gt-hub"})); err == nil {
+		t.Error("an unknown certificate was believed")
+	}
+	var errs []string
+	k, _ := w.host(&errs)
+	other := keys(t)
+	if _, err := nats.Connect("tls://"+w.Addr(), nats.Secure(invite.Pinned(w.fingerprint())), nats.Nkey(k.Public(), other.Sign)); !errors.Is(err, nats.ErrAuthorization) {
+		t.Error("with another host's key:", err)
+	}
+	i, err := Invite(w.Store, w.Addr(), w.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := i
+	bad.Fingerprint = strings.Repeat("0", 64)
+	if err := invite.Accept(bad, stranger.Public(), "s"); err == nil || !strings.Contains(err.Error(), "another certificate") {
+		t.Error("a hub with another certificate:", err)
+	}
+	bad = i
+	bad.Secret += "x"
+	if err := invite.Accept(bad, stranger.Public(), "s"); !errors.Is(err, invite.ErrUsed) {
+		t.Error("a wrong secret:", err)
+	}
+	w.now = w.now.Add(InviteFor)
+	if err := invite.Accept(i, stranger.Public(), "s"); !errors.Is(err, invite.ErrUsed) {
+		t.Error("an old invitation:", err)
+	}
+	w.now = w.now.Add(-InviteFor)
+	if err := invite.Accept(i, stranger.Public(), "s"); err != nil {
+		t.Error(err)
+	}
+	if err := invite.Accept(i, other.Public(), "o"); !errors.Is(err, invite.ErrUsed) {
+		t.Error("a used invitation:", err)
+	}
+	nc, err := w.connect(stranger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if err := Remove(w.Store, stranger.Public()); err != nil {
+		t.Fatal(err)
+	}
+	w.Sweep()
+	for range 100 {
+		if nc.IsClosed() {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if !nc.IsClosed() {
+		t.Error("a host that was removed is still connected")
+	}
+}
+
+// TestWhatAHostMayDo has a host that was taken over try what would harm others: forge a
+// sender, read what is for another host, delete, change streams, listen to answers.
+func TestWhatAHostMayDo(t *testing.T) {
+	w := newWorld(t)
+	var errs []string
+	a, ac := w.host(&errs)
+	b, bc := w.host(new([]string))
+	js, err := jetstream.New(bc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
+	defer done()
+	if _, err := js.Publish(ctx, "gt."+b.Public()+".to."+a.Public(), []byte("hello")); err != nil {
+		t.Fatal("a host cannot write to another:", err)
+	}
+	in := streams.In(b.Public())
+	refused := func(what string, try func() error) {
+		t.Helper()
+		errs = nil
+		if try() != nil {
+			return
+		}
+		_ = ac.FlushTimeout(time.Second)
+		time.Sleep(50 * time.Millisecond)
+		if len(errs) == 0 {
+			t.Errorf("a host can %s", what)
+		}
+	}
+	publish := func(subject string) func() error {
+		return func() error { return ac.Publish(subject, []byte("x")) }
+	}
+	request := func(subject string, v any) func() error {
+		return func() error {
+			data, _ := json.Marshal(v)
+			m, err := ac.Request(subject, data, 300*time.Millisecond)
+			if err == nil && bytes.Contains(m.Data, []byte(`"error"`)) {
+				err = errors.New("refused")
+			}
+			return err
+		}
+	}
+	refused("send as another host", publish("gt."+b.Public()+".to."+a.Public()))
+	refused("beat as another host", publish("gt."+b.Public()+".beat"))
+	refused("publish a reply to another host", publish(streams.Inbox(b.Public())+".x"))
+	refused("publish anywhere", publish("x"))
+	refused("join hosts", request("gt.join", invite.Request{}))
+	refused("delete a message", request("$JS.API.STREAM.MSG.DELETE."+streams.Feeds, map[string]any{"seq": 1}))
+	refused("purge a stream", request("$JS.API.STREAM.PURGE."+streams.Feeds, map[string]any{}))
+	refused("delete a stream", request("$JS.API.STREAM.DELETE."+in, nil))
+	refused("change a stream", request("$JS.API.STREAM.UPDATE."+streams.Feeds, map[string]any{"name": streams.Feeds, "subjects": []string{"x"}}))
+	refused("make a stream", request("$JS.API.STREAM.CREATE.X", map[string]any{"name": "X", "subjects": []string{"x"}}))
+	refused("read a message of another host's stream", request("$JS.API.STREAM.MSG.GET."+in, map[string]any{"seq": 1}))
+	refused("read directly", request("$JS.API.DIRECT.GET."+in, map[string]any{"seq": 1}))
+	refused("read another host's stream", request("$JS.API.CONSUMER.CREATE."+in+".c", map[string]any{"stream_name": in, "config": map[string]any{"name": "c", "ack_policy": "none"}}))
+	refused("have another host's messages pushed to itself", request("$JS.API.CONSUMER.CREATE."+in+".d", map[string]any{"stream_name": in, "config": map[string]any{"name": "d", "deliver_subject": streams.Inbox(a.Public()) + ".x"}}))
+	for _, subject := range []string{">", "gt.>", "_INBOX.>", "_INBOX_*.>", streams.Inbox(b.Public()) + ".>", "gt.*.ask." + b.Public(), "gt.*.to." + b.Public(), "$JS.>", "$SYS.>"} {
+		refused("subscribe to "+subject, func() error { _, err := ac.SubscribeSync(subject); return err })
+	}
+}
+
+// TestAFullHub shows that a hub whose disk is full says so, and that nothing it
+// acknowledged is lost.
+func TestAFullHub(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "hub")
+	start := func(most int64) *Hub {
+		h, err := Start(Options{Store: store, MaxStore: most, Now: time.Now, Warn: func(err error) { t.Log(err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	h := start(8 << 20)
+	k := keys(t)
+	if err := h.Admit(k.Public(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	n := 0
+	for ; n < 1000; n++ {
+		if _, err := h.js.Publish(ctx, "gt."+k.Public()+".feed", bytes.Repeat([]byte("x"), 100_000)); err != nil {
+			break
+		}
+	}
+	if n == 1000 {
+		t.Fatal("a hub of 8 MB took 100 MB")
+	}
+	h.Close()
+	h = start(64 << 20)
+	defer h.Close()
+	s, err := h.js.Stream(ctx, streams.Feeds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.CachedInfo().State.Msgs; got != uint64(n) {
+		t.Errorf("%d were acknowledged, %d are there", n, got)
+	}
+	if _, err := h.js.Publish(ctx, "gt."+k.Public()+".feed", []byte("x")); err != nil {
+		t.Error(fmt.Errorf("after more room: %w", err))
+	}
+}
