@@ -13,6 +13,7 @@ import (
 	"gt/lib/command/checkpointcmd"
 	"gt/lib/command/handoffcmd"
 	"gt/lib/command/hookscmd"
+	"gt/lib/command/hubcmd"
 	"gt/lib/command/keepalivecmd"
 	"gt/lib/command/krccmd"
 	"gt/lib/command/mailcmd"
@@ -20,6 +21,7 @@ import (
 	"gt/lib/command/primecmd"
 	"gt/lib/command/reconcilecmd"
 	"gt/lib/command/recordcmd"
+	"gt/lib/command/relaycmd"
 	"gt/lib/command/seancecmd"
 	"gt/lib/command/sessioncmd"
 )
@@ -27,8 +29,8 @@ import (
 // programs are all programs, in the order of their names.
 func programs() []cli.Program {
 	return []cli.Program{
-		checkpointcmd.Program(), handoffcmd.Program(), hookscmd.Program(), keepalivecmd.Program(), krccmd.Program(), mailcmd.Program(),
-		pickcmd.Program(), primecmd.Program(), reconcilecmd.Program(), recordcmd.Program(), seancecmd.Program(), sessioncmd.Program(),
+		checkpointcmd.Program(), handoffcmd.Program(), hookscmd.Program(), hubcmd.Program(), keepalivecmd.Program(), krccmd.Program(), mailcmd.Program(),
+		pickcmd.Program(), primecmd.Program(), reconcilecmd.Program(), recordcmd.Program(), relaycmd.Program(), seancecmd.Program(), sessioncmd.Program(),
 	}
 }
 

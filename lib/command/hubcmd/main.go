@@ -31,8 +31,8 @@ import (
 )
 
 const summary = `
-The server between the machines that gt-relay joins. With ssh you never start it:
-'gt-relay join ssh://HOST' does.
+The server between the machines that gt-relay joins. With ssh you never start
+it: 'gt-relay join ssh://HOST' does.
 
 For a team, on a machine that all of them reach:
 

@@ -45,7 +45,8 @@ Then, without a word of network:
   gt-seance list --host HOST
   gt-mail send NAME@HOST -s 'Tests are red' -m 'since 4f2c1'
 
-With gt-hub on a machine that all reach: gt-relay join -, and paste its invitation.
+With gt-hub on a machine that all reach: 'gt-relay join -', and paste the
+invitation that it prints.
 `
 
 const exitCodes = `
