@@ -161,6 +161,23 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
+// TestForgotten shows that a host that lost what it knew of another learns it again.
+func TestForgotten(t *testing.T) {
+	f := newFleet(t)
+	a, b := pair(t, f)
+	a.event("one")
+	eventually(t, "the log is copied", func() bool { return b.copyOf(a, "a") })
+	b.down()
+	if err := os.RemoveAll(b.state.Path("peers")); err != nil {
+		t.Fatal(err)
+	}
+	a.down() // so that its hello stands behind its grant
+	a.up()
+	b.up()
+	a.event("two")
+	eventually(t, "the log is copied again", func() bool { return b.copyOf(a, "a") })
+}
+
 // TestTwoNames shows that two hosts with one name stay two hosts.
 func TestTwoNames(t *testing.T) {
 	f := newFleet(t)

@@ -10,6 +10,7 @@ package relay
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -117,6 +118,7 @@ type Relay struct {
 	caughtUp  bool
 	lastBeat  time.Time
 	helloSent bool
+	early     map[string][]message // of hosts that were not met yet
 }
 
 // ErrRunning is returned if another process relays for this host.
@@ -233,6 +235,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	}
 	r.sent, r.states, r.statesAt, r.lastBeat = map[peer.Letter]time.Time{}, nil, time.Time{}, time.Time{}
 	r.pending, r.caughtUp, r.helloSent = map[string]bool{}, false, false
+	r.early = map[string][]message{}
 	for _, m := range r.remotes {
 		m.granted = false
 	}
@@ -308,6 +311,9 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 	for _, stream := range []string{streams.Fleet, streams.Feeds, streams.In(key)} {
 		r.pending[stream] = true
 		cfg := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}
+		if stream == streams.Fleet { // this host's own grants say who has its key already
+			cfg.FilterSubjects = []string{"gt.*.hello", "gt.*.states", "gt.*.grant." + key, "gt." + key + ".grant.*"}
+		}
 		if stream == streams.Feeds { // what came earlier is in the copies, or is asked for
 			if last := r.lastHeard(); !last.IsZero() {
 				from := last.Add(-10 * time.Minute)
@@ -446,11 +452,14 @@ func (r *Relay) beat(now time.Time) error {
 
 // grant gives the key of this host's logs to each host that does not have it.
 func (r *Relay) grant(ctx context.Context) error {
+	if r.pending[streams.Fleet] {
+		return nil
+	}
 	for key, m := range r.remotes {
 		if m.granted || m.trust.Revoked || m.host.Box == "" {
 			continue
 		}
-		msg, err := r.keys.ForHost(m.host.Box, r.header("grant", key, ""), []byte(r.keys.Feed))
+		msg, err := r.keys.ForHost(m.host.Box, r.header("grant", key, r.grantID(m)), []byte(r.keys.Feed))
 		if err != nil {
 			r.refuse("a host with an unusable key")
 			m.granted = true
@@ -463,6 +472,12 @@ func (r *Relay) grant(ctx context.Context) error {
 		r.lastBeat = time.Time{} // a newcomer wants to know how far the logs have grown
 	}
 	return nil
+}
+
+// grantID names a grant by the key and by whom it is for.
+func (r *Relay) grantID(m *remote) string {
+	sum := sha256.Sum256([]byte(r.keys.Feed + m.host.Box))
+	return hex.EncodeToString(sum[:8])
 }
 
 // sendLogs sends what was appended to this host's logs.

@@ -13,6 +13,7 @@ import (
 
 	"gt/lib/relay/feed"
 	"gt/lib/relay/seal"
+	"gt/lib/relay/streams"
 	"gt/lib/state/peer"
 	"gt/lib/sys/atomicfile"
 )
@@ -125,6 +126,12 @@ func (r *Relay) take(msg message) error {
 		r.refuse("a message under another host's subject")
 		return nil
 	}
+	if m.From == own && m.Kind == "grant" {
+		if to := r.remotes[m.To]; to != nil && m.ID == r.grantID(to) {
+			to.granted = true
+		}
+		return nil
+	}
 	if m.To != "" && m.To != own {
 		if len(parts) > 3 && parts[3] == own {
 			r.refuse("a message for another host")
@@ -138,7 +145,12 @@ func (r *Relay) take(msg message) error {
 		return r.takeHello(m)
 	}
 	from := r.remotes[m.From]
-	if from == nil { // its hello comes first, or the message comes again
+	if from == nil {
+		// A host says hello again with each connection, so its hello can stand behind its
+		// grant. A letter or a part of a log comes again.
+		if early := r.early[m.From]; msg.stream == streams.Fleet && len(early) < 8 && len(r.early) < maxHosts {
+			r.early[m.From] = append(early, msg)
+		}
 		return nil
 	}
 	if from.trust, err = r.hosts.Trust(from.host); err != nil {
@@ -231,6 +243,12 @@ func (r *Relay) takeHello(m seal.Message) error {
 	if err != nil {
 		r.refuse(err.Error())
 		return nil
+	}
+	for _, msg := range r.early[m.From] {
+		delete(r.early, m.From)
+		if err := r.take(msg); err != nil {
+			return err
+		}
 	}
 	if from.host.Box != says.Box || from.host.Version != says.Version {
 		from.granted = from.granted && from.host.Box == says.Box
