@@ -175,7 +175,10 @@ func TestForgotten(t *testing.T) {
 	a.up()
 	b.up()
 	a.event("two")
-	eventually(t, "the log is copied again", func() bool { return b.copyOf(a, "a") })
+	eventually(t, "the log is copied again, with its key", func() bool {
+		_, err := os.Stat(peer.Of(b.state).Path("a", "feed.key"))
+		return err == nil && b.copyOf(a, "a")
+	})
 }
 
 // TestTwoNames shows that two hosts with one name stay two hosts.
