@@ -107,7 +107,7 @@ func (h *host) options() relay.Options {
 			if h.f.hub == nil || h.f.cut {
 				return nil, errors.New("no hub")
 			}
-			nc, err := nats.Connect("", nats.InProcessServer(h.f.hub), nats.NoReconnect())
+			nc, err := nats.Connect("", nats.InProcessServer(h.f.hub), nats.NoReconnect(), nats.NoEcho())
 			h.mu.Lock()
 			h.nc = nc
 			h.mu.Unlock()

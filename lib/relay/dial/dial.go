@@ -116,7 +116,7 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 		return nil, err
 	}
 	opts := []nats.Option{
-		nats.NoReconnect(), nats.Name("gt-relay"), nats.Timeout(20 * time.Second), nats.PingInterval(2 * time.Minute), nats.MaxPingsOutstanding(2),
+		nats.NoReconnect(), nats.NoEcho(), nats.Name("gt-relay"), nats.Timeout(20 * time.Second), nats.PingInterval(2 * time.Minute), nats.MaxPingsOutstanding(2),
 		nats.CustomInboxPrefix(streams.Inbox(keys.Public())),
 	}
 	u, err := url.Parse(h.URL)

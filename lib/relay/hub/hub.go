@@ -416,5 +416,5 @@ func certificate(store string, now time.Time) (tls.Certificate, error) {
 
 // Connect connects a relay in this process.
 func (h *Hub) Connect(context.Context, *seal.Keys) (*nats.Conn, error) {
-	return nats.Connect("", nats.InProcessServer(h.server), nats.NoReconnect())
+	return nats.Connect("", nats.InProcessServer(h.server), nats.NoReconnect(), nats.NoEcho())
 }
