@@ -197,7 +197,15 @@ func pair(dir string, notes int) error {
 		return err
 	}
 	defer nc.Close()
-	if _, err := nc.Subscribe("floor", func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
+	other, err := h.Connect(context.Background(), nil)
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	if _, err := other.Subscribe("floor", func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
+		return err
+	}
+	if err := other.Flush(); err != nil {
 		return err
 	}
 	var floor, ours []time.Duration

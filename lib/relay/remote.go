@@ -26,7 +26,7 @@ const (
 	bytesPerSec     = 1 << 20
 	bytesAtOnce     = 256 << 20
 	maxStatesBody   = 1 << 20
-	heardSavedEvery = 20 * time.Second
+	heardSavedEvery = 5 * time.Second
 )
 
 // remote is another host, as a running relay knows it.
@@ -34,7 +34,7 @@ type remote struct {
 	host    peer.Host
 	trust   peer.Trust
 	copies  *feed.Copies
-	heads   map[string]feed.Head // what it has
+	heads   map[string]feed.Head // how far its logs have grown; nil before its first beat
 	asked   map[string]time.Time // when something missing was asked for
 	feedKey string               // opens its logs and states
 	letters *letters
@@ -49,7 +49,7 @@ type remote struct {
 
 func (r *Relay) open(h peer.Host) (*remote, error) {
 	m := &remote{
-		host: h, heads: map[string]feed.Head{}, asked: map[string]time.Time{},
+		host: h, asked: map[string]time.Time{},
 		letterRate: rate.NewLimiter(lettersPerSec, lettersAtOnce),
 		byteRate:   rate.NewLimiter(bytesPerSec, bytesAtOnce),
 	}
@@ -266,6 +266,9 @@ func (r *Relay) takeBeat(from *remote, m seal.Message) error {
 	}
 	from.ahead = r.Now().Sub(m.Time())
 	from.heads = b.Heads
+	if from.heads == nil { // it has no log yet
+		from.heads = map[string]feed.Head{}
+	}
 	r.judge(from)
 	return nil
 }
@@ -289,7 +292,7 @@ func (r *Relay) complete(from *remote) bool {
 			return false
 		}
 	}
-	return len(from.heads) > 0
+	return from.heads != nil
 }
 
 func (r *Relay) takeStates(from *remote, m seal.Message) error {
