@@ -140,6 +140,19 @@ func ReaderOf(client string) conversation.Reader {
 	return readers.Of(client)
 }
 
+// Skipped returns how many records of a conversation its reader does not give.
+func Skipped(f conversation.File) (n int) {
+	if f.Size > 0 && f.Size <= conversation.MaxRecord { // a database's conversation has no size
+		return 0
+	}
+	if s, ok := ReaderOf(f.Client).(conversation.Skipper); ok {
+		n, _ = s.Skipped(f) // reading it reports the error
+	} else if strings.HasSuffix(f.Path, ".jsonl") {
+		n, _ = conversation.Skipped(f.Path)
+	}
+	return n
+}
+
 // valid returns the metadata for the cache: with invalid UTF-8 replaced, and without
 // secrets.
 func valid(f conversation.Metadata, clean func(string) string) conversation.Metadata {

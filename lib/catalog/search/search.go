@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"io"
 	"io/fs"
@@ -368,21 +369,28 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 		}
 		o.Skip = func(record []byte) bool { return quiet(record) || s.index(record) < 0 }
 	}
-	turn := 0
+	turn, whole := 0, true
 	_, err := r.Read(f, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			turn++
 		}
 		h, ok := s.match(e)
 		if !ok {
-			return !s.halted()
+			whole = !s.halted()
+			return whole
 		}
 		h.Turn, h.key = turn, copyKey{e.ID, e.Kind, maphash.String(s.seed, e.Text)}
 		if e.ID == "" && !e.Time.IsZero() {
 			h.key.id = e.Time.String()
 		}
-		return each(h) && !s.halted()
+		whole = each(h) && !s.halted()
+		return whole
 	})
+	if err == nil && whole && done != nil {
+		if n := scan.Skipped(f); n > 0 {
+			err = fmt.Errorf("not searched of session %s, over %d MB each: %d", s.all[i].Metadata.ID, conversation.MaxRecord>>20, n)
+		}
+	}
 	return err
 }
 

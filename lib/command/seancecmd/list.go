@@ -155,7 +155,7 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 	now, short, narrow := env.Now(), all.Short(), width > 0 && width < wide
 	// In a narrow table the agent is shown only if it varies.
 	agents := !narrow || severalAgents(found)
-	panes := c.Live && slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.TmuxPane != "" })
+	panes := (c.Live || c.Active) && slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.TmuxPane != "" })
 	actor := maxActor
 	if narrow && agents {
 		actor -= 6

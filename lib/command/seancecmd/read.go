@@ -102,7 +102,7 @@ func (c *read) Run(env *cli.Env) error {
 		if _, err = p.pages(f, conversation.Options{}, from, to); err != nil {
 			return err
 		}
-		if n := skipped(f); n > 0 {
+		if n := scan.Skipped(f); n > 0 {
 			env.Warn("not read of session %s, over %d MB each: %s", s.ID, conversation.MaxRecord>>20, number(n, "record"))
 		}
 		if len(found) == 1 && from > max(p.Turn, 1) {
@@ -125,19 +125,6 @@ func count(f conversation.File) (n int, err error) {
 		return true
 	})
 	return n, err
-}
-
-// skipped returns how many records of a conversation its reader does not give.
-func skipped(f conversation.File) (n int) {
-	if f.Size <= conversation.MaxRecord {
-		return 0
-	}
-	if s, ok := scan.ReaderOf(f.Client).(conversation.Skipper); ok {
-		n, _ = s.Skipped(f) // reading it reports the error
-	} else if strings.HasSuffix(f.Path, ".jsonl") {
-		n, _ = conversation.Skipped(f.Path)
-	}
-	return n
 }
 
 // transcriptOf returns the file of a session's conversation, or why it cannot be read.

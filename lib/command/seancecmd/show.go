@@ -100,7 +100,7 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	}
 	if f, _ := s.Conversation(own); f.Path != "" && scan.ReaderOf(f.Client) != nil {
 		d.Turns, _ = count(f)
-		d.Skipped = skipped(f)
+		d.Skipped = scan.Skipped(f)
 	}
 	if on, err := continuationOf(own, table, s, false); err == nil && len(on.Args) > 0 {
 		d.Resume = env.Redact(on.String())

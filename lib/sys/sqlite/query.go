@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,29 +49,56 @@ func (db *DB) Scan(table string, each func(Row) bool) error {
 // Where calls each for the rows with a text in a column until it returns false. It must be
 // called inside Do.
 func (db *DB) Where(table, name, text string, each func(Row) bool) error {
-	if db.Columns(table) != nil && column(db.Columns(table), name) < 0 {
-		return db.failed(fmt.Errorf("table '%s' has no column '%s'", table, name))
-	}
-	return db.rows(table, sqlite3.QuoteIdentifier(name)+" = ? COLLATE BINARY AND ", []string{text}, each)
+	return db.rows(table, name, []string{text}, each)
 }
 
-func (db *DB) rows(table, where string, args []string, each func(Row) bool) error {
-	columns := db.Columns(table)
-	if columns == nil {
-		return db.failed(fmt.Errorf("it has no table '%s'", table))
+// Skipped returns how many rows Where skips because they are too long. It must be called
+// inside Do.
+func (db *DB) Skipped(table, name, text string) (n int, err error) {
+	sql, _, err := db.selecting(table, name, "count(*)", ">")
+	if err == nil {
+		err = db.query(db.steps(0), sql, []string{text}, func(s *sqlite3.Stmt) bool {
+			n = s.ColumnInt(0)
+			return true
+		})
+	}
+	if err != nil {
+		return 0, db.failed(err)
+	}
+	return n, nil
+}
+
+func (db *DB) rows(table, name string, args []string, each func(Row) bool) error {
+	sql, columns, err := db.selecting(table, name, "", "<=")
+	if err == nil {
+		err = db.query(db.steps(len(columns)), sql, args, func(s *sqlite3.Stmt) bool { return each(Row{s, columns}) })
+	}
+	if err != nil {
+		return db.failed(err)
+	}
+	return nil
+}
+
+// selecting returns a query for what, or else for all columns, of the rows that are at most
+// (<=) or more than (>) MaxRow long, and have a text in the named column unless name is "".
+func (db *DB) selecting(table, name, what, long string) (sql string, columns []string, err error) {
+	if columns = db.Columns(table); columns == nil {
+		return "", nil, fmt.Errorf("it has no table '%s'", table)
 	}
 	var names, sizes []string
 	for _, c := range columns {
 		c = sqlite3.QuoteIdentifier(c)
 		names, sizes = append(names, c), append(sizes, "ifnull(octet_length("+c+"), 0)")
 	}
-	sql := fmt.Sprintf("SELECT %s FROM main.%s WHERE %s%s <= %d",
-		strings.Join(names, ", "), sqlite3.QuoteIdentifier(table), where, strings.Join(sizes, " + "), MaxRow)
-	err := db.query(db.steps(len(columns)), sql, args, func(s *sqlite3.Stmt) bool { return each(Row{s, columns}) })
-	if err != nil {
-		return db.failed(err)
+	where := ""
+	if name != "" {
+		if column(columns, name) < 0 {
+			return "", nil, fmt.Errorf("table '%s' has no column '%s'", table, name)
+		}
+		where = sqlite3.QuoteIdentifier(name) + " = ? COLLATE BINARY AND "
 	}
-	return nil
+	return fmt.Sprintf("SELECT %s FROM main.%s WHERE %s%s %s %d",
+		cmp.Or(what, strings.Join(names, ", ")), sqlite3.QuoteIdentifier(table), where, strings.Join(sizes, " + "), long, MaxRow), columns, nil
 }
 
 // query calls each for the rows of a query until it returns false. It fails after most

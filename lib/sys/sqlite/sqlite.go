@@ -20,8 +20,9 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// MaxRow bounds a row, in bytes. Longer rows are skipped.
-const MaxRow = 32 << 20
+// MaxRow bounds a row, in bytes, as conversation.MaxRecord does a line. Longer rows are
+// skipped.
+const MaxRow = 16 << 20
 
 var (
 	// ErrBusy is returned if the database changed during every attempt.

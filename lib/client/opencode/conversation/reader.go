@@ -249,6 +249,23 @@ func (c *Reader) parts(f conversation.File, m message) (message string, all []pa
 	return message, all, err
 }
 
+// Skipped counts the rows that are too long.
+func (c *Reader) Skipped(f conversation.File) (n int, err error) {
+	if !strings.HasSuffix(f.Path, ".db") {
+		return 0, nil
+	}
+	err = c.with(f.Path, func(db *sqlite.DB) error {
+		messages, err := db.Skipped("message", "session_id", string(f.ID))
+		if err != nil {
+			return err
+		}
+		parts, err := db.Skipped("part", "session_id", string(f.ID))
+		n = messages + parts
+		return err
+	})
+	return n, err
+}
+
 func readFile(path string) ([]byte, error) { return atomicfile.Read(path, conversation.MaxRecord) }
 
 // readFiles calls each for the readable files of a folder, which need not exist.

@@ -13,6 +13,7 @@ import (
 
 	"gt/internal/readertest"
 	"gt/lib/conversation"
+	"gt/lib/state/session"
 	"gt/lib/sys/sqlite"
 )
 
@@ -44,6 +45,35 @@ func readHeld(t *testing.T, store string) []readertest.Held {
 	}
 	slices.SortFunc(all, func(a, b readertest.Held) int { return a.Metadata.Started.Compare(b.Metadata.Started) })
 	return all
+}
+
+// A part that is too long to be read is counted.
+func TestSkipped(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "opencode.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	err = sqlite.Make(f, func(db *sqlite.Own) error {
+		for _, sql := range []string{
+			"CREATE TABLE session(id TEXT)", "CREATE TABLE message(id TEXT, session_id TEXT, data TEXT)", "CREATE TABLE part(id TEXT, session_id TEXT, data TEXT)",
+			"INSERT INTO message VALUES ('m', 'one', '{}'), ('n', 'two', '{}')",
+			fmt.Sprintf("INSERT INTO part VALUES ('p', 'one', zeroblob(%d)), ('q', 'two', 'x')", sqlite.MaxRow+1),
+		} {
+			if err := db.Do(sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]int{"one": 1, "two": 0} {
+		if n, err := (&Reader{}).Skipped(conversation.File{Path: f.Name(), ID: session.ID(id)}); n != want || err != nil {
+			t.Errorf("%s: %d, %v", id, n, err)
+		}
+	}
 }
 
 const turn = "prompt answer call result spent answer spent"
