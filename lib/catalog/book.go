@@ -2,6 +2,9 @@ package catalog
 
 import (
 	"cmp"
+	"encoding/binary"
+	"hash/fnv"
+	"io"
 	"iter"
 	"maps"
 	"math"
@@ -18,22 +21,73 @@ import (
 // book has the sessions of a log, newest first: those of an index, and those that are
 // newer or changed since. While events are added, it detects one that comes after one that
 // it should precede.
+//
+// It knows where the log has a session's events, and reads them when they are asked for.
 type book struct {
+	files sources
 	index *index // nil if there is none
 	again func() (*book, error)
 	lost  error // why sessions are missing
 
-	fresh  map[session.ID]*Session
-	added  int // how many of those the index does not have
-	actors map[string]*actor
+	fresh  map[session.ID]*entry
+	added  int               // how many of those the index does not have
+	actors map[uint64]*actor // by sumOf their names
 
 	// Of the fresh ones, once all events were added:
-	newest, latest []*Session
+	newest, latest []*entry
 	names
-	successors map[session.ID][]*Session // by the parent
+	successors map[session.ID][]*entry // by the parent
 
 	asked   int                 // how often for children
 	parents map[session.ID]bool // in the index, once that was often
+}
+
+// entry is what finds a session. Times are in nanoseconds.
+type entry struct {
+	id            session.ID
+	started, last int64
+	parent, chain session.ID
+	actor, work   uint64 // sums of the names; 0 for none
+	events        []byte // where they are in the log; see spot
+}
+
+// sumOf returns a number for a name. The log may have a secret in a name, and the index has
+// none.
+func sumOf(name string) uint64 {
+	if name == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	io.WriteString(h, name)
+	return h.Sum64()
+}
+
+// spot is where an event is.
+type spot struct {
+	in       int // the index of the source
+	at, size int64
+}
+
+func (p spot) append(to []byte) []byte {
+	for _, n := range []int64{int64(p.in), p.at, p.size} {
+		to = binary.AppendUvarint(to, uint64(n))
+	}
+	return to
+}
+
+// spots returns what append wrote; fewer if it is damaged.
+func spots(from []byte) (all []spot) {
+	for {
+		var p [3]uint64
+		for i := range p {
+			n := 0
+			if p[i], n = binary.Uvarint(from); n <= 0 {
+				return all
+			}
+			from = from[n:]
+		}
+		all = append(all, spot{int(p[0]), int64(p[1]), int64(p[2])})
+	}
 }
 
 // often is how many sessions are asked for their children one by one. Before more are, all
@@ -50,19 +104,19 @@ type actor struct {
 
 const never = math.MinInt64
 
-func newBook() *book {
-	return &book{fresh: map[session.ID]*Session{}, actors: map[string]*actor{}}
+func newBook(files sources) *book {
+	return &book{files: files, fresh: map[session.ID]*entry{}, actors: map[uint64]*actor{}}
 }
 
 // seal prepares the book for being read, after the last event.
 func (b *book) seal() {
-	b.newest = slices.SortedFunc(maps.Values(b.fresh), byStart.compare)
-	b.latest = slices.SortedFunc(maps.Values(b.fresh), byLast.compare)
+	b.newest = slices.SortedFunc(maps.Values(b.fresh), byStart.compareEntries)
+	b.latest = slices.SortedFunc(maps.Values(b.fresh), byLast.compareEntries)
 	b.ids = slices.Sorted(maps.Keys(b.fresh))
-	b.successors = map[session.ID][]*Session{}
-	for _, s := range b.newest {
-		if s.ParentID != "" && s.ParentID != s.ID {
-			b.successors[s.ParentID] = append(b.successors[s.ParentID], s)
+	b.successors = map[session.ID][]*entry{}
+	for _, e := range b.newest {
+		if e.parent != "" && e.parent != e.id {
+			b.successors[e.parent] = append(b.successors[e.parent], e)
 		}
 	}
 }
@@ -71,20 +125,29 @@ func (b *book) seal() {
 type order struct {
 	column string // in the index
 	at     func(*Session) time.Time
+	nanos  func(*entry) int64
 }
 
 var (
-	byStart = order{"started", func(s *Session) time.Time { return s.StartedAt }}
-	byLast  = order{"last", func(s *Session) time.Time { return s.LastAt }}
+	byStart = order{"started", func(s *Session) time.Time { return s.StartedAt }, func(e *entry) int64 { return e.started }}
+	byLast  = order{"last", func(s *Session) time.Time { return s.LastAt }, func(e *entry) int64 { return e.last }}
 )
 
 func (o order) compare(a, b *Session) int {
 	return cmp.Or(o.at(b).Compare(o.at(a)), cmp.Compare(a.ID, b.ID))
 }
 
+func (o order) compareEntries(a, b *entry) int {
+	return cmp.Or(cmp.Compare(o.nanos(b), o.nanos(a)), cmp.Compare(a.id, b.id))
+}
+
 // ask queries the index. If that fails, the log is read instead, and ok is false.
 func (b *book) ask(each func(sqlite.Values), sql string, args ...any) (ok bool) {
-	err := b.index.Query(each, sql, args...)
+	return b.whole(b.index.Query(each, sql, args...))
+}
+
+// whole reads the log again if there is an error, so that the index is not used any more.
+func (b *book) whole(err error) (ok bool) {
 	if err == nil {
 		return true
 	}
@@ -98,29 +161,46 @@ func (b *book) ask(each func(sqlite.Values), sql string, args ...any) (ok bool) 
 	return false
 }
 
-// session returns the session with that id, or nil. It must not be changed.
-func (b *book) session(id session.ID) (s *Session) {
-	s, known := b.fresh[id]
+// entry returns the session with that id, or nil. It must not be changed.
+func (b *book) entry(id session.ID) (e *entry) {
+	e, known := b.fresh[id]
 	if known || b.index == nil {
-		return s
+		return e
 	}
-	if !b.ask(func(v sqlite.Values) { s = decode(v.Text(0)) }, "SELECT facts FROM session WHERE id = ?", string(id)) {
+	if !b.ask(func(v sqlite.Values) { e = entryOf(v) }, "SELECT "+columns+" FROM session WHERE id = ?", string(id)) {
 		return b.fresh[id]
 	}
-	return s
+	return e
+}
+
+// events reads the events of a session, in order; none if there is no such session.
+func (b *book) events(e *entry) []*event {
+	if e == nil {
+		return nil
+	}
+	all, err := b.files.events(e)
+	if err == nil {
+		return all
+	}
+	if b.index == nil {
+		b.lost = cmp.Or(b.lost, err)
+		return nil
+	}
+	b.whole(err)
+	return b.events(b.entry(e.id))
 }
 
 // pageSize is how many sessions are read from the index at first, and largePage later.
 const pageSize, largePage = 32, 1024
 
 // all iterates over the sessions in an order.
-func (b *book) all(o order) iter.Seq[*Session] {
-	return func(yield func(*Session) bool) {
-		var last *Session
+func (b *book) all(o order) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		var last *entry
 		for size := pageSize; ; size = largePage {
 			page := b.after(o, last, size)
-			for _, s := range page {
-				if !yield(s) {
+			for _, e := range page {
+				if !yield(e) {
 					return
 				}
 			}
@@ -133,13 +213,13 @@ func (b *book) all(o order) iter.Seq[*Session] {
 }
 
 // after returns the next sessions after one, or the first; none at the end.
-func (b *book) after(o order, last *Session, size int) []*Session {
+func (b *book) after(o order, last *entry, size int) []*entry {
 	fresh := b.newest
 	if o.column == byLast.column {
 		fresh = b.latest
 	}
 	if last != nil {
-		at, there := slices.BinarySearchFunc(fresh, last, o.compare)
+		at, there := slices.BinarySearchFunc(fresh, last, o.compareEntries)
 		if there {
 			at++
 		}
@@ -150,27 +230,27 @@ func (b *book) after(o order, last *Session, size int) []*Session {
 	}
 	until, id := int64(math.MaxInt64), ""
 	if last != nil {
-		until, id = o.at(last).UnixNano(), string(last.ID)
+		until, id = o.nanos(last), string(last.id)
 	}
-	var page []*Session
-	if !b.ask(func(v sqlite.Values) { page = append(page, decode(v.Text(0))) },
-		strings.ReplaceAll("SELECT facts FROM session WHERE AT <= ?1 AND (AT < ?1 OR id > ?2) ORDER BY AT DESC, id LIMIT ?3", "AT", o.column), until, id, int64(size)) {
+	var page []*entry
+	if !b.ask(func(v sqlite.Values) { page = append(page, entryOf(v)) },
+		strings.ReplaceAll("SELECT "+columns+" FROM session WHERE AT <= ?1 AND (AT < ?1 OR id > ?2) ORDER BY AT DESC, id LIMIT ?3", "AT", o.column), until, id, int64(size)) {
 		return b.after(o, last, size)
 	}
 	if len(page) == size { // later ones come after all of these
-		at, _ := slices.BinarySearchFunc(fresh, page[len(page)-1], o.compare)
+		at, _ := slices.BinarySearchFunc(fresh, page[len(page)-1], o.compareEntries)
 		fresh = fresh[:at]
 	}
 	all, end := slices.Clone(fresh), page
-	for _, s := range page {
-		if b.fresh[s.ID] == nil {
-			all = append(all, s)
+	for _, e := range page {
+		if b.fresh[e.id] == nil {
+			all = append(all, e)
 		}
 	}
 	if len(all) == 0 && len(end) > 0 {
 		return b.after(o, end[len(end)-1], size)
 	}
-	slices.SortFunc(all, o.compare)
+	slices.SortFunc(all, o.compareEntries)
 	return all
 }
 
@@ -215,7 +295,7 @@ func (b *book) around(id session.ID) (before, after session.ID, there bool) {
 }
 
 // children returns the sessions whose parent is that one.
-func (b *book) children(id session.ID) []*Session {
+func (b *book) children(id session.ID) []*entry {
 	if b.asked++; b.asked == often && b.index != nil {
 		parents := map[session.ID]bool{}
 		if b.ask(func(v sqlite.Values) { parents[session.ID(v.Text(0))] = true }, "SELECT DISTINCT parent FROM session WHERE parent <> ''") {
@@ -225,39 +305,41 @@ func (b *book) children(id session.ID) []*Session {
 	if b.parents != nil && !b.parents[id] {
 		return b.successors[id]
 	}
-	found := b.where(func(*Session) bool { return false }, "SELECT facts FROM session WHERE parent = ?1 AND parent <> ''", string(id))
-	found = slices.DeleteFunc(found, func(s *Session) bool { return s.ID == id })
+	found := b.where(func(*entry) bool { return false }, "parent = ?1 AND parent <> ''", string(id))
+	found = slices.DeleteFunc(found, func(e *entry) bool { return e.id == id })
 	return append(found, b.successors[id]...)
 }
 
-// chained returns the sessions of a chain, or with prefix of all chains whose id begins so.
-func (b *book) chained(chain session.ID, prefix bool) []*Session {
-	fits := func(s *Session) bool {
-		return s.ChainID != "" && (s.ChainID == chain || prefix && strings.HasPrefix(string(s.ChainID), string(chain)))
+// chained returns the sessions of a chain, or with prefix of all chains whose id begins so,
+// without those that have the chain's id.
+func (b *book) chained(chain session.ID, prefix bool) []*entry {
+	fits := func(e *entry) bool {
+		return e.chain != "" && e.chain != e.id && (e.chain == chain || prefix && strings.HasPrefix(string(e.chain), string(chain)))
 	}
 	if prefix {
-		return b.where(fits, "SELECT facts FROM session WHERE chain >= ?1 AND chain < ?1 || '~' AND chain <> ''", string(chain))
+		return b.where(fits, "chain >= ?1 AND chain < ?1 || '~' AND chain > '.'", string(chain))
 	}
-	return b.where(fits, "SELECT facts FROM session WHERE chain = ?1 AND chain <> ''", string(chain))
+	return b.where(fits, "chain = ?1 AND chain > '.'", string(chain))
 }
 
 // worked returns the sessions that worked on a unit.
-func (b *book) worked(unit string) []*Session {
-	return b.where(func(s *Session) bool { return unit != "" && s.WorkUnit == unit }, "SELECT facts FROM session WHERE work = ?1 AND work <> ''", unit)
+func (b *book) worked(unit string) []*entry {
+	sum := sumOf(unit)
+	return b.where(func(e *entry) bool { return sum != 0 && e.work == sum }, "work = ?1 AND work <> 0", int64(sum))
 }
 
-// where returns the sessions that fit, which the query selects in the index.
-func (b *book) where(fits func(*Session) bool, sql, arg string) (found []*Session) {
+// where returns the sessions that fit, which the condition selects in the index.
+func (b *book) where(fits func(*entry) bool, condition string, arg any) (found []*entry) {
 	if b.index != nil && !b.ask(func(v sqlite.Values) {
-		if s := decode(v.Text(0)); b.fresh[s.ID] == nil {
-			found = append(found, s)
+		if e := entryOf(v); b.fresh[e.id] == nil {
+			found = append(found, e)
 		}
-	}, sql, arg) {
+	}, "SELECT "+columns+" FROM session WHERE "+condition, arg) {
 		found = nil // now from the log
 	}
-	for _, s := range b.newest {
-		if fits(s) {
-			found = append(found, s)
+	for _, e := range b.newest {
+		if fits(e) {
+			found = append(found, e)
 		}
 	}
 	return found
@@ -275,61 +357,88 @@ func (b *book) size() int {
 // add does nothing and returns false: all events must then be added again, sorted. Events
 // of different sessions may come in any order, as long as hand-overs that name no session
 // keep their owner.
-func (b *book) add(e *event) bool {
-	at := e.at.UnixNano()
+func (b *book) add(e *event, at spot) bool {
+	time := e.at.UnixNano()
 	if e.unnamed() {
-		a := b.actor(e.Actor)
-		if at <= a.Named || at < a.Unnamed {
+		a := b.actor(sumOf(e.Actor))
+		if time <= a.Named || time < a.Unnamed {
 			return false
 		}
-		a.Unnamed = at
+		a.Unnamed = time
 		if s := b.change(a.Last); s != nil {
-			s.take(e)
+			s.take(e, at)
 		}
 		return true
 	}
 	s := b.change(session.ID(e.Payload.SessionID))
 	fresh := s == nil
 	if fresh {
-		s = newSession(e)
+		s = &entry{id: session.ID(strings.Clone(e.Payload.SessionID)), started: time, last: time, actor: sumOf(e.Actor)}
 	}
-	a := b.actor(s.Actor)
-	if e.at.Before(s.LastAt) || at < a.Unnamed {
+	a := b.actor(s.actor)
+	if time < s.last || time < a.Unnamed {
 		return false
 	}
 	if fresh {
-		b.fresh[s.ID] = s
+		b.fresh[s.id] = s
 		b.added++
 	}
-	if at >= a.Named {
-		a.Named, a.Last = at, s.ID
+	if time >= a.Named {
+		a.Named, a.Last = time, s.id
 	}
-	s.take(e)
+	s.take(e, at)
 	return true
 }
 
+// take takes from an event what Session.take does, and keeps where it is.
+func (s *entry) take(e *event, at spot) {
+	p := &e.Payload
+	switch e.Type {
+	case eventlog.SessionStart, eventlog.SessionResume:
+		fill(&s.parent, valid(p.ParentID))
+		fill(&s.chain, valid(p.ChainID))
+		if s.work == 0 {
+			s.work = sumOf(p.WorkUnit)
+		}
+	case eventlog.SessionChain:
+		s.parent = ""
+		replace((*string)(&s.chain), string(valid(p.ChainID)))
+	}
+	s.last = e.at.UnixNano()
+	s.events = at.append(s.events)
+}
+
 // change returns the session with that id, to be changed, or nil.
-func (b *book) change(id session.ID) *Session {
-	s := b.session(id)
+func (b *book) change(id session.ID) *entry {
+	s := b.entry(id)
 	if s != nil {
-		b.fresh[id] = s
+		b.fresh[s.id] = s
+	}
+	return s
+}
+
+// together puts a session together from its events, in order.
+func together(events []*event) *Session {
+	s := newSession(events[0])
+	for _, e := range events {
+		s.take(e)
 	}
 	return s
 }
 
 func newSession(e *event) *Session {
-	s := &Session{ID: session.ID(e.Payload.SessionID), Actor: e.Actor, StartedAt: e.at}
+	s := &Session{ID: session.ID(strings.Clone(e.Payload.SessionID)), Actor: strings.Clone(e.Actor), StartedAt: e.at}
 	if who, err := identity.Parse(e.Actor); err == nil {
 		s.Role, s.Rig = string(who.Role), who.Rig
 	}
 	return s
 }
 
-func (b *book) actor(name string) *actor {
-	a := b.actors[name]
+func (b *book) actor(sum uint64) *actor {
+	a := b.actors[sum]
 	if a == nil {
 		a = &actor{Named: never, Unnamed: never}
-		b.actors[name] = a
+		b.actors[sum] = a
 	}
 	return a
 }
@@ -359,7 +468,7 @@ func (s *Session) take(e *event) {
 		s.ParentID = ""
 		replace((*string)(&s.ChainID), string(valid(p.ChainID)))
 	case eventlog.SessionEnd:
-		s.EndedAt, s.Outcome, s.Reason = e.at, session.Outcome(p.Outcome), p.Reason
+		s.EndedAt, s.Outcome, s.Reason = e.at, session.Outcome(strings.Clone(p.Outcome)), strings.Clone(p.Reason)
 		if s.Outcome == "" {
 			s.Outcome = session.Done
 		}
@@ -386,12 +495,12 @@ func valid(id string) session.ID {
 
 func fill[T ~string](to *T, value T) {
 	if *to == "" {
-		*to = value
+		*to = T(strings.Clone(string(value))) // which would keep its line in memory
 	}
 }
 
 func replace(to *string, value string) {
 	if value != "" {
-		*to = value
+		*to = strings.Clone(value)
 	}
 }

@@ -136,8 +136,8 @@ func (c Catalog) named(f Filter) []*Session {
 		if f.Chain == "" {
 			found = b.worked(f.Work)
 		}
-		for _, s := range found {
-			ids[s.ID] = true
+		for _, e := range found {
+			ids[e.id] = true
 		}
 	}
 	return c.these(ids)
@@ -165,8 +165,8 @@ func (c Catalog) Chain(name string) (session.ID, error) {
 			}
 		}
 		for _, b := range c.books {
-			for _, s := range b.chained(session.ID(name), !exact) {
-				chains = append(chains, s.ChainID)
+			for _, e := range b.chained(session.ID(name), !exact) {
+				chains = append(chains, e.chain)
 			}
 		}
 		slices.Sort(chains)
@@ -186,19 +186,23 @@ func (c Catalog) Chain(name string) (session.ID, error) {
 func (c Catalog) Linked(name string) []*Session {
 	ids := map[session.ID]bool{}
 	var next []session.ID
-	add := func(all ...*Session) {
-		for _, s := range all {
-			if s != nil && !ids[s.ID] {
-				ids[s.ID] = true
-				s = c.session(s.ID) // with what its conversation and other logs say
-				next = append(next, s.ID, s.ChainID, s.ParentID, s.ForkOf, s.SubagentOf)
-			}
+	add := func(id session.ID) {
+		if s := c.session(id); s != nil && !ids[id] {
+			ids[id] = true
+			next = append(next, id, s.ChainID, s.ParentID, s.ForkOf, s.SubagentOf)
 		}
 	}
-	add(c.Find(name)...)
+	entries := func(all ...*entry) {
+		for _, e := range all {
+			add(e.id)
+		}
+	}
+	for _, s := range c.Find(name) {
+		add(s.ID)
+	}
 	for _, b := range c.books {
-		add(b.chained(session.ID(name), true)...)
-		add(b.worked(name)...)
+		entries(b.chained(session.ID(name), true)...)
+		entries(b.worked(name)...)
 	}
 	done := map[session.ID]bool{"": true}
 	for len(next) > 0 {
@@ -207,16 +211,18 @@ func (c Catalog) Linked(name string) []*Session {
 			continue
 		}
 		done[id] = true
-		add(c.session(id))
+		add(id)
 		for _, b := range c.books {
-			add(b.chained(id, false)...)
-			add(b.children(id)...)
+			entries(b.chained(id, false)...)
+			entries(b.children(id)...)
 		}
 		if c.talks != nil {
 			for _, of := range slices.Concat(c.talks.below[id], c.talks.forks[id]) {
-				add(c.session(of))
+				add(of)
 			}
-			add(c.Forks(id)...)
+			for _, s := range c.Forks(id) {
+				add(s.ID)
+			}
 		}
 	}
 	return c.these(ids)
@@ -234,7 +240,7 @@ func (s *Session) chain() session.ID {
 // Len returns the number of sessions, without subagents'.
 func (c Catalog) Len() (n int) {
 	logged := func(id session.ID, books []*book) bool {
-		return slices.ContainsFunc(books, func(b *book) bool { return b.session(id) != nil })
+		return slices.ContainsFunc(books, func(b *book) bool { return b.entry(id) != nil })
 	}
 	for i, b := range c.books {
 		n += b.size()

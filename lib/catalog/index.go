@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,24 +14,23 @@ import (
 	"syscall"
 	"time"
 
-	"gt/lib/cli"
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
+	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/sqlite"
-	"gt/lib/text/redact"
 )
 
-// The index, .sessions/index.db, holds what a log and its archive said when they were last
-// read: a table of sessions, and what is needed to go on. It is a cache, and is rebuilt if
-// it cannot be trusted. A log that is read as fast has none.
+// The index, .sessions/index.db, holds which sessions a log and its archive had when they
+// were last read, where their events are, and what is needed to go on. It is a cache, and
+// is rebuilt if it cannot be trusted. A log that is read as fast has none.
 //
 // It is trusted if it belongs to this user, and if this log and archive have only grown
 // since. Each page has a checksum. Several processes may write it at once: each replaces
 // the whole file, and nobody writes into one that others read.
 
-// indexVersion changes with the index's format and with what take makes of an event.
-const indexVersion = 3
+// indexVersion changes with the index's format and with what entry.take makes of an event.
+const indexVersion = 4
 
 // guarded is how many bytes at the beginning of a file, and before the end of the part
 // read, must be unchanged.
@@ -46,7 +46,7 @@ type header struct {
 	Log      covered           `json:"log"`
 	Archive  covered           `json:"archive"` // zero if there was none
 	Sessions int               `json:"sessions"`
-	Actors   map[string]*actor `json:"actors"`
+	Actors   map[uint64]*actor `json:"actors"`
 }
 
 // covered is a file and the part of it that was read.
@@ -151,11 +151,11 @@ func (x *index) covers(all sources) bool {
 // readOn reads what is new. done is false if an event belongs before one that is already
 // in the index, or if the index is damaged.
 func (x *index) readOn(path string, all sources, progress Progress) (b *book, done bool, err error) {
-	b = newBook()
+	b = newBook(all)
 	b.index, b.actors = x, x.Actors
 	b.again = func() (*book, error) { return nil, errDamaged }
 	inOrder := true
-	err = all.scan(progress, func(_ int, e *found) { inOrder = inOrder && b.add(&e.event) && b.lost == nil })
+	err = all.scan(progress, func(e *found) { inOrder = inOrder && b.add(&e.event, e.spot) && b.lost == nil })
 	if err != nil || !inOrder {
 		return nil, false, err
 	}
@@ -167,8 +167,8 @@ func (x *index) readOn(path string, all sources, progress Progress) (b *book, do
 
 var errDamaged = errors.New("the index is damaged")
 
-// save writes the index: with b's index, what is new since. It writes none if the log has a
-// secret about a session. Errors are ignored, because they only cost time.
+// save writes the index: with b's index, what is new since. Errors are ignored, because
+// they only cost time.
 func (all sources) save(path string, b *book) {
 	dir, err := place.SharedIn(filepath.Dir(filepath.Dir(path)), cacheDir).MakeOurs()
 	if err != nil {
@@ -186,8 +186,7 @@ func (all sources) save(path string, b *book) {
 		}
 	}
 	text, err := json.Marshal(h)
-	rows, ok := b.rows()
-	if err != nil || !ok {
+	if err != nil {
 		return
 	}
 	atomicfile.SweepIn(dir, []string{indexName}, time.Now())
@@ -202,25 +201,41 @@ func (all sources) save(path string, b *book) {
 				return err
 			}
 		}
-		return sqlite.Make(f, func(db *sqlite.Own) error { return tables(db, string(text), rows, b.index == nil) })
+		return sqlite.Make(f, func(db *sqlite.Own) error { return b.tables(db, string(text)) })
 	})
 }
 
+// columns are a session's, in the order of entryOf.
+const columns = "id, started, last, parent, chain, actor, work, events"
+
+// ownChain stands for a chain with the session's own id, as most have.
+const ownChain = "."
+
+func entryOf(v sqlite.Values) *entry {
+	e := &entry{
+		id: session.ID(v.Text(0)), started: v.Int(1), last: v.Int(2), parent: session.ID(v.Text(3)), chain: session.ID(v.Text(4)),
+		actor: uint64(v.Int(5)), work: uint64(v.Int(6)), events: []byte(v.Text(7)),
+	}
+	if e.chain == ownChain {
+		e.chain = e.id
+	}
+	return e
+}
+
 // tables writes the tables, which are new or have what an earlier index had.
-func tables(db *sqlite.Own, header string, rows []row, fresh bool) error {
+func (b *book) tables(db *sqlite.Own, header string) error {
 	before, after := []string{"DELETE FROM header"}, []string(nil)
-	if fresh {
+	if b.index == nil {
 		before = []string{
 			"CREATE TABLE header(header TEXT)",
-			"CREATE TABLE session(id TEXT, started INTEGER, last INTEGER, parent TEXT, chain TEXT, work TEXT, facts TEXT)",
+			"CREATE TABLE session(id TEXT PRIMARY KEY, started INTEGER, last INTEGER, parent TEXT, chain TEXT, actor INTEGER, work INTEGER, events BLOB) WITHOUT ROWID",
 		}
 		after = []string{
-			"CREATE UNIQUE INDEX named ON session(id)",
 			"CREATE INDEX newest ON session(started DESC, id)",
 			"CREATE INDEX latest ON session(last DESC, id)",
 			"CREATE INDEX child ON session(parent) WHERE parent <> ''",
-			"CREATE INDEX chained ON session(chain) WHERE chain <> ''",
-			"CREATE INDEX worked ON session(work) WHERE work <> ''",
+			"CREATE INDEX chained ON session(chain) WHERE chain > '.'",
+			"CREATE INDEX worked ON session(work) WHERE work <> 0",
 		}
 	}
 	for _, sql := range before {
@@ -228,9 +243,14 @@ func tables(db *sqlite.Own, header string, rows []row, fresh bool) error {
 			return err
 		}
 	}
-	for _, r := range rows {
-		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?)",
-			string(r.s.ID), r.s.StartedAt.UnixNano(), r.s.LastAt.UnixNano(), string(r.s.ParentID), string(r.s.ChainID), r.s.WorkUnit, r.facts); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(b.fresh)) {
+		e := b.fresh[id]
+		chain := e.chain
+		if chain == id {
+			chain = ownChain
+		}
+		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", string(id), e.started, e.last,
+			string(e.parent), string(chain), int64(e.actor), int64(e.work), e.events); err != nil {
 			return err
 		}
 	}
@@ -240,43 +260,6 @@ func tables(db *sqlite.Own, header string, rows []row, fresh bool) error {
 		}
 	}
 	return db.Do("INSERT INTO header VALUES (?)", header)
-}
-
-type row struct {
-	s     *Session
-	facts string
-}
-
-// rows returns the new and changed sessions, oldest first; ok is false if one has a secret.
-//
-// To look for secrets costs as much as everything else. Folders, branches and names are the
-// same in many sessions, so each text is looked at once.
-func (b *book) rows() (rows []row, ok bool) {
-	for _, s := range b.fresh {
-		rows = append(rows, row{s: s})
-	}
-	slices.SortFunc(rows, func(a, b row) int { return byStart.compare(b.s, a.s) })
-	clean := redact.Of(nil)
-	half := (len(rows) + 1) / 2
-	safe := make([]bool, 2)
-	cli.Parallel([]int{0, 1}, func(part int) {
-		seen := map[string]bool{}
-		for i := range rows[part*half : min(len(rows), (part+1)*half)] {
-			r := &rows[part*half+i]
-			for _, f := range r.s.facts() {
-				if f.Text == nil || *f.Text == "" || seen[*f.Text] {
-					continue
-				}
-				if clean(*f.Text) != *f.Text {
-					return // a secret in the log must not be copied
-				}
-				seen[*f.Text] = true
-			}
-			r.facts = r.s.encode()
-		}
-		safe[part] = true
-	})
-	return rows, safe[0] && safe[1]
 }
 
 // covered returns the file's identity, its size, and the part of it that was read.

@@ -71,12 +71,7 @@ func naive(t testing.TB, log eventlog.Log) []*Session {
 		last[s.Actor] = s
 		s.take(e)
 	}
-	slices.SortFunc(all, func(a, b *Session) int {
-		if newer(a, b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, byStart.compare)
 	for _, s := range slices.Backward(all) {
 		if p := byID[s.ParentID]; p != nil && p != s {
 			p.ChildID = s.ID

@@ -180,45 +180,6 @@ func (c Catalog) Join(other Catalog) Catalog {
 	return catalogOf(slices.Concat(c.books, other.books), c.talks)
 }
 
-// joined merges two logs' views of a session, as if one log had all events.
-func joined(a, b *Session) *Session {
-	if b.StartedAt.Before(a.StartedAt) {
-		a, b = b, a
-	}
-	s := *a
-	for i, to := range s.facts() {
-		if from := b.facts()[i]; to.Text != nil {
-			fill(to.Text, *from.Text)
-		}
-	}
-	s.unread = cmp.Or(a.unread, b.unread)
-	if b.LastAt.Before(a.LastAt) {
-		return &s
-	}
-	s.LastAt = b.LastAt
-	replace(&s.Source, b.Source)
-	replace(&s.Transcript, b.Transcript)
-	replace(&s.TmuxSession, b.TmuxSession)
-	replace(&s.Subject, b.Subject)
-	replace(&s.Note, b.Note)
-	if b.Outcome != "" || b.begun() { // it ended, or went on
-		s.EndedAt, s.Outcome, s.Reason = b.EndedAt, b.Outcome, b.Reason
-	}
-	if !b.handedOver.IsZero() || b.begun() {
-		s.handedOver = b.handedOver
-	}
-	return &s
-}
-
-// newer reports whether a is sorted before b: it began later, or at the same time with a
-// smaller id.
-func newer(a, b *Session) bool {
-	if !a.StartedAt.Equal(b.StartedAt) {
-		return a.StartedAt.After(b.StartedAt)
-	}
-	return a.ID < b.ID
-}
-
 // Folder returns the last part of the session's folder, which names a session without an
 // address.
 func (s *Session) Folder() string {

@@ -3,7 +3,6 @@ package catalog
 import (
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"runtime"
@@ -11,6 +10,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/log/eventlog"
+	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 )
 
@@ -26,7 +26,6 @@ type Progress func(done, total int64)
 // lines are read. The result is the same without it.
 func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, error) {
 	all, err := openAll(append([]eventlog.Log{log}, more...)...)
-	defer all.close()
 	if err != nil {
 		return Catalog{}, err
 	}
@@ -46,7 +45,6 @@ func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, e
 // readAnew reads a log and its archive, and replaces the index, which is damaged.
 func readAnew(log eventlog.Log) (*book, error) {
 	all, err := openAll(log)
-	defer all.close()
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +99,38 @@ func open(path eventlog.Log) (*source, error) {
 // sources are archives and logs in turn, nil for missing ones.
 type sources []*source
 
-func (all sources) close() {
-	for _, f := range all {
-		if f != nil {
-			f.Close()
+// events reads the events of a session.
+func (all sources) events(of *entry) (events []*event, err error) {
+	for _, at := range spots(of.events) {
+		e := &event{}
+		if err := all.event(at, e); err != nil {
+			return nil, err
 		}
+		if id := session.ID(e.Payload.SessionID); id != of.id && id != "" {
+			return nil, errDamaged
+		}
+		events = append(events, e)
 	}
+	if len(events) == 0 {
+		return nil, errDamaged
+	}
+	return events, nil
+}
+
+// event reads an event.
+func (all sources) event(at spot, e *event) error {
+	if at.in >= len(all) || all[at.in] == nil || at.at+at.size > all[at.in].size {
+		return errDamaged
+	}
+	line := make([]byte, at.size)
+	in := all[at.in]
+	if _, err := in.ReadAt(line, at.at); err != nil {
+		return atomicfile.Error("read", in.Name(), err)
+	}
+	if !e.parse(line) {
+		return errDamaged
+	}
+	return nil
 }
 
 // chunk is how many bytes one task scans before its events are handed over. Tests use
@@ -125,37 +149,30 @@ func (all sources) read(progress Progress) (*book, error) {
 			in.end = 0
 		}
 	}
-	b, inOrder := newBook(), true
-	var places []spot
-	err := all.scan(progress, func(in int, e *found) {
-		places = append(places, spot{e.event.at.UnixNano(), in, e.at, e.size, e.unnamed()})
-		inOrder = inOrder && b.add(&e.event)
+	b, inOrder := newBook(all), true
+	var timed []timedEvent
+	err := all.scan(progress, func(e *found) {
+		timed = append(timed, timedEvent{e.event.at.UnixNano(), e.spot, e.unnamed()})
+		inOrder = inOrder && b.add(&e.event, e.spot)
 	})
 	if err != nil || inOrder {
 		return b, err
 	}
-	slices.SortStableFunc(places, inTime)
-	b = newBook()
-	var line []byte
-	var e event
-	for _, p := range places {
-		line = slices.Grow(line[:0], p.size)[:p.size]
-		in := all[p.in]
-		if _, err := in.ReadAt(line, p.at); err != nil && err != io.EOF {
-			return nil, atomicfile.Error("read", in.Name(), err)
+	slices.SortStableFunc(timed, inTime)
+	b = newBook(all)
+	for _, p := range timed {
+		e := &event{}
+		if err := all.event(p.spot, e); err != nil {
+			return nil, err
 		}
-		if e.parse(line) {
-			b.add(&e)
-		}
+		b.add(e, p.spot)
 	}
 	return b, nil
 }
 
-type spot struct {
-	time    int64 // in nanoseconds
-	in      int   // the index of the source
-	at      int64
-	size    int
+type timedEvent struct {
+	time int64 // in nanoseconds
+	spot
 	unnamed bool
 }
 
@@ -163,7 +180,7 @@ type spot struct {
 // Gas Town's, whose times have whole seconds, comes before the other events of its
 // second: it belongs to the session before them, although they may have left the log
 // earlier.
-func inTime(a, b spot) int {
+func inTime(a, b timedEvent) int {
 	switch {
 	case a.time != b.time:
 		return cmp.Compare(a.time, b.time)
@@ -175,14 +192,14 @@ func inTime(a, b spot) int {
 	return 1
 }
 
+// found is an event with what a book needs of it.
 type found struct {
 	event
-	at   int64
-	size int
+	spot
 }
 
-// scan calls each for all events, in file order. The event is valid only during the call.
-func (all sources) scan(progress Progress, each func(in int, e *found)) error {
+// scan calls each for all events, in file order.
+func (all sources) scan(progress Progress, each func(e *found)) error {
 	var done, total int64
 	for _, in := range all {
 		if in != nil {
@@ -204,7 +221,8 @@ func (all sources) scan(progress Progress, each func(in int, e *found)) error {
 					in.end = p.end
 				}
 				for j := range p.events {
-					each(nr, &p.events[j])
+					p.events[j].in = nr
+					each(&p.events[j])
 				}
 				next = min(p.begin+chunk, in.size)
 			}
@@ -249,8 +267,8 @@ func (in *source) scan(parts []part, from int64) []part {
 func (p *part) scan(in *source) {
 	p.events = p.events[:0]
 	p.end, p.err = eventlog.ScanLifecycle(in, p.begin, min(p.begin+chunk, in.size), in.size, func(line []byte, at int64) {
-		p.events = append(p.events, found{at: at, size: len(line)})
-		if last := len(p.events) - 1; !p.events[last].parse(line) {
+		p.events = append(p.events, found{spot: spot{at: at, size: int64(len(line))}})
+		if last := len(p.events) - 1; !p.events[last].skim(line) {
 			p.events = p.events[:last]
 		}
 	})

@@ -9,7 +9,6 @@ import (
 
 	"gt/lib/conversation"
 	"gt/lib/state/session"
-	"gt/lib/sys/cachefile"
 )
 
 // Catalog holds sessions, newest first. A session is put together from the logs and its
@@ -31,12 +30,12 @@ func catalogOf(books []*book, talks *talks) Catalog {
 	return Catalog{books, talks, &met{byID: map[session.ID]*Session{}}}
 }
 
-// candidate is a session as one of the sources has it, where that source sorts it.
+// candidate is a session of one of the sources, where that source sorts it.
 type candidate struct {
 	id    session.ID
 	at    time.Time
-	book  int // the index in books, or len(books)
-	facts *Session
+	book  int    // the index in books, or len(books)
+	entry *entry // nil for a conversation
 }
 
 func (a candidate) before(b candidate) bool {
@@ -48,8 +47,8 @@ func (c Catalog) candidates(o order) iter.Seq[candidate] {
 	var sources []iter.Seq[candidate]
 	for i, b := range c.books {
 		sources = append(sources, func(yield func(candidate) bool) {
-			for s := range b.all(o) {
-				if !yield(candidate{s.ID, o.at(s), i, s}) {
+			for e := range b.all(o) {
+				if !yield(candidate{e.id, time.Unix(0, o.nanos(e)).UTC(), i, e}) {
 					return
 				}
 			}
@@ -187,35 +186,41 @@ func (c Catalog) make(at candidate) *Session {
 }
 
 // logged returns what the logs have of a session, or nil.
-func (c Catalog) logged(at candidate) (s *Session) {
+func (c Catalog) logged(at candidate) *Session {
+	var events []*event
+	sources := 0
 	for i, b := range c.books {
-		own := at.facts
+		own := at.entry
 		if i != at.book {
-			own = b.session(at.id)
+			own = b.entry(at.id)
 		}
-		switch {
-		case own == nil:
-		case s == nil:
-			copied := *own
-			s = &copied
-		default:
-			s = joined(s, own)
+		if own != nil {
+			sources++
+			events = append(events, b.events(own)...)
 		}
 	}
-	return s
+	if len(events) == 0 {
+		return nil
+	}
+	if sources > 1 { // as if one log had all
+		slices.SortStableFunc(events, func(a, b *event) int { return a.at.Compare(b.at) })
+	}
+	return together(events)
 }
 
 // child returns the last successor of a session, or "".
 func (c Catalog) child(id session.ID) session.ID {
-	var last *Session
+	var last *entry
 	for _, b := range c.books {
 		for _, child := range b.children(id) {
 			if len(c.books) > 1 { // another log may know of an earlier start, and of another parent
-				if child = c.logged(candidate{id: child.ID, book: -1}); child.ParentID != id {
+				s := c.logged(candidate{id: child.id, book: -1})
+				if s == nil || s.ParentID != id {
 					continue
 				}
+				child = &entry{id: child.id, started: s.StartedAt.UnixNano()}
 			}
-			if last == nil || newer(child, last) {
+			if last == nil || byStart.compareEntries(child, last) < 0 {
 				last = child
 			}
 		}
@@ -223,7 +228,7 @@ func (c Catalog) child(id session.ID) session.ID {
 	if last == nil {
 		return ""
 	}
-	return last.ID
+	return last.id
 }
 
 // Find returns the session with that id, or else all whose id begins with it.
@@ -344,49 +349,4 @@ func (c Catalog) ReadErrors() error {
 		}
 	}
 	return lost.Err()
-}
-
-// facts are the fields of a session that come from the log, in the order in which the
-// index has them.
-func (s *Session) facts() [26]cachefile.Field {
-	return [...]cachefile.Field{
-		{Key: "id", Text: (*string)(&s.ID)},
-		{Key: "started_at", Time: &s.StartedAt},
-		{Key: "parent_id", Text: (*string)(&s.ParentID)},
-		{Key: "last_at", Time: &s.LastAt},
-		{Key: "ended_at", Time: &s.EndedAt},
-		{Key: "handed_over", Time: &s.handedOver},
-		{Key: "actor", Text: &s.Actor},
-		{Key: "agent", Text: &s.Agent},
-		{Key: "role", Text: &s.Role},
-		{Key: "rig", Text: &s.Rig},
-		{Key: "source", Text: &s.Source},
-		{Key: "chain_id", Text: (*string)(&s.ChainID)},
-		{Key: "outcome", Text: (*string)(&s.Outcome)},
-		{Key: "reason", Text: &s.Reason},
-		{Key: "cwd", Text: &s.CWD},
-		{Key: "branch", Text: &s.Branch},
-		{Key: "work_unit", Text: &s.WorkUnit},
-		{Key: "molecule_id", Text: &s.MoleculeID},
-		{Key: "step_ref", Text: &s.StepRef},
-		{Key: "topic", Text: &s.Topic},
-		{Key: "received", Text: &s.Received},
-		{Key: "subject", Text: &s.Subject},
-		{Key: "note", Text: &s.Note},
-		{Key: "transcript_path", Text: &s.Transcript},
-		{Key: "tmux_session", Text: &s.TmuxSession},
-		{Key: "host", Text: &s.Host},
-	}
-}
-
-func (s *Session) encode() string {
-	fields := s.facts()
-	return string(append(cachefile.AppendFields([]byte{'{'}, fields[:], 0), '}'))
-}
-
-func decode(line string) *Session {
-	s := &Session{}
-	fields := s.facts()
-	cachefile.ReadFields(line, fields[:]) // the page's checksum was right
-	return s
 }

@@ -98,7 +98,7 @@ func (o *Own) Close() error {
 	return err
 }
 
-// Do runs a statement without a result. The arguments are texts and integers (int64).
+// Do runs a statement without a result. The arguments are texts, bytes and integers (int64).
 func (o *Own) Do(sql string, args ...any) error {
 	return o.Query(func(Values) {}, sql, args...)
 }
@@ -117,6 +117,8 @@ func (o *Own) Query(each func(Values), sql string, args ...any) (err error) {
 		switch arg := arg.(type) {
 		case string:
 			err = s.BindText(i+1, arg)
+		case []byte:
+			err = s.BindBlob(i+1, arg)
 		case int64:
 			err = s.BindInt64(i+1, arg)
 		default:
