@@ -9,9 +9,11 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"gt/lib/cli"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/identity"
 	"gt/lib/state/session"
@@ -48,17 +50,28 @@ type entry struct {
 	started, last int64
 	parent, chain session.ID
 	actor, work   uint64 // sums of the names; 0 for none
+	facets        facets
 	events        []byte // where they are in the log; see spot
 }
 
-// sumOf returns a number for a name. The log may have a secret in a name, and the index has
-// none.
-func sumOf(name string) uint64 {
-	if name == "" {
+// facets are the same for sessions that a filter cannot tell apart by what the log has of
+// them, except by links and times.
+type facets struct {
+	names   uint64 // the sum of the names of their starts
+	outcome uint64 // the sum of how it ended, 0 if it did not
+}
+
+// sumOf returns a number for names, 0 for an empty one. The log may have a secret in a
+// name, and the index has none.
+func sumOf(names ...string) uint64 {
+	if len(names) == 1 && names[0] == "" {
 		return 0
 	}
 	h := fnv.New64a()
-	io.WriteString(h, name)
+	for _, name := range names {
+		io.WriteString(h, name)
+		h.Write([]byte{0})
+	}
 	return h.Sum64()
 }
 
@@ -174,15 +187,15 @@ func (b *book) entry(id session.ID) (e *entry) {
 }
 
 // events reads the events of a session, in order; none if there is no such session.
-func (b *book) events(e *entry) []*event {
+func (b *book) events(e *entry) (all []event) {
 	if e == nil {
 		return nil
 	}
-	all, err := b.files.events(e)
-	if err == nil {
+	err := b.files.events(e, func(found *event) { all = append(all, *found) })
+	switch {
+	case err == nil:
 		return all
-	}
-	if b.index == nil {
+	case b.index == nil:
 		b.lost = cmp.Or(b.lost, err)
 		return nil
 	}
@@ -193,21 +206,28 @@ func (b *book) events(e *entry) []*event {
 // pageSize is how many sessions are read from the index at first, and largePage later.
 const pageSize, largePage = 32, 1024
 
-// all iterates over the sessions in an order.
-func (b *book) all(o order) iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		var last *entry
-		for size := pageSize; ; size = largePage {
-			page := b.after(o, last, size)
-			for _, e := range page {
-				if !yield(e) {
+// all iterates over the sessions in an order, without those that skip excludes. The second
+// value is what the log has of them, if they are so many that it was read ahead.
+func (b *book) all(o order, skip func(*entry) bool) iter.Seq2[*entry, *Session] {
+	return func(yield func(*entry, *Session) bool) {
+		size := pageSize
+		for page := b.after(o, nil, size); len(page) > 0; page = b.after(o, page[len(page)-1], size) {
+			wanted := slices.DeleteFunc(slices.Clone(page), skip)
+			read := make([]*Session, len(wanted))
+			if size == largePage {
+				files := b.files
+				cli.Parallel([]int{0, 1, 2, 3}, func(part int) {
+					for i := part; i < len(wanted); i += 4 {
+						read[i] = files.session(wanted[i])
+					}
+				})
+			}
+			for i, e := range wanted {
+				if !yield(e, read[i]) {
 					return
 				}
 			}
-			if len(page) == 0 {
-				return
-			}
-			last = page[len(page)-1]
+			size = largePage
 		}
 	}
 }
@@ -328,6 +348,11 @@ func (b *book) worked(unit string) []*entry {
 	return b.where(func(e *entry) bool { return sum != 0 && e.work == sum }, "work = ?1 AND work <> 0", int64(sum))
 }
 
+// open returns the sessions without an end in the log.
+func (b *book) open() []*entry {
+	return b.where(func(e *entry) bool { return e.facets.outcome == 0 }, "outcome = ?1", int64(0))
+}
+
 // where returns the sessions that fit, which the condition selects in the index.
 func (b *book) where(fits func(*entry) bool, condition string, arg any) (found []*entry) {
 	if b.index != nil && !b.ask(func(v sqlite.Values) {
@@ -374,6 +399,7 @@ func (b *book) add(e *event, at spot) bool {
 	fresh := s == nil
 	if fresh {
 		s = &entry{id: session.ID(strings.Clone(e.Payload.SessionID)), started: time, last: time, actor: sumOf(e.Actor)}
+		s.facets.names = s.actor
 	}
 	a := b.actor(s.actor)
 	if time < s.last || time < a.Unnamed {
@@ -400,6 +426,9 @@ func (s *entry) take(e *event, at spot) {
 		if s.work == 0 {
 			s.work = sumOf(p.WorkUnit)
 		}
+		s.facets = facets{names: sumOf(strconv.FormatUint(s.facets.names, 16), p.Agent, p.Role, p.CWD, p.Host)}
+	case eventlog.SessionEnd:
+		s.facets.outcome = sumOf(cmp.Or(p.Outcome, string(session.Done)))
 	case eventlog.SessionChain:
 		s.parent = ""
 		replace((*string)(&s.chain), string(valid(p.ChainID)))
@@ -413,15 +442,6 @@ func (b *book) change(id session.ID) *entry {
 	s := b.entry(id)
 	if s != nil {
 		b.fresh[s.id] = s
-	}
-	return s
-}
-
-// together puts a session together from its events, in order.
-func together(events []*event) *Session {
-	s := newSession(events[0])
-	for _, e := range events {
-		s.take(e)
 	}
 	return s
 }

@@ -35,7 +35,7 @@ func story(t *testing.T, events ...[3]string) eventlog.Log {
 	return log
 }
 
-func read(t *testing.T, log eventlog.Log) Catalog {
+func read(t testing.TB, log eventlog.Log) Catalog {
 	t.Helper()
 	r, err := Read(log, nil)
 	if err != nil {

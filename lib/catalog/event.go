@@ -58,16 +58,13 @@ var (
 // parse parses an event. It returns false for a line that does not concern a session:
 // without valid JSON, type, time or session_id. A field of the wrong type counts as
 // absent. It accepts what encoding/json does, in half the time.
-func (e *event) parse(line []byte) bool { return e.read(line, e.Payload.take) }
+//
+// Its texts keep the line in memory.
+func (e *event) parse(line []byte) bool { return openjson.Valid(line) && e.read(line) }
 
-// skim is parse, but leaves out most of the payload.
-func (e *event) skim(line []byte) bool { return e.read(line, e.Payload.link) }
-
-func (e *event) read(line []byte, take func(key, value gjson.Result) bool) bool {
+// read parses a line that was valid before.
+func (e *event) read(line []byte) bool {
 	*e = event{}
-	if !openjson.Valid(line) {
-		return false
-	}
 	if !utf8.Valid(line) {
 		line = bytes.ToValidUTF8(line, []byte("\ufffd"))
 	}
@@ -81,7 +78,7 @@ func (e *event) read(line []byte, take func(key, value gjson.Result) bool) bool 
 			set(&e.Actor, value)
 		case "payload":
 			if value.IsObject() {
-				value.ForEach(take)
+				value.ForEach(e.Payload.take)
 			}
 		}
 		return true
@@ -109,25 +106,10 @@ func (e *event) valid() bool {
 // unnamed reports whether the event names no session: it is a hand-over of Gas Town's.
 func (e *event) unnamed() bool { return e.Payload.SessionID == "" }
 
-// link takes what links sessions.
-func (p *payload) link(key, value gjson.Result) bool {
+func (p *payload) take(key, value gjson.Result) bool {
 	switch key.Str {
 	case "session_id":
 		set(&p.SessionID, value)
-	case "parent_id":
-		set(&p.ParentID, value)
-	case "chain_id":
-		set(&p.ChainID, value)
-	case "work_unit":
-		set(&p.WorkUnit, value)
-	case "kind":
-		set(&p.Kind, value)
-	}
-	return true
-}
-
-func (p *payload) take(key, value gjson.Result) bool {
-	switch key.Str {
 	case "role":
 		set(&p.Role, value)
 	case "cwd":
@@ -138,12 +120,18 @@ func (p *payload) take(key, value gjson.Result) bool {
 		set(&p.Agent, value)
 	case "source":
 		set(&p.Source, value)
+	case "parent_id":
+		set(&p.ParentID, value)
+	case "chain_id":
+		set(&p.ChainID, value)
 	case "transcript_path":
 		set(&p.Transcript, value)
 	case "branch":
 		set(&p.Branch, value)
 	case "tmux_session":
 		set(&p.Tmux, value)
+	case "work_unit":
+		set(&p.WorkUnit, value)
 	case "molecule_id":
 		set(&p.MoleculeID, value)
 	case "step_ref":
@@ -158,17 +146,16 @@ func (p *payload) take(key, value gjson.Result) bool {
 		set(&p.Subject, value)
 	case "note":
 		set(&p.Note, value)
+	case "kind":
+		set(&p.Kind, value)
 	case "last_seen":
 		set(&p.LastSeen, value)
 	case "to_session":
 		p.ToSession = json.RawMessage(value.Raw)
-	default:
-		return p.link(key, value)
 	}
 	return true
 }
 
-// set does not copy the string, which keeps the line in memory.
 func set(to *string, value gjson.Result) {
 	if value.Type == gjson.String {
 		*to = value.Str

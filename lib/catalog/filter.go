@@ -38,13 +38,9 @@ func (f Filter) Matches(s *Session) bool {
 	switch {
 	case s.SubagentOf != "" && !f.Subagents,
 		f.Logged && s.native,
-		f.Agent != "" && s.Agent != f.Agent && s.Actor != f.Agent && !strings.HasSuffix(s.Actor, "/"+f.Agent),
-		f.Role != "" && s.Role != f.Role,
-		f.Rig != "" && s.Rig != f.Rig,
+		f.excludes(s),
 		f.Work != "" && s.WorkUnit != f.Work,
 		f.Chain != "" && s.ChainID != f.Chain && s.ID != f.Chain,
-		f.Host != "" && s.Host != f.Host,
-		f.CWD != "" && !below(s.CWD, f.CWD) && !below(s.Moved, f.CWD),
 		!f.Until.IsZero() && !s.StartedAt.Before(f.Until):
 		return false
 	}
@@ -58,6 +54,16 @@ func (f Filter) Matches(s *Session) bool {
 	}
 	s.ResolveOutcome(f.State)
 	return s.Outcome == Active || !s.EndedAt.Before(f.Since)
+}
+
+// excludes reports whether the session does not match because of its facets.
+func (f Filter) excludes(s *Session) bool {
+	return f.Agent != "" && s.Agent != f.Agent && s.Actor != f.Agent && !strings.HasSuffix(s.Actor, "/"+f.Agent) ||
+		f.Role != "" && s.Role != f.Role ||
+		f.Rig != "" && s.Rig != f.Rig ||
+		f.Host != "" && s.Host != f.Host ||
+		f.CWD != "" && !below(s.CWD, f.CWD) && !below(s.Moved, f.CWD) ||
+		f.Outcome != "" && s.Outcome != "" && s.Outcome != f.Outcome
 }
 
 // below reports whether a folder is top or below it, also if links lead to top.
@@ -93,10 +99,42 @@ func (c Catalog) Select(f Filter, limit int) []*Session {
 // resolved.
 func (c Catalog) Latest(f Filter) iter.Seq[*Session] { return c.matching(f, byLast) }
 
+// SelectLatest returns matching sessions, at most limit (0 is all), as ByActivity sorts them.
+func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
+	if f.Outcome == "" {
+		running := f
+		running.Outcome = Active
+		found = c.Select(running, 0)
+	}
+	for s := range c.Latest(f) {
+		if f.Outcome != "" || s.Outcome != Active {
+			found = append(found, s)
+		}
+		// What follows was active no later, unless a crash was found out later than this.
+		if s.Outcome != session.Crash && limit > 0 && len(found) > limit {
+			later := 0
+			for _, other := range found {
+				if other.Outcome == Active || other.LastAt.After(s.LastAt) {
+					later++
+				}
+			}
+			if later >= limit {
+				break
+			}
+		}
+	}
+	slices.SortFunc(found, byStart.compare)
+	ByActivity(found)
+	if limit > 0 && len(found) > limit {
+		found = found[:limit]
+	}
+	return found
+}
+
 func (c Catalog) matching(f Filter, o order) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
-		all := c.each(o)
-		if f.Chain != "" || f.Work != "" {
+		all := c.each(o, c.skip(f))
+		if f.Chain != "" || f.Work != "" || f.Outcome == Active {
 			all = slices.Values(slices.SortedFunc(slices.Values(c.named(f)), o.compare))
 		}
 		for s := range all {
@@ -110,6 +148,42 @@ func (c Catalog) matching(f Filter, o order) iter.Seq[*Session] {
 			}
 		}
 	}
+}
+
+// skip returns a function that reports whether a session is excluded by its facets, so that
+// it need not be read.
+func (c Catalog) skip(f Filter) func(candidate) bool {
+	if f.Agent+f.Role+f.Rig+f.Host+f.CWD+string(f.Outcome) == "" {
+		return none
+	}
+	excluded := map[facets]bool{}
+	return func(at candidate) bool {
+		out, known := excluded[at.entry.facets]
+		if !known {
+			s := c.books[at.book].files.session(at.entry) // nil is met again later
+			out = s != nil && f.excludes(s)
+			excluded[at.entry.facets] = out
+		}
+		return out && c.onlyLogged(at)
+	}
+}
+
+// onlyLogged reports whether nothing but one log tells of a session.
+func (c Catalog) onlyLogged(at candidate) bool {
+	if c.talks.of(at.id) != nil {
+		return false
+	}
+	if c.talks != nil {
+		if _, runs := c.talks.running[at.id]; runs {
+			return false
+		}
+	}
+	for i, b := range c.books {
+		if i != at.book && b.entry(at.id) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // ByActivity sorts the running sessions first, then by the last activity, latest first.
@@ -128,16 +202,32 @@ func ByActivity(all []*Session) {
 // Logged reports whether an event log has the session; else only its client does.
 func (s *Session) Logged() bool { return !s.native }
 
-// named returns the sessions of the filter's chain, or of its work, newest first.
+// named returns the sessions of the filter's chain, or of its work, or those that may run,
+// newest first.
 func (c Catalog) named(f Filter) []*Session {
 	ids := map[session.ID]bool{f.Chain: f.Chain != ""}
 	for _, b := range c.books {
-		found := b.chained(f.Chain, false)
-		if f.Chain == "" {
+		var found []*entry
+		switch {
+		case f.Chain != "":
+			found = b.chained(f.Chain, false)
+		case f.Work != "":
 			found = b.worked(f.Work)
+		default:
+			found = b.open()
 		}
 		for _, e := range found {
 			ids[e.id] = true
+		}
+	}
+	if f.Chain+session.ID(f.Work) == "" {
+		if c.talks != nil {
+			for id := range c.talks.running {
+				ids[id] = true
+			}
+		}
+		for _, s := range c.met.all { // a caller may have found that one runs
+			ids[s.ID] = true
 		}
 	}
 	return c.these(ids)

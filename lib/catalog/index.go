@@ -103,16 +103,24 @@ func (all sources) readIndexed(path string, progress Progress) (*book, error) {
 	if all.size() < worthWriting {
 		return all.read(progress)
 	}
-	if x := load(path); x != nil && x.covers(all) {
-		if b, done, err := x.readOn(path, all, progress); done || err != nil {
-			return b, err
+	indexed := func() (b *book, done bool, err error) {
+		if x := load(path); x != nil && x.covers(all) {
+			return x.readOn(path, all, progress)
 		}
+		return nil, false, nil
+	}
+	if b, done, err := indexed(); done || err != nil {
+		return b, err
 	}
 	b, err := all.read(progress)
-	if err == nil {
-		all.save(path, b)
+	if err != nil {
+		return nil, err
 	}
-	return b, err
+	all.save(path, b)
+	if again, done, _ := indexed(); done {
+		return again, nil // the new index has all, in less memory
+	}
+	return b, nil
 }
 
 func (all sources) size() (size int64) {
@@ -206,7 +214,7 @@ func (all sources) save(path string, b *book) {
 }
 
 // columns are a session's, in the order of entryOf.
-const columns = "id, started, last, parent, chain, actor, work, events"
+const columns = "id, started, last, parent, chain, actor, work, names, outcome, events"
 
 // ownChain stands for a chain with the session's own id, as most have.
 const ownChain = "."
@@ -214,7 +222,8 @@ const ownChain = "."
 func entryOf(v sqlite.Values) *entry {
 	e := &entry{
 		id: session.ID(v.Text(0)), started: v.Int(1), last: v.Int(2), parent: session.ID(v.Text(3)), chain: session.ID(v.Text(4)),
-		actor: uint64(v.Int(5)), work: uint64(v.Int(6)), events: []byte(v.Text(7)),
+		actor: uint64(v.Int(5)), work: uint64(v.Int(6)),
+		facets: facets{uint64(v.Int(7)), uint64(v.Int(8))}, events: []byte(v.Text(9)),
 	}
 	if e.chain == ownChain {
 		e.chain = e.id
@@ -228,7 +237,7 @@ func (b *book) tables(db *sqlite.Own, header string) error {
 	if b.index == nil {
 		before = []string{
 			"CREATE TABLE header(header TEXT)",
-			"CREATE TABLE session(id TEXT PRIMARY KEY, started INTEGER, last INTEGER, parent TEXT, chain TEXT, actor INTEGER, work INTEGER, events BLOB) WITHOUT ROWID",
+			"CREATE TABLE session(id TEXT PRIMARY KEY, started INTEGER, last INTEGER, parent TEXT, chain TEXT, actor INTEGER, work INTEGER, names INTEGER, outcome INTEGER, events BLOB) WITHOUT ROWID",
 		}
 		after = []string{
 			"CREATE INDEX newest ON session(started DESC, id)",
@@ -236,6 +245,7 @@ func (b *book) tables(db *sqlite.Own, header string) error {
 			"CREATE INDEX child ON session(parent) WHERE parent <> ''",
 			"CREATE INDEX chained ON session(chain) WHERE chain > '.'",
 			"CREATE INDEX worked ON session(work) WHERE work <> 0",
+			"CREATE INDEX open ON session(outcome) WHERE outcome = 0",
 		}
 	}
 	for _, sql := range before {
@@ -249,8 +259,8 @@ func (b *book) tables(db *sqlite.Own, header string) error {
 		if chain == id {
 			chain = ownChain
 		}
-		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", string(id), e.started, e.last,
-			string(e.parent), string(chain), int64(e.actor), int64(e.work), e.events); err != nil {
+		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", string(id), e.started, e.last,
+			string(e.parent), string(chain), int64(e.actor), int64(e.work), int64(e.facets.names), int64(e.facets.outcome), e.events); err != nil {
 			return err
 		}
 	}

@@ -97,13 +97,16 @@ func tell(t testing.TB, all []*Session, short func(session.ID) string) string {
 // told compares Read with naive.
 func toldOf(t testing.TB, log eventlog.Log) string {
 	t.Helper()
-	r, err := Read(log, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, anew := read(t, log), read(t, log)
 	all := slices.Collect(r.All())
-	if latest := slices.Collect(r.each(byLast)); len(latest) != len(all) || !slices.IsSortedFunc(latest, byLast.compare) {
+	if latest := slices.Collect(r.each(byLast, none)); len(latest) != len(all) || !slices.IsSortedFunc(latest, byLast.compare) {
 		t.Errorf("by activity, %d sessions are in another order or number: %v", len(all), latest)
+	}
+	for _, f := range []Filter{{Agent: "crew/1"}, {Agent: "claude"}, {CWD: "/c5"}, {Outcome: session.Done}, {Outcome: Gone}, {Outcome: Active}} {
+		matching := slices.DeleteFunc(slices.Clone(all), func(s *Session) bool { one := *s; return !f.Matches(&one) })
+		if found := anew.Select(f, 0); !slices.EqualFunc(found, matching, func(a, b *Session) bool { return a.ID == b.ID }) {
+			t.Errorf("%+v finds %d, not %d", f, len(found), len(matching))
+		}
 	}
 	return tell(t, all, r.Short())
 }

@@ -99,22 +99,34 @@ func open(path eventlog.Log) (*source, error) {
 // sources are archives and logs in turn, nil for missing ones.
 type sources []*source
 
-// events reads the events of a session.
-func (all sources) events(of *entry) (events []*event, err error) {
+// events calls each for the events of a session, in order. The event is valid only during
+// the call, its texts longer.
+func (all sources) events(of *entry, each func(*event)) error {
+	var e event
 	for _, at := range spots(of.events) {
-		e := &event{}
-		if err := all.event(at, e); err != nil {
-			return nil, err
+		if err := all.event(at, &e); err != nil {
+			return err
 		}
 		if id := session.ID(e.Payload.SessionID); id != of.id && id != "" {
-			return nil, errDamaged
+			return errDamaged
 		}
-		events = append(events, e)
+		each(&e)
 	}
-	if len(events) == 0 {
-		return nil, errDamaged
+	return nil
+}
+
+// session returns what a log has of a session, or nil if it cannot be read.
+func (all sources) session(of *entry) (s *Session) {
+	err := all.events(of, func(e *event) {
+		if s == nil {
+			s = newSession(e)
+		}
+		s.take(e)
+	})
+	if err != nil {
+		return nil
 	}
-	return events, nil
+	return s
 }
 
 // event reads an event.
@@ -127,7 +139,7 @@ func (all sources) event(at spot, e *event) error {
 	if _, err := in.ReadAt(line, at.at); err != nil {
 		return atomicfile.Error("read", in.Name(), err)
 	}
-	if !e.parse(line) {
+	if !e.read(line) {
 		return errDamaged
 	}
 	return nil
@@ -268,7 +280,7 @@ func (p *part) scan(in *source) {
 	p.events = p.events[:0]
 	p.end, p.err = eventlog.ScanLifecycle(in, p.begin, min(p.begin+chunk, in.size), in.size, func(line []byte, at int64) {
 		p.events = append(p.events, found{spot: spot{at: at, size: int64(len(line))}})
-		if last := len(p.events) - 1; !p.events[last].skim(line) {
+		if last := len(p.events) - 1; !p.events[last].parse(line) {
 			p.events = p.events[:last]
 		}
 	})

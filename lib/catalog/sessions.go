@@ -34,21 +34,25 @@ func catalogOf(books []*book, talks *talks) Catalog {
 type candidate struct {
 	id    session.ID
 	at    time.Time
-	book  int    // the index in books, or len(books)
-	entry *entry // nil for a conversation
+	book  int      // the index in books, or len(books)
+	entry *entry   // nil for a conversation
+	read  *Session // what the book has of it; nil if it was not read yet
 }
 
 func (a candidate) before(b candidate) bool {
 	return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.id, b.id)) < 0
 }
 
-// candidates iterates over what all sources have, in an order.
-func (c Catalog) candidates(o order) iter.Seq[candidate] {
+// candidates iterates over what all sources have, in an order, without what skip excludes.
+func (c Catalog) candidates(o order, skip func(candidate) bool) iter.Seq[candidate] {
 	var sources []iter.Seq[candidate]
 	for i, b := range c.books {
 		sources = append(sources, func(yield func(candidate) bool) {
-			for e := range b.all(o) {
-				if !yield(candidate{e.id, time.Unix(0, o.nanos(e)).UTC(), i, e}) {
+			of := func(e *entry, read *Session) candidate {
+				return candidate{e.id, time.Unix(0, o.nanos(e)).UTC(), i, e, read}
+			}
+			for e, read := range b.all(o, func(e *entry) bool { return skip(of(e, nil)) }) {
+				if !yield(of(e, read)) {
 					return
 				}
 			}
@@ -61,7 +65,7 @@ func (c Catalog) candidates(o order) iter.Seq[candidate] {
 				all, at = c.talks.latest(), func(t *talk) time.Time { return t.Metadata.Last }
 			}
 			for _, t := range all {
-				if !yield(candidate{t.id, at(t), len(c.books), nil}) {
+				if !yield(candidate{t.id, at(t), len(c.books), nil, nil}) {
 					return
 				}
 			}
@@ -98,12 +102,12 @@ func (c Catalog) candidates(o order) iter.Seq[candidate] {
 	}
 }
 
-// each iterates over the sessions in an order. It does not keep those that nobody asked for
-// before.
-func (c Catalog) each(o order) iter.Seq[*Session] {
+// each iterates over the sessions in an order, without those that skip excludes. It does
+// not keep those that nobody asked for before.
+func (c Catalog) each(o order, skip func(candidate) bool) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		given := map[session.ID]bool{}
-		for at := range c.candidates(o) {
+		for at := range c.candidates(o, skip) {
 			s := c.make(at)
 			// If sources tell of different times, its place is that of the one that counts.
 			if s == nil || !o.at(s).Equal(at.at) || given[at.id] {
@@ -122,10 +126,13 @@ func (c Catalog) each(o order) iter.Seq[*Session] {
 	}
 }
 
+// none excludes no session.
+func none(candidate) bool { return false }
+
 // All iterates over the sessions, newest first.
 func (c Catalog) All() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
-		for s := range c.each(byStart) {
+		for s := range c.each(byStart, none) {
 			if !yield(c.keep(s)) {
 				return
 			}
@@ -186,26 +193,34 @@ func (c Catalog) make(at candidate) *Session {
 }
 
 // logged returns what the logs have of a session, or nil.
-func (c Catalog) logged(at candidate) *Session {
-	var events []*event
-	sources := 0
+func (c Catalog) logged(at candidate) (s *Session) {
+	entries := make([]*entry, len(c.books))
+	known := 0
 	for i, b := range c.books {
-		own := at.entry
-		if i != at.book {
-			own = b.entry(at.id)
+		if entries[i] = at.entry; i != at.book {
+			entries[i] = b.entry(at.id)
 		}
-		if own != nil {
-			sources++
-			events = append(events, b.events(own)...)
+		if entries[i] != nil {
+			known++
 		}
 	}
-	if len(events) == 0 {
-		return nil
+	if known == 1 && at.read != nil {
+		return at.read
 	}
-	if sources > 1 { // as if one log had all
-		slices.SortStableFunc(events, func(a, b *event) int { return a.at.Compare(b.at) })
+	var events []event
+	for i, b := range c.books {
+		events = append(events, b.events(entries[i])...)
 	}
-	return together(events)
+	if known > 1 { // as if one log had all
+		slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
+	}
+	for i := range events {
+		if s == nil {
+			s = newSession(&events[i])
+		}
+		s.take(&events[i])
+	}
+	return s
 }
 
 // child returns the last successor of a session, or "".

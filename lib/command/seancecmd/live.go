@@ -2,6 +2,7 @@ package seancecmd
 
 import (
 	"path/filepath"
+	"sync"
 
 	"gt/lib/catalog"
 	"gt/lib/cli"
@@ -23,15 +24,21 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 	if err != nil || len(panes) == 0 {
 		return nil // no tmux, or no panes
 	}
-	byPID, byFile := map[int]*catalog.Session{}, map[string]*catalog.Session{}
-	for s := range sessions.All() {
-		if s.ResolveOutcome(town.Personal(env.Getenv).State); s.PID > 0 {
+	byPID := map[int]*catalog.Session{}
+	for _, s := range sessions.Select(catalog.Filter{State: town.Personal(env.Getenv).State, Outcome: catalog.Active, Subagents: true}, 0) {
+		if s.PID > 0 {
 			byPID[s.PID] = s
 		}
-		if s.Transcript != "" {
-			byFile[s.Transcript] = s
-		}
 	}
+	byFile := sync.OnceValue(func() map[string]*catalog.Session {
+		all := map[string]*catalog.Session{}
+		for s := range sessions.All() {
+			if s.Transcript != "" {
+				all[s.Transcript] = s
+			}
+		}
+		return all
+	})
 	for _, a := range live.InPanes(agents(env), server, panes) {
 		s := byPID[a.PID]
 		for _, pid := range a.Processes() {
@@ -65,9 +72,9 @@ func contextUse(env *cli.Env, a live.Agent) string {
 }
 
 // writing returns the session whose transcript an agent has open.
-func writing(a live.Agent, byFile map[string]*catalog.Session) *catalog.Session {
+func writing(a live.Agent, byFile func() map[string]*catalog.Session) *catalog.Session {
 	for path := range a.Transcripts() {
-		if s := byFile[filepath.Clean(path)]; s != nil {
+		if s := byFile()[filepath.Clean(path)]; s != nil {
 			return s
 		}
 	}

@@ -119,30 +119,24 @@ func (c *selection) unknown(env *cli.Env, all catalog.Catalog, f catalog.Filter)
 // sessions returns the newest selected sessions, at most limit of them (0: all), with their
 // outcome and redacted, and the catalog of all.
 func (c *selection) sessions(env *cli.Env, limit int) (found []*catalog.Session, all catalog.Catalog, err error) {
+	return c.ordered(env, limit, false)
+}
+
+// ordered is sessions, but those that were active last if active is set.
+func (c *selection) ordered(env *cli.Env, limit int, active bool) (found []*catalog.Session, all catalog.Catalog, err error) {
 	all, f, err := c.open(env)
 	if err != nil {
 		return nil, all, err
 	}
-	found = all.Select(f, limit)
+	if active {
+		found = all.SelectLatest(f, limit)
+	} else {
+		found = all.Select(f, limit)
+	}
 	for _, s := range slices.Concat(found, c.strangers) {
 		s.Clean(env.Redact) // another program may have logged it
 	}
 	unread(env, all)
-	return found, all, nil
-}
-
-// ordered is sessions, sorted by last activity if active is set.
-func (c *selection) ordered(env *cli.Env, limit int, active bool) (found []*catalog.Session, all catalog.Catalog, err error) {
-	if !active {
-		return c.sessions(env, limit)
-	}
-	if found, all, err = c.sessions(env, 0); err != nil {
-		return nil, all, err
-	}
-	catalog.ByActivity(found)
-	if limit > 0 && len(found) > limit {
-		found = found[:limit]
-	}
 	return found, all, nil
 }
 

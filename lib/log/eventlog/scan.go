@@ -81,18 +81,17 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 	return end, nil
 }
 
-// lifecycle reports whether a line is a life-cycle event. It parses only lines that
-// othersInPlace cannot exclude.
+// lifecycle reports whether a line is a life-cycle event. It parses only lines that do not
+// have the form that gt and Gas Town write.
 func lifecycle(line []byte) bool {
-	if othersInPlace(line) {
-		return false
+	if kind, ok := typeInPlace(line); ok {
+		return Lifecycle(string(kind))
 	}
 	return Lifecycle(gjson.GetBytes(line[:min(len(line), maxHead)], "type").Str)
 }
 
-// othersInPlace reports whether a line is certainly not a life-cycle event: it has the form
-// that gt and Gas Town write, and its type begins with another letter.
-func othersInPlace(line []byte) bool {
+// typeInPlace returns the type of a line that has the form that gt and Gas Town write.
+func typeInPlace(line []byte) (kind []byte, ok bool) {
 	const (
 		begin = `{"ts":"`
 		ts    = len("2026-01-17T01:00:00.000Z")
@@ -100,12 +99,9 @@ func othersInPlace(line []byte) bool {
 		at    = len(begin) + ts + len(rest)
 	)
 	if len(line) <= at || string(line[len(begin)+ts:at]) != rest || string(line[:len(begin)]) != begin {
-		return false
+		return nil, false
 	}
-	for _, c := range line[len(begin) : len(begin)+ts] {
-		if c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return line[at] != SessionStart[0] && line[at] != Handoff[0] && line[at] != '\\'
+	kind, _, ok = bytes.Cut(line[at:], []byte(`"`))
+	ok = ok && bytes.IndexByte(line[:at+len(kind)], '\\') < 0 && bytes.IndexByte(line[len(begin):len(begin)+ts], '"') < 0
+	return kind, ok
 }

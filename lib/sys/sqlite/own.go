@@ -22,6 +22,9 @@ type Own struct {
 // pageSize is SQLite's default.
 const pageSize = 4096
 
+// cacheSize is for reading many rows in the order of an index. It is a limit, in KB.
+const cacheSize = "PRAGMA cache_size = -16000"
+
 // Values is a row of a result. It is valid only during the call that gets it.
 type Values struct{ stmt *sqlite3.Stmt }
 
@@ -37,6 +40,9 @@ func OpenOwn(f *os.File) (*Own, error) {
 		return nil, cmp.Or(err, ErrCorrupt)
 	}
 	o, err := connect(&files{main: f}, "mode=ro")
+	if err == nil {
+		err = o.conn.Exec(cacheSize)
+	}
 	if err != nil {
 		o.Close()
 		return nil, err
@@ -53,7 +59,7 @@ func Make(f *os.File, fill func(*Own) error) (err error) {
 	o, err := connect(&files{main: f, writes: true}, "mode=rw")
 	if err == nil {
 		// Nobody reads the file before it is complete.
-		err = o.conn.Exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000")
+		err = o.conn.Exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; " + cacheSize)
 	}
 	if err == nil && info.Size() == 0 {
 		err = o.conn.EnableChecksums("main")
