@@ -448,7 +448,7 @@ func (b *book) change(id session.ID) *entry {
 
 func newSession(e *event) *Session {
 	s := &Session{ID: session.ID(strings.Clone(e.Payload.SessionID)), Actor: strings.Clone(e.Actor), StartedAt: e.at}
-	if who, err := identity.Parse(e.Actor); err == nil {
+	if who, err := identity.Parse(s.Actor); err == nil {
 		s.Role, s.Rig = string(who.Role), who.Rig
 	}
 	return s

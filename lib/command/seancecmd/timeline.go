@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -90,22 +91,26 @@ func (c *picture) Run(env *cli.Env) error {
 	}
 	p := timeline.Layout(found, o)
 	if c.HTML != "" {
-		if err := write(env, c.HTML, p.HTML()); err != nil {
+		if err := write(env, c.HTML, p.HTML); err != nil {
 			return err
 		}
 	}
 	if c.SVG != "" {
-		return write(env, c.SVG, p.SVG())
+		return write(env, c.SVG, p.SVG)
 	}
 	return nil
 }
 
 // write replaces a file, or writes to standard output for "-".
-func write(env *cli.Env, path, text string) error {
+func write(env *cli.Env, path string, draw func(io.Writer) error) error {
 	if path == "-" {
-		_, err := io.WriteString(env.Stdout, text)
-		return err
+		return draw(env.Stdout)
 	}
 	atomicfile.Sweep(filepath.Dir(path), env.Now()) // left by a killed run
-	return atomicfile.Write(path, []byte(text), atomicfile.Unsynced)
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err == nil {
+		defer dir.Close()
+		err = atomicfile.MakeIn(dir, filepath.Base(path), func(f *os.File) error { return draw(f) })
+	}
+	return atomicfile.Error("write", path, err)
 }

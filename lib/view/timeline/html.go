@@ -1,11 +1,12 @@
 package timeline
 
 import (
+	"bufio"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"strings"
+	"io"
 
 	"gt/lib/view/palette"
 )
@@ -27,12 +28,12 @@ func allowed(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// HTML returns the picture as a page. The page loads nothing, and its policy forbids it to.
+// HTML writes the picture as a page. The page loads nothing, and its policy forbids it to.
 // It shows everything without its script, which adds search, zoom and keys.
-func (p *Picture) HTML() string {
+func (p *Picture) HTML(w io.Writer) error {
 	style := colors() + "\n" + css
-	var b strings.Builder
-	fmt.Fprintf(&b, `<!DOCTYPE html>
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -58,7 +59,7 @@ func (p *Picture) HTML() string {
 		}
 		key := fmt.Sprintf(`<svg aria-hidden="true"><rect class="b %s" x="1" y="4" width="16" height="%d" rx="2"/><use class="m %s" href="#m%s" x="17" y="8"/></svg>%s`,
 			l.Letter, barHeight, l.Letter, l.Letter, escape(string(l.Outcome)))
-		fmt.Fprintf(&b, `<span class="key nojs" title="%s">%s</span><button class="key js" data-q="%s" aria-pressed="false" title="%s">%s</button>`+"\n",
+		fmt.Fprintf(b, `<span class="key nojs" title="%s">%s</span><button class="key js" data-q="%s" aria-pressed="false" title="%s">%s</button>`+"\n",
 			l.Means, key, l.Outcome, l.Means, key)
 	}
 	b.WriteString(`<span class="zoom js"><button id="out" title="Zoom out: -" aria-label="Zoom out">−</button><button id="fit" title="All: 0">All</button><button id="in" title="Zoom in: +" aria-label="Zoom in">+</button></span>
@@ -72,13 +73,13 @@ func (p *Picture) HTML() string {
 		if len(p.bars) > many {
 			class += " many"
 		}
-		fmt.Fprintf(&b, `<main id="view" tabindex="0" aria-label="Timeline"><div id="sheet" class="%s">`+"\n"+`<div id="corner"></div>`+"\n", class)
-		p.axis(&b, `width="100%"`)
-		p.names(&b, "")
-		p.chart(&b, `width="100%"`)
+		fmt.Fprintf(b, `<main id="view" tabindex="0" aria-label="Timeline"><div id="sheet" class="%s">`+"\n"+`<div id="corner"></div>`+"\n", class)
+		p.axis(b, `width="100%"`)
+		p.names(b, "")
+		p.chart(b, `width="100%"`)
 		b.WriteString("</div></main>\n")
 		b.WriteString(`<aside id="about" class="js" aria-live="polite"><div><span><kbd>/</kbd> search · <kbd>j</kbd> <kbd>k</kbd> next, previous · <kbd>n</kbd> <kbd>p</kbd> along a chain · <kbd>+</kbd> <kbd>-</kbd> <kbd>0</kbd> zoom, also ctrl and wheel · <kbd>c</kbd> copies the command</span></div></aside>` + "\n")
 	}
-	fmt.Fprintf(&b, "<script>%s</script>\n</body>\n</html>\n", js)
-	return b.String()
+	fmt.Fprintf(b, "<script>%s</script>\n</body>\n</html>\n", js)
+	return b.Flush()
 }

@@ -1,8 +1,10 @@
 package timeline
 
 import (
+	"bufio"
 	"encoding/xml"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -64,7 +66,7 @@ const marks = `<path id="mh" d="M-4-6.5L6.5 0L-4 6.5Z"/>` +
 
 // chart draws the picture without its axis and names. attributes set its width, and the
 // content follows.
-func (p *Picture) chart(b *strings.Builder, attributes string) {
+func (p *Picture) chart(b *bufio.Writer, attributes string) {
 	tops := p.tops()
 	height := tops[len(p.lanes)]
 	fmt.Fprintf(b, `<svg id="chart" %s height="%d"><defs>%s</defs>`, attributes, height, marks)
@@ -104,7 +106,7 @@ func (p *Picture) chart(b *strings.Builder, attributes string) {
 	b.WriteString("</svg>\n")
 }
 
-func (p *Picture) bar(b *strings.Builder, s bar) {
+func (p *Picture) bar(b *bufio.Writer, s bar) {
 	from, to := p.scale.at(s.from), p.scale.at(s.to)
 	y := s.middle()
 	fmt.Fprintf(b, `<rect class="b %s"`, s.style.Letter)
@@ -126,7 +128,7 @@ func escapeLines(lines []string) string {
 
 // threads draws a curve from the end of a session to the start of each linked one, as one
 // path for each chain and kind of link.
-func (p *Picture) threads(b *strings.Builder, tops []int) {
+func (p *Picture) threads(b *bufio.Writer, tops []int) {
 	type key struct {
 		chain int
 		link  chain.Link
@@ -180,7 +182,7 @@ func (p *Picture) levels() []level {
 }
 
 // axis draws the marks. attributes set the width.
-func (p *Picture) axis(b *strings.Builder, attributes string) {
+func (p *Picture) axis(b *bufio.Writer, attributes string) {
 	fmt.Fprintf(b, `<svg id="axis" %s height="%d"><rect class="head" width="100%%" height="%d"/>`, attributes, axis, axis)
 	for n, l := range p.levels() {
 		fmt.Fprintf(b, `<g class="t%d">`, n)
@@ -195,7 +197,7 @@ func (p *Picture) axis(b *strings.Builder, attributes string) {
 	b.WriteString("</svg>\n")
 }
 
-func (p *Picture) names(b *strings.Builder, attributes string) {
+func (p *Picture) names(b *bufio.Writer, attributes string) {
 	tops := p.tops()
 	fmt.Fprintf(b, `<svg id="names" %s width="%d" height="%d">`, attributes, names, tops[len(p.lanes)])
 	for n, l := range p.lanes {
@@ -282,29 +284,29 @@ func colors() string {
 	return b.String()
 }
 
-// SVG returns the picture as a standalone image.
-func (p *Picture) SVG() string {
+// SVG writes the picture as a standalone image.
+func (p *Picture) SVG(w io.Writer) error {
 	const margin, head, foot = 16, 34, 40
 	tops := p.tops()
 	width, height := names+plot+2*margin, head+axis+tops[len(p.lanes)]+foot
-	var b strings.Builder
-	fmt.Fprintf(&b, `<?xml version="1.0" encoding="UTF-8"?>
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">
 <title>Sessions</title>
 <style>%s.t1,.t2,.t3,.t4{display:none}</style>
 <rect class="head" width="100%%" height="100%%"/>
 <text class="day" x="%d" y="24">%s</text>
 `, width, height, width, height, strings.NewReplacer("<", "&lt;", "&", "&amp;").Replace(colors()), margin+10, escape(p.heading()))
-	p.axis(&b, fmt.Sprintf(`x="%d" y="%d" width="%d"`, margin+names, head, plot))
-	p.names(&b, fmt.Sprintf(`x="%d" y="%d"`, margin, head+axis))
-	p.chart(&b, fmt.Sprintf(`x="%d" y="%d" width="%d"`, margin+names, head+axis, plot))
+	p.axis(b, fmt.Sprintf(`x="%d" y="%d" width="%d"`, margin+names, head, plot))
+	p.names(b, fmt.Sprintf(`x="%d" y="%d"`, margin, head+axis))
+	p.chart(b, fmt.Sprintf(`x="%d" y="%d" width="%d"`, margin+names, head+axis, plot))
 	x := margin + names + 8
 	for _, l := range palette.OutcomeStyles {
 		y := height - foot/2
-		fmt.Fprintf(&b, `<rect class="b %s" x="%d" y="%d" width="16" height="%d" rx="2"/><use class="m %s" href="#m%s" x="%d" y="%d"/><text x="%d" y="%d">%s</text>`+"\n",
+		fmt.Fprintf(b, `<rect class="b %s" x="%d" y="%d" width="16" height="%d" rx="2"/><use class="m %s" href="#m%s" x="%d" y="%d"/><text x="%d" y="%d">%s</text>`+"\n",
 			l.Letter, x, y-barHeight/2, barHeight, l.Letter, l.Letter, x+16, y, x+32, y+4, escape(string(l.Outcome)))
 		x += 110
 	}
 	b.WriteString("</svg>\n")
-	return b.String()
+	return b.Flush()
 }
