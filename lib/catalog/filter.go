@@ -87,7 +87,7 @@ func below(dir, top string) bool {
 // outcomes resolved.
 func (c Catalog) Select(f Filter, limit int) []*Session {
 	var found []*Session
-	for s := range c.matching(f, byStart) {
+	for s := range c.matching(f, byStart, c.keep) {
 		if found = append(found, s); len(found) == limit {
 			break
 		}
@@ -95,9 +95,12 @@ func (c Catalog) Select(f Filter, limit int) []*Session {
 	return found
 }
 
-// Latest iterates over the matching sessions, the last active first, with their outcomes
-// resolved.
-func (c Catalog) Latest(f Filter) iter.Seq[*Session] { return c.matching(f, byLast) }
+// Each iterates over the matching sessions, newest first, with their outcomes resolved. It
+// does not keep them, so that there may be any number.
+func (c Catalog) Each(f Filter) iter.Seq[*Session] { return c.matching(f, byStart, c.completed) }
+
+// Latest is Each by the last activity, but keeps them.
+func (c Catalog) Latest(f Filter) iter.Seq[*Session] { return c.matching(f, byLast, c.keep) }
 
 // SelectLatest returns matching sessions, at most limit (0 is all), as ByActivity sorts them.
 func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
@@ -131,7 +134,7 @@ func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
 	return found
 }
 
-func (c Catalog) matching(f Filter, o order) iter.Seq[*Session] {
+func (c Catalog) matching(f Filter, o order, keep func(*Session) *Session) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		all := c.each(o, c.skip(f))
 		if f.Chain != "" || f.Work != "" || f.Outcome == Active {
@@ -141,8 +144,11 @@ func (c Catalog) matching(f Filter, o order) iter.Seq[*Session] {
 			if !f.Matches(s) {
 				continue
 			}
-			s = c.keep(s)
+			s = keep(s)
 			s.ResolveOutcome(f.State)
+			if s.unread != nil {
+				c.keep(s)
+			}
 			if !yield(s) {
 				return
 			}

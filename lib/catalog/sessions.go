@@ -147,13 +147,21 @@ func (c Catalog) known(id session.ID) (s *Session, ok bool) {
 	return s, ok
 }
 
-// keep completes a session and returns it, or the one that was given before.
+// keep keeps a session for later callers, and returns it or the one that was given before.
 func (c Catalog) keep(s *Session) *Session {
+	s = c.completed(s)
+	if _, known := c.known(s.ID); !known {
+		c.met.byID[s.ID] = s
+		c.met.all = append(c.met.all, s)
+	}
+	return s
+}
+
+// completed completes a session and returns it, or the one that was kept before.
+func (c Catalog) completed(s *Session) *Session {
 	if known, ok := c.known(s.ID); ok {
 		return known
 	}
-	c.met.byID[s.ID] = s
-	c.met.all = append(c.met.all, s)
 	s.ChildID = cmp.Or(c.child(s.ID), s.ChildID)
 	if s.ForkOf == "" {
 		s.ForkOf = c.original(s)

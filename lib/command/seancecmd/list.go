@@ -250,14 +250,15 @@ func (c *find) Validate() error {
 
 // Run prints the ids of the selected sessions, for a pipeline.
 func (c *find) Run(env *cli.Env) error {
-	found, _, err := c.ordered(env, c.Limit, c.Active)
+	all, f, err := c.open(env)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		return cli.Silent
+	found, n := all.Each(f), 0
+	if c.Active {
+		found = slices.Values(all.SelectLatest(f, c.Limit))
 	}
-	for _, s := range found {
+	for s := range cleaned(env, found) {
 		if c.JSON {
 			err = env.JSON(s)
 		} else {
@@ -266,6 +267,13 @@ func (c *find) Run(env *cli.Env) error {
 		if err != nil {
 			return err
 		}
+		if n++; n == c.Limit {
+			break
+		}
+	}
+	unread(env, all)
+	if n == 0 {
+		return cli.Silent
 	}
 	return nil
 }

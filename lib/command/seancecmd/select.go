@@ -140,6 +140,17 @@ func (c *selection) ordered(env *cli.Env, limit int, active bool) (found []*cata
 	return found, all, nil
 }
 
+// cleaned redacts sessions, which another program may have logged.
+func cleaned(env *cli.Env, all iter.Seq[*catalog.Session]) iter.Seq[*catalog.Session] {
+	return func(yield func(*catalog.Session) bool) {
+		for s := range all {
+			if s.Clean(env.Redact); !yield(s) {
+				return
+			}
+		}
+	}
+}
+
 // unread warns of sessions that could not be read completely.
 func unread(env *cli.Env, all catalog.Catalog) {
 	if err := all.ReadErrors(); err != nil {

@@ -50,7 +50,7 @@ func (c *picture) Run(env *cli.Env) error {
 	case !c.All:
 		most = drawn
 	}
-	found, all, err := c.sessions(env, most)
+	all, f, err := c.open(env)
 	if err != nil {
 		return err
 	}
@@ -59,37 +59,43 @@ func (c *picture) Run(env *cli.Env) error {
 		By: timeline.By(c.By), Now: now, Since: c.Since.Before(now),
 		Short: all.Short(), About: (*catalog.Session).About,
 	}
-	cut := most > 0 && len(found) == most
-	if o.Since.IsZero() && c.Until.Before(now).IsZero() && c.Chain == "" && c.Work == "" && !c.All && c.Limit == nil {
-		week := now.Add(-recent)
-		latest := slices.DeleteFunc(slices.Clone(found), func(s *catalog.Session) bool { return chain.End(s, now).Before(week) })
-		if len(latest) > 0 {
-			cut = cut && len(latest) == len(found)
-			found, o.Since = latest, week
+	found, cut := all.Each(f), false
+	if most > 0 {
+		newest := all.Select(f, most)
+		cut = len(newest) == most
+		if o.Since.IsZero() && c.Until.Before(now).IsZero() && c.Chain == "" && c.Work == "" && c.Limit == nil {
+			week := now.Add(-recent)
+			latest := slices.DeleteFunc(slices.Clone(newest), func(s *catalog.Session) bool { return chain.End(s, now).Before(week) })
+			if len(latest) > 0 {
+				cut = cut && len(latest) == len(newest)
+				newest, o.Since = latest, week
+			}
 		}
+		found = slices.Values(newest)
 	}
+	text := c.HTML == "" && c.SVG == ""
+	if text {
+		o.Few = timeline.Few
+	}
+	p := timeline.Layout(cleaned(env, found), o)
+	unread(env, all)
 	switch {
-	case len(found) > 0:
+	case p.Len() > 0:
 	case all.Len() == 0:
 		env.Hint(noSessions)
 	default:
 		env.Hint("none of %s matches", number(all.Len(), "session"))
 	}
 	if cut {
-		env.Hint("the newest %s; --limit 0 draws all", number(len(found), "session"))
+		env.Hint("the newest %s; --limit 0 draws all", number(p.Len(), "session"))
 	}
-	if c.HTML == "" && c.SVG == "" {
-		if len(found) == 0 {
+	if text {
+		if p.Len() == 0 {
 			return nil
 		}
-		if o.By == "" && len(found) <= timeline.Few {
-			o.By = timeline.Session
-		}
-		text := timeline.Layout(found, o).Text(palette.StyleFor(env.Stdout, env.Getenv), term.Width(env.Stdout, env.Getenv))
-		_, err := io.WriteString(env.Stdout, text)
+		_, err := io.WriteString(env.Stdout, p.Text(palette.StyleFor(env.Stdout, env.Getenv), term.Width(env.Stdout, env.Getenv)))
 		return err
 	}
-	p := timeline.Layout(found, o)
 	if c.HTML != "" {
 		if err := write(env, c.HTML, p.HTML); err != nil {
 			return err

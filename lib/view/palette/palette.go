@@ -34,13 +34,13 @@ var OutcomeStyles = []OutcomeStyle{
 }
 
 // Of returns the style of an outcome. Unknown outcomes have the last style.
-func Of(o session.Outcome) OutcomeStyle {
-	for _, l := range OutcomeStyles {
-		if l.Outcome == o {
-			return l
+func Of(o session.Outcome) *OutcomeStyle {
+	for i := range OutcomeStyles {
+		if OutcomeStyles[i].Outcome == o {
+			return &OutcomeStyles[i]
 		}
 	}
-	return OutcomeStyles[len(OutcomeStyles)-1]
+	return &OutcomeStyles[len(OutcomeStyles)-1]
 }
 
 // Style is what a terminal can show.
@@ -63,7 +63,7 @@ func StyleFor(w io.Writer, getenv func(string) string) Style {
 }
 
 // MarkOf returns the mark of an outcome.
-func (s Style) MarkOf(l OutcomeStyle) string {
+func (s Style) MarkOf(l *OutcomeStyle) string {
 	if s.ASCII {
 		return string(l.ASCII)
 	}
@@ -71,7 +71,7 @@ func (s Style) MarkOf(l OutcomeStyle) string {
 }
 
 // Paint colours a text if the terminal has colours.
-func (s Style) Paint(l OutcomeStyle, text string) string {
+func (s Style) Paint(l *OutcomeStyle, text string) string {
 	if !s.On() || text == "" {
 		return text
 	}

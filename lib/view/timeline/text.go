@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -65,7 +64,7 @@ func (p *Picture) Text(style palette.Style, width int) string {
 		labels[i] = term.CutFront(l.name, maxLabel)
 		if p.By == Session {
 			s := p.bars[l.bars[0]]
-			labels[i] = term.Pad(l.name, id) + " " + term.CutFront(term.Clean(cmp.Or(s.Actor, s.Folder())), maxLabel-6)
+			labels[i] = term.Pad(l.name, id) + " " + term.CutFront(term.Clean(s.actor), maxLabel-6)
 		}
 		widest = max(widest, term.Columns(labels[i]))
 	}
@@ -174,7 +173,7 @@ func (p *Picture) density(line func(string), labels []string, widest, columns, w
 			if k := counts[n][c]; k > 0 {
 				row[c].text = string(steps[(k*len(steps)-1)/most])
 				if 4*crashed[n][c] >= k {
-					row[c].style = &crash
+					row[c].style = crash
 				}
 			}
 			all += crashed[n][c]
@@ -230,16 +229,16 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 	}
 	put := func(i int, text string, force int) {
 		if c := &row[i]; force >= c.force {
-			*c = cell{text: text, style: &b.style, force: force}
+			*c = cell{text: text, style: b.style, force: force}
 		}
 	}
 	body := g.one
-	if b.Outcome == catalog.Gone {
+	if b.style.Outcome == catalog.Gone {
 		body = g.fading
 	}
 	for i := from; i < to; i++ {
 		if row[i].force == 2 && row[i].style != nil {
-			row[i] = cell{text: g.several, style: &b.style, force: 2}
+			row[i] = cell{text: g.several, style: b.style, force: 2}
 			continue
 		}
 		put(i, body, 2)
@@ -251,7 +250,7 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 }
 
 // strength returns which mark wins if several are in one column.
-func strength(l palette.OutcomeStyle) int { return strings.Index("gdhakc", l.Letter) }
+func strength(l *palette.OutcomeStyle) int { return strings.Index("gdhakc", l.Letter) }
 
 // caption writes what a session was about after its bar, or before it.
 func (p *Picture) caption(row []cell, b *bar, style palette.Style, col func(float64) int) {
@@ -287,7 +286,7 @@ func paint(row []cell, style palette.Style) string {
 		run.Reset()
 		switch {
 		case look != nil:
-			text = style.Paint(*look, text)
+			text = style.Paint(look, text)
 		case !words && strings.TrimSpace(text) != "":
 			text = style.Dim(text)
 		}
@@ -316,7 +315,8 @@ func (p *Picture) legend(line func(string), style palette.Style, width int) {
 		there[b.style.Letter] = true
 	}
 	text, used := "", 0
-	for _, l := range palette.OutcomeStyles {
+	for i := range palette.OutcomeStyles {
+		l := &palette.OutcomeStyles[i]
 		if !there[l.Letter] {
 			continue
 		}

@@ -8,6 +8,7 @@ package timeline
 
 import (
 	"cmp"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,24 +34,29 @@ const (
 // Options are the settings of a picture.
 type Options struct {
 	By    By
+	Few   int                           // without By, up to so many sessions have a lane each
 	Now   time.Time                     // the end of a session that still runs; its zone is the axis's
 	Since time.Time                     // the beginning of the axis, if sessions began before
 	Short func(session.ID) string       // shortens an id
 	About func(*catalog.Session) string // what a session was about
 }
 
+// bar is a session. It keeps only what is drawn, for there may be very many.
 type bar struct {
-	*catalog.Session
-	short    string
-	about    string
-	style    palette.OutcomeStyle
-	from, to time.Time // as far as they are in the picture
-	early    bool      // it began before the picture
-	lane     int
-	row      int // within the lane
-	chain    int // number of its chain, 0 if it is alone
-	above    int // index of the bar it is linked to, or -1
-	link     chain.Link
+	id, chainID, other   session.ID // other is the session that it is linked to
+	actor, folder, agent string     // actor is the folder's name if there is none
+	short                string
+	about                string
+	who, rest            string // lines about it; see tell
+	style                *palette.OutcomeStyle
+	started              time.Time
+	from, to             time.Time // as far as they are in the picture
+	early                bool      // it began before the picture
+	lane                 int
+	row                  int // within the lane
+	chain                int // number of its chain, 0 if it is alone
+	above                int // index of the bar it is linked to, or -1
+	link                 chain.Link
 }
 
 // lane has all bars of one name.
@@ -73,16 +79,19 @@ type Picture struct {
 }
 
 // Layout arranges sessions in lanes on an axis.
-func Layout(sessions []*catalog.Session, o Options) *Picture {
+func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 	p := &Picture{Options: o}
-	for _, s := range sessions {
+	for s := range sessions {
 		if s.StartedAt.IsZero() {
 			continue
 		}
 		b := bar{
-			Session: s, short: o.Short(s.ID), about: o.About(s), style: palette.Of(s.Outcome),
-			from: s.StartedAt, to: chain.End(s, o.Now), above: -1,
+			id: s.ID, chainID: s.ChainID, actor: cmp.Or(s.Actor, s.Folder()), folder: s.CWD, agent: s.Agent,
+			short: o.Short(s.ID), about: o.About(s), style: palette.Of(s.Outcome),
+			started: s.StartedAt, from: s.StartedAt, to: chain.End(s, o.Now), above: -1,
 		}
+		b.other, b.link = chain.Above(s)
+		b.who, b.rest = p.lines(s, b.short)
 		if b.from.Before(o.Since) {
 			b.from, b.early = o.Since, true
 			if b.to.Before(o.Since) {
@@ -92,7 +101,7 @@ func Layout(sessions []*catalog.Session, o Options) *Picture {
 		p.bars = append(p.bars, b)
 	}
 	slices.SortFunc(p.bars, func(a, b bar) int {
-		return cmp.Or(a.from.Compare(b.from), a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.from.Compare(b.from), a.started.Compare(b.started), cmp.Compare(a.id, b.id))
 	})
 	for i, b := range p.bars {
 		if i == 0 {
@@ -102,33 +111,39 @@ func Layout(sessions []*catalog.Session, o Options) *Picture {
 			p.last = b.to
 		}
 	}
+	if p.By == "" && len(p.bars) <= o.Few {
+		p.By = Session
+	}
 	p.thread()
 	p.scale = newScale(p.bars, o.Now.Location())
 	p.fill()
 	return p
 }
 
+// Len returns how many sessions are in the picture.
+func (p *Picture) Len() int { return len(p.bars) }
+
 // thread links the bars of a chain. If a predecessor is not in the picture, it links a
 // session to the one before it in the chain.
 func (p *Picture) thread() {
 	at := make(map[session.ID]int, len(p.bars))
 	for i, b := range p.bars {
-		at[b.ID] = i
+		at[b.id] = i
 	}
 	latest := map[session.ID]int{} // last bar of each chain
 	for i := range p.bars {
 		b := &p.bars[i]
-		id, link := chain.Above(b.Session)
-		before, there := at[id]
-		if !there && b.ChainID != "" && link != chain.Subagent && link != chain.Fork {
-			before, there = latest[b.ChainID]
+		link := b.link
+		before, there := at[b.other]
+		if !there && b.chainID != "" && link != chain.Subagent && link != chain.Fork {
+			before, there = latest[b.chainID]
 			link = chain.Follows
 		}
-		if there && before != i {
+		if b.link = ""; there && before != i {
 			b.above, b.link = before, link
 		}
-		if b.ChainID != "" && link != chain.Subagent {
-			latest[b.ChainID] = i
+		if b.chainID != "" && link != chain.Subagent {
+			latest[b.chainID] = i
 		}
 	}
 	// Number the chains by union-find, because links in a damaged log can form a circle.
@@ -169,16 +184,16 @@ func (p *Picture) name(b bar) string {
 	var name string
 	switch p.By {
 	case Folder:
-		name = b.CWD
+		name = b.folder
 		if name != "" {
 			name = filepath.Clean(name)
 		}
 	case Agent:
-		name = b.Agent
+		name = b.agent
 	case Session:
 		return b.short
 	default:
-		name = cmp.Or(b.Actor, b.Folder())
+		name = b.actor
 	}
 	return cmp.Or(term.Clean(name), "(not known)")
 }
@@ -251,15 +266,15 @@ func (p *Picture) fill() {
 }
 
 // span returns when a session ran, for people.
-func (p *Picture) span(b bar) string {
+func (p *Picture) span(b *catalog.Session) string {
 	zone := p.Now.Location()
-	from, to := b.StartedAt.In(zone), chain.End(b.Session, p.Now).In(zone)
+	from, to := b.StartedAt.In(zone), chain.End(b, p.Now).In(zone)
 	day := "Mon 2 Jan 15:04"
 	if from.Year() != p.Now.Year() {
 		day = "Mon 2 Jan 2006 15:04"
 	}
 	text := from.Format(day)
-	lasted := chain.Lasted(b.Session, p.Now)
+	lasted := chain.Lasted(b, p.Now)
 	switch {
 	case b.Outcome == catalog.Active:
 		return text + " until now, " + lasted
@@ -275,31 +290,34 @@ func (p *Picture) span(b bar) string {
 
 // tell returns all that the picture shows of a session, one item a line. The last line is
 // the command that resumes it.
-func (p *Picture) tell(b bar) []string {
+func (b bar) tell() string {
+	who := b.who
+	if b.link != "" && b.link != chain.Follows && b.link != chain.First {
+		who += " · " + string(b.link)
+	}
+	return cmp.Or(shown(b.about), "(no title)") + "\n" + shown(who) + "\n" + b.rest
+}
+
+// lines returns what tell does: who worked, and the lines after it.
+func (p *Picture) lines(s *catalog.Session, short string) (who, rest string) {
 	join := func(parts ...string) string {
 		return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 	}
-	agent := b.Agent
-	if b.Headless {
+	agent := s.Agent
+	if s.Headless {
 		agent = strings.TrimSpace(agent + " headless")
 	}
-	outcome := string(b.Outcome)
-	if why := catalog.Why(b.Reason); why != "" {
+	outcome := string(s.Outcome)
+	if why := catalog.Why(s.Reason); why != "" {
 		outcome += ": " + why
 	}
-	what := string(b.link)
-	if b.link == chain.Follows || b.link == chain.First {
-		what = ""
+	var lines []string
+	for _, l := range []string{join(p.span(s), outcome), join(s.WorkUnit, s.Branch), "gt-seance resume " + short} {
+		if l = shown(l); l != "" {
+			lines = append(lines, l)
+		}
 	}
-	lines := []string{
-		cmp.Or(b.about, "(no title)"),
-		join(string(b.ID), agent, cmp.Or(b.Actor, b.Folder()), what),
-		join(p.span(b), outcome),
-		join(b.WorkUnit, b.Branch),
-		"gt-seance resume " + b.short,
-	}
-	for i, l := range lines {
-		lines[i] = term.Cut(term.Clean(l), 300)
-	}
-	return slices.DeleteFunc(lines, func(s string) bool { return s == "" })
+	return join(string(s.ID), agent, cmp.Or(s.Actor, s.Folder())), strings.Join(lines, "\n")
 }
+
+func shown(line string) string { return term.Cut(term.Clean(line), 300) }

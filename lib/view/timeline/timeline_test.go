@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,10 +73,6 @@ func anything(r *rand.Rand, n int) []*catalog.Session {
 	return all
 }
 
-var barOf = regexp.MustCompile(`<rect class="b [a-z]"[^>]*><title>`)
-
-// Whatever the sessions are, each is drawn once, image and page are well-formed, the text
-// fits the terminal, and the same sessions in any order give the same bytes.
 func drawn(t *testing.T, draw func(io.Writer) error) string {
 	t.Helper()
 	var b strings.Builder
@@ -85,6 +82,10 @@ func drawn(t *testing.T, draw func(io.Writer) error) string {
 	return b.String()
 }
 
+var barOf = regexp.MustCompile(`<rect class="b [a-z]"[^>]*><title>`)
+
+// Whatever the sessions are, each is drawn once, image and page are well-formed, the text
+// fits the terminal, and the same sessions in any order give the same bytes.
 func TestAnySessionsCanBeDrawn(t *testing.T) {
 	zones := []*time.Location{time.UTC, time.FixedZone("odd", 3*3600+1234)}
 	if z, err := time.LoadLocation("Europe/Berlin"); err == nil {
@@ -98,7 +99,7 @@ func TestAnySessionsCanBeDrawn(t *testing.T) {
 		if r.IntN(3) == 0 {
 			o.Since = now.Add(-100 * 24 * time.Hour)
 		}
-		p := Layout(all, o)
+		p := Layout(slices.Values(all), o)
 		page, image := drawn(t, p.HTML), drawn(t, p.SVG)
 		if n := len(barOf.FindAllString(page, -1)); n != len(all) {
 			t.Fatalf("seed %d: %d bars of %d sessions in the page", seed, n, len(all))
@@ -134,7 +135,7 @@ func TestAnySessionsCanBeDrawn(t *testing.T) {
 			}
 		}
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		if again := Layout(all, o); drawn(t, again.HTML) != page || drawn(t, again.SVG) != image {
+		if again := Layout(slices.Values(all), o); drawn(t, again.HTML) != page || drawn(t, again.SVG) != image {
 			t.Fatalf("seed %d: not the same again", seed)
 		}
 	}
@@ -144,7 +145,7 @@ func TestAnySessionsCanBeDrawn(t *testing.T) {
 func TestTheAxisGoesOneWay(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		p := Layout(anything(r, 1+r.IntN(40)), options(Actor, time.UTC))
+		p := Layout(slices.Values(anything(r, 1+r.IntN(40))), options(Actor, time.UTC))
 		last := -1.0
 		for _, b := range p.bars {
 			from, to := p.scale.at(b.from), p.scale.at(b.to)
@@ -180,7 +181,7 @@ func TestTicksWhereTheClockIsSet(t *testing.T) {
 	} {
 		start, _ := time.ParseInLocation(time.DateOnly, day, berlin)
 		s := &catalog.Session{ID: "s", StartedAt: start.Add(20 * time.Hour), EndedAt: start.Add(20*time.Hour + 12*time.Hour), Outcome: "done"}
-		p := Layout([]*catalog.Session{s}, options(Actor, berlin))
+		p := Layout(slices.Values([]*catalog.Session{s}), options(Actor, berlin))
 		below, _ := p.scale.ticks(8, 0.01, 0.01, 2026)
 		var got []string
 		for _, m := range below {
@@ -202,7 +203,7 @@ func TestIDsStandWhole(t *testing.T) {
 		start := now.Add(time.Duration(i-10) * time.Minute)
 		all = append(all, &catalog.Session{ID: id, StartedAt: start, LastAt: start, Outcome: "gone", Actor: "demo/crew/max"})
 	}
-	text := Layout(all, o).Text(palette.Style{}, 80)
+	text := Layout(slices.Values(all), o).Text(palette.Style{}, 80)
 	for _, line := range []string{"01a1fd9d-2c23 demo/crew/max ", "01a1fd9d-2c37 demo/crew/max ", "4f2c          demo/crew/max "} {
 		if !strings.Contains(text, "\n"+line) {
 			t.Errorf("no %q in\n%s", line, text)
