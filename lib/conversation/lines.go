@@ -96,6 +96,12 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 	}
 }
 
+// endBlocks are used again, as lineReaders are.
+var endBlocks = sync.Pool{New: func() any { return new([EndSize]byte) }}
+
+// frontSize is how much of a file Ends reads at first.
+const frontSize = 8 << 10
+
 // Ends reads the complete lines in the first and in the last EndSize bytes of a file. It
 // calls first in order and last from the back, each until it returns false. If the first
 // line is longer, first gets its beginning and whole is false. Both get all lines of a
@@ -111,39 +117,60 @@ func Ends(path string, first func(line []byte, whole bool) bool, last func(line 
 		return atomicfile.Error("read", path, err)
 	}
 	size := info.Size()
-	buf := make([]byte, min(EndSize, size))
-	n, err := f.ReadAt(buf, 0)
-	if err != nil && err != io.EOF {
-		return atomicfile.Error("read", path, err)
+	block := endBlocks.Get().(*[EndSize]byte)
+	defer endBlocks.Put(block)
+	buf := block[:min(EndSize, size)]
+	read := func(p []byte, at int64) ([]byte, error) {
+		n, err := f.ReadAt(p, at)
+		if err != nil && err != io.EOF {
+			return nil, atomicfile.Error("read", path, err)
+		}
+		return p[:n], nil
 	}
-	rest := buf[:n]
-	for i := 0; len(rest) > 0; i++ {
-		line, after, whole := bytes.Cut(rest, []byte("\n"))
+	// Most often what is looked for is in the first lines.
+	front, err := read(buf[:min(frontSize, size)], 0)
+	if err != nil {
+		return err
+	}
+	for at, i := 0, 0; at < len(front); i++ {
+		line, _, whole := bytes.Cut(front[at:], []byte("\n"))
+		if !whole && len(front) < len(buf) {
+			rest, err := read(buf[len(front):], int64(len(front)))
+			if err != nil {
+				return err
+			}
+			if front = buf[:len(front)+len(rest)]; len(rest) > 0 {
+				i--
+				continue
+			}
+		}
 		if !whole && (i > 0 || size <= EndSize) || !first(line, whole) {
 			break
 		}
-		rest = after
+		at += len(line) + 1
 	}
 	if last == nil {
 		return nil
 	}
+	back, err := read(buf, size-int64(len(buf)))
+	if err != nil {
+		return err
+	}
 	if size > EndSize {
-		n, err = f.ReadAt(buf, size-EndSize)
-		if err != nil && err != io.EOF {
-			return atomicfile.Error("read", path, err)
+		_, back, _ = bytes.Cut(back, []byte("\n")) // the end of a line
+	}
+	var lines [][]byte // bytes.LastIndexByte would be slower
+	for {
+		line, after, whole := bytes.Cut(back, []byte("\n"))
+		if !whole {
+			break
 		}
-		_, rest, _ = bytes.Cut(buf[:n], []byte("\n")) // the end of a line
-	} else {
-		rest = buf[:n]
+		lines, back = append(lines, line), after
 	}
-	i := bytes.LastIndexByte(rest, '\n')
-	if i < 0 {
-		return nil
-	}
-	for rest = rest[:i]; ; rest = rest[:i] {
-		i = bytes.LastIndexByte(rest, '\n')
-		if line := rest[i+1:]; len(line) > 0 && !last(line) || i < 0 {
-			return nil
+	for _, line := range slices.Backward(lines) {
+		if len(line) > 0 && !last(line) {
+			break
 		}
 	}
+	return nil
 }
