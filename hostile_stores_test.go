@@ -3,13 +3,11 @@ package gt_test
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -41,16 +39,16 @@ func measure() {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// forge writes into a cache what was never so, with a checksum that holds.
-func (w *world) forge(path, real, forged string) {
+// forge changes a cache, with checksums that hold.
+func (w *world) forge(path, sql string) {
 	w.Helper()
-	text := w.Read(path)
-	m := regexp.MustCompile(`(?s)^({"version":\d+,"sum":")[0-9a-f]{8}(.*)$`).FindStringSubmatch(text)
-	if m == nil || !strings.Contains(m[2], real) {
-		w.Fatalf("'%s' is not in %s, or it has another form: %s", real, path, text)
+	f, err := os.OpenFile(w.Path(path), os.O_RDWR, 0)
+	if err == nil {
+		err = errors.Join(sqlite.Make(f, func(o *sqlite.Own) error { return o.Do(sql) }), f.Close())
 	}
-	rest := strings.Replace(m[2], real, forged, 1)
-	w.Write(path, fmt.Sprintf("%s%08x%s", m[1], crc32.Checksum([]byte(rest), crc32.MakeTable(crc32.Castagnoli)), rest))
+	if err != nil {
+		w.Fatal(err)
+	}
 }
 
 // sparse makes a file of a gigabyte (a part of it, unless all is wanted), of which a
@@ -252,7 +250,7 @@ func TestHostileStores(t *testing.T) {
 		lives(t)
 	})
 	// What another user planted, or could have.
-	const transcripts, index = state + "/.sessions/transcripts.jsonl", state + "/.sessions/index.db"
+	const transcripts, index = state + "/.sessions/transcripts.db", state + "/.sessions/index.db"
 	for n, kind := range append(slices.Sorted(maps.Keys(hostile)), "open to all", "another user's") {
 		t.Run("a cache that is "+kind, func(t *testing.T) {
 			w.TB = t
@@ -261,16 +259,9 @@ func TestHostileStores(t *testing.T) {
 			w.Write(events, w.Read(events)+strings.Repeat(`{"ts":"2026-01-17T01:00:00Z","type":"nudge"}`+"\n", 6000))
 			w.ok(w.run(work, nil, "gt-seance"))
 			w.Write("canary/file", canary)
-			w.forge(transcripts, "mend the lamp", "planted")
-			f, err := os.OpenFile(w.Path(index), os.O_RDWR, 0)
-			if err == nil {
-				err = errors.Join(sqlite.Make(f, func(o *sqlite.Own) error {
-					return o.Do(`UPDATE session SET facts = replace(facts, '"id":"s1"', '"id":"s1-planted"')`)
-				}), f.Close())
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			w.forge(transcripts, "UPDATE transcript SET prompt = replace(prompt, 'mend the lamp', 'planted')")
+			w.forge(index, "DELETE FROM session WHERE id = 's1'")
+			var err error
 			for _, path := range []string{transcripts, index} {
 				plant, ok := hostile[kind]
 				switch {

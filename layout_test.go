@@ -38,7 +38,7 @@ var groups = []string{
 	"lib/launch",
 	"lib/catalog",
 	"lib/reconcile", // sessions brought to where their templates want them
-	"lib/relay", // between machines
+	"lib/relay",     // between machines
 	"lib/view",
 	"lib/command",
 	"cmd",
@@ -53,7 +53,7 @@ var only = []struct {
 }{
 	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
 	{"github.com/natefinch/atomic", []string{"lib/sys/atomicfile"}, "one place that renames"},
-	{"github.com/tidwall/gjson", []string{"lib/catalog", "lib/client/hook", "lib/conversation", "lib/conversation/summary", "lib/log/eventlog", "lib/sys/cachefile", "lib/place", "lib/text/openjson", "lib/client/gemini/hook", "lib/client/pi/hook",
+	{"github.com/tidwall/gjson", []string{"lib/catalog", "lib/client/hook", "lib/conversation", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/text/openjson", "lib/client/gemini/hook", "lib/client/pi/hook",
 		"lib/client/claude/conversation", "lib/client/codex/conversation", "lib/client/copilot/conversation", "lib/client/gemini/conversation",
 		"lib/client/qwen/conversation", "lib/client/opencode/conversation", "lib/client/pi/conversation"},
 		"it reads JSON by the field, fast, and checks nothing: where that matters, encoding/json has gone over it before"},
@@ -66,7 +66,7 @@ var only = []struct {
 	{"github.com/junegunn/fzf/src", []string{"lib/command/pickcmd"}, "a finder is as large as all the rest, and slow to start"},
 	{"github.com/ncruces/go-sqlite3", []string{"lib/sys/sqlite"}, "databases are opened in one place, which leaves no trace beside those of others"},
 	{"github.com/ncruces/go-sqlite3/vfs", []string{"lib/sys/sqlite"}, "as above"},
-	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation", "lib/catalog"}, "a database is linked where OpenCode's conversations are read, and where sessions are listed"},
+	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation", "lib/catalog", "lib/catalog/scan"}, "a database is linked where OpenCode's conversations are read, and where sessions are listed"},
 	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/launch/respawn", "lib/sys/bounded", "lib/relay/dial"},
 		"other programs are run by the package that is named after them; a pane whose agent was started from a shell waits for the next one"},
 	{"golang.org/x/sys/unix", []string{"lib/sys/process", "lib/sys/atomicfile", "lib/place"}, "what is not portable stays there"},

@@ -674,7 +674,7 @@ func TestTogetherInSeance(t *testing.T) {
 		})
 		time.Sleep(time.Millisecond)
 	})
-	caches := []string{filepath.Join(town, ".sessions/index.db"), filepath.Join(work, "home/.local/state/gt/.sessions/transcripts.jsonl")}
+	caches := []string{filepath.Join(town, ".sessions/index.db"), filepath.Join(work, "home/.local/state/gt/.sessions/transcripts.db")}
 	earlier := make([][]byte, len(caches))
 	forever(func(n int) {
 		i := n % len(caches)

@@ -136,7 +136,7 @@ func (w *world) town(dir string) {
 	w.Write(dir+"/.events.jsonl", events+fmt.Sprintf(`{"ts":"2026-01-17T01:00:00.123Z","source":"gt","type":"session_start","actor":"crew/max","payload":{"session_id":"e711e711-0000-4000-8000-000000000003","role":"crew","cwd":"/proc/self/cwd","topic":"%s","agent":"claude","transcript_path":"/proc/self/cwd/cfg/projects/x/e711e711-0000-4000-8000-000000000003.jsonl"},"visibility":"feed"}`, theirs)+"\n")
 	w.Write(dir+"/.events.jsonl.lock", "")
 	w.Write(dir+"/.krc.yaml", "default_ttl: 1s\n")
-	w.Write(dir+"/.sessions/transcripts.jsonl", "{}\n")
+	w.Write(dir+"/.sessions/transcripts.db", "{}\n")
 	w.Write(dir+"/.sessions/archive/2026-01.jsonl", events)
 	w.Write(dir+"/cfg/settings.json", `{"apiKeyHelper":"`+w.trap("apiKeyHelper")+`"}`)
 	w.Write(dir+"/cfg/projects/x/e711e711-0000-4000-8000-000000000003.jsonl", `{"type":"user","message":{"role":"user","content":"`+theirs+` conversation"},"timestamp":"2026-03-01T10:00:00.000Z","cwd":"`+w.Path("work")+`"}`+"\n")

@@ -74,7 +74,7 @@ var reading = []scenario{
 var seanceList = []string{"gt-seance", "list", "--json", "--limit", "0"}
 
 // What gt-seance writes.
-var caches = []string{"town/.sessions/index.db", "home/.local/state/gt/.sessions/transcripts.jsonl"}
+var caches = []string{"town/.sessions/index.db", "home/.local/state/gt/.sessions/transcripts.db"}
 
 const page = "out/page.html"
 

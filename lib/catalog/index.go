@@ -5,19 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"syscall"
-	"time"
 
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	"gt/lib/state/session"
-	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/sqlite"
 )
 
@@ -25,9 +21,8 @@ import (
 // were last read, where their events are, and what is needed to go on. It is a cache, and
 // is rebuilt if it cannot be trusted. A log that is read as fast has none.
 //
-// It is trusted if it belongs to this user, and if this log and archive have only grown
-// since. Each page has a checksum. Several processes may write it at once: each replaces
-// the whole file, and nobody writes into one that others read.
+// It is trusted if only this user can have written it, and if this log and archive have
+// only grown since. Each page has a checksum.
 
 // indexVersion changes with the index's format and with what entry.take makes of an event.
 const indexVersion = 4
@@ -42,7 +37,6 @@ var worthWriting int64 = 256 << 10
 
 // header says which files the index covers, and how the sessions of actors go on.
 type header struct {
-	Version  int               `json:"version"`
 	Log      covered           `json:"log"`
 	Archive  covered           `json:"archive"` // zero if there was none
 	Sessions int               `json:"sessions"`
@@ -62,7 +56,6 @@ type covered struct {
 type index struct {
 	header
 	*sqlite.Own
-	file *os.File // the same
 }
 
 const cacheDir, indexName = ".sessions", "index.db"
@@ -72,24 +65,15 @@ func indexPath(log eventlog.Log) string {
 }
 
 // load opens the index, or returns nil if it cannot be trusted. It stays open until nobody
-// uses it: writers replace the file and never change it.
+// uses it.
 func load(path string) *index {
-	f, err := atomicfile.Open(path)
-	if err != nil {
+	db := sqlite.OpenCache(path, indexVersion)
+	if db == nil {
 		return nil
 	}
-	info, err := f.Stat()
-	if err != nil || atomicfile.OursAlone(info) != nil {
-		f.Close()
-		return nil
-	}
-	db, err := sqlite.OpenOwn(f)
-	if err != nil {
-		return nil
-	}
-	x := &index{Own: db, file: f}
-	err = x.Query(func(v sqlite.Values) { err = json.Unmarshal([]byte(v.Text(0)), &x.header) }, "SELECT header FROM header")
-	if err != nil || x.Version != indexVersion || x.Actors == nil {
+	x := &index{Own: db}
+	var err error
+	if readErr := x.Query(func(v sqlite.Values) { err = json.Unmarshal([]byte(v.Text(0)), &x.header) }, "SELECT header FROM header"); readErr != nil || err != nil || x.Actors == nil {
 		db.Close()
 		return nil
 	}
@@ -183,7 +167,7 @@ func (all sources) save(path string, b *book) {
 		return
 	}
 	defer dir.Close()
-	h := header{Version: indexVersion, Sessions: b.size(), Actors: b.actors}
+	h := header{Sessions: b.size(), Actors: b.actors}
 	for i, c := range []*covered{&h.Archive, &h.Log} {
 		if f := all[i]; f != nil {
 			var err error
@@ -197,20 +181,12 @@ func (all sources) save(path string, b *book) {
 	if err != nil {
 		return
 	}
-	atomicfile.SweepIn(dir, []string{indexName}, time.Now())
-	_ = dir.Remove("index.jsonl") // the index of v0.2.0
-	_ = atomicfile.MakeIn(dir, indexName, func(f *os.File) error {
-		if b.index != nil {
-			info, err := b.index.file.Stat()
-			if err == nil {
-				_, err = io.Copy(f, io.NewSectionReader(b.index.file, 0, info.Size()))
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return sqlite.Make(f, func(db *sqlite.Own) error { return b.tables(db, string(text)) })
-	})
+	_ = dir.Remove("index.jsonl") // the index of v0.1.0
+	var from *sqlite.Own
+	if b.index != nil {
+		from = b.index.Own
+	}
+	_ = sqlite.Replace(dir, indexName, indexVersion, from, func(db *sqlite.Own) error { return b.tables(db, string(text)) })
 }
 
 // columns are a session's, in the order of entryOf.

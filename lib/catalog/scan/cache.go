@@ -3,117 +3,83 @@ package scan
 import (
 	"path/filepath"
 	"strings"
+	"time"
 
 	"gt/lib/conversation"
-	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
-	"gt/lib/sys/cachefile"
+	"gt/lib/sys/sqlite"
 )
 
-// The cache has one line with the metadata of each conversation. It only saves opening
-// unchanged files again.
+// The cache has the metadata of each conversation. It only saves opening unchanged files
+// again.
 
-// cacheVersion changes with the fields, and with what a reader makes of a file.
-const cacheVersion = 3
+// cacheVersion changes with the columns, and with what a reader makes of a file.
+const cacheVersion = 4
 
-type header struct {
-	Transcripts int `json:"transcripts"`
-}
+// cached are conversations as the cache has them.
+type cached map[cacheKey]*conversation.Conversation
 
-// index is the cache, by the file's path and, within a database, the id.
-type index struct {
-	lines   map[string]cached
-	entries int
-}
+// cacheKey is a file's path and, within a database, the id.
+type cacheKey struct{ path, id string }
 
-type cached struct {
-	size, changed int64
-	rest          string // its metadata, not decoded
-}
+func keyOf(f conversation.File) cacheKey { return cacheKey{f.Path, string(f.ID)} }
 
-func key(path string, id session.ID) string {
-	if strings.HasSuffix(path, string(id)+".jsonl") {
-		return path // true for most
-	}
-	return path + "\x00" + string(id)
-}
-
-// fileFields are the first members of a line: the file as it was.
-func fileFields(f *conversation.File) [4]cachefile.Field {
-	return [...]cachefile.Field{
-		{Key: "path", Text: &f.Path},
-		{Key: "file_id", Text: (*string)(&f.ID)},
-		{Key: "size", Number: &f.Size},
-		{Key: "changed", Number: &f.Changed},
+// columns are the columns of the table, in its order.
+func columns(c *conversation.Conversation) []any {
+	f, m := &c.File, &c.Metadata
+	return []any{
+		&f.Path, (*string)(&f.ID), &f.Size, &f.Changed,
+		(*string)(&m.ID), &m.Started, &m.Last, (*string)(&m.Parent), (*string)(&m.ForkOf), &m.First, &m.CWD, &m.Moved,
+		&m.Branch, &m.Model, &m.Version, &m.Headless, &m.Title, &m.Prompt, &m.Agent,
 	}
 }
 
-// fields are the members after those: the metadata.
-func fields(m *conversation.Metadata) [15]cachefile.Field {
-	return [...]cachefile.Field{
-		{Key: "id", Text: (*string)(&m.ID)},
-		{Key: "started", Time: &m.Started},
-		{Key: "last", Time: &m.Last},
-		{Key: "subagent_of", Text: (*string)(&m.Parent)},
-		{Key: "fork_of", Text: (*string)(&m.ForkOf)},
-		{Key: "first", Text: &m.First},
-		{Key: "cwd", Text: &m.CWD},
-		{Key: "moved", Text: &m.Moved},
-		{Key: "branch", Text: &m.Branch},
-		{Key: "model", Text: &m.Model},
-		{Key: "version", Text: &m.Version},
-		{Key: "headless", Flag: &m.Headless},
-		{Key: "title", Text: &m.Title},
-		{Key: "prompt", Text: &m.Prompt},
-		{Key: "agent", Text: &m.Agent},
-	}
-}
+const (
+	table = "CREATE TABLE transcript(path TEXT, file_id TEXT, size INTEGER, changed INTEGER, id TEXT, started TEXT, last TEXT, subagent_of TEXT, " +
+		"fork_of TEXT, first TEXT, cwd TEXT, moved TEXT, branch TEXT, model TEXT, version TEXT, headless INTEGER, title TEXT, prompt TEXT, agent TEXT)"
+	insert = "INSERT INTO transcript VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 // load reads the cache. It is empty if it cannot be read or trusted.
-func load(path string) index {
+func load(path string) cached {
 	if path == "" {
-		return index{}
+		return nil
 	}
-	f, err := atomicfile.Open(path)
+	db := sqlite.OpenCache(path, cacheVersion)
+	if db == nil {
+		return nil
+	}
+	defer db.Close()
+	x := cached{}
+	err := db.Query(func(v sqlite.Values) {
+		c := &conversation.Conversation{}
+		for i, to := range columns(c) {
+			switch to := to.(type) {
+			case *string:
+				*to = v.Text(i)
+			case *int64:
+				*to = v.Int(i)
+			case *bool:
+				*to = v.Int(i) != 0
+			case *time.Time:
+				*to, _ = time.Parse(time.RFC3339, v.Text(i)) // "" is the zero time
+			}
+		}
+		x[keyOf(c.File)] = c
+	}, "SELECT * FROM transcript")
 	if err != nil {
-		return index{}
-	}
-	defer f.Close()
-	var h header
-	x := index{lines: map[string]cached{}}
-	whole := true
-	err = cachefile.Read(f, cacheVersion, &h, func(lines []byte, _ int64) {
-		if x.entries == 0 {
-			x.lines = make(map[string]cached, min(max(h.Transcripts, 0), 1<<20))
-		}
-		for rest := string(lines); rest != ""; x.entries++ {
-			var line string
-			line, rest, _ = strings.Cut(rest, "\n")
-			var of conversation.File
-			fields := fileFields(&of)
-			line, ok := cachefile.ReadFields(line, fields[:])
-			whole = whole && ok
-			x.lines[key(of.Path, of.ID)] = cached{of.Size, of.Changed, line}
-		}
-	})
-	if err != nil || !whole || x.entries != h.Transcripts {
-		return index{}
+		return nil
 	}
 	return x
 }
 
 // metadata returns the metadata of a file, if the file has not changed since.
-func (x index) metadata(f conversation.File) (m conversation.Metadata, ok bool) {
-	c, ok := x.lines[key(f.Path, f.ID)]
-	if !ok || c.size != f.Size || c.changed != f.Changed {
+func (x cached) metadata(f conversation.File) (m conversation.Metadata, ok bool) {
+	c := x[keyOf(f)]
+	if c == nil || c.File.Size != f.Size || c.File.Changed != f.Changed {
 		return m, false
 	}
-	all := fields(&m)
-	rest, ok := cachefile.ReadFields(c.rest, all[:])
-	if !ok || rest != "}" {
-		return conversation.Metadata{}, false
-	}
-	return m, true
+	return c.Metadata, true
 }
 
 // Rewriting the cache costs more than reading a few files again, such as those of running
@@ -125,8 +91,8 @@ const (
 
 // outdated reports whether the cache is worth rewriting. all is the number of
 // conversations, fresh the number of those that were read now.
-func (x index) outdated(all, fresh int) bool {
-	return fresh > worthNew || fresh > 0 && all > x.entries || x.entries-(all-fresh) > worthGone
+func (x cached) outdated(all, fresh int) bool {
+	return fresh > worthNew || fresh > 0 && all > len(x) || len(x)-(all-fresh) > worthGone
 }
 
 // save writes the cache, of those to be kept. Errors are ignored, because they only cost
@@ -140,21 +106,40 @@ func save(path string, all []conversation.Conversation, kept []bool) {
 		return
 	}
 	defer dir.Close()
-	var lines []byte
-	n := 0
-	for i := range all {
-		if !kept[i] {
-			continue
+	name := filepath.Base(path)
+	_ = dir.Remove(strings.TrimSuffix(name, ".db") + ".jsonl") // the cache of v0.1.0
+	_ = sqlite.Replace(dir, name, cacheVersion, nil, func(db *sqlite.Own) error {
+		err := db.Do(table)
+		for i := range all {
+			if err != nil || !kept[i] {
+				continue
+			}
+			err = db.Do(insert, values(columns(&all[i]))...)
 		}
-		n++
-		of, found := fileFields(&all[i].File), fields(&all[i].Metadata)
-		lines = cachefile.AppendFields(append(lines, '{'), of[:], 1)
-		lines = append(cachefile.AppendFields(lines, found[:], 0), "}\n"...)
+		return err
+	})
+}
+
+// values returns what columns point to, in SQLite's types.
+func values(columns []any) []any {
+	all := make([]any, len(columns))
+	for i, from := range columns {
+		switch from := from.(type) {
+		case *string:
+			all[i] = *from
+		case *int64:
+			all[i] = *from
+		case *bool:
+			all[i] = int64(0)
+			if *from {
+				all[i] = int64(1)
+			}
+		case *time.Time:
+			all[i] = ""
+			if !from.IsZero() {
+				all[i] = from.Format(time.RFC3339Nano)
+			}
+		}
 	}
-	data, err := cachefile.Begin(cacheVersion, header{n}, len(lines))
-	if err != nil {
-		return
-	}
-	data = append(data, lines...)
-	_ = cachefile.Write(dir, filepath.Base(path), cacheVersion, data)
+	return all
 }

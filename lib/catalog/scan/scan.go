@@ -39,7 +39,7 @@ func All(getenv func(string) string, clean func(string) string, cache string, pr
 			stores = append(stores, &found{reader: r, store: store})
 		}
 	}
-	var known index
+	var known cached
 	begin := []func(){func() { known = load(cache) }}
 	for _, s := range stores {
 		begin = append(begin, func() {

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,7 +14,7 @@ import (
 	"time"
 
 	"gt/lib/conversation"
-	"gt/lib/sys/cachefile"
+	"gt/lib/sys/sqlite"
 	"gt/lib/text/redact"
 )
 
@@ -32,7 +33,7 @@ func (s store) getenv(key string) string {
 	return ""
 }
 
-func (s store) cache() string { return filepath.Join(s.home, "cache", "transcripts.jsonl") }
+func (s store) cache() string { return filepath.Join(s.home, "cache", "transcripts.db") }
 
 func (s store) write(name string, lines ...string) {
 	s.t.Helper()
@@ -145,40 +146,44 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, lines, _ := bytes.Cut(bytes.Replace(good, []byte("hello"), []byte("hallo"), 1), []byte("\n"))
-	write := func(version, transcripts int, lines []byte) {
+	forge := func(version int64, sql string) {
 		t.Helper()
-		data, err := cachefile.Begin(version, header{transcripts}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
 		dir, err := os.OpenRoot(filepath.Dir(s.cache()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer dir.Close()
-		if err := cachefile.Write(dir, filepath.Base(s.cache()), version, append(data, lines...)); err != nil {
+		write(t, s.cache(), good)
+		from := sqlite.OpenCache(s.cache(), cacheVersion)
+		defer from.Close()
+		if err := sqlite.Replace(dir, filepath.Base(s.cache()), version, from, func(db *sqlite.Own) error { return db.Do(sql) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if write(cacheVersion, 1, lines); reflect.DeepEqual(s.scan(s.cache()), want) {
+	const forged = "UPDATE transcript SET prompt = 'hallo'"
+	if forge(cacheVersion, forged); reflect.DeepEqual(s.scan(s.cache()), want) {
 		t.Error("the cache is not read, and the test proves nothing")
 	}
 	for name, damage := range map[string]func(){
-		"version":  func() { write(99, 1, lines) },
-		"count":    func() { write(cacheVersion, 2, lines) },
-		"huge":     func() { write(cacheVersion, 999999999999, lines) },
-		"minus":    func() { write(cacheVersion, -1, lines) },
-		"no line":  func() { write(cacheVersion, 1, []byte("{}\n")) },
-		"checksum": func() { os.WriteFile(s.cache(), bytes.Replace(good, []byte("hello"), []byte("hallo"), 1), 0o600) },
-		"empty":    func() { os.WriteFile(s.cache(), nil, 0o600) },
-		"noise":    func() { os.WriteFile(s.cache(), []byte("\x00\x01"), 0o600) },
-		"half":     func() { os.WriteFile(s.cache(), good[:len(good)-5], 0o600) },
+		"version":  func() { forge(99, forged) },
+		"no table": func() { forge(cacheVersion, "DROP TABLE transcript") },
+		"checksum": func() { write(t, s.cache(), bytes.Replace(good, []byte("hello"), []byte("hallo"), 1)) },
+		"empty":    func() { write(t, s.cache(), nil) },
+		"noise":    func() { write(t, s.cache(), []byte("\x00\x01")) },
+		"half":     func() { write(t, s.cache(), good[:len(good)-5]) },
+		"a page":   func() { write(t, s.cache(), good[:4096]) },
 	} {
 		damage()
 		if got := s.scan(s.cache()); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+	old := filepath.Join(filepath.Dir(s.cache()), "transcripts.jsonl")
+	write(t, old, []byte("{}\n"))
+	os.Remove(s.cache())
+	s.scan(s.cache())
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the cache of v0.1.0 is there: %v", err)
 	}
 	os.Remove(s.cache())
 	if err := os.Symlink(filepath.Join(s.home, "elsewhere"), s.cache()); err != nil {
@@ -192,6 +197,13 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 	}
 	if got := s.scan("/proc/no/such/cache"); !reflect.DeepEqual(got, want) {
 		t.Errorf("no folder: %+v", got)
+	}
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -213,14 +225,14 @@ func TestScanGoesOn(t *testing.T) {
 			}
 		})
 	}()
-	if known := load(s.cache()); len(known.lines) != 20 {
-		t.Errorf("%d are known", len(known.lines))
+	if known := load(s.cache()); len(known) != 20 {
+		t.Errorf("%d are known", len(known))
 	}
 	var left int64
 	if all, errs := All(s.getenv, redact.Cut(nil), s.cache(), func(_, total int64) { left = total }); len(all) != 45 || errs != nil || left != 25 {
 		t.Errorf("%d conversations, %v, %d were read", len(all), errs, left)
 	}
-	if known := load(s.cache()); len(known.lines) != 45 {
-		t.Errorf("%d are known", len(known.lines))
+	if known := load(s.cache()); len(known) != 45 {
+		t.Errorf("%d are known", len(known))
 	}
 }

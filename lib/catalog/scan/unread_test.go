@@ -28,7 +28,7 @@ func TestScanUnreadable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cache := filepath.Join(home, "state", "transcripts.jsonl")
+	cache := filepath.Join(home, "state", "transcripts.db")
 	told := func() (sessions int, errs []error) {
 		all, errs := All(getenv, redact.Cut(nil), cache, nil)
 		for _, c := range all {

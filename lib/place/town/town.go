@@ -170,7 +170,7 @@ func (t Town) shared() string {
 
 // Transcripts returns the path of the cache of transcripts. It covers all folders of the
 // person, so it is in the state folder.
-func (t Town) Transcripts() string { return t.State.Path(".sessions", "transcripts.jsonl") }
+func (t Town) Transcripts() string { return t.State.Path(".sessions", "transcripts.db") }
 
 func (t Town) Events() string { return filepath.Join(t.shared(), ".events.jsonl") }
 

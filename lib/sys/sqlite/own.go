@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
+
+	"gt/lib/sys/atomicfile"
 )
 
 // Own is a database of gt's own. It is made once, and from then on only read. Every page
@@ -31,6 +35,53 @@ type Values struct{ stmt *sqlite3.Stmt }
 func (v Values) Text(column int) string { return v.stmt.ColumnText(column) }
 
 func (v Values) Int(column int) int64 { return v.stmt.ColumnInt64(column) }
+
+// OpenCache opens a database for reading, as Replace writes it. It returns nil if there is
+// none of that version that only this user can have written.
+func OpenCache(path string, version int64) *Own {
+	f, err := atomicfile.Open(path)
+	if err != nil {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || atomicfile.OursAlone(info) != nil {
+		f.Close()
+		return nil
+	}
+	o, err := OpenOwn(f)
+	if err != nil {
+		return nil
+	}
+	var got int64
+	if err = o.Query(func(v Values) { got = v.Int(0) }, "PRAGMA user_version"); err != nil || got != version {
+		o.Close()
+		return nil
+	}
+	return o
+}
+
+// Replace makes a database in a folder, with what is in from unless that is nil. Several
+// processes may do so at once: each replaces the whole file, and nobody writes into one
+// that others read. It does not wait for the disk, and removes what killed writers left.
+func Replace(dir *os.Root, name string, version int64, from *Own, fill func(*Own) error) error {
+	atomicfile.SweepIn(dir, []string{name}, time.Now())
+	return atomicfile.MakeIn(dir, name, func(f *os.File) error {
+		if from != nil {
+			info, err := from.files.main.Stat()
+			if err == nil {
+				_, err = io.Copy(f, io.NewSectionReader(from.files.main, 0, info.Size()))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return Make(f, func(o *Own) error {
+			if err := fill(o); err != nil {
+				return err
+			}
+			return o.Do(fmt.Sprintf("PRAGMA user_version = %d", version))
+		})
+	})
+}
 
 // OpenOwn opens a database for reading. The file is the database's from then on, also if
 // OpenOwn fails.
