@@ -180,6 +180,9 @@ func (c Catalog) Join(other Catalog) Catalog {
 	return catalogOf(slices.Concat(c.books, other.books), c.talks)
 }
 
+// Who returns the agent's address, or its folder without one.
+func (s *Session) Who() string { return cmp.Or(s.Actor, s.Folder()) }
+
 // Folder returns the last part of the session's folder, which names a session without an
 // address.
 func (s *Session) Folder() string {

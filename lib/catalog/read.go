@@ -218,7 +218,10 @@ func (all sources) scan(progress Progress, each func(e *found)) error {
 			total += in.size - in.end
 		}
 	}
-	parts := make([]part, min(runtime.GOMAXPROCS(0), maxTasks))
+	parts := make([]*part, min(runtime.GOMAXPROCS(0), maxTasks))
+	for i := range parts {
+		parts[i] = &part{}
+	}
 	for nr, in := range all {
 		if in == nil {
 			continue
@@ -256,23 +259,13 @@ type part struct {
 }
 
 // scan scans as many chunks of a source, from an offset on, as there are parts.
-func (in *source) scan(parts []part, from int64) []part {
+func (in *source) scan(parts []*part, from int64) []*part {
 	// A small rest is not worth a second task.
 	parts = parts[:min(int64(len(parts)), (in.size-from+chunk-1)/chunk)]
-	for i := range parts {
-		parts[i].begin = from + int64(i)*chunk
+	for i, p := range parts {
+		p.begin = from + int64(i)*chunk
 	}
-	if len(parts) == 1 {
-		parts[0].scan(in)
-		return parts
-	}
-	tasks := make([]*cli.Task, len(parts))
-	for i := range parts {
-		tasks[i] = cli.Go(func() { parts[i].scan(in) })
-	}
-	for _, t := range tasks {
-		t.Wait()
-	}
+	cli.Parallel(parts, func(p *part) { p.scan(in) })
 	return parts
 }
 

@@ -318,13 +318,7 @@ func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, al
 	return found, all, nil
 }
 
-// actorOf returns the agent's address, or its folder without one.
-func actorOf(s *catalog.Session) string {
-	if s.Actor != "" {
-		return s.Actor
-	}
-	return s.Folder()
-}
+func actorOf(s *catalog.Session) string { return s.Who() }
 
 func number(n int, what string) string {
 	if n == 1 {

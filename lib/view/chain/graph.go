@@ -26,7 +26,7 @@ func (v View) label(n *Node) []string {
 	mark := string(palette.Of(n.Outcome).Mark)
 	lines := []string{
 		join(mark+" "+v.name(n.ID), n.Agent),
-		join(actorOf(n.Session)),
+		join(n.Who()),
 		join(term.Day(n.StartedAt, v.Now), Lasted(n.Session, v.Now), string(n.Outcome)),
 		term.Cut(join(n.About()), maxLabel),
 	}

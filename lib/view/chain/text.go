@@ -1,7 +1,6 @@
 package chain
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,9 +45,6 @@ func End(s *catalog.Session, now time.Time) time.Time {
 	}
 	return end
 }
-
-// actorOf returns the agent's address, or its folder without one.
-func actorOf(s *catalog.Session) string { return cmp.Or(s.Actor, s.Folder()) }
 
 // Lasted returns the duration of a session for people, "" if only its start is known.
 func Lasted(s *catalog.Session, now time.Time) string {
@@ -197,7 +193,7 @@ func (v View) table(b *strings.Builder, rows []row) {
 		cells[i] = []string{
 			r.tree + v.Style.MarkOf(palette.Of(s.Outcome)) + " " + v.name(s.ID),
 			v.Style.Plain(term.Cut(term.Clean(s.Agent), maxActor)),
-			v.Style.Plain(term.CutFront(term.Clean(actorOf(s)), maxActor)),
+			v.Style.Plain(term.CutFront(term.Clean(s.Who()), maxActor)),
 			term.Day(s.StartedAt, v.Now),
 			Lasted(s, v.Now),
 			v.Style.Plain(term.Cut(term.Clean(string(s.Outcome)), maxActor)),

@@ -86,7 +86,7 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 			continue
 		}
 		b := bar{
-			id: s.ID, chainID: s.ChainID, actor: cmp.Or(s.Actor, s.Folder()), folder: s.CWD, agent: s.Agent,
+			id: s.ID, chainID: s.ChainID, actor: s.Who(), folder: s.CWD, agent: s.Agent,
 			short: o.Short(s.ID), about: o.About(s), style: palette.Of(s.Outcome),
 			started: s.StartedAt, from: s.StartedAt, to: chain.End(s, o.Now), above: -1,
 		}
@@ -317,7 +317,7 @@ func (p *Picture) lines(s *catalog.Session, short string) (who, rest string) {
 			lines = append(lines, l)
 		}
 	}
-	return join(string(s.ID), agent, cmp.Or(s.Actor, s.Folder())), strings.Join(lines, "\n")
+	return join(string(s.ID), agent, s.Who()), strings.Join(lines, "\n")
 }
 
 func shown(line string) string { return term.Cut(term.Clean(line), 300) }
