@@ -82,25 +82,17 @@ type spot struct {
 }
 
 func (p spot) append(to []byte) []byte {
-	for _, n := range []int64{int64(p.in), p.at, p.size} {
-		to = binary.AppendUvarint(to, uint64(n))
-	}
-	return to
+	to = binary.LittleEndian.AppendUint64(to, uint64(p.in)<<48|uint64(p.at))
+	return binary.LittleEndian.AppendUint32(to, uint32(p.size))
 }
 
-// spots returns what append wrote; fewer if it is damaged.
+// spots returns what append wrote.
 func spots(from []byte) (all []spot) {
-	for {
-		var p [3]uint64
-		for i := range p {
-			n := 0
-			if p[i], n = binary.Uvarint(from); n <= 0 {
-				return all
-			}
-			from = from[n:]
-		}
-		all = append(all, spot{int(p[0]), int64(p[1]), int64(p[2])})
+	for ; len(from) >= 12; from = from[12:] {
+		at := binary.LittleEndian.Uint64(from)
+		all = append(all, spot{int(at >> 48), int64(at & (1<<48 - 1)), int64(binary.LittleEndian.Uint32(from[8:]))})
 	}
+	return all
 }
 
 // often is how many sessions are asked for their children one by one. Before more are, all
