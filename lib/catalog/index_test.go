@@ -109,7 +109,11 @@ func toldOf(t testing.TB, log eventlog.Log) string {
 func filtered(t *testing.T, log eventlog.Log) {
 	t.Helper()
 	all, anew := slices.Collect(read(t, log).All()), read(t, log)
-	for _, f := range []Filter{{Agent: "crew/1"}, {Agent: "claude"}, {CWD: "/c5"}, {Outcome: session.Done}, {Outcome: Gone}, {Outcome: Active}} {
+	filters := []Filter{{Agent: "crew/1"}, {Agent: "claude"}, {Outcome: session.Done}, {Outcome: Gone}, {Outcome: Active}}
+	for _, s := range all[:min(4, len(all))] {
+		filters = append(filters, Filter{CWD: s.CWD}, Filter{Role: s.Role, Outcome: Gone})
+	}
+	for _, f := range filters {
 		matching := slices.DeleteFunc(slices.Clone(all), func(s *Session) bool { one := *s; return !f.Matches(&one) })
 		if found := anew.Select(f, 0); !slices.EqualFunc(found, matching, func(a, b *Session) bool { return a.ID == b.ID }) {
 			t.Errorf("%+v finds %d, not %d", f, len(found), len(matching))
