@@ -47,22 +47,35 @@ func (c *list) Run(env *cli.Env) error {
 	case !c.All:
 		most = usual + 1 // one more shows whether there are more
 	}
-	found, all, err := c.ordered(env, most, c.Active)
+	all, f, err := c.open(env)
 	if err != nil {
+		return err
+	}
+	strangers := slices.Collect(cleaned(env, slices.Values(c.strangers)))
+	if c.JSON {
+		if c.Limit == nil {
+			most = min(most, usual)
+		}
+		for _, s := range strangers {
+			if err := env.JSON(s); err != nil {
+				return err
+			}
+		}
+		_, err := each(env, all, f, most, c.Active, func(s *catalog.Session) error { return env.JSON(s) })
+		return err
+	}
+	var found []*catalog.Session
+	if _, err := each(env, all, f, most, c.Active, func(s *catalog.Session) error {
+		found = append(found, s)
+		return nil
+	}); err != nil {
 		return err
 	}
 	if c.Limit == nil && len(found) > usual && !c.All {
 		found, more = found[:usual], true
 	}
-	found = slices.Concat(c.strangers, found)
+	found = slices.Concat(strangers, found)
 	switch {
-	case c.JSON:
-		for _, s := range found {
-			if err := env.JSON(s); err != nil {
-				return err
-			}
-		}
-		return nil
 	case all.Len()+len(found) == 0:
 		env.Hint(noSessions)
 		return nil
@@ -254,26 +267,15 @@ func (c *find) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	found, n := all.Each(f), 0
-	if c.Active {
-		found = slices.Values(all.SelectLatest(f, c.Limit))
-	}
-	for s := range cleaned(env, found) {
+	n, err := each(env, all, f, c.Limit, c.Active, func(s *catalog.Session) error {
 		if c.JSON {
-			err = env.JSON(s)
-		} else {
-			_, err = fmt.Fprintln(env.Stdout, s.ID)
+			return env.JSON(s)
 		}
-		if err != nil {
-			return err
-		}
-		if n++; n == c.Limit {
-			break
-		}
+		_, err := fmt.Fprintln(env.Stdout, s.ID)
+		return err
+	})
+	if err == nil && n == 0 {
+		err = cli.Silent
 	}
-	unread(env, all)
-	if n == 0 {
-		return cli.Silent
-	}
-	return nil
+	return err
 }

@@ -116,28 +116,24 @@ func (c *selection) unknown(env *cli.Env, all catalog.Catalog, f catalog.Filter)
 	return known.Unknown(f.Agent)
 }
 
-// sessions returns the newest selected sessions, at most limit of them (0: all), with their
-// outcome and redacted, and the catalog of all.
-func (c *selection) sessions(env *cli.Env, limit int) (found []*catalog.Session, all catalog.Catalog, err error) {
-	return c.ordered(env, limit, false)
-}
-
-// ordered is sessions, but those that were active last if active is set.
-func (c *selection) ordered(env *cli.Env, limit int, active bool) (found []*catalog.Session, all catalog.Catalog, err error) {
-	all, f, err := c.open(env)
-	if err != nil {
-		return nil, all, err
-	}
+// each calls print for the newest matching sessions, or those that were active last, at
+// most limit of them (0: all), and returns how many there were. They have their outcome, are
+// redacted and not kept.
+func each(env *cli.Env, all catalog.Catalog, f catalog.Filter, limit int, active bool, print func(*catalog.Session) error) (n int, err error) {
+	found := all.Each(f)
 	if active {
-		found = all.SelectLatest(f, limit)
-	} else {
-		found = all.Select(f, limit)
+		found = slices.Values(all.SelectLatest(f, limit))
 	}
-	for _, s := range slices.Concat(found, c.strangers) {
-		s.Clean(env.Redact) // another program may have logged it
+	for s := range cleaned(env, found) {
+		if err := print(s); err != nil {
+			return n, err
+		}
+		if n++; n == limit {
+			break
+		}
 	}
 	unread(env, all)
-	return found, all, nil
+	return n, nil
 }
 
 // cleaned redacts sessions, which another program may have logged.
@@ -305,9 +301,12 @@ func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, al
 		s, err := named(env, all, id)
 		return []*catalog.Session{s}, all, err
 	}
-	if found, all, err = c.sessions(env, 0); err != nil {
+	all, f, err := c.open(env)
+	if err != nil {
 		return nil, all, err
 	}
+	found = slices.Collect(cleaned(env, slices.Values(all.Select(f, 0))))
+	unread(env, all)
 	if all.Len() == 0 {
 		return nil, all, cli.Failf(cli.No, noSessions)
 	}
