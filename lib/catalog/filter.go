@@ -113,7 +113,7 @@ func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
 		if f.Outcome != "" || s.Outcome != Active {
 			found = append(found, s)
 		}
-		// What follows was active no later, unless a crash was found out later than this.
+		// What follows was active no later. When a crash happened, its outcome told.
 		if s.Outcome != session.Crash && limit > 0 && len(found) > limit {
 			later := 0
 			for _, other := range found {

@@ -99,9 +99,6 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 // endBlocks are used again, as lineReaders are.
 var endBlocks = sync.Pool{New: func() any { return new([EndSize]byte) }}
 
-// frontSize is how much of a file Ends reads at first.
-const frontSize = 8 << 10
-
 // Ends reads the complete lines in the first and in the last EndSize bytes of a file. It
 // calls first in order and last from the back, each until it returns false. If the first
 // line is longer, first gets its beginning and whole is false. Both get all lines of a
@@ -120,39 +117,28 @@ func Ends(path string, first func(line []byte, whole bool) bool, last func(line 
 	block := endBlocks.Get().(*[EndSize]byte)
 	defer endBlocks.Put(block)
 	buf := block[:min(EndSize, size)]
-	read := func(p []byte, at int64) ([]byte, error) {
-		n, err := f.ReadAt(p, at)
+	read := func(at int64) ([]byte, error) {
+		n, err := f.ReadAt(buf, at)
 		if err != nil && err != io.EOF {
 			return nil, atomicfile.Error("read", path, err)
 		}
-		return p[:n], nil
+		return buf[:n], nil
 	}
-	// Most often what is looked for is in the first lines.
-	front, err := read(buf[:min(frontSize, size)], 0)
+	rest, err := read(0)
 	if err != nil {
 		return err
 	}
-	for at, i := 0, 0; at < len(front); i++ {
-		line, _, whole := bytes.Cut(front[at:], []byte("\n"))
-		if !whole && len(front) < len(buf) {
-			rest, err := read(buf[len(front):], int64(len(front)))
-			if err != nil {
-				return err
-			}
-			if front = buf[:len(front)+len(rest)]; len(rest) > 0 {
-				i--
-				continue
-			}
-		}
+	for i := 0; len(rest) > 0; i++ {
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
 		if !whole && (i > 0 || size <= EndSize) || !first(line, whole) {
 			break
 		}
-		at += len(line) + 1
+		rest = after
 	}
 	if last == nil {
 		return nil
 	}
-	back, err := read(buf, size-int64(len(buf)))
+	back, err := read(size - int64(len(buf)))
 	if err != nil {
 		return err
 	}
