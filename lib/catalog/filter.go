@@ -176,7 +176,7 @@ func (c Catalog) skip(f Filter) func(candidate) bool {
 
 // onlyLogged reports whether nothing but one log tells of a session.
 func (c Catalog) onlyLogged(at candidate) bool {
-	if c.talks.of(at.id) != nil {
+	if c.talks.of(at.id) != nil { // mutant never: TestFilterOfWhatOthersTell
 		return false
 	}
 	if c.talks != nil {

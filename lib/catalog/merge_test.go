@@ -59,6 +59,23 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// A filter that a log's own events exclude matches a session of which something else tells.
+func TestFilterOfWhatOthersTell(t *testing.T) {
+	here := story(t, [3]string{"session_start", "a/crew/x", `"session_id":"none"`}, [3]string{"session_start", "a/crew/x", `"session_id":"talks"`}, [3]string{"session_start", "a/crew/x", `"session_id":"there"`})
+	late := [3]string{"nudge", "a", ""}
+	there := story(t, late, late, late, [3]string{"session_resume", "a/crew/x", `"session_id":"there","cwd":"/w"`})
+	for _, c := range []Catalog{read(t, here).Join(read(t, there)), read(t, there).Join(read(t, here))} {
+		c = c.Merge([]conversation.Conversation{said("talks", "/x", 1, conversation.Metadata{Started: at(5), CWD: "/w"})}, nil)
+		var ids []string
+		for _, s := range c.Select(Filter{CWD: "/w"}, 0) {
+			ids = append(ids, string(s.ID))
+		}
+		if slices.Sort(ids); !slices.Equal(ids, []string{"talks", "there"}) {
+			t.Errorf("%v", ids)
+		}
+	}
+}
+
 // said returns a conversation with session id, as a list has it.
 func said(id, path string, changed int64, f conversation.Metadata) conversation.Conversation {
 	f.ID = session.ID(id)
