@@ -16,7 +16,6 @@
 package mail
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -79,37 +78,30 @@ var ErrTooLarge = errors.New("too large")
 // becomes now. The note is on disk when Deliver returns; a process that is killed earlier
 // leaves a complete note or none.
 func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
-	if len(n.Body) > MaxBody {
-		return "", fmt.Errorf("the message is %w (%d bytes, over %d)", ErrTooLarge, len(n.Body), MaxBody)
+	now := time.Now()
+	if n.Date.IsZero() {
+		n.Date = now
 	}
-	if s := oneLine(n.Subject); len(s) > MaxSubject {
-		return "", fmt.Errorf("the subject is %w (%d bytes, over %d)", ErrTooLarge, len(s), MaxSubject)
+	unique := newUnique(now)
+	n.ID = idOf(unique)
+	text, err := n.Message(unique)
+	if err != nil {
+		return "", err
 	}
 	dir, err := b.prepare()
 	if err != nil {
 		return "", err
 	}
 	defer dir.Close()
-	now := time.Now()
 	dir.sweep(now)
-	if n.Date.IsZero() {
-		n.Date = now
-	}
-	unique := newUnique(now)
-	n.ID = idOf(unique)
-	n.messageID = unique
-	var text bytes.Buffer
-	if _, err := n.WriteTo(&text); err != nil {
-		return "", err
-	}
 	to := filepath.Join("new", unique)
 	if hooked {
 		to = filepath.Join("cur", unique+withFlags("F"))
-		if err := b.vouch(n.ID, text.Bytes()); err != nil {
+		if err := b.vouch(n.ID, text); err != nil {
 			return "", err
 		}
 	}
-	return n.ID, dir.deliver(filepath.Join("tmp", unique), to, text.Bytes())
+	return n.ID, dir.deliver(filepath.Join("tmp", unique), to, text)
 }
 
 // opened is a box whose folder is open, so that replacing the folder meanwhile has no
@@ -490,7 +482,7 @@ func (o *opened) find(id string) (entry, error) {
 			switch has := idOf(e.unique); {
 			case has == id:
 				return e, nil
-			case id != "" && strings.HasPrefix(has, id):
+			case id != "" && len(id) != idLength && strings.HasPrefix(has, id): // a whole ID is never the beginning of another host's
 				fit = append(fit, e)
 			}
 		}

@@ -54,7 +54,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("what we wrote is no message: %v\n%q", err, out.String())
 		}
 		if again.Subject != n.Subject || again.Body != n.Body || again.Type != n.Type ||
-			again.Session != n.Session || again.Chain != n.Chain {
+			again.Session != n.Session || again.Chain != n.Chain || again.Host != n.Host {
 			t.Fatalf("got  %#v\nwant %#v\nfrom %q", again, n, data)
 		}
 		// An address may be spelled in several ways; written once, it stays.
@@ -75,12 +75,15 @@ func FuzzName(f *testing.F) {
 	for _, seed := range []string{
 		"1737075600.M123456R3f9a01c2.host:2,FS", "1737075600.V801I2M1P44.mx,S=1:2,", ":2,F", "", ".", "-1.M1R12345678.h",
 		"99999999999999999999.M1", "1.M", "1.MR", "1.M9999999R00000000.h:1,x", "a:b:2,F",
+		"1737075600.M123456R3f9a01c2.desk@box:2,FS", "x@box", "@", "a@b@c", "@box",
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		unique, flags := splitName(name)
-		if id := idOf(unique); len(id) != 8 || !isHex(id) {
+		id := idOf(unique)
+		own, _, _ := strings.Cut(id, "@")
+		if len(own) != 8 || !isHex(own) || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == '/' || r >= 0x7f }) {
 			t.Fatalf("%q has the ID %q", name, id)
 		}
 		arrival(unique)

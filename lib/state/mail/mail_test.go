@@ -411,3 +411,46 @@ func TestVeryManyNotes(t *testing.T) {
 		t.Errorf("whose flags changed: %+v, %v", again, err)
 	}
 }
+
+// A note of another host has an ID of its own, whatever number its name has: no ID that
+// names a note of this host finds it.
+func TestHostNames(t *testing.T) {
+	b := townBox(t)
+	id, err := b.Deliver(Note{Type: Plain, Subject: "ours", Body: "ours"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := NameFrom("box", "9999999999.M000001R"+id+".desk")
+	long := NameFrom("box", "9999999999.M000001R"+id+"00.desk")
+	for _, name := range []string{theirs, long} {
+		if err := b.Take(Arriving{Name: name, Fresh: true}, []byte("Subject: theirs\n\ntheirs\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := b.Get(id); err != nil || n.Subject != "ours" {
+		t.Errorf("the whole ID finds %q, %v", n.Subject, err)
+	}
+	for _, other := range []string{id + "@box", id + "00@box"} {
+		if n, err := b.Get(other); err != nil || n.Subject != "theirs" || n.ID != other {
+			t.Errorf("%s finds %+v, %v", other, n, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(b.Dir(), "new", filepath.Base(path(t, b, id)))); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := b.Get(id); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the ID of a removed note finds %q, %v", n.Subject, err)
+	}
+	if IDOf("1611600.V801I2M1P44.mx@example.org:2,S") != "f0ac5dc1" {
+		t.Errorf("the ID of another program's note is %s", IDOf("1611600.V801I2M1P44.mx@example.org:2,S"))
+	}
+}
+
+func path(t *testing.T, b Box, id string) string {
+	t.Helper()
+	n, err := b.Get(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Path
+}

@@ -25,17 +25,39 @@ func newUnique(now time.Time) string {
 	return fmt.Sprintf("%d.M%06dR%x.%s", now.Unix(), now.Nanosecond()/1000, random, host)
 }
 
+// idLength is the length of an ID, without the host.
+const idLength = 8
+
 // idOf returns the ID of the note with this unique name: gt's random number, or eight hex
-// digits of the name's hash.
+// digits of the name's hash. The ID of a note from another host ends in @host, so that the
+// host cannot give it the ID of another note.
 func idOf(unique string) string {
-	if parts := strings.SplitN(unique, ".", 3); len(parts) == 3 && isDigits(parts[0]) {
-		if micro, id, ok := strings.Cut(parts[1], "R"); ok && len(id) == 8 && isHex(id) &&
-			strings.HasPrefix(micro, "M") && isDigits(micro[1:]) {
+	name, host, foreign := cutHost(unique)
+	if parts := strings.SplitN(name, ".", 3); len(parts) == 3 && isDigits(parts[0]) {
+		micro, id, ok := strings.Cut(parts[1], "R")
+		switch {
+		case !ok || !isHex(id) || !strings.HasPrefix(micro, "M") || !isDigits(micro[1:]):
+		case foreign && len(id) >= idLength: // mutant never: TestHostNames
+			return id + "@" + host
+		case len(id) == idLength:
 			return id
 		}
 	}
 	sum := sha256.Sum256([]byte(unique))
-	return hex.EncodeToString(sum[:4])
+	return hex.EncodeToString(sum[:idLength/2])
+}
+
+// NameFrom returns the name, in a box of this host, of a note from another host. Two hosts
+// cannot use the same name.
+func NameFrom(host, name string) string { return name + "@" + host }
+
+// cutHost is the inverse of NameFrom. foreign is false for a note of this host.
+func cutHost(unique string) (name, host string, foreign bool) {
+	i := strings.LastIndexByte(unique, '@')
+	if i < 0 || i+1 == len(unique) || strings.Trim(unique[i+1:], "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" {
+		return unique, "", false
+	}
+	return unique[:i], unique[i+1:], true
 }
 
 // arrival returns when a note was delivered according to its name, or zero.

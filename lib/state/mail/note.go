@@ -32,6 +32,7 @@ type Note struct {
 	Date    time.Time `json:"date,omitzero"`
 	Session string    `json:"session,omitempty"` // the writer's session
 	Chain   string    `json:"chain,omitempty"`   // that session's chain
+	Host    string    `json:"host,omitempty"`    // the host that it came from, if that is another one
 	Seen    bool      `json:"seen"`
 	Hooked  bool      `json:"hooked"`
 	Done    bool      `json:"done"`
@@ -44,13 +45,28 @@ type Note struct {
 
 func (n Note) Clean(clean func(string) string) Note {
 	n.From, n.To, n.Subject, n.Body = clean(n.From), clean(n.To), clean(n.Subject), clean(n.Body)
-	n.Type, n.Session, n.Chain = clean(n.Type), clean(n.Session), clean(n.Chain)
+	n.Type, n.Session, n.Chain, n.Host = clean(n.Type), clean(n.Session), clean(n.Chain), clean(n.Host)
 	return n
 }
 
 // domain makes a mail address of an agent's address. The top-level domain is reserved, so a
 // reply never leaves the machine.
 const domain = "gt.invalid"
+
+// Message returns the note as the message in a file of this name, or ErrTooLarge for a text
+// or subject over its maximum.
+func (n Note) Message(name string) ([]byte, error) {
+	if len(n.Body) > MaxBody {
+		return nil, fmt.Errorf("the message is %w (%d bytes, over %d)", ErrTooLarge, len(n.Body), MaxBody)
+	}
+	if s := oneLine(n.Subject); len(s) > MaxSubject {
+		return nil, fmt.Errorf("the subject is %w (%d bytes, over %d)", ErrTooLarge, len(s), MaxSubject)
+	}
+	n.messageID = name
+	var text bytes.Buffer
+	_, err := n.WriteTo(&text)
+	return text.Bytes(), err
+}
 
 // WriteTo writes the note as an RFC 5322 message whose lines end in \n. The flags, ID
 // and Path are not part of the message; the box keeps them.
@@ -77,6 +93,7 @@ func (n Note) WriteTo(w io.Writer) (int64, error) {
 	header("X-Gt-Type", encodeWords(oneLine(kind)))
 	header("X-Gt-Session", encodeWords(oneLine(n.Session)))
 	header("X-Gt-Chain", encodeWords(oneLine(n.Chain)))
+	header("X-Gt-Host", encodeWords(oneLine(n.Host)))
 	header("MIME-Version", "1.0")
 	header("Content-Type", "text/plain; charset=utf-8")
 	encoding, body := encodeBody(n.Body)
@@ -119,6 +136,7 @@ func parseHeader(r io.Reader) (Note, *mail.Message, error) {
 		Subject: get("Subject"),
 		Session: get("X-Gt-Session"),
 		Chain:   get("X-Gt-Chain"),
+		Host:    get("X-Gt-Host"),
 	}
 	if get("X-Gt-Type") == Handoff {
 		n.Type = Handoff

@@ -106,20 +106,17 @@ func (w Work) Give(template string, n mail.Note, now time.Time) (id string, err 
 	if err := instance.CheckName(template); err != nil {
 		return "", err
 	}
-	if len(n.Body) > mail.MaxBody || len(n.Subject) > mail.MaxSubject {
-		return "", fmt.Errorf("the note is %w", mail.ErrTooLarge)
-	}
 	n.To = template
-	var text bytes.Buffer
-	if _, err := n.WriteTo(&text); err != nil {
+	name, id := mail.NewName(now)
+	text, err := n.Message(name)
+	if err != nil {
 		return "", err
 	}
 	dir := w.path(template, fresh)
 	if err := w.store.State.Prepare(dir); err != nil {
 		return "", err
 	}
-	name, id := mail.NewName(now)
-	return id, atomicfile.Write(filepath.Join(dir, name), text.Bytes(), atomicfile.Synced)
+	return id, atomicfile.Write(filepath.Join(dir, name), text, atomicfile.Synced)
 }
 
 // move renames a note into a folder, which it creates if necessary. If the note is gone, it
