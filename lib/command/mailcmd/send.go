@@ -1,27 +1,22 @@
 package mailcmd
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/registry"
-	"gt/lib/place/crew"
-	"gt/lib/place/home"
-	"gt/lib/place/identity"
 	"gt/lib/state/mail"
+	"gt/lib/state/peer"
+	"gt/lib/state/post"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/state/waiting"
-	"gt/lib/sys/atomicfile"
 )
 
 type send struct {
-	To string `arg:"" help:"The path of the folder that the agent works in; self for this agent; in a town, an address."`
+	To string `arg:"" help:"The path of the folder that the agent works in, or its name in gt-session; self for this agent; in a town, an address. NAME@HOST is an agent of another host."`
 	message
 	Hook bool `help:"Give it as work: the agent's next session starts on it."`
 	JSON bool `name:"json" help:"Print the note as one JSON object."`
@@ -32,7 +27,17 @@ func (c *send) Run(env *cli.Env) error {
 		return err
 	}
 	me := self(env)
-	to, box, err := me.recipient(env, c.To)
+	name, host, err := post.Abroad(me.home.Town.State, env.Dir, c.To)
+	if err != nil {
+		return err
+	}
+	if host.Name != "" {
+		if c.Hook {
+			return cli.Fail(cli.Usage, fmt.Errorf("an agent of another host cannot be given work"), "without --hook it gets a note; gt-mail work give TEMPLATE@HOST leaves work there")
+		}
+		return me.leave(env, host, peer.Note, name, c.message, c.JSON)
+	}
+	to, err := post.Find(me.home, env.Getenv, env.Dir, name)
 	if err != nil {
 		return err
 	}
@@ -40,93 +45,25 @@ func (c *send) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	n := me.signed(env, mail.Note{Type: mail.Plain, To: to, Subject: c.Subject, Body: body})
+	n := me.signed(env, mail.Note{Type: mail.Plain, To: to.Address, Subject: c.Subject, Body: body})
 	if n.To != n.From && me.home.Identity.Role == "" {
 		n.From = me.home.Dir // an address that the recipient can reply to
 	}
-	id, err := box.Deliver(n, c.Hook)
+	id, err := to.Box.Deliver(n, c.Hook)
 	if err != nil && n.To == me.home.Identity.Address() {
 		return me.requestSend(env, n, c.Hook, c.JSON, err)
 	}
 	if err != nil {
 		return refused(err)
 	}
-	n, err = box.Get(id)
+	n, err = to.Box.Get(id)
 	if err != nil {
 		return err
 	}
 	if c.Hook {
-		return printNote(env, c.JSON, n, "given to %s", to)
+		return printNote(env, c.JSON, n, "given to %s", to.Address)
 	}
-	return printNote(env, c.JSON, n, "sent to %s", to)
-}
-
-// recipient returns the address and the box for self, the agent's own address, that of
-// another agent in the town, or the path of an agent's folder.
-func (a agent) recipient(env *cli.Env, to string) (string, mail.Box, error) {
-	own := a.home.Identity.Address()
-	if strings.TrimSpace(to) == "" {
-		return "", mail.Box{}, cli.Fail(cli.Usage, errors.New("no recipient"), "self is this agent")
-	}
-	if to == "self" || to == own {
-		return own, a.box, nil
-	}
-	id, err := identity.Parse(to)
-	if !a.home.Town.Personal && err == nil && id.Role != "" {
-		return id.Address(), mail.Of(a.home, id.Address()), nil
-	}
-	switch id, ok, err := crew.Find(a.home.Town, a.home.Identity, to); {
-	case err != nil:
-		return "", mail.Box{}, cli.Fail(cli.No, err)
-	case ok:
-		return id.Address(), mail.Of(a.home, id.Address()), nil
-	}
-	dir := to
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(env.Dir, dir)
-	}
-	info, statErr := os.Stat(dir)
-	switch {
-	case statErr == nil && info.IsDir():
-		h := home.Elsewhere(env.Getenv, dir)
-		if !inhabited(h) {
-			return "", mail.Box{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is not in a repository, and no agent ever ran there", to),
-				"start an agent there first, or run git init there")
-		}
-		address := h.Identity.Address()
-		if h.Identity.Role == "" {
-			return h.Dir, mail.Of(h, address), nil
-		}
-		return address, mail.Of(h, address), nil
-	case !a.home.Town.Personal && err != nil:
-		return "", mail.Box{}, cli.Fail(cli.No, err)
-	case !a.home.Town.Personal:
-		return "", mail.Box{}, cli.Fail(cli.No, fmt.Errorf("'%s' is neither an agent of this town nor a folder", to),
-			"an address is one of mayor, deacon, boot, overseer, <rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>")
-	}
-	code := cli.No
-	if a.home.Town.Unread != nil {
-		code = cli.IO // it may be an agent of the town
-	}
-	return "", mail.Box{}, cli.Fail(code, fmt.Errorf("there is no folder '%s'", to),
-		"outside a town a recipient is self, or the path of the folder that the agent works in")
-}
-
-// inhabited reports whether a home has an agent: it is a role's folder, or it belongs to
-// the user and is a repository or has sessions. A note alone must not create a home.
-func inhabited(h home.Home) bool {
-	if h.Identity.Role != "" {
-		return true
-	}
-	if atomicfile.CheckOwner(h.Dir) != nil {
-		return false
-	}
-	for _, sign := range []string{filepath.Join(h.Dir, ".git"), h.Path("sessions")} {
-		if _, err := os.Lstat(sign); err == nil {
-			return true
-		}
-	}
-	return false
+	return printNote(env, c.JSON, n, "sent to %s", to.Address)
 }
 
 type hook struct {

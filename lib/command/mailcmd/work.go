@@ -10,6 +10,8 @@ import (
 	"gt/lib/reconcile/config"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
+	"gt/lib/state/peer"
+	"gt/lib/state/post"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/state/work"
@@ -26,7 +28,7 @@ type works struct {
 }
 
 type workGive struct {
-	Template string `arg:"" help:"The template whose sessions may claim it."`
+	Template string `arg:"" help:"The template whose sessions may claim it; TEMPLATE@HOST is one of another host."`
 	message
 }
 
@@ -46,12 +48,20 @@ func (c *workGive) Run(env *cli.Env) error {
 	if err := c.checkSubject(); err != nil {
 		return err
 	}
-	body, err := c.body(env)
+	h, w := placed(env)
+	name, host, err := post.Abroad(h.Town.State, env.Dir, c.Template)
 	if err != nil {
 		return err
 	}
-	h, w := placed(env)
+	if host.Name != "" {
+		return self(env).leave(env, host, peer.Work, name, c.message, false)
+	}
+	c.Template = name
 	if err := c.known(env, h); err != nil {
+		return err
+	}
+	body, err := c.body(env)
+	if err != nil {
 		return err
 	}
 	id, err := w.Give(c.Template, self(env).signed(env, mail.Note{Type: mail.Plain, Subject: c.Subject, Body: body}), env.Now())

@@ -24,12 +24,14 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"gt/lib/place"
 	"gt/lib/state/mail"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/duration"
 )
 
 const (
@@ -82,8 +84,21 @@ type Host struct {
 	Clash string `json:"clash,omitempty"`
 }
 
-// Away reports whether the host was not heard lately.
-func (h Host) Away(now time.Time) bool { return now.Sub(h.Heard) > Unheard }
+// Away reports whether the host was not heard lately. A time to come proves nothing: a clock
+// was wrong.
+func (h Host) Away(now time.Time) bool { return now.Sub(h.Heard).Abs() > Unheard }
+
+// LastHeard says when the host was last heard: "last heard 3h ago".
+func (h Host) LastHeard(now time.Time) string {
+	if h.Heard.IsZero() {
+		return "never heard"
+	}
+	ago := max(now.Sub(h.Heard), 0)
+	if ago >= 24*time.Hour {
+		ago = ago.Truncate(time.Hour)
+	}
+	return "last heard " + duration.Format(ago.Truncate(time.Minute)) + " ago"
+}
 
 // Trust is what the person decided about a host.
 type Trust struct {
@@ -211,6 +226,15 @@ type Letter struct {
 	Host string
 	ID   string // also the name of a note's file
 	Kind string // note, work, command, session
+}
+
+// Sent returns when the letter was written, by the clock of its sender.
+func (l Letter) Sent() time.Time {
+	seconds, rest, _ := strings.Cut(l.ID, ".M")
+	micro, _, _ := strings.Cut(rest, "R")
+	s, _ := strconv.ParseInt(seconds, 10, 64) // CheckID allows nothing else
+	m, _ := strconv.ParseInt(micro, 10, 64)
+	return time.Unix(s, m*1000)
 }
 
 // Kinds of letters.

@@ -1,0 +1,161 @@
+package mailcmd
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/place/town"
+	"gt/lib/state/mail"
+	"gt/lib/state/peer"
+	"gt/lib/state/post"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+// leave leaves a message for a host, with an address that can be answered.
+func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, asJSON bool) error {
+	state := a.home.Town.State
+	own, err := peer.Of(state).Own()
+	if errors.Is(err, fs.ErrNotExist) {
+		return cli.Failf(cli.No, "this host belongs to no fleet, so nothing can be sent to %s", host.Name)
+	} else if err != nil {
+		return err
+	}
+	body, err := m.body(env)
+	if err != nil {
+		return err
+	}
+	n := a.signed(env, mail.Note{Type: mail.Plain, To: to + "@" + host.Name, Subject: m.Subject, Body: body})
+	name, err := post.Return(a.home, env.Getenv)
+	if err != nil {
+		return err
+	}
+	n.From = name + "@" + own.Name
+	text, err := n.Message("")
+	if err != nil {
+		return refused(err)
+	}
+	l, err := peer.OutboxOf(state).Put(host.Name, kind, text, env.Now())
+	if err != nil {
+		return err
+	}
+	w := pending{Note: n, Letter: l}
+	w.ID, w.Host, w.Kind = mail.IDOf(l.ID), l.Host, l.Kind
+	if asJSON {
+		w.Body = ""
+		return env.JSON(w)
+	}
+	since := ""
+	if now := env.Now(); host.Away(now) {
+		since = ", " + host.LastHeard(now)
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s  waits for %s%s\n", w.ID, host.Name, since)
+	return err
+}
+
+// pending is a letter that another host does not have yet.
+type pending struct {
+	mail.Note
+	Kind   string      `json:"kind"`
+	Letter peer.Letter `json:"-"`
+}
+
+// letters returns what waits, oldest first.
+func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
+	box = peer.OutboxOf(town.Personal(env.Getenv).State)
+	found, err := box.All()
+	if err != nil {
+		return nil, box, err
+	}
+	slices.SortStableFunc(found, func(a, b peer.Letter) int { return a.Sent().Compare(b.Sent()) })
+	for _, l := range found {
+		w := pending{Letter: l, Kind: l.Kind}
+		if l.Kind == peer.Note || l.Kind == peer.Work {
+			text, err := box.Read(l)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // the host has it by now
+			}
+			if err == nil {
+				w.Note, err = mail.Parse(bytes.NewReader(text))
+			}
+			if err != nil {
+				w.Problem = err.Error()
+			}
+			w.Note = w.Note.Clean(env.Redact)
+		}
+		w.ID, w.Host, w.Body = mail.IDOf(l.ID), l.Host, ""
+		if w.Date.IsZero() {
+			w.Date = l.Sent()
+		}
+		all = append(all, w)
+	}
+	return all, box, nil
+}
+
+type outbox struct {
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+func (c *outbox) Run(env *cli.Env) error {
+	all, _, err := letters(env)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		for _, w := range all {
+			if err := env.JSON(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(all) == 0 {
+		env.Hint("nothing waits to be sent")
+		return nil
+	}
+	now := env.Now()
+	rows := term.Cells([]term.Column[pending]{
+		{Heading: "ID", Cell: func(w pending) string { return w.ID }},
+		{Heading: "KIND", Cell: func(w pending) string { return w.Kind }},
+		{Heading: "TO", Cell: func(w pending) string { return term.CutFront(term.Clean(cmp.Or(w.To, w.Host)), maxFrom) }},
+		{Heading: "FOR", Cell: func(w pending) string { return duration.Format(max(0, now.Sub(w.Letter.Sent())).Truncate(time.Second)) }},
+		{Heading: "SUBJECT", Cell: func(w pending) string { return cmp.Or(w.Subject, w.Problem) }},
+	}, all)
+	width := term.Width(env.Stdout, env.Getenv)
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil)
+}
+
+type unsend struct {
+	ID string `arg:"" help:"What waits, by its ID or the beginning of it."`
+}
+
+// Run takes a letter back. If gt-relay has sent it already, it can still arrive.
+func (c *unsend) Run(env *cli.Env) error {
+	all, box, err := letters(env)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(w pending) bool { return !strings.HasPrefix(w.ID, strings.ToLower(c.ID)) })
+	switch {
+	case len(all) == 0:
+		return cli.Fail(cli.No, fmt.Errorf("nothing with the ID '%s' waits", c.ID), "gt-mail outbox lists what waits; the rest has arrived")
+	case len(all) > 1:
+		return cli.Fail(cli.No, fmt.Errorf("'%s' means %d that wait", c.ID, len(all)), "gt-mail outbox lists them")
+	}
+	w := all[0]
+	if w.Kind != peer.Note && w.Kind != peer.Work {
+		return cli.Failf(cli.No, "%s is no note", w.ID)
+	}
+	if err := box.Remove(w.Letter); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s  taken back, unless it is on its way to %s: %s\n", w.ID, w.Host, term.Clean(w.Subject))
+	return err
+}

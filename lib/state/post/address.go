@@ -1,0 +1,260 @@
+// Package post finds the box of an agent by what people call the agent, and delivers the
+// letters that come from other hosts.
+package post
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/place"
+	"gt/lib/place/crew"
+	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
+	"gt/lib/state/instance"
+	"gt/lib/state/mail"
+	"gt/lib/state/peer"
+	"gt/lib/sys/atomicfile"
+)
+
+// Recipient is an agent and its box.
+type Recipient struct {
+	// Address is the agent's address in a town, otherwise the path of its folder.
+	Address string
+	Box     mail.Box
+}
+
+func of(h home.Home) Recipient {
+	address := h.Identity.Address()
+	if h.Identity.Role == "" {
+		return Recipient{h.Dir, mail.Of(h, address)}
+	}
+	return Recipient{address, mail.Of(h, address)}
+}
+
+// Find returns the agent that the agent of a home means: self or its own address, an
+// address or short name in its town, the path of a folder, from dir, in which an agent can
+// work, or the name of an agent of gt-session. An error has an exit code.
+func Find(from home.Home, getenv func(string) string, dir, to string) (Recipient, error) {
+	own := from.Identity.Address()
+	if strings.TrimSpace(to) == "" {
+		return Recipient{}, cli.Fail(cli.Usage, errors.New("no recipient"), "self is this agent")
+	}
+	if to == "self" || to == own {
+		return Recipient{own, mail.Of(from, own)}, nil
+	}
+	id, notAddress := identity.Parse(to)
+	if !from.Town.Personal && notAddress == nil && id.Role != "" {
+		return Recipient{id.Address(), mail.Of(from, id.Address())}, nil
+	}
+	switch id, ok, err := crew.Find(from.Town, from.Identity, to); {
+	case err != nil:
+		return Recipient{}, cli.Fail(cli.No, err)
+	case ok:
+		return Recipient{id.Address(), mail.Of(from, id.Address())}, nil
+	}
+	path := to
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		h := home.Elsewhere(getenv, path)
+		if !inhabited(h) {
+			return Recipient{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is not in a repository, and no agent ever ran there", to),
+				"start an agent there first, or run git init there")
+		}
+		return of(h), nil
+	}
+	var many *crew.Ambiguous
+	switch found, err := named(from.Town.State, getenv, to); {
+	case err == nil:
+		return found, nil
+	case errors.As(err, &many):
+		return Recipient{}, cli.Fail(cli.No, many)
+	case !errors.Is(err, ErrNone):
+		return Recipient{}, err
+	case !from.Town.Personal && notAddress != nil:
+		return Recipient{}, cli.Fail(cli.No, notAddress)
+	case !from.Town.Personal:
+		return Recipient{}, cli.Fail(cli.No, fmt.Errorf("'%s' is neither an agent of this town nor a folder", to),
+			"an address is one of mayor, deacon, boot, overseer, <rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>")
+	}
+	code := cli.No
+	if from.Town.Unread != nil {
+		code = cli.IO // it may be an agent of the town
+	}
+	return Recipient{}, cli.Fail(code, fmt.Errorf("there is no folder '%s'", to),
+		"outside a town a recipient is self, the path of the folder that the agent works in, or the name of an agent of gt-session")
+}
+
+// inhabited reports whether a home has an agent: it is a role's folder, or it belongs to
+// the user and is a repository or has sessions. A note alone must not create a home.
+func inhabited(h home.Home) bool {
+	if h.Identity.Role != "" {
+		return true
+	}
+	if atomicfile.CheckOwner(h.Dir) != nil {
+		return false
+	}
+	for _, sign := range []string{filepath.Join(h.Dir, ".git"), h.Path("sessions")} {
+		if _, err := os.Lstat(sign); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// ErrNone is returned if no agent of this host has the name, or if several have.
+var ErrNone = errors.New("no such agent here")
+
+// Abroad returns the agent and host of an address NAME@HOST, with no host if it is not an
+// address of another host: because a file has this path, from dir, or because HOST is this
+// host. An unknown host is an error if there are others.
+func Abroad(state place.State, dir, to string) (name string, host peer.Host, err error) {
+	name, at, ok := peer.Split(to)
+	if !ok {
+		return to, host, nil
+	}
+	path := to
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return to, host, nil
+	}
+	hosts := peer.Of(state)
+	if own, err := hosts.Own(); err == nil && own.Name == at {
+		return name, host, nil
+	}
+	all, unread := hosts.All()
+	var names []string
+	for _, h := range all {
+		if h.Name == at {
+			return name, h, nil
+		}
+		names = append(names, h.Name)
+	}
+	if len(all) == 0 {
+		return to, host, unread
+	}
+	return to, host, errors.Join(cli.Fail(cli.No, fmt.Errorf("no host is called '%s'", at), "the known hosts are "+strings.Join(names, ", ")), unread)
+}
+
+// Return returns the name by which other hosts can answer an agent. It makes the place of
+// its box if there is none.
+func Return(h home.Home, getenv func(string) string) (string, error) {
+	_, in := instance.OfAgent(h.Town.State, getenv(instance.Variable))
+	own := of(h)
+	names := []string{own.Address, h.Dir}
+	if in != nil {
+		names = append([]string{in.Name}, names...)
+	}
+	for _, name := range names {
+		if r, err := Known(h.Town.State, getenv, name); err == nil && r.Box.Dir() == own.Box.Dir() {
+			return name, nil
+		}
+	}
+	return h.Dir, h.Prepare()
+}
+
+// Known returns the agent of this host that another host means: the name of an agent of
+// gt-session, the address or short name of an agent of a trusted town, or the path of a
+// folder with notes or sessions. It reads only the state and trusted towns, and no path
+// that it does not know: what another host says must not lead it anywhere. It returns
+// ErrNone for an unknown or ambiguous name, and other errors if it cannot tell.
+func Known(state place.State, getenv func(string) string, to string) (Recipient, error) {
+	found, err := named(state, getenv, to)
+	if !errors.Is(err, ErrNone) {
+		return found, err
+	}
+	if filepath.IsAbs(to) {
+		return at(state, getenv, filepath.Clean(to))
+	}
+	towns, err := state.Towns()
+	if err != nil {
+		return Recipient{}, err
+	}
+	var all []Recipient
+	for _, t := range towns {
+		trust, err := state.Trusted(t.Path)
+		if err != nil {
+			continue // another folder is there now
+		}
+		in := town.Town{Root: t.Path, State: state, Trust: trust}
+		id, err := identity.Parse(to)
+		if err != nil || id.Role == "" {
+			if id, _, err = crew.Find(in, identity.Identity{}, to); err != nil {
+				return Recipient{}, fmt.Errorf("%w: %w", ErrNone, err)
+			}
+		}
+		dir := filepath.Join(t.Path, filepath.FromSlash(id.Dir()))
+		if info, err := os.Lstat(dir); id.Role == "" || err != nil || !info.IsDir() {
+			continue
+		}
+		all = append(all, of(home.At(in, id, dir)))
+	}
+	return only(all, to)
+}
+
+// named returns the agent of gt-session with this name.
+func named(state place.State, getenv func(string) string, name string) (Recipient, error) {
+	if instance.CheckName(name) != nil {
+		return Recipient{}, none(name)
+	}
+	stores, err := instance.Stores(state)
+	if err != nil {
+		return Recipient{}, err
+	}
+	var all []Recipient
+	var unread error
+	for _, s := range stores {
+		instances, err := s.All()
+		unread = errors.Join(unread, err)
+		for _, in := range instances {
+			if in.Name == name {
+				all = append(all, of(home.Elsewhere(getenv, in.Path)))
+			}
+		}
+	}
+	if len(all) == 0 && unread != nil {
+		return Recipient{}, unread // it may be one of those
+	}
+	return only(all, name)
+}
+
+// at returns the agent of a folder that the state knows.
+func at(state place.State, getenv func(string) string, path string) (Recipient, error) {
+	homes, err := state.Homes()
+	if err != nil {
+		return Recipient{}, err
+	}
+	for place, f := range homes {
+		if f.Path != path {
+			continue
+		}
+		if h := home.Elsewhere(getenv, path); h.Dir == path && h.Runtime() == place && h.Problem == nil {
+			return of(h), nil
+		}
+	}
+	return Recipient{}, none(path)
+}
+
+// only returns the recipient if all have the same box.
+func only(all []Recipient, name string) (Recipient, error) {
+	if len(all) == 0 {
+		return Recipient{}, none(name)
+	}
+	several := &crew.Ambiguous{Name: name}
+	for _, r := range all {
+		if several.Among = append(several.Among, r.Address); r.Box.Dir() != all[0].Box.Dir() {
+			return Recipient{}, fmt.Errorf("%w: %w", ErrNone, several)
+		}
+	}
+	return all[0], nil
+}
+
+func none(name string) error { return fmt.Errorf("%w: '%.80s'", ErrNone, name) }

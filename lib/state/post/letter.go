@@ -1,0 +1,97 @@
+package post
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gt/lib/place"
+	"gt/lib/state/mail"
+	"gt/lib/state/peer"
+	"gt/lib/state/session"
+)
+
+// Refusal is the error for a letter that will never be delivered. The sender should be
+// told. All other errors of Deliver may pass: the letter should be delivered again later.
+type Refusal struct{ Err error }
+
+func (r *Refusal) Error() string { return r.Err.Error() }
+func (r *Refusal) Unwrap() error { return r.Err }
+
+func refuse(format string, args ...any) error { return &Refusal{fmt.Errorf(format, args...)} }
+
+// maxSender bounds the sender's name, in bytes.
+const maxSender = 200
+
+// Deliver puts a note from another host into the box of the agent that it is for. It is on
+// disk when Deliver returns. A note that the box has already is not delivered again, in
+// whatever state it is; the caller knows those that were removed.
+//
+// Only the text, subject and date are the sender's. The name of the file, the name of the
+// host in From and X-Gt-Host, and the recipient are this host's. A note never arrives as
+// given work or as a hand-over.
+//
+// The error is a Refusal if the letter can never be delivered, with ErrNone if there is no
+// such agent.
+func Deliver(state place.State, getenv func(string) string, from peer.Host, l peer.Letter, text []byte) error {
+	n, err := open(state, from, l, peer.Note, text)
+	if err != nil {
+		return err
+	}
+	to, err := Known(state, getenv, n.To)
+	switch {
+	case errors.Is(err, ErrNone):
+		return &Refusal{err}
+	case err != nil:
+		return err
+	}
+	known, err := to.Box.Known()
+	arriving := mail.Arriving{Name: mail.NameFrom(from.Name, l.ID), Fresh: true}
+	if err != nil || known(arriving) { // mutant never: TestDeliver
+		return err
+	}
+	n.To = to.Address
+	message, err := n.Message(arriving.Name)
+	if err != nil {
+		return &Refusal{err}
+	}
+	return to.Box.Take(arriving, message)
+}
+
+// open returns the note in a letter of a kind, as it may be kept here. To is the name that
+// the sender gave, without the host.
+func open(state place.State, from peer.Host, l peer.Letter, kind string, text []byte) (mail.Note, error) {
+	if err := errors.Join(peer.CheckName(from.Name), peer.CheckID(l.ID)); err != nil {
+		return mail.Note{}, &Refusal{err}
+	}
+	switch trust, err := peer.Of(state).Trust(from); {
+	case err != nil:
+		return mail.Note{}, err
+	case trust.Revoked:
+		return mail.Note{}, refuse("nothing of %s is taken here", from.Name)
+	case kind == peer.Work && !slices.Contains(trust.Allowed, peer.Work): // mutant never: TestGive
+		return mail.Note{}, refuse("%s may not give work here", from.Name)
+	case l.Kind != kind:
+		return mail.Note{}, refuse("not a letter with a %s: %.40s", kind, l.Kind)
+	}
+	n, err := mail.Parse(bytes.NewReader(text))
+	if err != nil {
+		return n, &Refusal{err}
+	}
+	to, _, ok := peer.Split(n.To)
+	if !ok {
+		return n, refuse("invalid recipient '%.80s'", n.To)
+	}
+	name, _, _ := peer.Split(n.From)
+	if name = cmp.Or(name, n.From); len(name) > maxSender {
+		return n, refuse("the sender's name has %d bytes, over %d", len(name), maxSender)
+	}
+	n.Type, n.Chain = mail.Plain, ""
+	n.To, n.From, n.Host = to, name+"@"+from.Name, from.Name
+	if _, err := session.ParseID(n.Session); err != nil {
+		n.Session = ""
+	}
+	return n, nil
+}
