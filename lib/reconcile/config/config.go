@@ -14,6 +14,7 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/reconcile/template"
 	"gt/lib/state/beads"
+	"gt/lib/state/instance"
 )
 
 const name = "town.toml"
@@ -57,6 +58,26 @@ func Of(t town.Town, profile string, getenv func(string) string) Source {
 		}
 		return place.ReadConfig(filepath.Join(dir, name), maxFile)
 	}}
+}
+
+// Stores returns the stores of the places that have a template: the person's own, and those
+// of trusted towns. It leaves out places whose templates cannot be read.
+func Stores(state place.State, getenv func(string) string, template string) (found []instance.Store, err error) {
+	has := func(t town.Town) bool {
+		c, err := Of(t, "", getenv).Read()
+		return err == nil && c.Find(template) != nil
+	}
+	if has(town.Personal(getenv)) {
+		found = append(found, instance.Personal(state, ""))
+	}
+	towns, err := state.Towns()
+	for _, t := range towns {
+		trust, err := state.Trusted(t.Path)
+		if err == nil && has(town.Town{Root: t.Path, State: state, Trust: trust}) {
+			found = append(found, instance.OfTown(state, t.Path))
+		}
+	}
+	return found, err
 }
 
 // Broken reports the problems of a file.

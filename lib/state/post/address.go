@@ -168,7 +168,8 @@ func Return(h home.Home, getenv func(string) string) (string, error) {
 // ErrNone for an unknown or ambiguous name, and other errors if it cannot tell.
 func Known(state place.State, getenv func(string) string, to string) (Recipient, error) {
 	found, err := named(state, getenv, to)
-	if !errors.Is(err, ErrNone) {
+	var many *crew.Ambiguous
+	if !errors.Is(err, ErrNone) || errors.As(err, &many) {
 		return found, err
 	}
 	if filepath.IsAbs(to) {

@@ -8,9 +8,11 @@ import (
 	"slices"
 
 	"gt/lib/place"
+	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/peer"
 	"gt/lib/state/session"
+	"gt/lib/state/work"
 )
 
 // Refusal is the error for a letter that will never be delivered. The sender should be
@@ -58,6 +60,30 @@ func Deliver(state place.State, getenv func(string) string, from peer.Host, l pe
 		return &Refusal{err}
 	}
 	return to.Box.Take(arriving, message)
+}
+
+// Give is Deliver for work: any session of the template may claim it. The person must allow
+// the host to give work. stores returns the places that have a template.
+func Give(state place.State, from peer.Host, l peer.Letter, text []byte, stores func(template string) ([]instance.Store, error)) error {
+	n, err := open(state, from, l, peer.Work, text)
+	if err != nil {
+		return err
+	}
+	found, err := stores(n.To)
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0:
+		return refuse("no template is called '%.80s' here", n.To)
+	case len(found) > 1:
+		return refuse("%d templates are called '%.80s' here", len(found), n.To)
+	}
+	name := mail.NameFrom(from.Name, l.ID)
+	message, err := n.Message(name)
+	if err != nil {
+		return &Refusal{err}
+	}
+	return work.Of(found[0]).Take(n.To, name, message)
 }
 
 // open returns the note in a letter of a kind, as it may be kept here. To is the name that

@@ -119,6 +119,38 @@ func (w Work) Give(template string, n mail.Note, now time.Time) (id string, err 
 	return id, atomicfile.Write(filepath.Join(dir, name), text, atomicfile.Synced)
 }
 
+// Take leaves a note of another host under a name, unless the template has it already, in
+// whatever state. It is synced to disk.
+func (w Work) Take(template, name string, text []byte) error {
+	if err := instance.CheckName(template); err != nil {
+		return err
+	}
+	if there, err := w.has(template, name); err != nil || there { // mutant never: TestTake
+		return err
+	}
+	dir := w.path(template, fresh)
+	if err := w.store.State.Prepare(dir); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir, name), text, atomicfile.Synced)
+}
+
+// has reports whether a template has a note. It looks at what nobody has again at the end:
+// a note can be given back meanwhile.
+func (w Work) has(template, name string) (there bool, err error) {
+	in := func(state string) error {
+		found, err := names(w.path(template, state))
+		there = there || slices.Contains(found, name)
+		return err
+	}
+	err = in(fresh)
+	err = errors.Join(err, w.withLock(template, func(_, _, path string) error {
+		there = there || filepath.Base(path) == name
+		return nil
+	}))
+	return there, errors.Join(err, in(done), in(fresh))
+}
+
 // move renames a note into a folder, which it creates if necessary. If the note is gone, it
 // returns fs.ErrNotExist.
 func (w Work) move(from string, to ...string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -246,4 +247,41 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	is(t, w, "a")
+}
+
+// A note of another host is taken once, wherever it is by now.
+func TestTake(t *testing.T) {
+	w := Of(instance.Personal(place.State(t.TempDir()), ""))
+	name := mail.NameFrom("box", "1768629600.M000001R3f9a01c2.desk")
+	for _, at := range [][]string{{"worker", fresh}, {"worker", members, "worker-1", cur}, {"worker", members, "worker-1", leaving, "drained"}, {"worker", members, "worker-1", blocked, "crashed"}, {"worker", done}} {
+		if err := w.Take("worker", name, []byte("Subject: x\n\n")); err != nil {
+			t.Fatal(err)
+		}
+		all := found(t, w.path("worker"))
+		if len(all) != 1 {
+			t.Fatalf("before %v: %v", at, all)
+		}
+		if all[0] != w.path(append(at, name)...) {
+			if err := w.move(all[0], at...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Take("../x", name, nil); err == nil {
+		t.Error("a path is a template's name")
+	}
+}
+
+func found(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
