@@ -39,7 +39,9 @@ import (
 	"gt/lib/command/relaycmd"
 	"gt/lib/command/seancecmd"
 	"gt/lib/command/sessioncmd"
+	"gt/lib/place"
 	"gt/lib/place/home"
+	"gt/lib/state/peer"
 	"gt/lib/text/duration"
 )
 
@@ -126,6 +128,7 @@ func TestScripts(t *testing.T) {
 			"status": status,
 			"trust":  trustTown,
 			"page":   page,
+			"peer":   makePeer,
 			"v0.1.0": fromV010,
 
 			"collector": collector,
@@ -291,6 +294,19 @@ func trustTown(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: trust folder")
 	}
 	ts.Check(ts.Exec("gt-hooks", "trust", "--yes", ts.MkAbs(args[0])))
+}
+
+// makePeer makes another host known that was last heard some time ago, and this host
+// "laptop": "peer box 3h".
+func makePeer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: peer host age")
+	}
+	age, err := duration.Parse(args[1])
+	ts.Check(err)
+	hosts := peer.Of(place.StateOf(ts.Getenv))
+	ts.Check(hosts.SetOwn(peer.Host{Name: "laptop"}))
+	ts.Check(hosts.Put(peer.Host{Name: args[0], Heard: time.Now().Add(-age)}))
 }
 
 // appendLine adds a line to a file, making it where it is missing.

@@ -2,11 +2,14 @@ package mailcmd
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
 	"gt/internal/golden"
+	"gt/lib/place"
 	"gt/lib/place/home"
+	"gt/lib/state/peer"
 	"gt/lib/state/session"
 )
 
@@ -25,6 +28,13 @@ func TestJSON(t *testing.T) {
 	w.Write("home/.config/gt/town.toml", "[[agent]]\nname = \"worker\"\nprovider = \"claude\"\n")
 	w.Prepare("work", "give", "worker", "-s", "port it")
 	w.JSON("work-list", "work", "list", "--json")
+
+	hosts := peer.Of(place.StateOf(w.Getenv))
+	if err := errors.Join(hosts.SetOwn(peer.Host{Name: "laptop"}), hosts.Put(peer.Host{Name: "box"})); err != nil {
+		t.Fatal(err)
+	}
+	w.JSON("send-host", "send", "max@box", "-s", "Tests are red", "-m", "since 4f2c1", "--json")
+	w.JSON("outbox", "outbox", "--json")
 
 	here := home.Find(w.Getenv, w.Path("work"), "")
 	if _, err := (session.Store{Home: here}).Start(time.Now(), nil, session.StartParams{ID: golden.Session, Agent: "claude"}); err != nil {
