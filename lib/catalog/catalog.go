@@ -74,6 +74,8 @@ type Session struct {
 	first       string    // the id of the conversation's first entry
 	unread      error     // why a part of it could not be read
 	hasMessages bool      // its conversation has text
+	peer        *Peer     // the other host that it is on
+	foreign     bool      // only other hosts know it
 }
 
 // ResolveOutcome finds out whether a session that has not ended, according to the log,
@@ -89,6 +91,10 @@ func (s *Session) ResolveOutcome(state place.State) {
 	}
 	if s.Outcome == session.Crash && !s.EndedAt.IsZero() && s.EndedAt.Before(s.LastAt) {
 		s.LastAt = s.EndedAt // the later event only reports the crash
+	}
+	if s.peer != nil {
+		s.resolveThere()
+		return
 	}
 	if s.Outcome != "" {
 		return

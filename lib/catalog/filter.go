@@ -21,6 +21,7 @@ type Filter struct {
 	Chain   session.ID
 	Outcome session.Outcome // also Active and Gone
 	Host    string          // the machine
+	OwnHost string          // what other hosts call this one; "" for none
 	CWD     string          // it worked in this folder or below; an absolute path
 	Since   time.Time       // active then or later
 	Until   time.Time       // began before then
@@ -28,6 +29,7 @@ type Filter struct {
 	// State has the records that tell whether a session still runs.
 	State place.State
 
+	Here      bool // something of it is on this host
 	Logged    bool // an event log has it
 	Subagents bool // include subagents' sessions
 }
@@ -41,6 +43,7 @@ func (f Filter) Matches(s *Session) bool {
 		f.excludes(s),
 		f.Work != "" && s.WorkUnit != f.Work,
 		f.Chain != "" && s.ChainID != f.Chain && s.ID != f.Chain,
+		f.Here && s.foreign,
 		!f.Until.IsZero() && !s.StartedAt.Before(f.Until):
 		return false
 	}
@@ -61,9 +64,9 @@ func (f Filter) excludes(s *Session) bool {
 	return f.Agent != "" && s.Agent != f.Agent && s.Actor != f.Agent && !strings.HasSuffix(s.Actor, "/"+f.Agent) ||
 		f.Role != "" && s.Role != f.Role ||
 		f.Rig != "" && s.Rig != f.Rig ||
-		f.Host != "" && s.Host != f.Host ||
+		f.Host != "" && s.Host != f.Host && (f.Host != f.OwnHost || s.peer != nil) ||
 		f.CWD != "" && !below(s.CWD, f.CWD) && !below(s.Moved, f.CWD) ||
-		f.Outcome != "" && s.Outcome != "" && s.Outcome != f.Outcome
+		f.Outcome != "" && s.Outcome != "" && s.Outcome != f.Outcome && s.peer == nil
 }
 
 // below reports whether a folder is top or below it, also if links lead to top.
@@ -184,7 +187,7 @@ func (c Catalog) onlyLogged(at candidate) bool {
 			return false
 		}
 	}
-	for i, b := range c.books {
+	for i, b := range c.allBooks() {
 		if i != at.book && b.entry(at.id) != nil {
 			return false
 		}
@@ -212,7 +215,7 @@ func (s *Session) Logged() bool { return !s.native }
 // newest first.
 func (c Catalog) named(f Filter) []*Session {
 	ids := map[session.ID]bool{f.Chain: f.Chain != ""}
-	for _, b := range c.books {
+	for _, b := range c.allBooks() {
 		var found []*entry
 		switch {
 		case f.Chain != "":
@@ -229,6 +232,11 @@ func (c Catalog) named(f Filter) []*Session {
 	if f.Chain+session.ID(f.Work) == "" {
 		if c.talks != nil {
 			for id := range c.talks.running {
+				ids[id] = true
+			}
+		}
+		for _, p := range c.peers {
+			for id := range p.Runs {
 				ids[id] = true
 			}
 		}
@@ -260,7 +268,7 @@ func (c Catalog) Chain(name string) (session.ID, error) {
 				chains = append(chains, s.chain())
 			}
 		}
-		for _, b := range c.books {
+		for _, b := range c.allBooks() {
 			for _, e := range b.chained(session.ID(name), !exact) {
 				chains = append(chains, e.chain)
 			}
@@ -296,7 +304,7 @@ func (c Catalog) Linked(name string) []*Session {
 	for _, s := range c.Find(name) {
 		add(s.ID)
 	}
-	for _, b := range c.books {
+	for _, b := range c.allBooks() {
 		entries(b.chained(session.ID(name), true)...)
 		entries(b.worked(name)...)
 	}
@@ -308,7 +316,7 @@ func (c Catalog) Linked(name string) []*Session {
 		}
 		done[id] = true
 		add(id)
-		for _, b := range c.books {
+		for _, b := range c.allBooks() {
 			entries(b.chained(id, false)...)
 			entries(b.children(id)...)
 		}
@@ -349,6 +357,7 @@ func (c Catalog) Len() (n int) {
 			}
 		}
 	}
+	n += c.countForeign()
 	if c.talks == nil {
 		return n
 	}

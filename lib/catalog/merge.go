@@ -102,7 +102,9 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]sca
 		}
 	}
 	slices.Sort(t.ids)
-	return catalogOf(c.books, t)
+	merged := catalogOf(c.books, t)
+	merged.peers = c.peers
+	return merged
 }
 
 func parentOf(c conversation.Conversation) session.ID {
@@ -177,7 +179,9 @@ func (c Catalog) original(s *Session) session.ID {
 // such as one in whose folder a town was made meanwhile. The result does not depend on
 // the order of the two.
 func (c Catalog) Join(other Catalog) Catalog {
-	return catalogOf(slices.Concat(c.books, other.books), c.talks)
+	joined := catalogOf(slices.Concat(c.books, other.books), c.talks)
+	joined.peers = c.peers
+	return joined
 }
 
 // Who returns the agent's address, or its folder without one.
@@ -196,7 +200,7 @@ func (s *Session) Folder() string {
 // the transcript that the log names, if it is the person's own. Path is empty if there is
 // none. The error is an account.ForeignError.
 func (s *Session) Conversation(own account.Own) (conversation.File, error) {
-	if s.File.Path != "" || !filepath.IsAbs(s.Transcript) {
+	if s.File.Path != "" || s.foreign || !filepath.IsAbs(s.Transcript) {
 		return s.File, nil
 	}
 	if info, err := os.Stat(s.Transcript); err != nil || !info.Mode().IsRegular() {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/catalog/scan"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 )
@@ -17,6 +18,7 @@ type Catalog struct {
 	books []*book
 	talks *talks // nil if there are none
 	met   *met
+	peers []*copied
 }
 
 // met are the sessions that were given to a caller. Each is given once, so that callers
@@ -27,7 +29,7 @@ type met struct {
 }
 
 func catalogOf(books []*book, talks *talks) Catalog {
-	return Catalog{books, talks, &met{byID: map[session.ID]*Session{}}}
+	return Catalog{books: books, talks: talks, met: &met{byID: map[session.ID]*Session{}}}
 }
 
 // candidate is a session of one of the sources, where that source sorts it.
@@ -71,6 +73,9 @@ func (c Catalog) candidates(o order, skip func(candidate) bool) iter.Seq[candida
 			}
 		})
 	}
+	for _, p := range c.peers {
+		sources = append(sources, p.claims(o))
+	}
 	if len(sources) == 1 {
 		return sources[0]
 	}
@@ -113,7 +118,7 @@ func (c Catalog) each(o order, skip func(candidate) bool) iter.Seq[*Session] {
 			if s == nil || !o.at(s).Equal(at.at) || given[at.id] {
 				continue
 			}
-			if len(c.books) > 1 || c.talks != nil {
+			if len(c.books) > 1 || c.talks != nil || len(c.peers) > 0 {
 				given[at.id] = true
 			}
 			if known, ok := c.known(at.id); ok {
@@ -162,7 +167,7 @@ func (c Catalog) completed(s *Session) *Session {
 	if known, ok := c.known(s.ID); ok {
 		return known
 	}
-	s.ChildID = cmp.Or(c.child(s.ID), s.ChildID)
+	s.ChildID = cmp.Or(c.laterChild(s.ID, c.child(s.ID)), s.ChildID)
 	if s.ForkOf == "" {
 		s.ForkOf = c.original(s)
 	}
@@ -184,18 +189,21 @@ func (c Catalog) session(id session.ID) *Session {
 func (c Catalog) make(at candidate) *Session {
 	s := c.logged(at)
 	if t := c.talks.of(at.id); t != nil {
-		if s == nil {
-			if t.Metadata.Started.IsZero() {
-				return nil // the conversation is empty
-			}
+		if s == nil && !t.Metadata.Started.IsZero() {
 			s = &Session{ID: at.id, native: true}
 		}
-		s.converse(t.Conversation)
-	}
-	if c.talks != nil && s != nil {
-		if run, ok := c.talks.running[at.id]; ok {
-			s.Run(run.Process.PID)
+		if s != nil { // otherwise the conversation is empty
+			s.converse(t.Conversation)
 		}
+	}
+	var run scan.Run
+	runs := false
+	if c.talks != nil {
+		run, runs = c.talks.running[at.id]
+	}
+	s = c.claim(at.id, s, runs)
+	if runs && s != nil && !s.foreign {
+		s.Run(run.Process.PID)
 	}
 	return s
 }
@@ -263,7 +271,7 @@ func (c Catalog) Find(prefix string) (found []*Session) {
 		return []*Session{s}
 	}
 	var ids []session.ID
-	for _, b := range c.books {
+	for _, b := range c.allBooks() {
 		ids = append(ids, b.beginning(prefix)...)
 	}
 	if c.talks != nil {
@@ -297,7 +305,7 @@ func (c Catalog) Short() func(session.ID) string {
 	return func(id session.ID) string {
 		if asked++; asked == manyShort {
 			all = &names{}
-			for _, b := range c.books {
+			for _, b := range c.allBooks() {
 				all.ids = append(all.ids, b.beginning("")...)
 			}
 			if c.talks != nil {
@@ -317,7 +325,7 @@ func (c Catalog) Short() func(session.ID) string {
 					after = higher
 				}
 			}
-			for _, b := range c.books {
+			for _, b := range c.allBooks() {
 				near(b.around(id))
 			}
 			if c.talks != nil {
@@ -363,7 +371,7 @@ func shared(a, b string) int {
 // has less than the log; nil if there are none.
 func (c Catalog) ReadErrors() error {
 	var lost conversation.ReadErrors
-	for _, b := range c.books {
+	for _, b := range c.allBooks() {
 		lost.Add(b.lost)
 	}
 	if c.met != nil {

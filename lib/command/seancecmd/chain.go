@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gt/lib/catalog"
 	"gt/lib/cli"
 	"gt/lib/place/town"
 	"gt/lib/text/term"
@@ -36,13 +37,16 @@ func (c *chainOf) Run(env *cli.Env) error {
 	case len(found) == 0:
 		return cli.Fail(cli.No, fmt.Errorf("no session and no work '%s'", c.Of), "gt-seance list --limit 0 lists all sessions")
 	}
+	var shown []*catalog.Session
 	for _, ch := range found {
 		for _, s := range ch.Sessions() {
+			shown = append(shown, s)
 			s.ResolveOutcome(town.Personal(env.Getenv).State)
 			s.Clean(env.Redact)
 		}
 	}
 	unread(env, all)
+	warnStale(env, shown...)
 	v := chain.View{
 		Style: palette.StyleFor(env.Stdout, env.Getenv), Width: term.Width(env.Stdout, env.Getenv),
 		Now: env.Now(), Short: all.Short(),

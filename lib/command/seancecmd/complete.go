@@ -37,7 +37,7 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	var offered []cli.Candidate
 	offer := func(s *catalog.Session) {
 		s.Clean(env.Redact)
-		about := strings.Join([]string{term.Day(s.StartedAt, env.Now()), s.Agent, actorOf(s), s.About()}, " · ")
+		about := strings.Join([]string{term.Day(s.StartedAt, env.Now()), s.Agent, s.Address(), s.About()}, " · ")
 		offered = append(offered, cli.Candidate{Word: string(s.ID), About: about})
 	}
 	if begin == "" {

@@ -255,7 +255,7 @@ func (p *printer) heading() {
 		gap = ""
 	}
 	id := p.short(s.ID)
-	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(actorOf(s)), term.Day(s.StartedAt.Local(), p.env.Now()), term.Clean(s.About())},
+	rest := strings.Join(slices.DeleteFunc([]string{term.Clean(s.Agent), term.Clean(s.Address()), term.Day(s.StartedAt.Local(), p.env.Now()), term.Clean(s.About())},
 		func(word string) bool { return word == "" }), "  ")
 	p.put(gap + p.style.Bold(p.style.Cyan(id)) + p.style.Bold(term.Cut("  "+rest, max(p.width-len(id), 1))) + "\n")
 }

@@ -168,6 +168,7 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 	now, short, narrow := env.Now(), all.Short(), width > 0 && width < wide
 	// In a narrow table the agent is shown only if it varies.
 	agents := !narrow || severalAgents(found)
+	hosts := all.HasPeers() && (!narrow || slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.Elsewhere() != "" }))
 	panes := (c.Live || c.Active) && slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.TmuxPane != "" })
 	actor := maxActor
 	if narrow && agents {
@@ -186,6 +187,7 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 	return []term.Column[*catalog.Session]{
 		{Heading: "SESSION", Cell: func(s *catalog.Session) string { return short(s.ID) }},
 		{Heading: "ACTOR", Cell: func(s *catalog.Session) string { return cut(actorOf(s), actor, term.CutFront) }},
+		{Heading: "HOST", Hidden: !hosts, Cell: hostColumn(env)},
 		{Heading: "AGENT", Hidden: !agents, Cell: func(s *catalog.Session) string { return cut(client(s), maxActor, term.Cut) }},
 		{Heading: heading, Cell: func(s *catalog.Session) string { return term.Day(at(s), now) }},
 		{Heading: "OUTCOME", Cell: outcome},

@@ -72,7 +72,7 @@ func there(path string) bool {
 // storesOf returns own with the session's folder as another project, because a store inside
 // a project is not the person's.
 func storesOf(own account.Own, s *catalog.Session) account.Own {
-	if filepath.IsAbs(s.CWD) {
+	if filepath.IsAbs(s.CWD) && !s.Foreign() {
 		own.Projects = append([]string{git.Top(s.CWD)}, own.Projects...)
 	}
 	return own

@@ -130,6 +130,8 @@ func count(f conversation.File) (n int, err error) {
 // transcriptOf returns the file of a session's conversation, or why it cannot be read.
 func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversation.File, error) {
 	switch f, err := s.Conversation(own); {
+	case s.Foreign():
+		return f, foreign(s)
 	case err != nil:
 		return f, passed(env, s, err)
 	case f.Path != "" && scan.ReaderOf(f.Client) != nil:

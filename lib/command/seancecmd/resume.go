@@ -26,6 +26,9 @@ type resumption struct {
 // Run executes the session's agent in place of this process.
 func (c *resumption) Run(env *cli.Env) error {
 	s, err := one(env, c.ID)
+	if err == nil {
+		err = foreign(s)
+	}
 	if err != nil {
 		return err
 	}
@@ -103,7 +106,7 @@ func continuationOf(own account.Own, all *agent.Table, s *catalog.Session, fork 
 // empty, named is a folder that is gone.
 func folder(own account.Own, s *catalog.Session) (dir, named string, err error) {
 	for _, at := range []string{s.CWD, s.Moved} {
-		if !filepath.IsAbs(at) {
+		if s.Foreign() || !filepath.IsAbs(at) {
 			continue
 		}
 		real, failed := own.Folder(at)

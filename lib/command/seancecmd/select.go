@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,8 +31,8 @@ type selection struct {
 	Agent   string          `placeholder:"NAME" help:"Of this agent (claude, codex, ...)." group:"Which sessions:"`
 	Work    string          `placeholder:"UNIT" help:"That worked on this task, by its id." group:"Which sessions:"`
 	Chain   string          `placeholder:"ID" help:"In this chain: its id, the id of a session in it, or the beginning of either." group:"Which sessions:"`
-	Outcome string          `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone" default:"" help:"With this outcome: handoff, done, crash or killed; or without one: active or gone." group:"Which sessions:"`
-	Host    string          `placeholder:"NAME" help:"That ran on this machine." group:"Which sessions:"`
+	Outcome string          `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone,unknown" default:"" help:"With this outcome: handoff, done, crash or killed; or without one: active, gone, or on another host unknown." group:"Which sessions:"`
+	Host    string          `placeholder:"NAME" help:"That ran on this host." group:"Which sessions:"`
 	Since   duration.Moment `placeholder:"WHEN" help:"Active then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions:"`
 	Until   duration.Moment `placeholder:"WHEN" help:"That began before then." group:"Which sessions:"`
 	CWD     string          `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions:"`
@@ -58,8 +59,11 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	now := env.Now()
 	f := catalog.Filter{
 		State: town.Personal(env.Getenv).State,
-		Agent: strings.TrimSuffix(c.Agent, "/"), Role: c.Role, Rig: c.Rig, Work: c.Work, Host: c.Host,
+		Agent: strings.TrimSuffix(c.Agent, "/"), Role: c.Role, Rig: c.Rig, Work: c.Work, Host: c.Host, Here: c.Here,
 		Outcome: session.Outcome(c.Outcome), Since: c.Since.Before(now), Until: c.Until.Before(now), Subagents: c.All, Logged: c.Town,
+	}
+	if c.Host != "" && all.HasPeers() {
+		f.OwnHost = ownHost(env)
 	}
 	if c.Live {
 		if f.Outcome != "" && f.Outcome != catalog.Active {
@@ -136,10 +140,14 @@ func each(env *cli.Env, all catalog.Catalog, f catalog.Filter, limit int, active
 	return n, nil
 }
 
-// cleaned redacts sessions, which another program may have logged.
+// cleaned redacts sessions, which another program may have logged. At the end it says how
+// old the news of their hosts is.
 func cleaned(env *cli.Env, all iter.Seq[*catalog.Session]) iter.Seq[*catalog.Session] {
 	return func(yield func(*catalog.Session) bool) {
+		on := map[string]*catalog.Session{} // one of each host
+		defer func() { warnStale(env, slices.Collect(maps.Values(on))...) }()
 		for s := range all {
+			on[s.Elsewhere()] = s
 			if s.Clean(env.Redact); !yield(s) {
 				return
 			}
@@ -157,8 +165,8 @@ func unread(env *cli.Env, all catalog.Catalog) {
 func open(env *cli.Env) (catalog.Catalog, error) { return gather(env, false, nil) }
 
 // gather reads the sessions of the surrounding town's log, of further logs, of what clients
-// keep on this machine and, unless only is set, of this user's log and of every town in
-// which an agent worked.
+// keep on this machine and, unless only is set, of this user's log, of every town in which
+// an agent worked, and of other hosts.
 func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	here, personal := home.Find(env.Getenv, env.Dir, "").Town, town.Personal(env.Getenv)
 	if err := personal.State.CheckOwner(); err != nil {
@@ -218,7 +226,7 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 		all = all.Join(theirs)
 		spare(t)
 	}
-	return all.Merge(found, run), nil
+	return joinPeers(env, all, reading.Show).Merge(found, run), nil
 }
 
 func folders(found []conversation.Conversation) iter.Seq[string] {
@@ -277,7 +285,7 @@ func several(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Se
 			err = cli.WithHint(err, "and %d more", len(found)-i)
 			break
 		}
-		about := fmt.Sprintf("%s  %s  %s  %s", short(s.ID), term.Day(s.StartedAt, env.Now()), actorOf(s), s.About())
+		about := fmt.Sprintf("%s  %s  %s  %s", short(s.ID), term.Day(s.StartedAt, env.Now()), s.Address(), s.About())
 		if width := term.Width(env.Stderr, env.Getenv); width > 0 { // one line each
 			about = term.Cut(term.Clean(env.Redact(about)), max(width-len("gt-seance: hint: "), minText))
 		}

@@ -54,6 +54,7 @@ func (c *show) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	warnStale(env, s)
 	d := describe(env, all, s)
 	if c.JSON {
 		return env.JSON(d)
@@ -65,6 +66,9 @@ func (c *show) Run(env *cli.Env) error {
 // describe collects details that lists do not have, because they need the transcript.
 func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	d := detail{Session: s}
+	if s.Foreign() {
+		return d
+	}
 	if r, err := session.Lookup(place.StateOf(env.Getenv), s.ID); err == nil && r != nil {
 		d.Runs = r.Runs
 		for i := range d.Runs {

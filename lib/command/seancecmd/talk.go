@@ -44,6 +44,9 @@ func (c *talk) Run(env *cli.Env) error {
 		return cli.Failf(cli.Usage, "--json needs a PROMPT")
 	}
 	s, err := one(env, c.ID)
+	if err == nil {
+		err = foreign(s)
+	}
 	if err != nil {
 		return err
 	}

@@ -56,9 +56,14 @@ func (c *usage) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	warnStale(env, found...)
 	spent, read := addUp(env, found, all.Subagents())
 	if read == 0 {
-		return cli.Fail(cli.No, fmt.Errorf("no conversation of %s is on this machine", number(len(found), "session")), "their agents have deleted them; gt-record keeps conversations, if you ask for it")
+		why := "their agents have deleted them; gt-record keeps conversations, if you ask for it"
+		if slices.ContainsFunc(found, (*catalog.Session).Foreign) {
+			why = "the conversations of another host are there"
+		}
+		return cli.Fail(cli.No, fmt.Errorf("no conversation of %s is on this machine", number(len(found), "session")), why)
 	}
 	var lines []spending
 	if c.Each {

@@ -93,11 +93,30 @@ func (h Host) LastHeard(now time.Time) string {
 	if h.Heard.IsZero() {
 		return "never heard"
 	}
-	ago := max(now.Sub(h.Heard), 0)
-	if ago >= 24*time.Hour {
-		ago = ago.Truncate(time.Hour)
+	return "last heard " + ago(now.Sub(h.Heard)) + " ago"
+}
+
+// ago drops the smaller units of a duration.
+func ago(d time.Duration) string {
+	unit := time.Second
+	switch {
+	case d >= 24*time.Hour:
+		unit = time.Hour
+	case d >= time.Minute:
+		unit = time.Minute
 	}
-	return "last heard " + duration.Format(ago.Truncate(time.Minute)) + " ago"
+	return duration.Format(max(d, 0).Truncate(unit))
+}
+
+// Stale says how old what is known of the host is, or "" if it is as good as new.
+func (h Host) Stale(now time.Time) string {
+	switch {
+	case h.Away(now):
+		return h.LastHeard(now)
+	case !h.Current.IsZero() && now.Sub(h.Current) > Unheard:
+		return "its log as it was " + ago(now.Sub(h.Current)) + " ago"
+	}
+	return ""
 }
 
 // Trust is what the person decided about a host.

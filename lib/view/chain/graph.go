@@ -26,7 +26,7 @@ func (v View) label(n *Node) []string {
 	mark := string(palette.Of(n.Outcome).Mark)
 	lines := []string{
 		join(mark+" "+v.name(n.ID), n.Agent),
-		join(n.Who()),
+		join(n.Address()),
 		join(term.Day(n.StartedAt, v.Now), Lasted(n.Session, v.Now), string(n.Outcome)),
 		term.Cut(join(n.About()), maxLabel),
 	}

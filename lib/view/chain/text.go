@@ -193,7 +193,7 @@ func (v View) table(b *strings.Builder, rows []row) {
 		cells[i] = []string{
 			r.tree + v.Style.MarkOf(palette.Of(s.Outcome)) + " " + v.name(s.ID),
 			v.Style.Plain(term.Cut(term.Clean(s.Agent), maxActor)),
-			v.Style.Plain(term.CutFront(term.Clean(s.Who()), maxActor)),
+			v.Style.Plain(term.CutFront(term.Clean(s.Address()), maxActor)),
 			term.Day(s.StartedAt, v.Now),
 			Lasted(s, v.Now),
 			v.Style.Plain(term.Cut(term.Clean(string(s.Outcome)), maxActor)),

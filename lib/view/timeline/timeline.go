@@ -86,7 +86,7 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 			continue
 		}
 		b := bar{
-			id: s.ID, chainID: s.ChainID, actor: s.Who(), folder: s.CWD, agent: s.Agent,
+			id: s.ID, chainID: s.ChainID, actor: s.Address(), folder: folderOf(s), agent: s.Agent,
 			short: o.Short(s.ID), about: o.About(s), style: palette.Of(s.Outcome),
 			started: s.StartedAt, from: s.StartedAt, to: chain.End(s, o.Now), above: -1,
 		}
@@ -312,12 +312,24 @@ func (p *Picture) lines(s *catalog.Session, short string) (who, rest string) {
 		outcome += ": " + why
 	}
 	var lines []string
-	for _, l := range []string{join(p.span(s), outcome), join(s.WorkUnit, s.Branch), "gt-seance resume " + short} {
+	resume := "gt-seance resume " + short
+	if s.Foreign() {
+		resume = ""
+	}
+	for _, l := range []string{join(p.span(s), outcome), join(s.WorkUnit, s.Branch), resume} {
 		if l = shown(l); l != "" {
 			lines = append(lines, l)
 		}
 	}
-	return join(string(s.ID), agent, s.Who()), strings.Join(lines, "\n")
+	return join(string(s.ID), agent, s.Address()), strings.Join(lines, "\n")
+}
+
+// folderOf returns a session's folder, with the host if it is on another one.
+func folderOf(s *catalog.Session) string {
+	if s.Foreign() {
+		return s.Elsewhere() + ":" + s.CWD
+	}
+	return s.CWD
 }
 
 func shown(line string) string { return term.Cut(term.Clean(line), 300) }

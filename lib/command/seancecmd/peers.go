@@ -1,0 +1,95 @@
+package seancecmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"gt/lib/catalog"
+	"gt/lib/cli"
+	"gt/lib/log/eventlog"
+	"gt/lib/place/town"
+	"gt/lib/state/peer"
+	"gt/lib/state/session"
+)
+
+func peersOf(env *cli.Env) peer.Hosts { return peer.Of(town.Personal(env.Getenv).State) }
+
+// joinPeers adds the sessions of other hosts. What cannot be read of one is a warning.
+func joinPeers(env *cli.Env, all catalog.Catalog, progress catalog.Progress) catalog.Catalog {
+	hosts := peersOf(env)
+	known, err := hosts.All()
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	for _, h := range known {
+		logs, err := hosts.Logs(h.Name)
+		var read catalog.Catalog
+		for _, path := range logs {
+			one, failed := catalog.Read(eventlog.Log(path), progress)
+			if err = errors.Join(err, failed); failed == nil {
+				read = read.Join(one)
+			}
+		}
+		p := catalog.Peer{Name: h.Name}
+		if now := env.Now(); !h.Away(now) {
+			agents, failed := hosts.Agents(h, now)
+			err = errors.Join(err, failed)
+			p.Runs = map[session.ID]bool{}
+			for _, a := range agents {
+				if a.Runs() {
+					p.Runs[session.ID(a.SessionID)] = true
+				}
+			}
+		}
+		if err != nil {
+			env.Warn("%s: %v", h.Name, err)
+		}
+		all = all.JoinPeer(p, read)
+	}
+	return all
+}
+
+// ownHost returns what other hosts call this one, or "".
+func ownHost(env *cli.Env) string {
+	own, err := peersOf(env).Own()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		env.Warn("%v", err)
+	}
+	return own.Name
+}
+
+// hostColumn returns the column of hosts, where this host is its own name or "-".
+func hostColumn(env *cli.Env) func(*catalog.Session) string {
+	own := cmp.Or(ownHost(env), "-")
+	return func(s *catalog.Session) string { return cmp.Or(s.Elsewhere(), own) }
+}
+
+// warnStale says for each other host of which there are sessions how old its news are,
+// unless they are new.
+func warnStale(env *cli.Env, found ...*catalog.Session) {
+	seen := map[string]bool{}
+	for _, s := range found {
+		name := s.Elsewhere()
+		if name == "" || seen[name] {
+			continue
+		}
+		seen[name] = true
+		h, err := peersOf(env).Get(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			continue // it was reported
+		}
+		if how := h.Stale(env.Now()); how != "" {
+			env.Hint("%s: %s", name, how)
+		}
+	}
+}
+
+// foreign returns an error for a session of which nothing is on this host.
+func foreign(s *catalog.Session) error {
+	if !s.Foreign() {
+		return nil
+	}
+	return cli.Fail(cli.No, fmt.Errorf("session %s is not here: it is on %s", s.ID, s.Elsewhere()), fmt.Sprintf("gt-seance show %s shows what is known of it here", s.ID))
+}

@@ -1,0 +1,99 @@
+package peer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"gt/lib/state/instance"
+	"gt/lib/sys/atomicfile"
+)
+
+const logName = ".events.jsonl"
+
+// Logs returns the paths of the copies of a host's event logs.
+func (h Hosts) Logs(host string) (logs []string, err error) {
+	logs = []string{h.Path(host, logName)}
+	entries, err := atomicfile.ReadDir(h.Path(host, "towns"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return logs, nil
+	} else if err != nil {
+		return logs, atomicfile.Error("read", h.Path(host, "towns"), err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			logs = append(logs, h.Path(host, "towns", e.Name(), logName))
+		}
+	}
+	return logs, nil
+}
+
+// Agent is an agent of another host, as its gt-session list --json prints it.
+type Agent struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Title      string     `json:"title"`
+	Path       string     `json:"path"` // only text here
+	Group      string     `json:"group"`
+	Agent      string     `json:"agent"`
+	Desired    string     `json:"desired"`
+	Status     string     `json:"status"`
+	Reason     string     `json:"reason"`
+	Background bool       `json:"background,omitempty"`
+	Since      *time.Time `json:"since"`
+	SessionID  string     `json:"session_id"`
+	ChainID    string     `json:"chain_id"`
+	Profile    string     `json:"profile,omitempty"`
+	Town       string     `json:"town,omitempty"`
+	Template   string     `json:"template,omitempty"`
+	State      string     `json:"state,omitempty"`
+	// Host is the host's name here.
+	Host string `json:"host"`
+}
+
+// The statuses of an agent whose process runs, and the others.
+var (
+	running    = []string{"running", "waiting", "idle", "starting"}
+	notRunning = []string{"stopped", "error"}
+)
+
+const unknown = "unknown"
+
+// Runs reports whether the agent's process runs.
+func (a Agent) Runs() bool { return slices.Contains(running, a.Status) }
+
+// Limits of a host's agents: bytes of the file and of a line, and their number.
+const (
+	maxAgents = 8 << 20
+	maxLine   = 64 << 10
+	mostLines = 10_000
+)
+
+// Agents returns the agents of a host. Their status is unknown if the host is away. It
+// leaves out lines that are not an agent.
+func (h Hosts) Agents(host Host, now time.Time) (all []Agent, err error) {
+	path := h.Path(host.Name, "instances.jsonl")
+	data, err := atomicfile.Read(path, maxAgents)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, atomicfile.Error("read", path, err)
+	}
+	for line := range bytes.Lines(data) {
+		var a Agent
+		if len(line) > maxLine || json.Unmarshal(line, &a) != nil || instance.CheckName(a.Name) != nil {
+			continue
+		}
+		if host.Away(now) || !a.Runs() && !slices.Contains(notRunning, a.Status) { // mutant never: TestAgents
+			a.Status, a.Reason, a.Background = unknown, "", false
+		}
+		a.Host = host.Name
+		if all = append(all, a); len(all) == mostLines {
+			break
+		}
+	}
+	return all, nil
+}
