@@ -1,0 +1,189 @@
+package catalog
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/catalog/scan"
+	"gt/lib/conversation"
+	"gt/lib/log/eventlog"
+	"gt/lib/place"
+	"gt/lib/state/session"
+)
+
+// log writes a log, whose lines begin with their minute.
+func logOf(t *testing.T, name string, lines ...string) Catalog {
+	t.Helper()
+	l := eventlog.Log(filepath.Join(t.TempDir(), name+".jsonl"))
+	for _, line := range lines {
+		minute, rest, _ := strings.Cut(line, " ")
+		m := 0
+		fmt.Sscan(minute, &m)
+		what, id, _ := strings.Cut(rest, " ")
+		id, payload, _ := strings.Cut(id, " ")
+		appendTo(t, l, fmt.Sprintf(`{"ts":%q,"type":%q,"actor":"api","payload":{"session_id":%q%s}}`+"\n", at(m).Format(time.RFC3339), what, id, payload))
+	}
+	return read(t, l)
+}
+
+const there = `,"cwd":"/there","transcript_path":"/there/t.jsonl","tmux_session":"gt-api","host":"lies","agent":"claude"`
+const here = `,"cwd":"/here","transcript_path":"/here/t.jsonl","tmux_session":"gt-api","agent":"claude"`
+
+// What another host says is its claim: it makes sessions of that host, continues one that
+// ended here, and begins one that was resumed here. Nothing else of this host changes.
+func TestPeers(t *testing.T) {
+	nobody := place.State(t.TempDir())
+	own := logOf(t, "own",
+		"1 session_start runs "+here,
+		"2 session_start ended "+here, "3 session_end ended ,\"outcome\":\"done\"",
+		"4 session_start left "+here+`,"chain_id":"left"`, "5 session_end left ,\"outcome\":\"killed\"",
+		`20 session_resume came ,"source":"resume"`+here,
+		"21 session_start first "+here, "22 session_end first ,\"outcome\":\"handoff\"",
+		"24 session_start again "+here, "25 session_end again ,\"outcome\":\"done\"",
+	)
+	box := logOf(t, "box",
+		"1 session_start theirs "+there,
+		"2 session_start closed "+there, "3 session_end closed ,\"outcome\":\"crash\"",
+		"4 session_start forged "+there, "5 session_end forged ,\"outcome\":\"active\"",
+		"6 session_start busy "+there, "7 session_end busy ,\"outcome\":\"done\"",
+		"9 session_end runs ,\"outcome\":\"crash\",\"reason\":\"a lie\"",
+		"2 session_start ended "+there+`,"topic":"a lie"`,
+		"10 session_resume left "+there+`,"source":"resume"`,
+		`11 session_start came `+there+`,"chain_id":"chain"`, `12 session_end came ,"outcome":"killed"`,
+		`23 session_start second ,"parent_id":"first","chain_id":"first"`+there,
+		"30 session_start talked "+there, "31 session_end talked ,\"outcome\":\"done\"",
+		"32 session_start alive "+there, "33 session_end alive ,\"outcome\":\"done\"",
+		`60 session_resume again ,"source":"resume"`+there,
+	)
+	talks := []conversation.Conversation{
+		said("talked", "/here/talked.jsonl", 1, conversation.Metadata{Started: at(30), Last: at(40), CWD: "/mine"}),
+		said("alive", "/here/alive.jsonl", 1, conversation.Metadata{Started: at(32), Last: at(40), CWD: "/mine"}),
+	}
+	for _, away := range []bool{false, true} {
+		p := Peer{Name: "box"}
+		if !away {
+			p.Runs = map[session.ID]bool{"busy": true}
+		}
+		c := own.JoinPeer(p, box).Merge(talks, map[session.ID]scan.Run{"alive": {}, "again": {}})
+		busy := "busy box active /there"
+		if away {
+			busy = "busy box done /there"
+		}
+		for id, want := range map[string]string{
+			"runs": "runs - gone /here", "ended": "ended - done /here", "left": "left box unknown /here", "came": "came - gone /here", "first": "first - handoff /here",
+			"theirs": "theirs box unknown /there", "closed": "closed box crash /there", "forged": "forged box unknown /there", "busy": busy,
+			"second": "second box unknown /there", "talked": "talked box done /mine", "alive": "alive - active /mine", "again": "again - active /here",
+		} {
+			found := c.Find(id)
+			if len(found) != 1 {
+				t.Errorf("%s: %d sessions", id, len(found))
+				continue
+			}
+			s := found[0]
+			s.ResolveOutcome(nobody)
+			where := s.Elsewhere()
+			if where == "" {
+				where = "-"
+			}
+			if got := fmt.Sprint(s.ID, " ", where, " ", s.Outcome, " ", s.CWD); got != want {
+				t.Errorf("away %v: %s, not %s", away, got, want)
+			}
+			if strings.Contains(s.Transcript, "there") || s.Foreign() && (s.Transcript+s.TmuxSession != "" || s.PID != 0 || s.Host != "box") || strings.Contains(s.Topic+s.Reason, "lie") {
+				t.Errorf("%+v", s)
+			}
+			if s.Foreign() != (s.CWD == "/there") {
+				t.Errorf("%s is foreign: %v", id, s.Foreign())
+			}
+		}
+		if came := c.Find("came")[0]; !came.StartedAt.Equal(at(11)) || came.ChainID != "chain" {
+			t.Errorf("came began at %v, in the chain %s", came.StartedAt, came.ChainID)
+		}
+		if child := c.Find("first")[0].ChildID; child != "second" {
+			t.Errorf("first was followed by %q", child)
+		}
+		if n := len(c.Linked("first")); n != 2 {
+			t.Errorf("%d sessions in the chain", n)
+		}
+		if chain, err := c.Chain("second"); chain != "first" || err != nil {
+			t.Errorf("the chain %s, %v", chain, err)
+		}
+		if n := len(slices.Collect(c.All())); c.Len() != n || n != 13 {
+			t.Errorf("%d sessions, counted as %d", n, c.Len())
+		}
+		for f, want := range map[Filter]int{
+			{Host: "box"}: 7, {Host: "laptop", OwnHost: "laptop"}: 6, {Host: "lies"}: 0, {Here: true}: 8, {CWD: "/there"}: 5, {Outcome: Active}: 3, {Chain: "first"}: 2,
+		} {
+			if f.Outcome == Active && away {
+				want = 2
+			}
+			f.State = nobody
+			if got := c.Select(f, 0); len(got) != want {
+				t.Errorf("%+v selects %d, not %d", f, len(got), want)
+			}
+		}
+	}
+	// Two other hosts know a session that moved between them.
+	desk := logOf(t, "desk", "50 session_resume theirs "+there+`,"source":"resume"`)
+	for _, c := range []Catalog{own.JoinPeer(Peer{Name: "box"}, box).JoinPeer(Peer{Name: "desk"}, desk), own.JoinPeer(Peer{Name: "desk"}, desk).JoinPeer(Peer{Name: "box"}, box)} {
+		if s := c.Find("theirs")[0]; s.Host != "desk" || s.Elsewhere() != "desk" || !s.StartedAt.Equal(at(1)) || !s.LastAt.Equal(at(50)) {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// Whatever other hosts say, each session is listed once, in order, and what runs here, or
+// has not ended here, stays as it is.
+func TestPeersSayAnything(t *testing.T) {
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		var lines [3][]string
+		for m := range 60 {
+			id := fmt.Sprintf("s%d", rnd.IntN(8))
+			what := [...]string{
+				fmt.Sprintf("session_start %s ,%q:%q", id, "parent_id", fmt.Sprintf("s%d", rnd.IntN(8))), "session_resume " + id + ` ,"source":"resume"`,
+				"session_end " + id + ` ,"outcome":"done"`, "handoff " + id + ` ,"to_session":"x","kind":"k"`,
+			}[rnd.IntN(4)]
+			host := rnd.IntN(3)
+			dir := there
+			if host == 0 {
+				dir = here
+			}
+			lines[host] = append(lines[host], fmt.Sprintf("%d %s%s", m, what, dir))
+		}
+		own := logOf(t, "own", lines[0]...)
+		talks := []conversation.Conversation{said("s7", "/here/7", 1, conversation.Metadata{Started: at(3), Last: at(50), CWD: "/here"})}
+		alone := own.Merge(talks, nil)
+		all := own.JoinPeer(Peer{Name: "box"}, logOf(t, "box", lines[1]...)).JoinPeer(Peer{Name: "desk"}, logOf(t, "desk", lines[2]...)).Merge(talks, nil)
+		for _, o := range []order{byStart, byLast} {
+			listed := slices.Collect(all.each(o))
+			ids := map[session.ID]bool{}
+			for _, s := range listed {
+				ids[s.ID] = true
+			}
+			if len(ids) != len(listed) || len(listed) != all.Len() || !slices.IsSortedFunc(listed, o.compare) {
+				t.Fatalf("seed %d: %d sessions of %d, counted as %d", seed, len(ids), len(listed), all.Len())
+			}
+		}
+		for s := range all.All() {
+			before := alone.Find(string(s.ID))
+			if len(before) != 1 || before[0].ID != s.ID {
+				if !s.Foreign() || s.Transcript+s.TmuxSession != "" {
+					t.Fatalf("seed %d: %+v", seed, s)
+				}
+				continue
+			}
+			was := before[0]
+			if s.Foreign() || s.CWD != was.CWD || s.Transcript != was.Transcript || s.Agent != was.Agent {
+				t.Fatalf("seed %d: %+v\nwas %+v", seed, s, was)
+			}
+			if was.Outcome == "" && was.Logged() && (s.Outcome != "" || s.Elsewhere() != "" || !s.LastAt.Equal(was.LastAt) || s.TmuxSession != was.TmuxSession) {
+				t.Fatalf("seed %d: %+v\nwas %+v", seed, s, was)
+			}
+		}
+	}
+}

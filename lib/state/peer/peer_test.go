@@ -1,0 +1,154 @@
+package peer
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/place"
+)
+
+var now = time.Date(2026, 1, 17, 6, 0, 0, 0, time.UTC)
+
+func hosts(t *testing.T) (Hosts, place.State) {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Of(place.State(root)), place.State(root)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An agent of another host is what its line says if the host was heard lately, otherwise
+// nothing is known of what it does. Lines that are no agent's are left out.
+func TestAgents(t *testing.T) {
+	h, _ := hosts(t)
+	box := Host{Name: "box", Heard: now.Add(-time.Minute)}
+	if all, err := h.Agents(box, now); err != nil || all != nil {
+		t.Errorf("without a file: %v, %v", all, err)
+	}
+	lines := []string{
+		`{"name":"api","status":"running","reason":"x","session_id":"s1","path":"/x","pane":"%3","host":"lies"}`,
+		`{"name":"web","status":"stopped"}`, `{"name":"odd","status":"on fire"}`,
+		`{"name":"../etc","status":"running"}`, `{"name":7}`, `{"name":"torn"`, ``, `null`, `[]`,
+		`{"name":"long","title":"` + strings.Repeat("x", maxLine) + `"}`,
+		`{"name":"old","status":"running","title":7}`,
+	}
+	path := h.Path("box", "instances.jsonl")
+	write(t, path, strings.Join(lines, "\n"))
+	for away, want := range map[time.Duration]string{0: "api running web stopped odd unknown", time.Hour: "api unknown web unknown odd unknown", -time.Hour: "api unknown web unknown odd unknown"} {
+		all, err := h.Agents(box, now.Add(away))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range all {
+			if got = append(got, a.Name, a.Status); a.Host != "box" || away != 0 && (a.Reason != "" || a.Runs()) {
+				t.Errorf("%+v", a)
+			}
+		}
+		if fmt.Sprint(got) != "["+want+"]" {
+			t.Errorf("after %v: %v", away, got)
+		}
+	}
+	write(t, path, strings.Repeat(`{"name":"api"}`+"\n", mostLines+1))
+	if all, err := h.Agents(box, now); err != nil || len(all) != mostLines {
+		t.Errorf("%d agents, %v", len(all), err)
+	}
+	write(t, path, strings.Repeat("x", maxAgents+1))
+	if _, err := h.Agents(box, now); err == nil {
+		t.Error("a file without end was read")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	write(t, h.Path("box", "real"), lines[0])
+	if err := os.Symlink("real", path); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := h.Agents(box, now); err == nil {
+		t.Errorf("through a link: %v", all)
+	}
+}
+
+// Logs are the host's own and those of its towns, never through a link.
+func TestLogs(t *testing.T) {
+	h, state := hosts(t)
+	write(t, h.Path("box", "towns", "gas-1", logName), "")
+	write(t, h.Path("box", "towns", "file"), "")
+	if err := os.Symlink(string(state), h.Path("box", "towns", "link")); err != nil {
+		t.Fatal(err)
+	}
+	logs, err := h.Logs("box")
+	if got, want := strings.Join(logs, " "), h.Path("box", logName)+" "+h.Path("box", "towns", "gas-1", logName); err != nil || got != want {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestStale(t *testing.T) {
+	for _, c := range []struct {
+		heard, current time.Duration
+		want           string
+	}{
+		{-time.Minute, -time.Minute, ""},
+		{-3*time.Hour - 20*time.Minute - 3*time.Second, 0, "last heard 3h20m ago"},
+		{-50*time.Hour - time.Minute, 0, "last heard 2d2h ago"},
+		{time.Hour, 0, "last heard 0s ago"},
+		{-time.Minute, -2 * time.Hour, "its log as it was 2h ago"},
+	} {
+		h := Host{Heard: now.Add(c.heard), Current: now.Add(c.current)}
+		if got := h.Stale(now); got != c.want {
+			t.Errorf("%v, %v: %q, not %q", c.heard, c.current, got, c.want)
+		}
+	}
+	if got := (Host{}).Stale(now); got != "never heard" {
+		t.Error(got)
+	}
+}
+
+// A letter lies in its host's folder under a name that says when it was written.
+func TestOutbox(t *testing.T) {
+	h, state := hosts(t)
+	o := OutboxOf(state)
+	first, err := o.Put("box", Note, []byte("one"), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := o.Put("box", Work, []byte("two"), now.Add(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !first.Sent().Equal(now) || !second.Sent().Equal(now.Add(time.Second)) {
+		t.Errorf("sent at %v, %v", first.Sent(), second.Sent())
+	}
+	write(t, o.Path(Letter{"box", "no-id", Note}), "")
+	write(t, h.Path("box", "x"), "")
+	all, err := o.All()
+	if err != nil || len(all) != 2 || all[0] != first || all[1] != second {
+		t.Errorf("%v, %v", all, err)
+	}
+	if err := o.Remove(first); err != nil {
+		t.Error(err)
+	}
+	for _, to := range []string{"", "../x", "BOX", "a..b"} {
+		if _, err := o.Put(to, Note, nil, now); err == nil {
+			t.Errorf("a letter for %q", to)
+		}
+	}
+	if _, err := o.Put("box", Note, make([]byte, MaxLetter+1), now); err == nil {
+		t.Error("a letter without end")
+	}
+}
