@@ -27,6 +27,7 @@ type list struct {
 	Status string `short:"s" placeholder:"STATUS" enum:",running,waiting,idle,starting,error,stopped,unknown" default:"" help:"Only the agents of this status: running, waiting, idle, starting, error, stopped or unknown."`
 	Group  string `short:"g" placeholder:"GROUP" help:"Only the agents of a group and of those below it."`
 	Agent  string `short:"a" placeholder:"AGENT" help:"Only this agent's: claude, codex, ..."`
+	Hosts  bool   `help:"The agents of other hosts, too."`
 	JSON   bool   `name:"json" help:"One JSON object per line."`
 
 	Template string `group:"Sessions of templates:" placeholder:"NAME" help:"Only the sessions of this template."`
@@ -57,6 +58,7 @@ type line struct {
 	ChainID     session.ID       `json:"chain_id"`
 	TmuxSession string           `json:"tmux_session"`
 	Pane        string           `json:"pane"`
+	Host        string           `json:"host,omitempty"`        // this host, with --hosts
 	Profile     string           `json:"profile,omitempty"`     // with -A
 	Town        string           `json:"town,omitempty"`        // its root folder, with -A
 	MCPChanged  bool             `json:"mcp_changed,omitempty"` // .mcp.json names other servers than at the start
@@ -115,6 +117,8 @@ func (c *list) Run(env *cli.Env) error {
 		}
 	}
 	switch {
+	case c.Hosts:
+		return c.hosted(env, rows, unread)
 	case c.JSON:
 		return c.printJSON(env, rows, unread)
 	case found.total == 0 && unread != nil:
@@ -179,6 +183,10 @@ func (c *list) selects(m *fleet.Member) bool {
 func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 	lines, printed, errs := make([]line, len(rows)), make([][]byte, len(rows)), make([]error, len(rows))
 	share(len(rows), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
+	host := ""
+	if c.Hosts {
+		host, _ = ownHost(env) // hosted reports the error
+	}
 	marked := marks{}
 	for i, r := range rows {
 		if err := marked.tell(r.scope.store, lines[i].templated, r.Name); err != nil {
@@ -187,6 +195,7 @@ func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 		if c.Everywhere {
 			lines[i].in(r.scope)
 		}
+		lines[i].Host = host
 	}
 	share(len(rows), func(i int) { printed[i], errs[i] = term.JSON(lines[i]) })
 	if err := errors.Join(errs...); err != nil {

@@ -14,11 +14,26 @@ import (
 
 type summed struct {
 	profile
-	Quiet bool `short:"q" xor:"form" help:"Print how many agents wait, or nothing if none does."`
-	Tmux  bool `xor:"form" help:"Print who waits in a few words, for tmux's status line."`
+	Name  string `arg:"" optional:"" help:"Only this agent; NAME@HOST is one of another host."`
+	Quiet bool   `short:"q" xor:"form" help:"Print how many agents wait, or nothing if none does."`
+	Tmux  bool   `xor:"form" help:"Print who waits in a few words, for tmux's status line."`
+	JSON  bool   `name:"json" xor:"form" help:"Print a NAME's agent as list --json does."`
+}
+
+func (c *summed) Validate() error {
+	switch {
+	case c.Name == "" && c.JSON:
+		return errors.New("--json needs a NAME (gt-session list --json prints all)")
+	case c.Name != "" && (c.Quiet || c.Tmux):
+		return errors.New("--quiet and --tmux are for all agents (leave the NAME out)")
+	}
+	return nil
 }
 
 func (c *summed) Run(env *cli.Env) error {
+	if c.Name != "" {
+		return c.named(env)
+	}
 	defer deferGC()() // until the summary is printed
 	here, err := c.scope(env)
 	if err != nil {

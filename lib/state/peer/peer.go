@@ -28,6 +28,7 @@ import (
 	"strings"
 	"time"
 
+	"gt/lib/cli"
 	"gt/lib/place"
 	"gt/lib/state/mail"
 	"gt/lib/sys/atomicfile"
@@ -208,6 +209,26 @@ func (h Hosts) Get(name string) (Host, error) {
 	host, err := readHost(h.Path(name, hostFile))
 	host.Name = name
 	return host, err
+}
+
+// Find returns a known host, or an error that names those that are known.
+func (h Hosts) Find(name string) (Host, error) {
+	all, err := h.All()
+	var names []string
+	for _, host := range all {
+		if host.Name == name {
+			return host, nil
+		}
+		names = append(names, host.Name)
+	}
+	failed := fmt.Errorf("no host is called '%.80s'", name)
+	switch {
+	case err != nil:
+		return Host{}, err
+	case len(names) == 0:
+		return Host{}, cli.Fail(cli.No, failed, "this host knows no other one")
+	}
+	return Host{}, cli.Fail(cli.No, failed, "the known hosts are "+strings.Join(names, ", "))
 }
 
 // Put stores a host. A loss of power can bring back its earlier file.

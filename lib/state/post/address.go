@@ -130,18 +130,11 @@ func Abroad(state place.State, dir, to string) (name string, host peer.Host, err
 	if own, err := hosts.Own(); err == nil && own.Name == at {
 		return name, host, nil
 	}
-	all, unread := hosts.All()
-	var names []string
-	for _, h := range all {
-		if h.Name == at {
-			return name, h, nil
-		}
-		names = append(names, h.Name)
+	if all, err := hosts.All(); len(all) == 0 {
+		return to, host, err
 	}
-	if len(all) == 0 {
-		return to, host, unread
-	}
-	return to, host, errors.Join(cli.Fail(cli.No, fmt.Errorf("no host is called '%s'", at), "the known hosts are "+strings.Join(names, ", ")), unread)
+	host, err = hosts.Find(at)
+	return name, host, err
 }
 
 // Return returns the name by which other hosts can answer an agent. It makes the place of

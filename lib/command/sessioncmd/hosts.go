@@ -1,0 +1,198 @@
+package sessioncmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/place/town"
+	"gt/lib/state/instance"
+	"gt/lib/state/peer"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+// hosted is an agent in a list of all hosts.
+type hosted struct {
+	host, name, status, agent, group, folder string
+	depth                                    int
+	since                                    time.Time
+}
+
+func peersOf(env *cli.Env) peer.Hosts { return peer.Of(town.Personal(env.Getenv).State) }
+
+// ownHost returns what other hosts call this one, or "".
+func ownHost(env *cli.Env) (string, error) {
+	own, err := peersOf(env).Own()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return own.Name, err
+}
+
+// hosted prints the agents of this host and of all others.
+func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
+	own, err := ownHost(env)
+	unread = errors.Join(unread, err)
+	hosts, err := peersOf(env).All()
+	unread = errors.Join(unread, err)
+	var all []hosted
+	for _, r := range rows {
+		all = append(all, hosted{own, r.Name, statusText(*r.Member), r.Agent, r.Group, term.Tilde(r.Path, env.Getenv("HOME")), r.depth, r.Since})
+	}
+	if c.JSON {
+		unread = c.printJSON(env, rows, unread)
+	}
+	for _, h := range hosts {
+		theirs, err := peersOf(env).Agents(h, env.Now())
+		unread = errors.Join(unread, err)
+		for _, a := range theirs {
+			switch {
+			case !c.selectsAgent(a):
+			case c.JSON:
+				if err := env.JSON(cleaned(env, a)); err != nil {
+					return err
+				}
+			default:
+				all = append(all, hostedOf(a))
+			}
+		}
+	}
+	if !c.JSON {
+		if err := printHosted(env, all); err != nil {
+			return errors.Join(err, unread)
+		}
+	}
+	for _, h := range hosts {
+		warnAway(env, h)
+	}
+	return unread
+}
+
+func hostedOf(a peer.Agent) hosted {
+	h := hosted{a.Host, a.Name, agentStatus(a), a.Agent, a.Group, a.Path, 0, time.Time{}}
+	if a.Since != nil && a.Runs() {
+		h.since = *a.Since
+	}
+	return h
+}
+
+// agentStatus returns the status of an agent of another host with the reason.
+func agentStatus(a peer.Agent) string {
+	if a.Reason == "" {
+		return a.Status
+	}
+	return fmt.Sprintf("%s (%s)", a.Status, a.Reason)
+}
+
+// cleaned returns an agent of another host without secrets.
+func cleaned(env *cli.Env, a peer.Agent) peer.Agent {
+	for _, text := range []*string{&a.ID, &a.Name, &a.Title, &a.Path, &a.Group, &a.Agent, &a.Desired, &a.Reason, &a.SessionID, &a.ChainID, &a.Profile, &a.Town, &a.Template, &a.State} {
+		*text = env.Redact(*text)
+	}
+	return a
+}
+
+func (c *list) selectsAgent(a peer.Agent) bool {
+	return (c.Status == "" || c.Status == a.Status) && (c.Agent == "" || c.Agent == a.Agent) &&
+		(c.Group == "" || instance.In(a.Group, strings.Trim(c.Group, "/"))) &&
+		(c.Template == "" || c.Template == a.Template) && (c.State == "" || slices.Contains(strings.Split(c.State, ","), a.State))
+}
+
+func printHosted(env *cli.Env, all []hosted) error {
+	if len(all) == 0 {
+		env.Hint("no agent matches")
+		return nil
+	}
+	line := func(text string) string { return env.Line(text, maxCell) }
+	now := env.Now()
+	cells := term.Cells([]term.Column[hosted]{
+		{Heading: "NAME", Cell: func(h hosted) string {
+			return strings.Repeat("  ", h.depth) + line(h.name)
+		}},
+		{Heading: "HOST", Cell: func(h hosted) string { return cmp.Or(h.host, "-") }},
+		{Heading: "STATUS", Cell: func(h hosted) string { return line(h.status) }},
+		{Heading: "FOR", Cell: func(h hosted) string {
+			if h.since.IsZero() {
+				return ""
+			}
+			return duration.Format(rough(now.Sub(h.since)))
+		}},
+		{Heading: "AGENT", Cell: func(h hosted) string { return line(h.agent) }},
+		{Heading: "GROUP", Hidden: !slices.ContainsFunc(all, func(h hosted) bool { return h.group != "" }), Cell: func(h hosted) string { return line(h.group) }},
+		{Heading: "FOLDER", Cell: func(h hosted) string { return line(h.folder) }},
+	}, all)
+	width := term.Width(env.Stdout, env.Getenv)
+	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "FOR", "GROUP")
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, cells, painted(env, slices.Index(cells[0], "STATUS")))
+}
+
+// warnAway says when a host was last heard, unless it is heard now.
+func warnAway(env *cli.Env, h peer.Host) {
+	if now := env.Now(); h.Away(now) {
+		env.Hint("%s: %s", h.Name, h.LastHeard(now))
+	}
+}
+
+// named prints the status of one agent, of this host or of another.
+func (c *summed) named(env *cli.Env) error {
+	name, at, ok := peer.Split(c.Name)
+	own, err := ownHost(env)
+	if err != nil {
+		return err
+	}
+	if !ok || at == own {
+		if !ok {
+			name = c.Name
+		}
+		m, in, err := c.member(env, name)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			l := lineOf(env, m)
+			l.Host = own
+			return errors.Join((marks{}).tell(in.store, l.templated, m.Name), env.JSON(l))
+		}
+		return printOne(env, m.Name, statusText(m), m.Since)
+	}
+	h, err := peersOf(env).Find(at)
+	if err != nil {
+		return err
+	}
+	all, err := peersOf(env).Agents(h, env.Now())
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(a peer.Agent) bool { return a.Name != name && a.ID != name })
+	if len(all) == 0 {
+		warnAway(env, h)
+		return cli.Fail(cli.No, fmt.Errorf("there is no agent '%.80s' on %s", name, h.Name), "gt-session list --hosts lists them")
+	}
+	for _, a := range all {
+		if c.JSON {
+			err = env.JSON(cleaned(env, a))
+		} else {
+			err = printOne(env, a.Name+"@"+h.Name, agentStatus(a), hostedOf(a).since)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	warnAway(env, h)
+	return nil
+}
+
+func printOne(env *cli.Env, name, status string, since time.Time) error {
+	line := env.Line(name, maxCell) + "  " + env.Line(status, maxCell)
+	if !since.IsZero() {
+		line += " for " + duration.Format(rough(env.Now().Sub(since)))
+	}
+	_, err := fmt.Fprintln(env.Stdout, line)
+	return err
+}
