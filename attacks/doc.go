@@ -159,6 +159,17 @@
 //   - given work. gt tells it as an unread note, unless gt gave it with its present text
 //     or you trusted the town with --mail. town_trust
 //
+// Another host:
+//
+//   - a log, a list of agents. gt shows the words; it opens no path, runs no program,
+//     signals no process and uses no pane that is named there, and takes nothing for
+//     running while the host is not heard. TestPeersFiles, seance_peers, session_peers;
+//     lib/catalog TestPeers, TestPeersSayAnything; lib/state/peer TestAgents
+//   - a letter. gt names file, sender and recipient itself, delivers it once, and never
+//     as given work. lib/state/post TestDeliver, TestForgedHeaders, TestRefusal,
+//     TestKnown; lib/state/mail TestHostNames
+//   - work. It comes only if you allow that host to give some. lib/state/post TestGive
+//
 // An agent:
 //
 //   - gt-hooks trust --yes. gt refuses below an agent. town_trust
