@@ -53,8 +53,8 @@ type grammar struct {
 	Unhook unhook `cmd:"" help:"Take a note off this agent's work; the note stays."`
 	Rule   rule   `cmd:"" help:"List, add or drop the rules that every later session of this work is told."`
 	Done   done   `cmd:"" help:"Close a note that is dealt with."`
-	Outbox outbox `cmd:"" help:"List what waits to be sent to other hosts, the oldest first."`
-	Unsend unsend `cmd:"" help:"Take back what waits to be sent to another host."`
+	Outbox outbox `cmd:"" help:"List what waits to be sent to other hosts, or was refused there, the oldest first."`
+	Unsend unsend `cmd:"" help:"Take back what waits to be sent to another host, or remove what was refused."`
 	Work   works  `cmd:"" help:"Work for any session of a template." group:"Sessions of templates:"`
 }
 

@@ -8,14 +8,12 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
 	"gt/lib/cli"
 	"gt/lib/place/town"
 	"gt/lib/state/mail"
 	"gt/lib/state/peer"
 	"gt/lib/state/post"
-	"gt/lib/text/duration"
 	"gt/lib/text/term"
 )
 
@@ -60,44 +58,63 @@ func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, a
 	return err
 }
 
-// pending is a letter that another host does not have yet.
+// pending is a letter that another host does not have yet, or does not take.
 type pending struct {
 	mail.Note
-	Kind   string      `json:"kind"`
-	Letter peer.Letter `json:"-"`
+	Kind    string      `json:"kind"`
+	Refused string      `json:"refused,omitempty"` // why the host does not take it
+	Letter  peer.Letter `json:"-"`
 }
 
-// letters returns what waits, oldest first.
+// maxReason bounds why a letter was refused, in characters.
+const maxReason = 200
+
+// letters returns what waits and what was refused, oldest first.
 func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 	box = peer.OutboxOf(town.Personal(env.Getenv).State)
-	found, err := box.All()
+	waiting, err := box.All()
 	if err != nil {
 		return nil, box, err
 	}
-	slices.SortStableFunc(found, func(a, b peer.Letter) int { return a.Sent().Compare(b.Sent()) })
-	for _, l := range found {
-		w := pending{Letter: l, Kind: l.Kind}
-		if l.Kind == peer.Note || l.Kind == peer.Work {
-			text, err := box.Read(l)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // the host has it by now
-			}
-			if err == nil {
-				w.Note, err = mail.Parse(bytes.NewReader(text))
-			}
-			if err != nil {
-				w.Problem = err.Error()
-			}
-			w.Note = w.Note.Clean(env.Redact)
+	refused, err := box.Refused()
+	if err != nil {
+		return nil, box, err
+	}
+	for _, l := range waiting {
+		if text, err := box.Read(l); !errors.Is(err, fs.ErrNotExist) { // otherwise the host has it by now
+			all = append(all, pendingOf(env, l, text, err))
 		}
-		w.ID, w.Host, w.Body = mail.IDOf(l.ID), l.Host, ""
-		if w.Date.IsZero() {
-			w.Date = l.Sent()
-		}
+	}
+	for _, l := range refused {
+		text, err := box.ReadRefused(l.Letter)
+		w := pendingOf(env, l.Letter, text, err)
+		w.Refused = cmp.Or(env.Line(l.Reason, maxReason), "refused")
 		all = append(all, w)
 	}
+	slices.SortStableFunc(all, func(a, b pending) int { return a.Letter.Sent().Compare(b.Letter.Sent()) })
 	return all, box, nil
 }
+
+// pendingOf describes a letter. Only notes and work have a text for people.
+func pendingOf(env *cli.Env, l peer.Letter, text []byte, err error) pending {
+	w := pending{Letter: l, Kind: l.Kind}
+	if w.isMail() {
+		if err == nil {
+			w.Note, err = mail.Parse(bytes.NewReader(text))
+		}
+		if err != nil {
+			w.Problem = err.Error()
+		}
+		w.Note = w.Note.Clean(env.Redact)
+	}
+	w.ID, w.Host, w.Body = mail.IDOf(l.ID), l.Host, ""
+	if w.Date.IsZero() {
+		w.Date = l.Sent()
+	}
+	return w
+}
+
+func (w pending) isMail() bool { return w.Kind == peer.Note || w.Kind == peer.Work }
 
 type outbox struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
@@ -117,7 +134,7 @@ func (c *outbox) Run(env *cli.Env) error {
 		return nil
 	}
 	if len(all) == 0 {
-		env.Hint("nothing waits to be sent")
+		env.Hint("nothing waits to be sent, and nothing was refused")
 		return nil
 	}
 	now := env.Now()
@@ -125,8 +142,9 @@ func (c *outbox) Run(env *cli.Env) error {
 		{Heading: "ID", Cell: func(w pending) string { return w.ID }},
 		{Heading: "KIND", Cell: func(w pending) string { return w.Kind }},
 		{Heading: "TO", Cell: func(w pending) string { return term.CutFront(term.Clean(cmp.Or(w.To, w.Host)), maxFrom) }},
-		{Heading: "FOR", Cell: func(w pending) string { return duration.Format(max(0, now.Sub(w.Letter.Sent())).Truncate(time.Second)) }},
+		{Heading: "FOR", Cell: func(w pending) string { return peer.Age(now.Sub(w.Letter.Sent())) }},
 		{Heading: "SUBJECT", Cell: func(w pending) string { return cmp.Or(w.Subject, w.Problem) }},
+		{Heading: "REFUSED", Hidden: !slices.ContainsFunc(all, func(w pending) bool { return w.Refused != "" }), Cell: func(w pending) string { return w.Refused }},
 	}, all)
 	width := term.Width(env.Stdout, env.Getenv)
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil)
@@ -136,7 +154,8 @@ type unsend struct {
 	ID string `arg:"" help:"What waits, by its ID or the beginning of it."`
 }
 
-// Run takes a letter back. If gt-relay has sent it already, it can still arrive.
+// Run takes a letter back, or removes one that was refused. If gt-relay has sent it
+// already, it can still arrive.
 func (c *unsend) Run(env *cli.Env) error {
 	all, box, err := letters(env)
 	if err != nil {
@@ -150,8 +169,15 @@ func (c *unsend) Run(env *cli.Env) error {
 		return cli.Fail(cli.No, fmt.Errorf("'%s' means %d that wait", c.ID, len(all)), "gt-mail outbox lists them")
 	}
 	w := all[0]
-	if w.Kind != peer.Note && w.Kind != peer.Work {
+	if !w.isMail() {
 		return cli.Failf(cli.No, "%s is no note", w.ID)
+	}
+	if w.Refused != "" {
+		if err := box.Forget(w.Letter); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(env.Stdout, "%s  removed: %s\n", w.ID, term.Clean(w.Subject))
+		return err
 	}
 	if err := box.Remove(w.Letter); err != nil {
 		return err

@@ -94,11 +94,11 @@ func (h Host) LastHeard(now time.Time) string {
 	if h.Heard.IsZero() {
 		return "never heard"
 	}
-	return "last heard " + ago(now.Sub(h.Heard)) + " ago"
+	return "last heard " + Age(now.Sub(h.Heard)) + " ago"
 }
 
-// ago drops the smaller units of a duration.
-func ago(d time.Duration) string {
+// Age formats a duration without its smaller units.
+func Age(d time.Duration) string {
 	unit := time.Second
 	switch {
 	case d >= 24*time.Hour:
@@ -115,7 +115,7 @@ func (h Host) Stale(now time.Time) string {
 	case h.Away(now):
 		return h.LastHeard(now)
 	case !h.Current.IsZero() && now.Sub(h.Current) > Unheard:
-		return "its log as it was " + ago(now.Sub(h.Current)) + " ago"
+		return "its log as it was " + Age(now.Sub(h.Current)) + " ago"
 	}
 	return ""
 }
@@ -356,20 +356,53 @@ func (o Outbox) Refuse(l Letter, reason string) error {
 	return atomicfile.Rename(o.Path(l), name, atomicfile.Synced)
 }
 
+// Refused is a letter that its receiver does not take.
+type Refused struct {
+	Letter
+	Reason string
+}
+
+// Refused returns the letters that their receivers do not take.
+func (o Outbox) Refused() (all []Refused, err error) {
+	letters, err := o.in("refused")
+	for _, l := range letters {
+		if l.Kind == "reason" {
+			continue
+		}
+		reason, _ := atomicfile.Read(o.state.Path("relay", "refused", l.Host, l.ID+"."+l.Kind+".reason"), maxFile)
+		all = append(all, Refused{l, strings.TrimSpace(string(reason))})
+	}
+	return all, err
+}
+
+// ReadRefused returns the text of a letter that its receiver does not take.
+func (o Outbox) ReadRefused(l Letter) ([]byte, error) {
+	return atomicfile.Read(o.state.Path("relay", "refused", l.Host, l.ID+"."+l.Kind), MaxLetter)
+}
+
+// Forget removes a letter that its receiver does not take.
+func (o Outbox) Forget(l Letter) error {
+	path := o.state.Path("relay", "refused", l.Host, l.ID+"."+l.Kind)
+	return errors.Join(atomicfile.Remove(path), atomicfile.Remove(path+".reason"))
+}
+
 // All returns the letters that wait, oldest first for each host.
-func (o Outbox) All() ([]Letter, error) {
-	hosts, err := atomicfile.ReadDir(o.Dir())
+func (o Outbox) All() ([]Letter, error) { return o.in("out") }
+
+// in returns the letters in a folder, oldest first for each host.
+func (o Outbox) in(folder string) ([]Letter, error) {
+	hosts, err := atomicfile.ReadDir(o.state.Path("relay", folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
-		return nil, atomicfile.Error("read", o.Dir(), err)
+		return nil, atomicfile.Error("read", o.state.Path("relay", folder), err)
 	}
 	var all []Letter
 	for _, h := range hosts {
 		if !h.IsDir() || CheckName(h.Name()) != nil {
 			continue
 		}
-		dir := o.state.Path("relay", "out", h.Name())
+		dir := o.state.Path("relay", folder, h.Name())
 		letters, err := atomicfile.ReadDir(dir)
 		if err != nil {
 			return all, atomicfile.Error("read", dir, err)
