@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gt/lib/place"
+	"gt/lib/state/peer"
 	"gt/lib/state/request"
 )
 
@@ -228,6 +229,15 @@ func noted(t *testing.T, w *world) {
 	w.vars["NOTE"] = strings.Fields(r.stdout)[0]
 }
 
+// joined knows another host, and has a letter for it, NOTE.
+func joined(t *testing.T, w *world) {
+	noted(t, w)
+	hosts := peer.Of(place.State(w.Path("home/.local/state/gt")))
+	must(t, errors.Join(hosts.SetOwn(peer.Host{Name: "laptop"}), hosts.Put(peer.Host{Name: "box", Heard: time.Now()})))
+	r := w.must(t, "", "work", "gt-mail", "send", "api@box", "-s", "fix the lamp", "-m", "It flickers.")
+	w.vars["NOTE"] = strings.Fields(r.stdout)[0]
+}
+
 // placed has a place for an agent, in a group.
 func placed(t *testing.T, w *world) {
 	empty(t, w)
@@ -414,6 +424,8 @@ var scenarios = []scenario{
 	{name: "mail-first", args: []string{"gt-mail", "send", "self", "-s", "work", "-m", "text"}, prepare: empty},
 	{name: "mail-send", args: []string{"gt-mail", "send", "self", "-s", "work", "-m", "text"}, prepare: noted},
 	{name: "mail-send-town", args: []string{"gt-mail", "send", "gastown/crew/joe", "-s", "work", "-m", "text"}, dir: "town/gastown/crew/max", prepare: town},
+	{name: "mail-send-host", args: []string{"gt-mail", "send", "api@box", "-s", "work", "-m", "text"}, prepare: joined},
+	{name: "mail-unsend", args: []string{"gt-mail", "unsend", "NOTE"}, again: 1, prepare: joined},
 	{name: "mail-hook-new", args: []string{"gt-mail", "hook", "--new", "-s", "work", "-m", "text"}, prepare: noted},
 	{name: "mail-hook", args: []string{"gt-mail", "hook", "NOTE"}, prepare: noted},
 	{name: "mail-unhook", args: []string{"gt-mail", "unhook", "NOTE"}, prepare: hooked},

@@ -172,6 +172,9 @@ func (c *unsend) Run(env *cli.Env) error {
 	if !w.isMail() {
 		return cli.Failf(cli.No, "%s is no note", w.ID)
 	}
+	if w.Problem != "" {
+		env.Warn("%s", w.Problem)
+	}
 	if w.Refused != "" {
 		if err := box.Forget(w.Letter); err != nil {
 			return err

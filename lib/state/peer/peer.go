@@ -217,7 +217,10 @@ func (h Hosts) Find(name string) (Host, error) {
 	var names []string
 	for _, host := range all {
 		if host.Name == name {
-			return host, nil
+			if host, err = h.Get(name); errors.Is(err, fs.ErrNotExist) {
+				err = nil // it was never heard
+			}
+			return host, err
 		}
 		names = append(names, host.Name)
 	}
@@ -331,9 +334,11 @@ func (o Outbox) Put(host, kind string, data []byte, now time.Time) (Letter, erro
 	if len(data) > MaxLetter {
 		return Letter{}, fmt.Errorf("the letter has %d bytes, over %d", len(data), MaxLetter)
 	}
-	if err := o.state.Prepare(o.state.Path("relay", "out", host)); err != nil {
+	dir := o.state.Path("relay", "out", host)
+	if err := o.state.Prepare(dir); err != nil {
 		return Letter{}, err
 	}
+	atomicfile.Sweep(dir, now) // left by a killed writer
 	return l, atomicfile.Write(o.Path(l), data, atomicfile.Synced)
 }
 
