@@ -160,6 +160,16 @@ func Return(h home.Home, getenv func(string) string) (string, error) {
 // that it does not know: what another host says must not lead it anywhere. It returns
 // ErrNone for an unknown or ambiguous name, and other errors if it cannot tell.
 func Known(state place.State, getenv func(string) string, to string) (Recipient, error) {
+	own := func(key string) string {
+		if key == "HOME" || key == "XDG_STATE_HOME" {
+			return getenv(key)
+		}
+		return "" // GT_ROOT of whoever started gt-relay says nothing of other agents
+	}
+	return known(state, own, to)
+}
+
+func known(state place.State, getenv func(string) string, to string) (Recipient, error) {
 	found, err := named(state, getenv, to)
 	var many *crew.Ambiguous
 	if !errors.Is(err, ErrNone) || errors.As(err, &many) {

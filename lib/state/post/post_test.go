@@ -117,6 +117,15 @@ func TestKnown(t *testing.T) {
 			t.Errorf("%q is %+v, %v", to, r, err)
 		}
 	}
+	inTown := func(key string) string {
+		if key == "GT_ROOT" {
+			return h.root + "/town"
+		}
+		return h.getenv(key)
+	}
+	if r, err := Known(h.state, inTown, "api"); err != nil || r.Address != h.root+"/src/api" {
+		t.Errorf("with another town in the environment it is %+v, %v", r, err)
+	}
 	h.agent(instance.Personal(h.state, "work"), "api", "src/new")
 	var many *crew.Ambiguous
 	if _, err := Known(h.state, h.getenv, "api"); !errors.Is(err, ErrNone) || !errors.As(err, &many) {
