@@ -117,13 +117,14 @@ func TestKnown(t *testing.T) {
 			t.Errorf("%q is %+v, %v", to, r, err)
 		}
 	}
-	inTown := func(key string) string {
+	elsewhere := func(key string) string {
 		if key == "GT_ROOT" {
-			return h.root + "/town"
+			return h.root + "/link"
 		}
 		return h.getenv(key)
 	}
-	if r, err := Known(h.state, inTown, "api"); err != nil || r.Address != h.root+"/src/api" {
+	h.agent(instance.Personal(h.state, ""), "worker", "town/demo/crew/joe")
+	if r, err := Known(h.state, elsewhere, "worker"); err != nil || r.Address != "demo/crew/joe" {
 		t.Errorf("with another town in the environment it is %+v, %v", r, err)
 	}
 	h.agent(instance.Personal(h.state, "work"), "api", "src/new")
