@@ -26,14 +26,13 @@ func (c *chainOf) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if all.Len() == 0 {
-		return cli.Failf(cli.No, noSessions)
-	}
 	word := strings.TrimSuffix(strings.TrimSuffix(c.Of, "…"), "...")
 	found, candidates := chain.Find(all.Linked(word), word)
 	switch {
 	case candidates != nil:
 		return several(env, all, c.Of, candidates)
+	case len(found) == 0 && all.Len() == 0:
+		return cli.Failf(cli.No, noSessions)
 	case len(found) == 0:
 		return cli.Fail(cli.No, fmt.Errorf("no session and no work '%s'", c.Of), "gt-seance list --limit 0 lists all sessions")
 	}

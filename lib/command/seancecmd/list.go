@@ -76,7 +76,7 @@ func (c *list) Run(env *cli.Env) error {
 	}
 	found = slices.Concat(strangers, found)
 	switch {
-	case all.Len()+len(found) == 0:
+	case len(found) == 0 && all.Len() == 0:
 		env.Hint(noSessions)
 		return nil
 	case len(found) == 0:

@@ -257,14 +257,14 @@ func one(env *cli.Env, id string) (*catalog.Session, error) {
 }
 
 func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, error) {
-	if all.Len() == 0 {
-		return nil, cli.Failf(cli.No, noSessions)
-	}
 	// Tables end an id that they cut with an ellipsis.
 	id := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	found := all.Find(id)
 	switch len(found) {
 	case 0:
+		if all.Len() == 0 {
+			return nil, cli.Failf(cli.No, noSessions)
+		}
 		return nil, cli.Fail(cli.No, fmt.Errorf("no session '%s'", name), "gt-seance list --limit 0 lists all")
 	case 1:
 		s := found[0]
@@ -315,7 +315,7 @@ func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, al
 	}
 	found = slices.Collect(cleaned(env, slices.Values(all.Select(f, 0))))
 	unread(env, all)
-	if all.Len() == 0 {
+	if len(found) == 0 && all.Len() == 0 {
 		return nil, all, cli.Failf(cli.No, noSessions)
 	}
 	if len(found) == 0 {

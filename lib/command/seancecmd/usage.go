@@ -56,7 +56,9 @@ func (c *usage) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	warnStale(env, found...)
+	if c.ID != "" { // otherwise the selection has said it
+		warnStale(env, found...)
+	}
 	spent, read := addUp(env, found, all.Subagents())
 	if read == 0 {
 		why := "their agents have deleted them; gt-record keeps conversations, if you ask for it"
