@@ -70,12 +70,14 @@ func machine() string {
 
 // Options returns what a relay of this host works with.
 func Options(ctx context.Context, env *cli.Env, state place.State, warn func(error)) relay.Options {
-	c := commands{env, state, warn}
+	c, n := commands{env, state, warn}, notes{env, state}
 	return relay.Options{
 		State: state, Version: cli.Version(), Now: env.Now, Warn: warn,
 		Logs:      func() map[string]string { return logs(state, warn) },
 		Instances: func(ctx context.Context) ([]byte, error) { return instances(ctx, env) },
-		Deliver:   map[string]relay.Deliver{peer.Command: c.deliver, peer.Result: c.result},
+		Deliver: map[string]relay.Deliver{
+			peer.Note: n.deliver, peer.Work: n.give, peer.Command: c.deliver, peer.Result: c.result,
+		},
 		Started: func() {
 			c.interrupted()
 			peer.ResultsOf(state).Sweep(env.Now())

@@ -1,0 +1,46 @@
+package local
+
+import (
+	"errors"
+	"io"
+
+	"gt/lib/cli"
+	"gt/lib/place"
+	"gt/lib/reconcile/config"
+	"gt/lib/relay"
+	"gt/lib/state/instance"
+	"gt/lib/state/mail"
+	"gt/lib/state/peer"
+	"gt/lib/state/post"
+)
+
+// notes puts the notes and the work of other hosts where this host's programs look.
+type notes struct {
+	env   *cli.Env
+	state place.State
+}
+
+func (n notes) deliver(from relay.Sender, l peer.Letter, text io.Reader) error {
+	return whole(text, func(data []byte) error { return post.Deliver(n.state, n.env.Getenv, from.Host, l, data) })
+}
+
+func (n notes) give(from relay.Sender, l peer.Letter, text io.Reader) error {
+	return whole(text, func(data []byte) error {
+		return post.Give(n.state, from.Host, l, data, func(template string) ([]instance.Store, error) {
+			return config.Stores(n.state, n.env.Getenv, template)
+		})
+	})
+}
+
+// whole reads a letter for do. What is refused for ever is told to the sender.
+func whole(text io.Reader, do func([]byte) error) error {
+	data, err := io.ReadAll(io.LimitReader(text, mail.MaxMessage+1)) // what is longer is refused
+	if err != nil {
+		return err
+	}
+	err = do(data)
+	if refused := new(post.Refusal); errors.As(err, &refused) {
+		return &relay.Refused{Reason: refused.Error()}
+	}
+	return err
+}
