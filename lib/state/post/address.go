@@ -140,13 +140,18 @@ func Abroad(state place.State, dir, to string) (name string, host peer.Host, err
 // Return returns the name by which other hosts can answer an agent. It makes the place of
 // its box if there is none.
 func Return(h home.Home, getenv func(string) string) (string, error) {
-	_, in := instance.OfAgent(h.Town.State, getenv(instance.Variable))
 	own := of(h)
-	names := []string{own.Address, h.Dir}
-	if in != nil {
-		names = append([]string{in.Name}, names...)
+	var names []string
+	stores, _ := instance.Stores(h.Town.State) // the path names the agent as well
+	for _, s := range stores {
+		all, _ := s.All()
+		for _, in := range all {
+			if in.Path == h.Dir {
+				names = append(names, in.Name)
+			}
+		}
 	}
-	for _, name := range names {
+	for _, name := range append(names, own.Address, h.Dir) {
 		if r, err := Known(h.Town.State, getenv, name); err == nil && r.Box.Dir() == own.Box.Dir() {
 			return name, nil
 		}

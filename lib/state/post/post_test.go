@@ -288,7 +288,7 @@ func TestGive(t *testing.T) {
 func TestReturn(t *testing.T) {
 	h := newHost(t)
 	for dir, want := range map[string]string{
-		"src/docs": h.root + "/src/docs", "src/new": h.root + "/src/new", "town/demo/crew/max": "demo/crew/max",
+		"src/api": "api", "src/docs": h.root + "/src/docs", "src/new": h.root + "/src/new", "town/demo/crew/max": "demo/crew/max",
 	} {
 		from := home.Elsewhere(h.getenv, filepath.Join(h.root, dir))
 		name, err := Return(from, h.getenv)
