@@ -160,7 +160,7 @@ func TestPeersSayAnything(t *testing.T) {
 		alone := own.Merge(talks, nil)
 		all := own.JoinPeer(Peer{Name: "box"}, logOf(t, "box", lines[1]...)).JoinPeer(Peer{Name: "desk"}, logOf(t, "desk", lines[2]...)).Merge(talks, nil)
 		for _, o := range []order{byStart, byLast} {
-			listed := slices.Collect(all.each(o))
+			listed := slices.Collect(all.each(o, none))
 			ids := map[session.ID]bool{}
 			for _, s := range listed {
 				ids[s.ID] = true
