@@ -195,7 +195,7 @@ func (b *book) events(e *entry) (all []event) {
 	return b.events(b.entry(e.id))
 }
 
-// pageSize is how many sessions are read from the index at first, and largePage later.
+// pageSize is how many sessions are read from the index at first, and largePage at last.
 const pageSize, largePage = 32, 1024
 
 // all iterates over the sessions in an order, without those that skip excludes. The second
@@ -206,7 +206,7 @@ func (b *book) all(o order, skip func(*entry) bool) iter.Seq2[*entry, *Session] 
 		for page := b.after(o, nil, size); len(page) > 0; page = b.after(o, page[len(page)-1], size) {
 			wanted := slices.DeleteFunc(slices.Clone(page), skip)
 			read := make([]*Session, len(wanted))
-			if size == largePage {
+			if size > pageSize {
 				files := b.files
 				cli.Parallel([]int{0, 1, 2, 3}, func(part int) {
 					for i := part; i < len(wanted); i += 4 {
@@ -219,7 +219,7 @@ func (b *book) all(o order, skip func(*entry) bool) iter.Seq2[*entry, *Session] 
 					return
 				}
 			}
-			size = largePage
+			size = min(2*size, largePage)
 		}
 	}
 }
