@@ -268,13 +268,7 @@ func (b *book) after(o order, last *entry, size int) []*entry {
 
 // beginning returns the ids that begin with a prefix.
 func (b *book) beginning(prefix string) (ids []session.ID) {
-	at, _ := slices.BinarySearch(b.ids, session.ID(prefix))
-	for _, id := range b.ids[at:] {
-		if !strings.HasPrefix(string(id), prefix) {
-			break
-		}
-		ids = append(ids, id)
-	}
+	ids = b.names.beginning(prefix)
 	if b.index == nil {
 		return ids
 	}

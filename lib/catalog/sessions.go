@@ -275,13 +275,7 @@ func (c Catalog) Find(prefix string) (found []*Session) {
 		ids = append(ids, b.beginning(prefix)...)
 	}
 	if c.talks != nil {
-		from, _ := slices.BinarySearch(c.talks.ids, session.ID(prefix))
-		for _, id := range c.talks.ids[from:] {
-			if !strings.HasPrefix(string(id), prefix) {
-				break
-			}
-			ids = append(ids, id)
-		}
+		ids = append(ids, c.talks.beginning(prefix)...)
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
@@ -343,6 +337,16 @@ func (c Catalog) Short() func(session.ID) string {
 
 // names are sorted ids.
 type names struct{ ids []session.ID }
+
+// beginning returns the ids that begin with a prefix.
+func (n names) beginning(prefix string) []session.ID {
+	from, _ := slices.BinarySearch(n.ids, session.ID(prefix))
+	to := from
+	for to < len(n.ids) && strings.HasPrefix(string(n.ids[to]), prefix) {
+		to++
+	}
+	return slices.Clone(n.ids[from:to])
+}
 
 // around returns the ids before and after one, "" for none, and whether it is there.
 func (n names) around(id session.ID) (before, after session.ID, there bool) {
