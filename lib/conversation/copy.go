@@ -53,6 +53,24 @@ type Importer interface {
 	Models() []string
 }
 
+// Mover is a Writer whose client resumes a conversation whose own files were copied from
+// another machine.
+type Mover interface {
+	// MovedFiles returns the files of a conversation, the transcript first.
+	MovedFiles(transcript string, id session.ID) ([]MovedFile, error)
+
+	// Destination returns where the client looks for the file of that name if the
+	// conversation goes on in cwd, or "" if no file of a conversation has that name, which
+	// may be hostile.
+	Destination(getenv func(string) string, cwd string, id session.ID, name string) string
+}
+
+// MovedFile is a file of a conversation. The name is the same on all machines.
+type MovedFile struct{ Name, Path string }
+
+// Transcript is the name of the file that a Reader reads.
+const Transcript = "transcript.jsonl"
+
 // Source calls each for the entries of a conversation, in order, until it returns false.
 // It begins with the entry whose Offset is from, or with the first one if from is 0.
 type Source func(from int64, each func(Entry) bool) error

@@ -17,7 +17,6 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
-	"gt/lib/state/pidfile"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
@@ -240,17 +239,4 @@ func give(env *cli.Env, in *instance.Instance, text string) error {
 	}
 	_, err := mail.Of(to, address).Deliver(n, true)
 	return err
-}
-
-// untrack removes the PID file of a worker's agent.
-func untrack(env *cli.Env, in *instance.Instance, session string) {
-	if in.Role == "" {
-		return
-	}
-	dir := pidfile.Of(town.Find(env.Getenv, in.Path))
-	if f, err := dir.Get(session); err == nil {
-		if err := dir.Remove(f); err != nil {
-			env.Warn("%v", err)
-		}
-	}
 }

@@ -5,19 +5,15 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"gt/lib/cli"
 	"gt/lib/launch"
-	"gt/lib/live/closing"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/reconcile/perform"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/peer"
-	"gt/lib/state/session"
-	"gt/lib/sys/tmux"
 )
 
 type stop struct {
@@ -52,50 +48,8 @@ type stopping struct {
 	wanted bool // keep the desired state, for a restore
 }
 
-// one stops an agent. It first writes that the agent is not wanted and that its session is
-// being ended. Whoever then finds the process gone records it as killed, not as crashed.
 func (s stopping) one(at scope, id instance.ID) (stopped bool, err error) {
-	held, err := at.store.Hold(id, readyWait)
-	if err != nil {
-		return false, err
-	}
-	defer held.Release()
-	m := at.member(held.Instance)
-	if err := launch.CannotTell(m); err != nil {
-		return false, err
-	}
-	if held.Desired != instance.Stopped && !s.wanted {
-		held.Desired = instance.Stopped
-		if err := held.Put(at.env.Now()); err != nil {
-			return false, err
-		}
-	}
-	if m.Pane.ID == "" {
-		return false, nil
-	}
-	limits := launch.OwnWay
-	if s.now {
-		limits = launch.Grace{}
-	}
-	if m.Record != nil && !m.Record.Ended() {
-		if err := noteStop(at, m.Record.ID, at.env.Now().Add(limits.Sum()+2*time.Second)); err != nil {
-			at.env.Warn("%v", err)
-		}
-	}
-	if held.Respawn {
-		// Otherwise outlive would keep the worktree in use for some seconds.
-		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.Session) // if this fails, revive finds the agent stopped
-	}
-	if client := at.table().Of(m.Agent); held.Adopted != nil {
-		launch.Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, limits)
-	} else if err := launch.Stop(tmux.Server(held.TmuxServer), m.Pane, client, limits); err != nil {
-		return false, err
-	}
-	untrack(at.env, held.Instance, m.Pane.Session)
-	if m.Record != nil {
-		err = closeSession(at, m.Record.ID)
-	}
-	return true, err
+	return launch.Stopper{Env: at.env, Store: at.store, Table: at.table(), Now: s.now, Wanted: s.wanted}.Stop(id)
 }
 
 type down struct {
@@ -161,16 +115,4 @@ func (c *down) order(env *cli.Env, all []*instance.Instance) [][]*instance.Insta
 		order[turn] = append(order[turn], in)
 	}
 	return order
-}
-
-func warns(env *cli.Env) func(error) { return func(err error) { env.Warn("%v", err) } }
-
-func noteStop(at scope, id session.ID, until time.Time) error {
-	return closing.Expect(at.store.State, id, session.Stop{Reason: launch.StopReason, Until: until}, warns(at.env))
-}
-
-// closeSession records the end of a session whose end hook did not run.
-func closeSession(at scope, id session.ID) error {
-	end := closing.End{ID: id, Outcome: session.Killed, Reason: launch.StopReason, At: at.env.Now()}
-	return end.CloseIn(at.env.Getenv, at.store.State, readyWait, warns(at.env))
 }

@@ -103,11 +103,20 @@ func answerTo(stdin io.Reader, dir string, wait time.Duration, args ...string) (
 
 // run runs git and returns the beginning of its output.
 func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Duration, args ...string) (*bounded, error) {
+	out := &bounded{max: maxStatus}
+	if err := r.runTo(stdin, out, dir, vars, wait, args...); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// runTo is run with standard output.
+func (r checkout) runTo(stdin io.Reader, stdout io.Writer, dir string, vars []string, wait time.Duration, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	program, err := process.LookPath("git", r.top, os.Environ())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	cmd := exec.CommandContext(ctx, program, append(quietFlags, args...)...)
 	cmd.Dir = dir
@@ -116,8 +125,8 @@ func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Dura
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	out, errs := &bounded{max: maxStatus}, &bounded{max: 4 << 10}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, errs
+	errs := &bounded{max: 4 << 10}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, errs
 
 	if err = cmd.Start(); err == nil {
 		process.Confine(cmd.Process.Pid, maxMemory) // mutant skip: ./attacks TestRepositoryNamesEndlessFiles
@@ -126,11 +135,11 @@ func (r checkout) run(stdin io.Reader, dir string, vars []string, wait time.Dura
 	switch {
 	case errors.Is(err, exec.ErrWaitDelay): // git is done; a child holds the pipe
 	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("%w (over %v)", ErrTimeout, wait)
+		return fmt.Errorf("%w (over %v)", ErrTimeout, wait)
 	case err != nil:
-		return nil, reason(err, errs.buf.Bytes())
+		return reason(err, errs.buf.Bytes())
 	}
-	return out, nil
+	return nil
 }
 
 // reason makes an error of git's message. The failure follows lines about progress.

@@ -221,7 +221,7 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 		}
 	}
 	unlock() // checking out a large repository takes long
-	if err := fill(path, wait); err != nil {
+	if err := fill(path, "HEAD", wait); err != nil {
 		return errors.Join(err, undo())
 	}
 	return nil
@@ -264,8 +264,9 @@ func (r checkout) drop(path string) error {
 	return err
 }
 
-// fill checks out the files of a new worktree, over those of an interrupted checkout.
-func fill(path string, wait time.Duration) error {
+// fill checks out the files of a commit in a new worktree, over those of an interrupted
+// checkout.
+func fill(path, commit string, wait time.Duration) error {
 	r, err := topOf(path)
 	if err != nil {
 		return atomicfile.Error("use the worktree", path, err)
@@ -274,7 +275,7 @@ func fill(path string, wait time.Duration) error {
 		return err
 	}
 	// Git LFS keeps what it has fetched in the repository.
-	_, err = answer(path, wait, "-c", "lfs.storage="+filepath.Join(r.common, "lfs"), "read-tree", "--reset", "-u", "HEAD")
+	_, err = answer(path, wait, "-c", "lfs.storage="+filepath.Join(r.common, "lfs"), "read-tree", "--reset", "-u", commit)
 	return err
 }
 
@@ -308,6 +309,9 @@ func exists(path string) (bool, error) {
 // ErrUnsaved reports a worktree that must stay.
 var ErrUnsaved = errors.New("it holds what is nowhere else")
 
+// inProgress are files that git keeps during an operation that it has not finished.
+var inProgress = []string{"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"}
+
 // Saved returns an ErrUnsaved if removing a linked worktree would lose something: changes,
 // untracked files, an operation in progress, or commits that no other branch, tag or remote
 // has. The worktree may have been moved.
@@ -319,7 +323,7 @@ func Saved(path string, wait time.Duration) error {
 	if r.dir == r.common {
 		return fmt.Errorf("%w: it is the repository itself", ErrUnsaved)
 	}
-	for _, name := range []string{"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"} {
+	for _, name := range inProgress {
 		if there, err := exists(filepath.Join(r.dir, name)); err != nil {
 			return err
 		} else if there {

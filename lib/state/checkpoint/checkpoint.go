@@ -316,6 +316,14 @@ func (c *Checkpoint) show(h home.Home) error {
 	return h.Mirror().Write(place.Checkpoint, data)
 }
 
+// Replace makes the content that of another checkpoint of the session, which comes from
+// another machine. No session here was told about it.
+func (c *Checkpoint) Replace(with *Checkpoint) {
+	id, file, hidden := c.SessionID, c.file, c.hidden
+	*c = *with
+	c.SessionID, c.file, c.hidden, c.TakenBy, c.Claimed = id, file, hidden, "", false
+}
+
 func (c *Checkpoint) Clean(clean func(string) string) {
 	for _, text := range []*string{
 		&c.MoleculeID, &c.CurrentStep, &c.StepTitle, &c.Branch, &c.HookedBead, &c.Notes, &c.LastAnswer,

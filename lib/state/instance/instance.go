@@ -105,6 +105,13 @@ type Instance struct {
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 
+	// Moved is set while the instance is on its way to another machine or there; its agent
+	// starts here only if a person insists. Generation counts the moves of the instance,
+	// and Arrived is the parcel that brought it here.
+	Moved      *Moved `json:"moved,omitempty"`
+	Generation int    `json:"generation,omitempty"`
+	Arrived    string `json:"arrived,omitempty"`
+
 	// Managed is nil for an instance without a template.
 	Managed *Managed `json:"lifecycle,omitempty"`
 
@@ -129,6 +136,26 @@ type Worktree struct {
 	Branch     string `json:"branch"`
 	Repository string `json:"repository"`      // its repository's folder
 	Ready      bool   `json:"ready,omitempty"` // it is complete
+}
+
+// Moved says that an instance left for another machine.
+type Moved struct {
+	Parcel string    `json:"parcel"`       // the id of what it travels in
+	To     string    `json:"to,omitempty"` // the host, if known
+	At     time.Time `json:"at"`
+	// Complete reports that the parcel can be unpacked. Until then it cannot: the instance
+	// is nowhere else.
+	Complete bool `json:"complete,omitempty"`
+}
+
+func (m *Moved) String() string {
+	switch {
+	case !m.Complete:
+		return "moving"
+	case m.To == "":
+		return "moved"
+	}
+	return "moved to " + m.To
 }
 
 // WorktreePath returns the worktree's path, or "".

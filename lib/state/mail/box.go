@@ -690,6 +690,37 @@ func (a Arriving) flags() string {
 	return changeFlags(flags, "", take)
 }
 
+// Letter is a note's file, for another box.
+type Letter struct {
+	Arriving
+	Text []byte
+}
+
+// Outgoing returns the files of the notes that are unread or hooked, and of those with the
+// given ids, oldest first.
+func (b Box) Outgoing(ids []string) (all []Letter, err error) {
+	err = b.withOpen(func(o *opened) error {
+		found, err := o.all()
+		if err != nil {
+			return err
+		}
+		for _, e := range slices.Backward(found) {
+			if !o.unread(e) && !o.isDelivered(e) && !slices.Contains(ids, idOf(e.unique)) {
+				continue
+			}
+			text, err := o.whole(e)
+			if errors.Is(err, ErrNotFound) {
+				continue // removed meanwhile
+			} else if err != nil {
+				return err
+			}
+			all = append(all, Letter{Arriving{Name: filepath.Base(e.name), Fresh: e.folder == "new"}, text})
+		}
+		return nil
+	})
+	return all, err
+}
+
 // Known returns a function that reports whether the box has a note already, by the part of
 // its name that never changes.
 func (b Box) Known() (func(Arriving) bool, error) {

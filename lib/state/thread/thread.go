@@ -384,6 +384,45 @@ func parse(chain session.ID, data []byte) (*Thread, error) {
 	return t, nil
 }
 
+// Parse reads a thread that comes from another machine.
+func Parse(chain session.ID, data []byte) (*Thread, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
+	}
+	t, err := parse(chain, data)
+	if err != nil {
+		return nil, err
+	}
+	ids := []session.ID{t.Request.Session, t.TodosOf}
+	for _, q := range t.Prompts {
+		ids = append(ids, q.Session)
+	}
+	for _, in := range t.Instructions {
+		ids = append(ids, in.Session)
+	}
+	for _, m := range t.Messages {
+		ids = append(ids, m.Session)
+	}
+	for _, one := range t.Sessions {
+		ids = append(ids, one.ID)
+	}
+	for _, id := range ids {
+		if id == "" {
+			continue
+		}
+		if _, err := session.ParseID(string(id)); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// Replace makes a thread the chain's, whatever it was.
+func Replace(state place.State, t *Thread, warn func(error)) error {
+	_, err := Update(state, t.ChainID, atomicfile.Synced, warn, func(old *Thread) { *old = *t })
+	return err
+}
+
 // Read returns a chain's thread, or ErrNone. An unusable file counts as none and causes a
 // warning.
 func Read(state place.State, chain session.ID, warn func(error)) (*Thread, error) {

@@ -18,26 +18,14 @@ const maxSlug = 200
 //
 // The id becomes a file name: check it before (session.ParseID).
 func Path(getenv func(string) string, cwd, id string) string {
-	root := getenv("CLAUDE_CONFIG_DIR")
-	if root == "" {
-		home := getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return ""
-		}
-		root = filepath.Join(home, ".claude")
+	path := byRule(getenv, cwd, id)
+	if path == "" {
+		return ""
 	}
-	projects := filepath.Join(root, "projects")
-	if real, err := filepath.EvalSymlinks(cwd); err == nil {
-		cwd = real
-	}
-	folder := slug(cwd)
-	if name := getenv("CLAUDE_CODE_PROJECT_DIR_NAME"); name != "" && getenv("CLAUDE_CONFIG_DIR") != "" && !strings.ContainsAny(name, "/.") {
-		folder = name
-	}
-	path := filepath.Join(projects, folder, id+".jsonl")
 	if _, err := os.Lstat(path); err == nil {
 		return path
 	}
+	projects := filepath.Dir(filepath.Dir(path))
 	entries, err := os.ReadDir(projects)
 	if err != nil {
 		return path
@@ -49,6 +37,26 @@ func Path(getenv func(string) string, cwd, id string) string {
 		}
 	}
 	return path
+}
+
+// byRule is Path without a look at what exists.
+func byRule(getenv func(string) string, cwd, id string) string {
+	root := getenv("CLAUDE_CONFIG_DIR")
+	if root == "" {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		root = filepath.Join(home, ".claude")
+	}
+	if real, err := filepath.EvalSymlinks(cwd); err == nil {
+		cwd = real
+	}
+	folder := slug(cwd)
+	if name := getenv("CLAUDE_CODE_PROJECT_DIR_NAME"); name != "" && getenv("CLAUDE_CONFIG_DIR") != "" && !strings.ContainsAny(name, "/.") {
+		folder = name
+	}
+	return filepath.Join(root, "projects", folder, id+".jsonl")
 }
 
 // slug returns the client's name for a folder: every UTF-16 code unit that is not an

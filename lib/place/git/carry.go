@@ -1,0 +1,518 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gt/lib/sys/atomicfile"
+)
+
+// Carried is the state of a worktree, as another machine needs it to make the same one: a
+// bundle with the commits that no remote has and the index, and the names of the files that
+// differ from the index. The files themselves are the caller's to carry, byte by byte: no
+// filter has seen them.
+type Carried struct {
+	Roots   []string // the commits without a parent that Head has
+	Head    string
+	Branch  string // "" if HEAD is detached
+	Index   string // a commit, with the index as its tree and Head as its parent
+	Remotes []Remote
+
+	Changed []string // files, relative to the top, that differ from the index or are untracked
+	Deleted []string // files of the index that are not there
+	Left    []string // what cannot go: submodules, nested repositories
+}
+
+// Remote is a remote of a repository. The URL has no password.
+type Remote struct{ Name, URL string }
+
+// carriedRef is the only ref of a bundle.
+const carriedRef = "refs/gt/index"
+
+// Carry writes the bundle of the worktree that contains dir to a new file. It changes
+// nothing in the repository. secret reports which files stay, even if they are staged.
+// Carry fails if an operation such as a merge is under way.
+func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration) (c Carried, err error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return c, atomicfile.Error("read", dir, err)
+	}
+	r, err := locate(real)
+	if err != nil {
+		return c, err
+	}
+	if err := r.underWay(); err != nil {
+		return c, err
+	}
+	vars, done, err := r.isolated()
+	if err != nil {
+		return c, err
+	}
+	defer done()
+	staged, err := r.changes(&c, vars, wait)
+	if err != nil {
+		return c, err
+	}
+	scratch, err := os.MkdirTemp(filepath.Dir(bundle), ".git-")
+	if err != nil {
+		return c, err
+	}
+	defer os.RemoveAll(scratch)
+	p := packing{r, scratch, append(slices.Clip(vars), r.objectsIn(filepath.Join(scratch, "objects"))...), wait}
+	staged = slices.DeleteFunc(staged, func(path string) bool { return !secret(path) })
+	if c.Index, err = p.commit(c.Head, staged); err != nil {
+		return c, err
+	}
+	if c.Roots, err = p.lines("rev-list", "--max-parents=0", c.Head); err != nil {
+		return c, err
+	}
+	c.Remotes = r.remotes()
+	return c, p.bundle(bundle, c.Index)
+}
+
+// underWay returns an error during a merge, rebase or the like, whose state is in files of
+// git's own.
+func (r checkout) underWay() error {
+	for _, name := range inProgress {
+		if there, err := exists(filepath.Join(r.dir, name)); err != nil {
+			return err
+		} else if there {
+			return fmt.Errorf("a rebase, merge or the like is under way (%s)", name)
+		}
+	}
+	return nil
+}
+
+// changes finds what differs, and returns the paths that differ between Head and index.
+func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged []string, err error) {
+	if name, err := hidden(r.top, wait); err != nil || name != "" {
+		return nil, errors.Join(err, fmt.Errorf("git is told not to look at %s", Quote(name)))
+	}
+	out, err := r.run(nil, r.top, vars, wait, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=none", "--no-renames")
+	if err != nil {
+		return nil, atomicfile.Error("read the git state of", r.top, err)
+	}
+	s := parseStatus(out.buf.Bytes())
+	if out.cut {
+		return nil, errors.New("it has too many changes")
+	}
+	if c.Head, c.Branch = s.Head, s.Branch; s.Head == "" {
+		return nil, errors.New("its branch has no commit")
+	}
+	if c.Branch == "HEAD" {
+		c.Branch = ""
+	}
+	for _, change := range s.Changes {
+		if change.Conflict {
+			return nil, fmt.Errorf("it has a conflict in %s", Quote(change.Path))
+		}
+		if change.Staged {
+			staged = append(staged, change.Path)
+		}
+		if !change.Unstaged && !change.Untracked {
+			continue
+		}
+		info, err := os.Lstat(filepath.Join(r.top, change.Path))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			c.Deleted = append(c.Deleted, change.Path)
+		case err != nil:
+			return nil, err
+		case info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0:
+			c.Changed = append(c.Changed, change.Path)
+		default:
+			c.Left = append(c.Left, change.Path)
+		}
+	}
+	return staged, nil
+}
+
+// remotes returns the remotes of the repository's own configuration.
+func (r checkout) remotes() (all []Remote) {
+	for _, s := range r.settings() {
+		if s.section == "remote" && s.key == "url" && s.sub != "" {
+			all = append(all, Remote{s.sub, withoutPassword(s.value)})
+		}
+	}
+	return all
+}
+
+// withoutPassword returns a URL without a user and password for http, and without a
+// password for the others.
+func withoutPassword(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return url
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	if i := strings.LastIndexByte(host, '@'); i >= 0 {
+		user, _, _ := strings.Cut(host[:i], ":")
+		if host = host[i+1:]; !strings.HasPrefix(scheme, "http") {
+			host = user + "@" + host
+		}
+	}
+	return scheme + "://" + host + "/" + path
+}
+
+// packing runs git on a repository with new objects in a folder of its own.
+type packing struct {
+	checkout
+	scratch string
+	vars    []string
+	wait    time.Duration
+}
+
+// objectsIn returns the variables with which git writes new objects into dir.
+func (r checkout) objectsIn(dir string) []string {
+	of := filepath.Join(r.common, "objects")
+	if strings.ContainsAny(of, ":\"\n") {
+		of = strconv.Quote(of)
+	}
+	return []string{"GIT_OBJECT_DIRECTORY=" + dir, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + of}
+}
+
+func (p packing) git(stdin io.Reader, args ...string) (string, error) {
+	out, err := p.run(stdin, p.top, p.vars, p.wait, args...)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(out.buf.String()), nil
+}
+
+func (p packing) lines(args ...string) ([]string, error) {
+	out, err := p.git(nil, args...)
+	return strings.Fields(out), err
+}
+
+// commit makes the commit of the index, in which the secret files are as in head. It works
+// on a copy of the index.
+func (p packing) commit(head string, secret []string) (string, error) {
+	if err := os.MkdirAll(filepath.Join(p.scratch, "objects"), 0o700); err != nil {
+		return "", err
+	}
+	index := filepath.Join(p.scratch, "index")
+	if err := copyFile(filepath.Join(p.dir, "index"), index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	p.vars = append(p.vars, "GIT_INDEX_FILE="+index)
+	for _, path := range secret {
+		out, err := p.run(nil, p.top, p.vars, p.wait, "ls-tree", "-z", head, "--", path)
+		if err != nil {
+			return "", err
+		}
+		line := strings.TrimSuffix(out.buf.String(), "\x00")
+		if line == "" {
+			line = "0 " + strings.Repeat("0", len(head)) + "\t" + path
+		}
+		if _, err := p.git(strings.NewReader(line+"\x00"), "update-index", "-z", "--index-info"); err != nil {
+			return "", err
+		}
+	}
+	tree, err := p.git(nil, "write-tree")
+	if err != nil {
+		return "", err
+	}
+	// The same state gives the same commit.
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		p.vars = append(p.vars, "GIT_"+who+"_NAME=gt", "GIT_"+who+"_EMAIL=gt@localhost", "GIT_"+who+"_DATE=1700000000 +0000")
+	}
+	return p.git(strings.NewReader("the index of a session that moves\n"), "commit-tree", "--no-gpg-sign", tree, "-p", head)
+}
+
+func copyFile(from, to string) error {
+	f, err := atomicfile.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return atomicfile.Copy(to, f)
+}
+
+// bundle writes the bundle. git takes its refs from a git directory of its own.
+func (p packing) bundle(path, commit string) error {
+	have, err := p.run(nil, p.top, p.vars, p.wait, "for-each-ref", "--format=^%(objectname)", "refs/remotes")
+	if err != nil {
+		return err
+	}
+	if have.cut {
+		have.buf.Truncate(bytes.LastIndexByte(have.buf.Bytes(), '\n') + 1)
+	}
+	dir := filepath.Join(p.scratch, "git")
+	all := slices.DeleteFunc(p.settings(), func(s setting) bool { return s.name() == "extensions.refstorage" })
+	for name, data := range map[string]string{"HEAD": "ref: refs/heads/gt\n", "config": string(harmless(all, "")), carriedRef: commit + "\n"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			return err
+		}
+		if err := atomicfile.Write(filepath.Join(dir, name), []byte(data), atomicfile.Unsynced); err != nil {
+			return err
+		}
+	}
+	p.vars = append(p.vars, "GIT_DIR="+dir)
+	_, err = p.git(&have.buf, "bundle", "create", "--quiet", path, carriedRef, "--stdin")
+	return err
+}
+
+// ErrLacks reports that a repository has not all commits that a bundle builds on.
+var ErrLacks = errors.New("the repository lacks commits that it builds on")
+
+// ErrBundle reports a bundle that is not Carry's.
+var ErrBundle = errors.New("not a bundle that gt made")
+
+// maxHeader bounds the lines before a bundle's pack: one for each commit that it builds on.
+const maxHeader = 8 << 20
+
+// TakeBundle adds the objects of a bundle to dir's repository and checks that they are those
+// of c. It adds no ref, so git forgets them after some weeks unless a branch has them. The
+// bundle's author may be hostile: git checks each object, and refuses a .git in a tree. most
+// bounds the files of the commit together, in bytes.
+func TakeBundle(dir, bundle string, c Carried, most int64, wait time.Duration) error {
+	r, err := around(dir)
+	if err != nil {
+		return err
+	}
+	f, err := atomicfile.Open(bundle)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// git gets the rest of the file from the reader, not from the descriptor.
+	rest := bufio.NewReader(f)
+	needs, err := bundleHeader(rest, c.Index)
+	if err != nil {
+		return err
+	}
+	vars, done, err := r.isolated()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := r.has(vars, needs, wait); err != nil {
+		return err
+	}
+	_, err = r.run(rest, r.top, vars, wait, "-c", "core.protectNTFS=true", "-c", "core.protectHFS=true",
+		"index-pack", "--stdin", "--fix-thin", "--fsck-objects", fmt.Sprintf("--max-input-size=%d", most))
+	if err != nil {
+		return fmt.Errorf("cannot take its commits: %w", err)
+	}
+	out, err := r.run(nil, r.top, vars, wait, "rev-list", "--parents", "-n", "1", c.Index, "--")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBundle, err)
+	}
+	if strings.TrimSpace(out.buf.String()) != c.Index+" "+c.Head {
+		return fmt.Errorf("%w: its index does not follow its head", ErrBundle)
+	}
+	return r.checkSize(vars, c.Index, most, wait)
+}
+
+// bundleHeader reads the lines of a bundle before its pack, and returns the commits that it
+// builds on. It accepts one ref only, which must be the commit.
+func bundleHeader(r *bufio.Reader, commit string) (needs []string, err error) {
+	refs, size := 0, 0
+	for n := 0; ; n++ {
+		line, err := r.ReadString('\n')
+		if size += len(line); err != nil || size > maxHeader {
+			return nil, fmt.Errorf("%w: its header has no end", ErrBundle)
+		}
+		line = strings.TrimSuffix(line, "\n")
+		id, name, _ := strings.Cut(strings.TrimPrefix(line, "-"), " ")
+		switch {
+		case n == 0 && (line == "# v2 git bundle" || line == "# v3 git bundle"):
+		case n == 0:
+			return nil, ErrBundle
+		case line == "" && refs == 1:
+			return needs, nil
+		case line == "@object-format=sha1", line == "@object-format=sha256":
+		case strings.HasPrefix(line, "-") && IsHash(id):
+			needs = append(needs, id)
+		case refs == 0 && id == commit && name == carriedRef && line[0] != '-': // mutant always: TestTakeBundleHostile
+			refs++
+		default:
+			return nil, fmt.Errorf("%w: its header has %.80q", ErrBundle, line)
+		}
+	}
+}
+
+// IsHash reports whether a text is a whole object name.
+func IsHash(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && (len(b) == 20 || len(b) == 32) && strings.ToLower(s) == s
+}
+
+// has returns an ErrLacks if the repository lacks one of the commits.
+func (r checkout) has(vars, commits []string, wait time.Duration) error {
+	if len(commits) == 0 {
+		return nil
+	}
+	names := strings.NewReader(strings.Join(commits, "\n") + "\n")
+	out, err := r.run(names, r.top, vars, wait, "cat-file", "--batch-check=%(objecttype)")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out.buf.String()) {
+		if line = strings.TrimSpace(line); line != "commit" {
+			id, _, _ := strings.Cut(line, " ")
+			return fmt.Errorf("%w: %.12s", ErrLacks, id)
+		}
+	}
+	return nil
+}
+
+// checkSize returns an error if the files of a commit have more than most bytes together: a
+// few kilobytes of a pack can be gigabytes on disk.
+func (r checkout) checkSize(vars []string, commit string, most int64, wait time.Duration) error {
+	sum := &sizes{most: most}
+	if err := r.runTo(nil, sum, r.top, vars, wait, "ls-tree", "-r", "-l", "-z", commit); err != nil && sum.total <= most {
+		return err
+	}
+	if sum.total > most {
+		return fmt.Errorf("its files have more than %d bytes", most)
+	}
+	return nil
+}
+
+// sizes adds up the sizes in the output of git ls-tree -l -z. A submodule has "-".
+type sizes struct {
+	total, most int64
+	line        []byte
+}
+
+var errTooMuch = errors.New("too much")
+
+func (s *sizes) Write(p []byte) (int, error) {
+	for _, c := range p {
+		if c != 0 {
+			s.line = append(s.line, c)
+			continue
+		}
+		meta, _, _ := bytes.Cut(s.line, []byte("\t")) // mode, type, name, size
+		if fields := strings.Fields(string(meta)); len(fields) == 4 {
+			if n, err := strconv.ParseInt(fields[3], 10, 64); err == nil {
+				s.total += n
+			}
+		}
+		if s.line = s.line[:0]; s.total > s.most {
+			return 0, errTooMuch
+		}
+	}
+	return len(p), nil
+}
+
+// Holds reports whether dir's repository has all of the commits, and where its main
+// worktree is, or the repository if it is bare.
+func Holds(dir string, commits []string, wait time.Duration) (main string, ok bool, err error) {
+	all, err := Worktrees(dir)
+	if err != nil {
+		return "", false, err
+	}
+	r, err := around(dir)
+	if err != nil {
+		return "", false, err
+	}
+	vars, done, err := r.isolated()
+	if err != nil {
+		return "", false, err
+	}
+	defer done()
+	if err = r.has(vars, commits, wait); errors.Is(err, ErrLacks) {
+		return "", false, nil
+	}
+	return all[0].Path, err == nil, err
+}
+
+// ErrBranchTaken reports that a branch exists and is at another commit, or checked out.
+var ErrBranchTaken = errors.New("the branch is taken")
+
+// MakeBranch makes a branch at a commit in dir's repository, or returns ErrBranchTaken. A
+// branch that is there already, at that commit and checked out at most in the worktree at
+// path, is no error.
+func MakeBranch(dir, branch, commit, path string) error {
+	if err := CheckBranch(dir, branch); err != nil {
+		return err
+	}
+	r, err := around(dir)
+	if err != nil {
+		return err
+	}
+	if err := r.linkless(branch); err != nil {
+		return err
+	}
+	all, err := r.worktrees()
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
+		if w.Branch == branch && w.Path != path {
+			return fmt.Errorf("%w: %s", ErrBranchTaken, branch)
+		}
+	}
+	out, err := r.inPlace("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/"+branch)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out) {
+		id, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case name != "refs/heads/"+branch: // a branch below it: git says so
+		case id == commit:
+			return nil
+		default:
+			return fmt.Errorf("%w: %s", ErrBranchTaken, branch)
+		}
+	}
+	_, err = r.inPlace("branch", "--no-track", "--", branch, commit)
+	if err != nil && strings.Contains(err.Error(), "cannot lock ref") {
+		return fmt.Errorf("%w: %s", ErrBranchTaken, branch)
+	}
+	return err
+}
+
+// FillIndex makes index and files of a worktree those of a commit. HEAD stays.
+func FillIndex(path, commit string, wait time.Duration) error { return fill(path, commit, wait) }
+
+// CheckURL returns an error for a remote that git should not be given: only https, ssh and
+// paths, none of which names a program.
+func CheckURL(url string) error {
+	scheme, _, ok := strings.Cut(url, "://")
+	host, path, scp := strings.Cut(url, ":")
+	switch {
+	case url == "" || strings.HasPrefix(url, "-") || strings.Contains(url, "::") || strings.ContainsFunc(url, func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case ok && (scheme == "https" || scheme == "ssh"):
+		return nil
+	case ok:
+	case filepath.IsAbs(url):
+		return nil
+	case scp && path != "" && !strings.Contains(host, "/"):
+		return nil
+	}
+	return fmt.Errorf("gt does not clone from %s", Quote(url))
+}
+
+// Clone clones a repository into a new folder. It runs no program that the repository
+// names, and asks nothing.
+func Clone(url, dir string, wait time.Duration) error {
+	if err := CheckURL(url); err != nil {
+		return err
+	}
+	// An earlier clone that was killed is not known to be complete, so it goes to another
+	// name first.
+	part := dir + ".gt-cloning"
+	if err := os.RemoveAll(part); err != nil {
+		return err
+	}
+	_, err := checkout{top: dir}.run(nil, filepath.Dir(dir), []string{"GIT_ALLOW_PROTOCOL=https:ssh:file"}, wait, "clone", "--quiet", "--no-recurse-submodules", "--", url, part)
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot clone %s: %w", Quote(url), err), os.RemoveAll(part))
+	}
+	return atomicfile.Rename(part, dir, atomicfile.Synced)
+}
