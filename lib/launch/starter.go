@@ -40,6 +40,8 @@ type Starter struct {
 	Replaces bool   // end another program's tmux session of the same name first
 	Resumes  bool   // its folder was made for a conversation, and is removed if there is none
 	Revives  bool   // restart a crashed agent in its pane
+	// TakesBack starts an instance that has moved to another machine.
+	TakesBack bool
 
 	Template *Template // nil for an instance without a template
 }
@@ -89,6 +91,9 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 		}
 		return l, cmp.Or(err, ErrRuns)
 	}
+	if err := s.here(held.Instance); err != nil {
+		return l, err
+	}
 	if err := l.cannotTell(); err != nil {
 		return l, err
 	}
@@ -102,6 +107,23 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 		return s.StartHeld(held, again)
 	}
 	return l, err
+}
+
+// here returns an error if the instance has moved to another machine, or is about to, and
+// nobody insists. A session runs in one place.
+func (s Starter) here(in *instance.Instance) error {
+	if s.TakesBack {
+		in.Moved = nil
+	}
+	if in.Moved == nil { // mutant always: . TestScripts/session_pack$
+		return nil
+	}
+	if !in.Moved.Complete {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: it is moving", in.Name),
+			fmt.Sprintf("gt-session pack %s packs it, gt-session pack --cancel %[1]s takes it back", in.Name))
+	}
+	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: it has %s", in.Name, in.Moved),
+		"packed there, gt-session unpack brings it back; --force starts it here as it was")
 }
 
 // ownAfterAll reports whether the tmux session whose name was taken turns out to be the
@@ -133,6 +155,9 @@ func (s Starter) Explain(in *instance.Instance) error {
 	}
 	if l.alive && !s.Replaces {
 		_, err := fmt.Fprintln(s.Env.Stdout, in.Name, "is already running")
+		return err
+	}
+	if err := s.here(in); err != nil {
 		return err
 	}
 	if err := l.cannotTell(); err != nil {

@@ -318,6 +318,34 @@ func (c Client) Kept(args []string) (kept []string) {
 	return kept
 }
 
+// harmless are flags whose value, a single word, names neither a program nor a file nor a
+// permission, whatever the client.
+var harmless = []string{"--model", "--fallback-model", "--effort"}
+
+// Harmless divides the arguments that a person chose into those that somebody else may
+// choose as well, and the others. args has no program.
+func (c Client) Harmless(args []string) (safe, rest []string) {
+	c.walk(args, func(f flag, words []string) {
+		name, value, attached := strings.Cut(words[0], "=")
+		if !attached && len(words) == 2 {
+			value = words[1]
+		}
+		switch _, known := c.flags[name]; {
+		case f.kind&once != 0:
+		case known && slices.Contains(harmless, name) && isWord(value):
+			safe = append(safe, words...)
+		default:
+			rest = append(rest, words...)
+		}
+	})
+	return safe, rest
+}
+
+// isWord reports whether a value looks like a model's name.
+func isWord(value string) bool {
+	return value != "" && value[0] != '-' && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@[]-") == ""
+}
+
 func (c Client) program(args []string) (program, rest []string) {
 	if len(args) == 0 || args[0] == "" {
 		return slices.Clone(c.Command), nil

@@ -11,6 +11,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/launch/launcher"
 	"gt/lib/launch/respawn"
+	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
@@ -30,6 +31,10 @@ func (h handover) launch(note mail.Note) error {
 	}
 	if !h.replaces {
 		return h.sayHowToGoOn(note.ID)
+	}
+	if _, in := instance.OfAgent(h.home.Town.State, process.Variable(h.environ, instance.Variable)); in != nil && in.Moved != nil { // mutant always: . TestScripts/session_pack$
+		_, err := fmt.Fprintf(h.env.Stdout, "saved; %s moves to another machine after this turn, and the note with it\n", in.Name)
+		return err
 	}
 	self, err := os.Executable()
 	if err != nil {

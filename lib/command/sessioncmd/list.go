@@ -61,6 +61,7 @@ type line struct {
 	Host        string           `json:"host,omitempty"`        // this host, with --hosts
 	Profile     string           `json:"profile,omitempty"`     // with -A
 	Town        string           `json:"town,omitempty"`        // its root folder, with -A
+	Moved       *instance.Moved  `json:"moved,omitempty"`       // it is on its way to another machine, or there
 	MCPChanged  bool             `json:"mcp_changed,omitempty"` // .mcp.json names other servers than at the start
 	*templated
 }
@@ -83,7 +84,7 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	if m.Pane.ID != "" {
 		l.TmuxSession, l.Pane = m.Pane.Session, m.Pane.ID
 	}
-	l.MCPChanged = outOfSync(m)
+	l.MCPChanged, l.Moved = outOfSync(m), m.Moved
 	return l
 }
 
@@ -335,7 +336,7 @@ func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
 		placeColumn(env, placed),
 		nameColumn(env),
 		{Heading: "STATUS", Cell: func(r row) string {
-			if r.Status == status.Waiting || r.Background {
+			if r.Status == status.Waiting || r.Background || r.Moved != nil {
 				return statusText(*r.Member)
 			}
 			return string(r.Status)

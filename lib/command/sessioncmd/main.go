@@ -113,6 +113,8 @@ type grammar struct {
 	Wait    wait       `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
 	Notify  notifier   `cmd:"" help:"Run a command of yours when an agent begins to wait."`
 	Ack     ack        `cmd:"" help:"Note that you have seen a waiting agent; it counts as idle then."`
+	Pack    pack       `cmd:"" help:"Stop an agent, and print all that it needs to go on on another machine."`
+	Unpack  unpack     `cmd:"" help:"Add an agent that another machine has packed."`
 	Rename  rename     `cmd:"" help:"Give an agent another name."`
 	Move    move       `cmd:"" help:"Put an agent into a group."`
 	Rm      rm         `cmd:"" help:"Remove a stopped agent from the list."`

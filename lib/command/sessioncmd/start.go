@@ -435,6 +435,7 @@ type start struct {
 	Topic   string `placeholder:"TEXT" help:"What their sessions are about; gt-seance lists it."`
 	Trust   bool   `help:"Accept what the clients ask at the start about trust and permissions."`
 	Explain bool   `help:"Print the steps of the start, what each would do and what it found; change nothing."`
+	moved
 }
 
 func (c *start) Run(env *cli.Env) (err error) {
@@ -454,7 +455,7 @@ func (c *start) Run(env *cli.Env) (err error) {
 			return c.managed(env, in, "started", resumes)
 		}
 		r := starter(at)
-		r.Prompt, r.About, r.Trust = c.Message, env.Line(c.Topic, maxTopic), c.Trust
+		r.Prompt, r.About, r.Trust, r.TakesBack = c.Message, env.Line(c.Topic, maxTopic), c.Trust, c.Force
 		if c.Explain {
 			return "", r.Explain(in)
 		}
@@ -472,6 +473,7 @@ func (c *start) Run(env *cli.Env) (err error) {
 type restart struct {
 	several
 	within
+	moved
 }
 
 // Run restarts agents in their panes with their conversations.
@@ -483,7 +485,9 @@ func (c *restart) Run(env *cli.Env) error {
 		if in.Managed != nil {
 			return c.managed(env, in, "restarted", suspends, resumes)
 		}
-		b, err := starter(at).Start(in.ID, true)
+		r := starter(at)
+		r.TakesBack = c.Force
+		b, err := r.Start(in.ID, true)
 		if err != nil {
 			return "", err
 		}

@@ -102,6 +102,8 @@ func (u until) String() string {
 
 func statusText(m fleet.Member) string {
 	switch {
+	case m.Moved != nil && m.Pane.ID == "":
+		return m.Moved.String()
 	case m.Background && m.Reason != "":
 		return fmt.Sprintf("%s (%s, background runs)", m.Status, m.Reason)
 	case m.Background:

@@ -35,7 +35,10 @@ type Carried struct {
 }
 
 // Remote is a remote of a repository. The URL has no password.
-type Remote struct{ Name, URL string }
+type Remote struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
 
 // carriedRef is the only ref of a bundle.
 const carriedRef = "refs/gt/index"
@@ -515,4 +518,19 @@ func Clone(url, dir string, wait time.Duration) error {
 		return errors.Join(fmt.Errorf("cannot clone %s: %w", Quote(url), err), os.RemoveAll(part))
 	}
 	return atomicfile.Rename(part, dir, atomicfile.Synced)
+}
+
+// BranchAt returns the commit of a branch of dir's repository, or "".
+func BranchAt(dir, branch string) (string, error) {
+	r, err := around(dir)
+	if err != nil {
+		return "", err
+	}
+	out, err := r.inPlace("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/"+branch)
+	for line := range strings.Lines(out) {
+		if id, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == "refs/heads/"+branch {
+			return id, nil
+		}
+	}
+	return "", err
 }

@@ -1,0 +1,153 @@
+package sessioncmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/launch/launcher"
+	"gt/lib/launch/parcel"
+	"gt/lib/sys/process"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+type pack struct {
+	profile
+	Name    string        `arg:"" help:"The agent."`
+	To      string        `placeholder:"HOST" help:"Where it goes, for the list."`
+	Now     bool          `help:"Do not wait for the end of its turn, nor let it exit by itself."`
+	Timeout duration.Flag `placeholder:"DURATION" help:"Wait no longer than this for the end of its turn (default: no limit)."`
+	Cancel  bool          `help:"Take it back, if its parcel was not unpacked."`
+	Force   bool          `help:"Pack it again or take it back, although an earlier parcel may have been unpacked."`
+}
+
+// Run writes an instance with its session to standard output.
+func (c *pack) Run(env *cli.Env) error {
+	in, at, err := c.find(env, c.Name)
+	if err != nil {
+		return err
+	}
+	if c.Cancel {
+		err := parcel.Cancel(at.store, in.ID, c.Force, env.Now())
+		return done(env, withExitCode(in.Name, err), "took %s back; gt-session start %[1]s starts it", in.Name)
+	}
+	if f, ok := env.Stdout.(*os.File); ok && term.IsTerminal(f) {
+		return cli.Fail(cli.Usage, errors.New("a parcel is not for a terminal"),
+			fmt.Sprintf("gt-session pack %s >FILE, or: gt-session pack %[1]s | ssh HOST gt-session unpack", in.Name))
+	}
+	if m := at.member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
+		return cli.Fail(cli.No, fmt.Errorf("%s cannot pack itself", in.Name), "run it from a terminal outside of it")
+	}
+	p := parcel.Packer{
+		Env: env, Store: at.store, Table: at.table(), To: env.Line(c.To, 200), Now: c.Now, Timeout: time.Duration(c.Timeout), Again: c.Force,
+	}
+	if _, err := p.Pack(in.ID, env.Stdout); err != nil {
+		return withExitCode(in.Name, err)
+	}
+	env.Hint("packed %s; here it starts no more", in.Name)
+	return nil
+}
+
+// moved is the flag of commands that start agents.
+type moved struct {
+	Force bool `help:"Start it here although it has moved; where its parcel was unpacked, it then runs in two places."`
+}
+
+type unpack struct {
+	profile
+	Name   string  `type:"given" short:"n" placeholder:"NAME" help:"Its name here (default: the one that it had)."`
+	Folder string  `type:"given" placeholder:"DIR" help:"A folder in its repository (default: where sessions have worked in it)."`
+	Clone  string  `type:"given" placeholder:"DIR" help:"Clone its repository to this new folder."`
+	Agent  string  `type:"given" short:"a" placeholder:"AGENT" help:"Let another agent go on with its conversation."`
+	In     *string `placeholder:"COMMAND" help:"Start it in this, as new --in does; '' is nothing."`
+	Args   bool    `help:"Take all of its arguments; without this, only the model."`
+	Force  bool    `help:"Take it although this machine knows its session or thread."`
+	JSON   bool    `name:"json" help:"Print it as JSON."`
+}
+
+func (c *unpack) Validate() error {
+	if c.Folder != "" && c.Clone != "" {
+		return errors.New("give --folder or --clone, only one of them")
+	}
+	return nil
+}
+
+// Run makes an instance from a parcel on standard input.
+func (c *unpack) Run(env *cli.Env) error {
+	at, err := c.scope(env)
+	if err != nil {
+		return err
+	}
+	if !at.town.Personal && at.profile == "" {
+		return cli.Fail(cli.No, errors.New("this folder is in a town, whose agents do not move"), "go to another, or name a profile: -p NAME")
+	}
+	if term.IsTerminal(env.Stdin) {
+		return cli.Fail(cli.Usage, errors.New("a parcel comes from standard input"), "gt-session unpack <FILE")
+	}
+	u := parcel.Unpacker{Env: env, Store: at.store, Table: at.table(), Name: c.Name, Agent: c.Agent, Args: c.Args, Force: c.Force}
+	if c.Folder != "" {
+		if u.Folder, err = folder(env, c.Folder); err != nil {
+			return err
+		}
+	}
+	if u.Clone = c.Clone; u.Clone != "" && !filepath.IsAbs(u.Clone) {
+		u.Clone = filepath.Join(env.Dir, u.Clone)
+	}
+	if c.In != nil {
+		if u.Launcher, err = launcherOf(env, *c.In); err != nil {
+			return err
+		}
+	}
+	made, err := u.Unpack(env.Stdin)
+	switch {
+	case err != nil:
+		return withExitCode("it", err)
+	case c.JSON:
+		return env.JSON(made)
+	case made.Again:
+		env.Hint("it was unpacked before, as %s", made.Name)
+		return nil
+	}
+	if len(made.ArgsLeft) > 0 {
+		env.Hint("not taken of its arguments: %s; gt-session new --replace -n %s sets them", typed(env, made.ArgsLeft), made.Name)
+	}
+	in, err := at.store.Get(made.ID)
+	if err != nil {
+		return err
+	}
+	return done(env, nil, "unpacked %s (%s) in %s; gt-session start %s starts it", in.Name, startedAs(at, in), env.DisplayPath(in.Path), in.Name)
+}
+
+func typed(env *cli.Env, words []string) string {
+	var all []string
+	for _, word := range words {
+		all = append(all, term.Typed(word))
+	}
+	return env.Line(strings.Join(all, " "), maxArgs)
+}
+
+// launcherOf returns the words of a launcher, none for "".
+func launcherOf(env *cli.Env, command string) (*[]string, error) {
+	var words []string
+	if command != "" {
+		var err error
+		words, err = launcher.Split(command, env.Getenv("HOME"))
+		if err != nil {
+			return nil, cli.Failf(cli.Usage, "invalid --in '%s': %w", env.Line(command, maxCell), err)
+		}
+		program, err := process.LookPath(words[0], env.Dir, env.ChildEnviron())
+		if err != nil {
+			return nil, cli.Fail(cli.No, err)
+		}
+		if strings.Contains(words[0], "/") {
+			words[0] = program
+		}
+	}
+	return &words, nil
+}

@@ -1,0 +1,188 @@
+package parcel
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/openjson"
+)
+
+// content is what a member holds: a file, or data.
+type content struct {
+	path string
+	root *os.Root // path is relative to it, unless it is nil
+	data []byte
+}
+
+func (c content) open() (io.ReadCloser, error) {
+	switch {
+	case c.path == "":
+		return io.NopCloser(bytes.NewReader(c.data)), nil
+	case c.root != nil:
+		return atomicfile.OpenIn(c.root, c.path)
+	}
+	return atomicfile.Open(c.path)
+}
+
+// writer collects the members of a parcel.
+type writer struct {
+	manifest *Manifest
+	contents []content
+}
+
+// add adds a member and returns its name.
+func (w *writer) add(c content) (string, error) {
+	name := memberName(len(w.contents))
+	err := w.addAs(name, c)
+	return name, err
+}
+
+func (w *writer) addAs(name string, c content) error {
+	r, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	h := sha256.New()
+	size, err := io.Copy(h, r)
+	if err != nil {
+		return err
+	}
+	w.contents = append(w.contents, c)
+	w.manifest.Members = append(w.manifest.Members, Member{name, size, hex.EncodeToString(h.Sum(nil))})
+	return nil
+}
+
+// errChanged reports a file that changed while it was packed.
+var errChanged = errors.New("it changed meanwhile")
+
+// write writes the parcel. It calls last before the last member.
+func (w *writer) write(out io.Writer, last func() error) error {
+	if err := w.addAs(endName, content{data: []byte(w.manifest.ID)}); err != nil {
+		return err
+	}
+	if err := w.manifest.check(); err != nil { // the other side would refuse it
+		return fmt.Errorf("cannot make the parcel: %w", err)
+	}
+	data, err := openjson.File(w.manifest)
+	if err != nil {
+		return err
+	}
+	if len(data) > maxManifest {
+		return fmt.Errorf("cannot make the parcel: its manifest has more than %d bytes", maxManifest)
+	}
+	t := tar.NewWriter(out)
+	header := func(name string, size int64) error {
+		return t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: w.manifest.At.Truncate(time.Second), Format: tar.FormatPAX})
+	}
+	if err := header(manifestName, int64(len(data))); err != nil {
+		return err
+	}
+	if _, err := t.Write(data); err != nil {
+		return err
+	}
+	for i, c := range w.contents {
+		one := w.manifest.Members[i]
+		if one.Name == endName {
+			if err := last(); err != nil {
+				return err
+			}
+		}
+		if err := header(one.Name, one.Size); err != nil {
+			return err
+		}
+		if err := copyMember(t, c, one); err != nil {
+			return err
+		}
+	}
+	return t.Close()
+}
+
+func copyMember(out io.Writer, c content, one Member) error {
+	r, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(r, one.Size))
+	if err != nil {
+		return err
+	}
+	if n != one.Size || hex.EncodeToString(h.Sum(nil)) != one.SHA256 {
+		return atomicfile.Error("pack", c.path, errChanged)
+	}
+	return nil
+}
+
+// reader reads a parcel.
+type reader struct {
+	*tar.Reader
+	Manifest
+}
+
+// errIncomplete reports a parcel that ends early.
+var errIncomplete = errors.New("the parcel is incomplete")
+
+// open reads and checks the manifest.
+func open(in io.Reader) (*reader, error) {
+	r := &reader{Reader: tar.NewReader(in)}
+	h, err := r.Next()
+	switch {
+	case err == io.EOF:
+		return nil, errIncomplete
+	case errors.Is(err, tar.ErrHeader):
+		return nil, errors.New("it is not a parcel of gt")
+	case err != nil:
+		return nil, err
+	case h.Typeflag != tar.TypeReg || h.Name != manifestName || h.Size > maxManifest:
+		return nil, errors.New("it is not a parcel of gt")
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxManifest))
+	if err != nil {
+		return nil, incomplete(err)
+	}
+	if err := json.Unmarshal(data, &r.Manifest); err != nil {
+		return nil, fmt.Errorf("its manifest is not JSON: %w", err)
+	}
+	return r, r.check()
+}
+
+func incomplete(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return errIncomplete
+	}
+	return err
+}
+
+// extract writes the members into a folder, under their names in the parcel, and checks
+// each.
+func (r *reader) extract(dir string) error {
+	for _, one := range r.Members {
+		h, err := r.Next()
+		switch {
+		case err != nil:
+			return incomplete(err)
+		case h.Typeflag != tar.TypeReg || h.Name != one.Name || h.Size != one.Size: // mutant never: ./lib/launch/parcel TestHostile
+			return fmt.Errorf("its member %.80q is not the one that it describes", h.Name)
+		}
+		sum := sha256.New()
+		if err := atomicfile.Copy(filepath.Join(dir, one.Name), io.TeeReader(io.LimitReader(r, one.Size), sum)); err != nil {
+			return incomplete(err)
+		}
+		if hex.EncodeToString(sum.Sum(nil)) != one.SHA256 { // mutant never: ./lib/launch/parcel TestHostile
+			return fmt.Errorf("its member %s is damaged", one.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,490 @@
+package parcel
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/readers"
+	"gt/lib/client/writers"
+	"gt/lib/conversation"
+	"gt/lib/launch"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/place"
+	"gt/lib/place/git"
+	"gt/lib/place/home"
+	"gt/lib/record/secretfile"
+	"gt/lib/state/checkpoint"
+	"gt/lib/state/instance"
+	"gt/lib/state/mail"
+	"gt/lib/state/session"
+	"gt/lib/state/thread"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/count"
+	"gt/lib/text/openjson"
+)
+
+// gitWait bounds each run of git on a large repository.
+const gitWait = 10 * time.Minute
+
+// hold is how long to wait for another command that is at the instance.
+const hold = 30 * time.Second
+
+// Packer packs instances of a store.
+type Packer struct {
+	Env   *cli.Env
+	Store instance.Store
+	Table *agent.Table
+
+	To      string        // where it moves, for a list; "" if unknown
+	Now     bool          // do not wait for the end of the agent's turn
+	Timeout time.Duration // of that wait; 0 for none
+	Again   bool          // pack it although it was packed before
+}
+
+// ErrMoved reports that an instance was packed before.
+var ErrMoved = errors.New("it was packed before")
+
+// Pack stops an instance's agent after its turn and writes the instance to a parcel, and
+// returns the parcel's id. From its first byte on, the agent does not start here without a
+// person's --force. If Pack fails, the instance stays: it is stopped, but did not move,
+// unless the failure came after the parcel was complete.
+func (p Packer) Pack(id instance.ID, out io.Writer) (parcel string, err error) {
+	in, err := p.mark(id)
+	if err != nil {
+		return "", err
+	}
+	parcel = in.Moved.Parcel
+	err = p.quiet(in)
+	if err == nil {
+		_, err = launch.Stopper{Env: p.Env, Store: p.Store, Table: p.Table, Now: p.Now}.Stop(id)
+	}
+	if err == nil {
+		err = p.pack(id, parcel, out)
+	}
+	if err != nil {
+		err = errors.Join(err, p.unmark(id, parcel))
+	}
+	return parcel, err
+}
+
+// mark marks the instance as moving. It goes on with a mark that a killed Pack has left, so
+// that its parcel keeps the id.
+func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
+	held, err := p.Store.Hold(id, hold)
+	if err != nil {
+		return nil, err
+	}
+	defer held.Release()
+	switch {
+	case held.Managed != nil:
+		return nil, cli.Failf(cli.No, "%s was made from a template: its sessions do not move", held.Name)
+	case held.Role != "" || strings.HasPrefix(p.Store.Dir, "towns/"):
+		return nil, cli.Failf(cli.No, "%s is a town's: its agents do not move", held.Name)
+	case held.Moved != nil && held.Moved.Complete && !p.Again:
+		return nil, cli.Fail(cli.No, fmt.Errorf("%s %s: %w, at %s", held.Name, held.Moved, ErrMoved, held.Moved.At.Local().Format(time.DateTime)),
+			"--force packs it again; where the earlier parcel was unpacked, it then runs in two places")
+	}
+	m := &instance.Moved{Parcel: string(session.NewID()), To: p.To, At: p.Env.Now().UTC()}
+	if old := held.Moved; old != nil && !old.Complete {
+		m.Parcel = old.Parcel
+	}
+	held.Moved = m
+	return held.Instance, held.Put(p.Env.Now())
+}
+
+// unmark takes the mark of an incomplete parcel away.
+func (p Packer) unmark(id instance.ID, parcel string) error {
+	held, err := p.Store.Hold(id, hold)
+	if errors.Is(err, instance.ErrNone) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer held.Release()
+	switch m := held.Moved; {
+	case m == nil || m.Parcel != parcel:
+		return nil
+	case m.Complete:
+		p.Env.Hint("the parcel of %s may be complete: if it cannot be unpacked, gt-session pack --cancel --force %s takes it back", held.Name, held.Name)
+		return nil
+	}
+	held.Moved = nil
+	return held.Put(p.Env.Now())
+}
+
+// Cancel takes a packed instance back: it can be started here again. A complete parcel may
+// have been unpacked, which force says that it was not.
+func Cancel(store instance.Store, id instance.ID, force bool, now time.Time) error {
+	held, err := store.Hold(id, hold)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	switch m := held.Moved; {
+	case m == nil:
+		return cli.Failf(cli.No, "%s has not moved", held.Name)
+	case m.Complete && !force:
+		return cli.Fail(cli.No, fmt.Errorf("%s %s, and gt cannot know whether its parcel was unpacked", held.Name, m),
+			"--force takes it back; where it was unpacked, it then runs in two places")
+	}
+	held.Moved = nil
+	return held.Put(now)
+}
+
+func (p Packer) member(in *instance.Instance) fleet.Member {
+	return fleet.Members(p.Env.Getenv, p.Store, p.Table, []*instance.Instance{in}, p.Env.Now())[0]
+}
+
+// quiet waits for the end of the agent's turn.
+func (p Packer) quiet(in *instance.Instance) error {
+	begin, hinted := time.Now(), false
+	for pause := 100 * time.Millisecond; !p.Now; pause = min(pause*5/4, time.Second) {
+		m := p.member(in)
+		asks := m.Reason == status.Permission || m.Reason == status.Question
+		if m.Pane.ID == "" || m.Status != status.Running && m.Status != status.Starting && !asks {
+			return nil
+		}
+		if !hinted {
+			p.Env.Hint("%s is packed after its turn; --now does not wait", in.Name)
+			hinted = true
+		}
+		if p.Timeout > 0 && time.Since(begin) > p.Timeout {
+			return cli.Failf(cli.No, "%s is still %s", in.Name, m.Status)
+		}
+		time.Sleep(pause)
+	}
+	return nil
+}
+
+// pack writes the parcel of an instance whose agent was stopped.
+func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
+	held, err := p.Store.Hold(id, hold)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	if held.Moved == nil || held.Moved.Parcel != parcel {
+		return cli.Failf(cli.No, "%s was taken back meanwhile", held.Name)
+	}
+	m := p.member(held.Instance)
+	if err := launch.CannotTell(m); err != nil {
+		return err
+	}
+	if m.Pane.ID != "" {
+		return cli.Failf(cli.No, "%s was started meanwhile", held.Name)
+	}
+	scratch := p.Store.State.Path("parcels", parcel+".out")
+	if err := errors.Join(os.RemoveAll(scratch), p.Store.State.Prepare(scratch)); err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	host, _ := os.Hostname() // only told
+	w := &writer{manifest: &Manifest{
+		Format: format, ID: parcel, At: held.Moved.At, Host: host, Generation: held.Generation + 1,
+		Instance: Instance{
+			ID: held.ID, Name: held.Name, Title: held.Title, Group: held.Group, Agent: held.Agent, Args: p.args(held.Instance),
+			Launcher: held.Launcher, Remain: held.Remain, Respawn: held.Respawn,
+		},
+	}}
+	if w.manifest.Session, err = p.session(w, m, scratch); err != nil {
+		return err
+	}
+	root, err := p.repository(w, held.Path, scratch)
+	if err != nil {
+		return fmt.Errorf("cannot pack %s: %w", held.Name, err)
+	}
+	if root != nil {
+		defer root.Close()
+	}
+	return w.write(out, func() error {
+		// Nobody who meets the session here is its successor.
+		if err := p.leave(m); err != nil {
+			return err
+		}
+		held.Moved.Complete = true
+		return held.Put(p.Env.Now())
+	})
+}
+
+// args returns the arguments without those that have a secret.
+func (p Packer) args(in *instance.Instance) (args []string) {
+	for _, arg := range in.Args {
+		if p.Env.Redact(arg) != arg {
+			p.Env.Warn("an argument of %s looks like a secret, so none goes along", in.Name)
+			return nil // the one before may be its flag
+		}
+	}
+	return in.Args
+}
+
+// leave notes in the session's record that it ended by a move, so that no session here
+// follows it.
+func (p Packer) leave(m fleet.Member) error {
+	if m.Record == nil {
+		return nil
+	}
+	h, ok, err := home.OfSession(p.Store.State, string(m.Record.ID))
+	if !ok {
+		return err
+	}
+	lock, err := h.Lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	s := session.Store{Home: h, Warn: p.warn}
+	r, err := s.Get(m.Record.ID)
+	if err != nil || r == nil || !r.Ended() {
+		return err
+	}
+	r.Outcome, r.Reason = session.Done, movedReason
+	return s.Put(r, atomicfile.Synced)
+}
+
+// movedReason is the end reason in the record of a session that moved.
+const movedReason = "gt-session pack"
+
+func (p Packer) warn(err error) { p.Env.Warn("%v", err) }
+
+// session adds what the instance's session has.
+func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, error) {
+	if m.Now == "" || m.Now.Invented() {
+		if m.Now != "" {
+			p.Env.Warn("%s has no conversation that gt can find: none goes along", m.Name)
+		}
+		return nil, nil
+	}
+	h := home.Elsewhere(p.Env.Getenv, m.Path)
+	s := &Session{ID: m.Now, Agent: m.Agent, Chain: m.ChainID, Started: m.StartedAt}
+	transcript, cwd := "", m.Path
+	if r := m.Record; r != nil {
+		if of, ok, err := home.OfSession(p.Store.State, string(r.ID)); err != nil {
+			return nil, err
+		} else if ok {
+			h = of
+		}
+		s.Agent, s.Chain, s.Parent, s.Started, s.Commits, s.Note, s.Told = r.Agent, r.Chain(), r.ParentID, r.StartedAt, r.Commits, r.Note, r.DeliveredNotes
+		if s.Agent == "" {
+			s.Agent = m.Agent
+		}
+		if o := r.Handoff; o != nil {
+			s.Handoff = &Handoff{Kind: o.Kind, Note: o.Note, Reason: o.Reason, At: o.At, Marker: o.Marker != ""}
+		}
+		transcript = r.Transcript
+	}
+	if s.Chain == "" {
+		s.Chain = s.ID
+	}
+	for _, add := range []func() error{
+		func() error { return p.conversation(w, s, transcript, cwd, scratch) },
+		func() error { return p.thread(w, s) },
+		func() error { return p.checkpoint(w, s, h) },
+		func() error { return p.notes(w, s, h) },
+	} {
+		if err := add(); err != nil {
+			return nil, fmt.Errorf("cannot pack %s: %w", m.Name, err)
+		}
+	}
+	return s, nil
+}
+
+// conversation adds the client's own files if they can be moved, else what a reader makes
+// of the conversation.
+func (p Packer) conversation(w *writer, s *Session, transcript, cwd, scratch string) error {
+	if mover, ok := writers.Of(s.Agent).(conversation.Mover); ok {
+		if transcript == "" {
+			transcript = mover.Destination(p.Env.Getenv, cwd, s.ID, conversation.Transcript)
+		}
+		if !atomicfile.Exists(transcript) {
+			p.Env.Warn("%s has no conversation %s: none goes along", s.Agent, s.ID)
+			return nil
+		}
+		all, err := mover.MovedFiles(transcript, s.ID)
+		if err != nil {
+			return err
+		}
+		for _, f := range all {
+			name, err := w.add(content{path: f.Path})
+			if err != nil {
+				return err
+			}
+			s.Conversation = append(s.Conversation, Named{Name: f.Name, Member: name})
+		}
+		return nil
+	}
+	r := readers.Of(s.Agent)
+	if r == nil {
+		p.Env.Warn("gt does not read the conversations of %s: none goes along", s.Agent)
+		return nil
+	}
+	f, found := p.find(r, s.ID, transcript)
+	if !found {
+		p.Env.Warn("%s has no conversation %s: none goes along", s.Agent, s.ID)
+		return nil
+	}
+	path := filepath.Join(scratch, "entries")
+	err := atomicfile.Stream(path, func(out io.Writer) error {
+		enc := json.NewEncoder(out)
+		var failed error
+		_, err := r.Read(f, conversation.Options{}, func(e conversation.Entry) bool {
+			failed = enc.Encode(e)
+			return failed == nil
+		})
+		return errors.Join(err, failed)
+	})
+	if err == nil {
+		s.Entries, err = w.add(content{path: path})
+	}
+	return err
+}
+
+// find returns the conversation of a session in the client's stores.
+func (p Packer) find(r conversation.Reader, id session.ID, transcript string) (f conversation.File, found bool) {
+	for _, store := range r.Stores(p.Env.Getenv) {
+		_ = r.Find(store, func(one conversation.File) { // what cannot be read is not this one
+			if found || one.ID != id && (one.Path != transcript || one.ID != "") {
+				return
+			}
+			f, found = one, true
+		})
+	}
+	return f, found
+}
+
+func (p Packer) thread(w *writer, s *Session) error {
+	t, err := thread.Read(p.Store.State, s.Chain, p.warn)
+	if errors.Is(err, thread.ErrNone) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	data, err := openjson.File(t)
+	if err == nil {
+		s.Thread, err = w.add(content{data: data})
+	}
+	return err
+}
+
+func (p Packer) checkpoint(w *writer, s *Session, h home.Home) error {
+	all, err := checkpoint.List(h)
+	if err != nil {
+		p.warn(err)
+	}
+	for _, c := range all {
+		if c.SessionID != s.ID || c.Claimed {
+			continue
+		}
+		data, err := openjson.File(c)
+		if err == nil {
+			s.Checkpoint, err = w.add(content{data: data})
+		}
+		return err
+	}
+	return nil
+}
+
+func (p Packer) notes(w *writer, s *Session, h home.Home) error {
+	also := append(slices.Clone(s.Told), s.Note)
+	if s.Handoff != nil {
+		also = append(also, s.Handoff.Note)
+	}
+	all, err := mail.Of(h, h.Identity.Address()).Outgoing(also)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		name, err := w.add(content{data: l.Text})
+		if err != nil {
+			return err
+		}
+		s.Notes = append(s.Notes, Named{Name: l.Name, Fresh: l.Fresh, Member: name})
+	}
+	return nil
+}
+
+// repository adds the state of the worktree that has the folder. root has the files, and is
+// to be closed after they were written.
+func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, err error) {
+	bundle := filepath.Join(scratch, "bundle")
+	c, err := git.Carry(dir, bundle, secretfile.Is, gitWait)
+	if errors.Is(err, git.ErrNotRepository) {
+		p.Env.Warn("the folder '%s' is in no git repository: no file of it goes along", dir)
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	top := place.Real(git.Top(dir))
+	g := &Git{Roots: c.Roots, Head: c.Head, Branch: c.Branch, Index: c.Index, Remotes: c.Remotes}
+	if within, err := filepath.Rel(top, place.Real(dir)); err == nil && within != "." {
+		g.Within = within
+	}
+	if g.Bundle, err = w.add(content{path: bundle}); err != nil {
+		return nil, err
+	}
+	if root, err = os.OpenRoot(top); err != nil {
+		return nil, err
+	}
+	left := map[string][]string{} // by why
+	for _, path := range c.Changed {
+		why, err := p.file(w, g, root, path)
+		if err != nil {
+			root.Close()
+			return nil, err
+		}
+		if why != "" {
+			left[why] = append(left[why], path)
+		}
+	}
+	for _, path := range c.Deleted {
+		if checkPath(path) == nil {
+			g.Deleted = append(g.Deleted, path)
+		}
+	}
+	left["a submodule or a repository of its own"] = c.Left
+	for why, paths := range left {
+		if len(paths) > 0 {
+			more := ""
+			if n := len(paths) - 1; n > 0 {
+				more = " and " + count.Of(n, "other")
+			}
+			p.Env.Warn("%s%s stays here: %s", git.Quote(paths[0]), more, why)
+		}
+	}
+	w.manifest.Git = g
+	return root, nil
+}
+
+// file adds a file that differs from the index, or returns why it stays.
+func (p Packer) file(w *writer, g *Git, root *os.Root, path string) (why string, err error) {
+	if secretfile.Is(path) { // mutant never: . TestScripts/session_pack$
+		return "a secret file", nil
+	}
+	if checkPath(path) != nil {
+		return "its name", nil
+	}
+	info, err := root.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%s: %w", git.Quote(path), errChanged)
+	case err != nil:
+		return "", err
+	case info.Mode()&fs.ModeSymlink != 0:
+		to, err := root.Readlink(path)
+		g.Files = append(g.Files, File{Path: path, Link: to})
+		return "", err
+	}
+	name, err := w.add(content{root: root, path: path})
+	g.Files = append(g.Files, File{Path: path, Exec: info.Mode()&0o100 != 0, Member: name})
+	return "", err
+}

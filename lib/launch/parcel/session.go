@@ -1,0 +1,503 @@
+package parcel
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gt/lib/cli"
+	"gt/lib/client/readers"
+	"gt/lib/client/writers"
+	"gt/lib/conversation"
+	"gt/lib/launch/ask"
+	"gt/lib/place/home"
+	"gt/lib/state/checkpoint"
+	"gt/lib/state/instance"
+	"gt/lib/state/mail"
+	"gt/lib/state/marker"
+	"gt/lib/state/session"
+	"gt/lib/state/thread"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/tmux"
+)
+
+// takenReason is the end reason in the record of a session that was unpacked and not
+// resumed yet.
+const takenReason = "gt-session unpack"
+
+// moves reports whether the client goes on with its own files.
+func (w *unpacking) moves() bool {
+	_, can := writers.Of(w.client.Name).(conversation.Mover)
+	return can && w.client.Name == w.reader.Session.Agent && len(w.reader.Session.Conversation) > 0
+}
+
+// findKnown fails if this machine knows the session or its thread, unless they were here
+// before or a person insists: a hostile parcel would write into them.
+func (w *unpacking) findKnown() error {
+	s := w.reader.Session
+	if s == nil {
+		return nil
+	}
+	if !w.moves() {
+		if writer := writers.Of(w.client.Name); writer != nil {
+			w.plan.Session = writer.NewID(w.Env.Now())
+		} else if len(s.Conversation) > 0 || s.Entries != "" {
+			return cli.Fail(cli.No, fmt.Errorf("gt cannot give %s the conversation", w.client.Name), "--agent names another client")
+		}
+	}
+	state := w.Store.State
+	stores, err := instance.Stores(state)
+	if err != nil {
+		return err
+	}
+	for _, store := range stores {
+		all, err := store.All()
+		if err != nil {
+			return err
+		}
+		for _, in := range all {
+			if in.ID != w.Instance.ID && store.Session(in) == s.ID {
+				return cli.Failf(cli.No, "the conversation %s is %s's here", s.ID, in.Name)
+			}
+		}
+	}
+	if session.AtWork(state, s.ID, w.Env.Now()) {
+		return cli.Failf(cli.No, "the session %s runs here", s.ID)
+	}
+	if w.Returns || w.Forced {
+		return nil
+	}
+	const insist = "--force takes it over"
+	if r, err := session.Lookup(state, s.ID); err != nil {
+		return err
+	} else if r != nil {
+		return cli.Fail(cli.No, fmt.Errorf("the session %s is known here", s.ID), insist)
+	}
+	if _, err := thread.Read(state, s.Chain, nil); err == nil { // mutant always: . TestScripts/session_unpack_hostile$
+		return cli.Fail(cli.No, fmt.Errorf("the thread %s is known here", s.Chain), insist)
+	}
+	return nil
+}
+
+// makeSession puts the session's conversation, record, thread, notes and checkpoint where
+// they belong, and returns the session that the agent goes on with.
+func (w *unpacking) makeSession() (session.ID, error) {
+	s := w.reader.Session
+	if s == nil {
+		return "", nil
+	}
+	transcript, now, err := w.makeConversation()
+	if err != nil {
+		return "", err
+	}
+	if s.Thread != "" {
+		data, err := w.small(s.Thread)
+		if err != nil {
+			return "", err
+		}
+		t, err := thread.Parse(s.Chain, data)
+		if err != nil {
+			return "", refused(fmt.Errorf("its thread: %w", err))
+		}
+		if err := thread.Replace(w.Store.State, t.Cleaned(w.Env.Redact), w.warn); err != nil {
+			return "", err
+		}
+	}
+	h := home.Elsewhere(w.Env.Getenv, w.Path)
+	if err := w.makeNotes(h); err != nil {
+		return "", err
+	}
+	lock, err := h.Lock()
+	if err != nil {
+		return "", err
+	}
+	defer lock.Unlock()
+	if err := w.makeCheckpoint(h); err != nil {
+		return "", err
+	}
+	return now, w.makeRecords(h, now, transcript)
+}
+
+func (w *unpacking) warn(err error) { w.Env.Warn("%v", err) }
+
+// makeConversation writes the conversation, and returns where it is and its session. The
+// session is "" if there is no conversation.
+func (w *unpacking) makeConversation() (transcript string, now session.ID, err error) {
+	s := w.reader.Session
+	if w.moves() {
+		transcript, err = w.moveFiles()
+		return transcript, s.ID, err
+	}
+	source, err := w.source()
+	if source == nil || err != nil {
+		return "", "", err
+	}
+	settled, err := conversation.PairResults(source)
+	if err != nil || settled.Len == 0 {
+		return "", "", err
+	}
+	writer := writers.Of(w.client.Name)
+	to := &conversation.Copy{ID: w.plan.Session, From: s.Agent, CWD: w.Path, Branch: w.Branch, Now: w.Env.Now(), Settled: settled}
+	if transcript, _, err = writer.Place(w.Env.Getenv, to); err != nil {
+		return "", "", err
+	}
+	if imported, ok := writer.(conversation.Importer); ok {
+		return transcript, to.ID, w.imports(imported, writer, to)
+	}
+	if atomicfile.Exists(transcript) { // an unpacking that was killed wrote it
+		return transcript, to.ID, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(transcript), 0o700); err != nil {
+		return "", "", err
+	}
+	return transcript, to.ID, atomicfile.Stream(transcript, func(out io.Writer) error { return writer.Write(out, to) })
+}
+
+// imports has a client take in a conversation that only it can write.
+func (w *unpacking) imports(i conversation.Importer, writer conversation.Writer, to *conversation.Copy) (err error) {
+	if to.Model = i.Model(w.Env.Getenv); to.Model == "" {
+		if to.Model, err = ask.FirstLine(w.Env, w.Table, w.client, w.Path, i.Models()); err != nil {
+			return err
+		}
+	}
+	scratch, err := ask.Scratch(cmp.Or(w.Env.Getenv("TMPDIR"), "/tmp"))
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	file := filepath.Join(scratch, string(to.ID)+".json")
+	if err := atomicfile.Stream(file, func(out io.Writer) error { return writer.Write(out, to) }); err != nil {
+		return err
+	}
+	return ask.Import(w.Env, w.Table, w.client, w.Path, i.Import(file), to.ID)
+}
+
+// source returns the conversation for another client, or nil if there is none.
+func (w *unpacking) source() (conversation.Source, error) {
+	s := w.reader.Session
+	if s.Entries != "" {
+		return w.entries(w.member(s.Entries)), nil
+	}
+	i := slices.IndexFunc(s.Conversation, func(n Named) bool { return n.Name == conversation.Transcript })
+	if i < 0 {
+		return nil, nil
+	}
+	r := readers.Of(s.Agent)
+	if r == nil {
+		return nil, cli.Failf(cli.No, "gt does not read the conversations of %s", w.Env.Quoted(s.Agent))
+	}
+	path := w.member(s.Conversation[i].Member)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	f := conversation.File{Client: s.Agent, Store: filepath.Dir(path), Path: path, ID: s.ID, Size: info.Size(), Changed: info.ModTime().UnixNano()}
+	return func(from int64, each func(conversation.Entry) bool) error {
+		_, err := r.Read(f, conversation.Options{From: from}, each)
+		return err
+	}, nil
+}
+
+// maxEntry bounds a line of entries, in bytes.
+const maxEntry = 64 << 20
+
+// entries reads a member with an entry a line. An entry is where its line is.
+func (w *unpacking) entries(path string) conversation.Source {
+	return func(from int64, each func(conversation.Entry) bool) error {
+		f, err := atomicfile.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if _, err := f.Seek(from, io.SeekStart); err != nil {
+			return err
+		}
+		lines := bufio.NewScanner(f)
+		lines.Buffer(nil, maxEntry)
+		for at := from; lines.Scan(); at += int64(len(lines.Bytes())) + 1 {
+			var e conversation.Entry
+			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+				return fmt.Errorf("its conversation: %w", err)
+			}
+			e.Offset = at
+			if !each(e) {
+				return nil
+			}
+		}
+		return lines.Err()
+	}
+}
+
+// moveFiles puts the client's own files where the client looks for them, the transcript
+// last.
+func (w *unpacking) moveFiles() (transcript string, err error) {
+	s := w.reader.Session
+	mover := writers.Of(w.client.Name).(conversation.Mover)
+	for _, n := range slices.Backward(s.Conversation) {
+		to := mover.Destination(w.Env.Getenv, w.Path, s.ID, n.Name)
+		if to == "" {
+			return "", refused(fmt.Errorf("its conversation has a file %.80q", n.Name))
+		}
+		if err := w.moveFile(n, to); err != nil {
+			return "", err
+		}
+		if n.Name == conversation.Transcript {
+			transcript = to
+		}
+	}
+	if transcript == "" {
+		return "", refused(errors.New("its conversation has no transcript"))
+	}
+	return transcript, nil
+}
+
+func (w *unpacking) moveFile(n Named, to string) error {
+	from := w.member(n.Member)
+	if ext := filepath.Ext(n.Name); ext == ".json" || ext == ".jsonl" {
+		if err := checkJSON(from); err != nil {
+			return refused(fmt.Errorf("its conversation: %s: %w", n.Name, err))
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if atomicfile.Exists(to) {
+		begins, same, err := compare(to, from)
+		switch {
+		case err != nil:
+			return err
+		case same:
+			return nil
+		case !begins && !w.Forced && (!w.Returns || n.Name == conversation.Transcript), !w.Returns && !w.Forced:
+			return cli.Fail(cli.No, fmt.Errorf("'%s' is here already, with another content", to), "--force sets it aside")
+		case !begins && n.Name == conversation.Transcript:
+			if err := atomicfile.Rename(to, to+".gt-before", atomicfile.Synced); err != nil {
+				return err
+			}
+		}
+	}
+	tmp := to + ".gt-moving"
+	if err := atomicfile.Remove(tmp); err != nil {
+		return err
+	}
+	f, err := atomicfile.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := atomicfile.Copy(tmp, f); err != nil {
+		return err
+	}
+	return atomicfile.Rename(tmp, to, atomicfile.Synced)
+}
+
+// checkJSON returns an error for a byte that no JSON has: a client could print an escape
+// sequence as it is.
+func checkJSON(path string) error {
+	f, err := atomicfile.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := f.Read(buf)
+		if i := bytes.IndexFunc(buf[:n], func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' }); i >= 0 { // mutant never: . TestScripts/session_unpack_hostile$
+			return fmt.Errorf("it has the byte 0x%02x, which is not JSON", buf[i])
+		}
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// compare reports whether a file is the beginning of another, or the same.
+func compare(path, other string) (begins, same bool, err error) {
+	a, err := atomicfile.Open(path)
+	if err != nil {
+		return false, false, err
+	}
+	defer a.Close()
+	b, err := atomicfile.Open(other)
+	if err != nil {
+		return false, false, err
+	}
+	defer b.Close()
+	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, errA := io.ReadFull(a, x)
+		m, errB := io.ReadFull(b, y[:n])
+		if !bytes.Equal(x[:n], y[:m]) {
+			return false, false, nil
+		}
+		switch {
+		case errA == io.EOF || errA == io.ErrUnexpectedEOF:
+			_, more := b.Read(y[:1])
+			return true, more == io.EOF, nil
+		case errA != nil || errB != nil:
+			return false, false, errors.Join(errA, errB)
+		}
+	}
+}
+
+// makeNotes delivers the notes that the box does not have yet. None is work: nobody here
+// vouches for it.
+func (w *unpacking) makeNotes(h home.Home) error {
+	box := mail.Of(h, h.Identity.Address())
+	known, err := box.Known()
+	if err != nil {
+		return err
+	}
+	for _, n := range w.reader.Session.Notes {
+		a := mail.Arriving{Name: n.Name, Fresh: n.Fresh}
+		if known(a) {
+			continue
+		}
+		text, err := atomicfile.Read(w.member(n.Member), mail.MaxMessage)
+		if err == nil {
+			err = box.Take(a, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *unpacking) makeCheckpoint(h home.Home) error {
+	s := w.reader.Session
+	if s.Checkpoint == "" {
+		return nil
+	}
+	data, err := w.small(s.Checkpoint)
+	if err != nil {
+		return err
+	}
+	from := new(checkpoint.Checkpoint)
+	if err := json.Unmarshal(data, from); err != nil {
+		return refused(fmt.Errorf("its checkpoint: %w", err))
+	}
+	from.Clean(w.Env.Redact)
+	c, err := checkpoint.Open(h, s.ID, w.Env.Now())
+	if err != nil {
+		w.warn(err)
+	}
+	c.Replace(from)
+	return c.Write(h)
+}
+
+// makeRecords writes the record of the session, as one that was killed a moment ago, and of
+// the one that goes on with it in another client. The caller holds the home's lock.
+func (w *unpacking) makeRecords(h home.Home, now session.ID, transcript string) error {
+	s, at := w.reader.Session, w.Env.Now().UTC()
+	store := session.Store{Home: h, Warn: w.warn}
+	r := &session.Record{
+		ID: s.ID, Actor: h.Identity.Address(), Agent: s.Agent, ChainID: s.Chain, ParentID: s.Parent, CWD: w.Path, Branch: w.Branch,
+		Commits: s.Commits, Note: s.Note, DeliveredNotes: s.Told,
+		StartedAt: s.Started.UTC(), EndedAt: at, Outcome: session.Killed, Reason: takenReason,
+	}
+	if r.StartedAt.IsZero() || r.StartedAt.After(at) {
+		r.StartedAt = at
+	}
+	if o := s.Handoff; o != nil && (o.Kind == session.KindHandoff || o.Kind == session.KindAuto) {
+		r.Handoff = &session.Pending{Kind: o.Kind, Note: o.Note, Reason: w.Env.Line(o.Reason, 200), At: o.At}
+		if o.Marker {
+			from := cmp.Or(w.plan.Name, string(s.ID))
+			name, err := marker.Write(h, s.ID, from, r.Handoff.Reason, w.markerBefore(store), atomicfile.Synced)
+			if err != nil {
+				return err
+			}
+			r.Handoff.Marker = name
+		}
+	}
+	all := []*session.Record{r}
+	switch {
+	case now == s.ID:
+		r.Transcript = transcript
+	case now != "":
+		next := *r
+		next.ID, next.Agent, next.ParentID, next.Transcript, next.Handoff = now, w.client.Name, s.ID, transcript, nil
+		next.StartedAt, next.Commits = at, nil
+		r.Outcome, r.ChildID = session.Handoff, now
+		all = append(all, &next)
+	}
+	for _, one := range all {
+		if err := store.Put(one, atomicfile.Synced); err != nil {
+			return err
+		}
+		if kept, err := w.Store.State.FixedAt(string(one.ID)); err != nil {
+			return err
+		} else if kept != "" && kept != h.Runtime() {
+			w.Store.State.Unfix(string(one.ID)) // it worked in another folder here
+		}
+		if err := w.Store.State.Fix(string(one.ID), h.Runtime()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markerBefore returns the marker that an unpacking that was killed has written, or "".
+func (w *unpacking) markerBefore(store session.Store) string {
+	if r, err := store.Get(w.reader.Session.ID); err == nil && r != nil && r.Handoff != nil {
+		return r.Handoff.Marker
+	}
+	return ""
+}
+
+// makeInstance writes the instance, last, because only then can its agent be started.
+func (w *unpacking) makeInstance(done Result) (Result, error) {
+	from, at := w.Instance, w.Env.Now().UTC()
+	set := func(in *instance.Instance) {
+		in.Name, in.Path, in.Folder, in.Worktree, in.Agent = w.plan.Name, w.Path, nil, nil, w.client.Name
+		if w.Worktree != "" {
+			in.Worktree = &instance.Worktree{Path: w.Worktree, Branch: w.Branch, Repository: w.Repository, Ready: true}
+		}
+		in.Desired, in.Moved, in.Generation, in.Arrived = instance.Stopped, nil, w.Generation, w.ID
+		in.SessionID, in.SessionAt, in.ChainID, in.ForkOf = done.Session, w.At.UTC(), "", ""
+		if s := w.reader.Session; s != nil {
+			in.ChainID = s.Chain
+		}
+		if w.Launcher != nil {
+			in.Launcher = *w.Launcher
+		}
+	}
+	if w.old != nil {
+		held, err := w.Store.Hold(from.ID, hold)
+		if err != nil {
+			return done, err
+		}
+		defer held.Release()
+		if held.Moved == nil { // it was taken back meanwhile
+			return done, cli.Failf(cli.No, "%s has not moved away", held.Name)
+		}
+		if held.Agent != w.client.Name {
+			held.Args, held.Account = nil, ""
+		}
+		set(held.Instance)
+		held.StartedAt = at // what its hooks told before is over
+		done.Args = held.Args
+		return done, held.Put(at)
+	}
+	in := &instance.Instance{
+		ID: from.ID, Title: w.Env.Line(from.Title, 200), Group: from.Group, Remain: from.Remain, Respawn: from.Respawn, TmuxServer: string(tmux.Around()),
+	}
+	if w.client.Name == from.Agent {
+		in.Args, done.ArgsLeft = w.client.Harmless(from.Args)
+		if w.Args {
+			in.Args, done.ArgsLeft = w.client.Kept(append(slices.Clone(w.client.Command), from.Args...)), nil
+		}
+	}
+	done.Args = in.Args
+	set(in)
+	return done, w.Store.Create(in, at)
+}
