@@ -80,8 +80,57 @@ func (w *unpacking) findKnown() error {
 	} else if r != nil {
 		return cli.Fail(cli.No, fmt.Errorf("the session %s is known here", s.ID), insist)
 	}
-	if _, err := thread.Read(state, s.Chain, nil); err == nil { // mutant always: . TestScripts/session_unpack_hostile$
+	if _, err := thread.Read(state, s.Chain, nil); err == nil { // mutant never: TestKnown
 		return cli.Fail(cli.No, fmt.Errorf("the thread %s is known here", s.Chain), insist)
+	}
+	return nil
+}
+
+// inspect reads what is read into memory, and checks the conversation, before anything is
+// made.
+func (w *unpacking) inspect() error {
+	s := w.reader.Session
+	if s == nil {
+		return nil
+	}
+	if s.Thread != "" {
+		data, err := w.small(s.Thread)
+		if err == nil {
+			w.thread, err = thread.Parse(s.Chain, data)
+		}
+		if err != nil {
+			return fmt.Errorf("its thread: %w", err)
+		}
+	}
+	if s.Checkpoint != "" {
+		data, err := w.small(s.Checkpoint)
+		if err == nil {
+			w.checkpoint = new(checkpoint.Checkpoint)
+			err = json.Unmarshal(data, w.checkpoint)
+		}
+		if err != nil {
+			return fmt.Errorf("its checkpoint: %w", err)
+		}
+	}
+	if !w.moves() {
+		return nil
+	}
+	mover, transcripts := writers.Of(w.client.Name).(conversation.Mover), 0
+	for _, n := range s.Conversation {
+		if mover.Destination(w.Env.Getenv, w.Path, s.ID, n.Name) == "" {
+			return fmt.Errorf("its conversation has a file %.80q", n.Name)
+		}
+		if n.Name == conversation.Transcript {
+			transcripts++
+		}
+		if ext := filepath.Ext(n.Name); ext == ".json" || ext == ".jsonl" {
+			if err := checkJSON(w.member(n.Member)); err != nil {
+				return fmt.Errorf("its conversation: %s: %w", n.Name, err)
+			}
+		}
+	}
+	if transcripts != 1 {
+		return errors.New("its conversation has no transcript")
 	}
 	return nil
 }
@@ -97,16 +146,8 @@ func (w *unpacking) makeSession() (session.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.Thread != "" {
-		data, err := w.small(s.Thread)
-		if err != nil {
-			return "", err
-		}
-		t, err := thread.Parse(s.Chain, data)
-		if err != nil {
-			return "", refused(fmt.Errorf("its thread: %w", err))
-		}
-		if err := thread.Replace(w.Store.State, t.Cleaned(w.Env.Redact), w.warn); err != nil {
+	if w.thread != nil {
+		if err := thread.Replace(w.Store.State, w.thread.Cleaned(w.Env.Redact), w.warn); err != nil {
 			return "", err
 		}
 	}
@@ -242,9 +283,6 @@ func (w *unpacking) moveFiles() (transcript string, err error) {
 	mover := writers.Of(w.client.Name).(conversation.Mover)
 	for _, n := range slices.Backward(s.Conversation) {
 		to := mover.Destination(w.Env.Getenv, w.Path, s.ID, n.Name)
-		if to == "" {
-			return "", refused(fmt.Errorf("its conversation has a file %.80q", n.Name))
-		}
 		if err := w.moveFile(n, to); err != nil {
 			return "", err
 		}
@@ -252,19 +290,11 @@ func (w *unpacking) moveFiles() (transcript string, err error) {
 			transcript = to
 		}
 	}
-	if transcript == "" {
-		return "", refused(errors.New("its conversation has no transcript"))
-	}
 	return transcript, nil
 }
 
 func (w *unpacking) moveFile(n Named, to string) error {
 	from := w.member(n.Member)
-	if ext := filepath.Ext(n.Name); ext == ".json" || ext == ".jsonl" {
-		if err := checkJSON(from); err != nil {
-			return refused(fmt.Errorf("its conversation: %s: %w", n.Name, err))
-		}
-	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
@@ -309,7 +339,7 @@ func checkJSON(path string) error {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := f.Read(buf)
-		if i := bytes.IndexFunc(buf[:n], func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' }); i >= 0 { // mutant never: . TestScripts/session_unpack_hostile$
+		if i := bytes.IndexFunc(buf[:n], func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' }); i >= 0 { // mutant never: TestHostile
 			return fmt.Errorf("it has the byte 0x%02x, which is not JSON", buf[i])
 		}
 		if err == io.EOF {
@@ -374,24 +404,15 @@ func (w *unpacking) makeNotes(h home.Home) error {
 }
 
 func (w *unpacking) makeCheckpoint(h home.Home) error {
-	s := w.reader.Session
-	if s.Checkpoint == "" {
+	if w.checkpoint == nil {
 		return nil
 	}
-	data, err := w.small(s.Checkpoint)
-	if err != nil {
-		return err
-	}
-	from := new(checkpoint.Checkpoint)
-	if err := json.Unmarshal(data, from); err != nil {
-		return refused(fmt.Errorf("its checkpoint: %w", err))
-	}
-	from.Clean(w.Env.Redact)
-	c, err := checkpoint.Open(h, s.ID, w.Env.Now())
+	w.checkpoint.Clean(w.Env.Redact)
+	c, err := checkpoint.Open(h, w.reader.Session.ID, w.Env.Now())
 	if err != nil {
 		w.warn(err)
 	}
-	c.Replace(from)
+	c.Replace(w.checkpoint)
 	return c.Write(h)
 }
 

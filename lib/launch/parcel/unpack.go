@@ -16,8 +16,10 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/place"
 	"gt/lib/place/git"
+	"gt/lib/state/checkpoint"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
+	"gt/lib/state/thread"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 	"gt/lib/sys/process"
@@ -80,6 +82,9 @@ type unpacking struct {
 	dir    string // of the extracted members
 	client agent.Client
 	old    *instance.Instance // the instance that was here before, or nil
+
+	thread     *thread.Thread         // nil if there is none; see inspect
+	checkpoint *checkpoint.Checkpoint // likewise
 }
 
 // Unpack makes the instance of a parcel. It starts nothing.
@@ -397,6 +402,9 @@ func (w *unpacking) apply() (Result, error) {
 	if w.old != nil && w.old.Arrived == w.ID {
 		return done, nil
 	}
+	if err := w.inspect(); err != nil {
+		return done, refused(err)
+	}
 	if w.Git != nil {
 		if err := w.makeWorktree(); err != nil {
 			return done, err
@@ -527,7 +535,7 @@ func linkless(root *os.Root, dir string, make bool) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && make:
 			err = root.Mkdir(at, 0o777)
-		case err == nil && info.Mode()&fs.ModeSymlink != 0: // mutant always: ./lib/launch/parcel TestHostile
+		case err == nil && info.Mode()&fs.ModeSymlink != 0: // mutant always: TestHostile
 			err = errLink
 		case err == nil && !info.IsDir():
 			err = errors.New("it is no folder")

@@ -338,7 +338,7 @@ func bundleHeader(r *bufio.Reader, commit string) (needs []string, err error) {
 		case line == "@object-format=sha1", line == "@object-format=sha256":
 		case strings.HasPrefix(line, "-") && IsHash(id):
 			needs = append(needs, id)
-		case refs == 0 && id == commit && name == carriedRef && line[0] != '-': // mutant always: TestTakeBundleHostile
+		case refs == 0 && id == commit && name == carriedRef && line[0] != '-': // mutant always: ./lib/launch/parcel TestHostile
 			refs++
 		default:
 			return nil, fmt.Errorf("%w: its header has %.80q", ErrBundle, line)
