@@ -15,6 +15,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/readers"
+	"gt/lib/client/readers/files"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
 	"gt/lib/launch"
@@ -184,7 +185,7 @@ func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
 	if m.Pane.ID != "" {
 		return cli.Failf(cli.No, "%s was started meanwhile", held.Name)
 	}
-	scratch := p.Store.State.Path("parcels", parcel+".out")
+	scratch := p.Store.State.Path("parcels", string(held.ID)+".out") // one of a killed Pack goes
 	if err := errors.Join(os.RemoveAll(scratch), p.Store.State.Prepare(scratch)); err != nil {
 		return err
 	}
@@ -304,7 +305,7 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 func (p Packer) conversation(w *writer, s *Session, transcript, cwd, scratch string) error {
 	if mover, ok := writers.Of(s.Agent).(conversation.Mover); ok {
 		if transcript == "" {
-			transcript = mover.Destination(p.Env.Getenv, cwd, s.ID, conversation.Transcript)
+			transcript = files.Path(s.Agent, p.Env.Getenv, cwd, string(s.ID))
 		}
 		if !atomicfile.Exists(transcript) {
 			p.Env.Warn("%s has no conversation %s: none goes along", s.Agent, s.ID)

@@ -103,11 +103,12 @@ func (u Unpacker) Unpack(in io.Reader) (Result, error) {
 	}
 	defer lock.Unlock()
 	receipt := filepath.Join(all, r.ID+".json")
+	w := &unpacking{Unpacker: u, reader: r, dir: filepath.Join(all, r.ID)}
 	if done, ok := u.received(receipt); ok {
 		_, err := io.Copy(io.Discard, in) // the other side writes it to its end
-		return done, err
+		return done, errors.Join(err, os.RemoveAll(w.dir))
 	}
-	w := &unpacking{Unpacker: u, reader: r, dir: filepath.Join(all, r.ID)}
+	atomicfile.Sweep(all, u.Env.Now())
 	if err := w.prepare(); err != nil {
 		return Result{}, err
 	}

@@ -43,7 +43,8 @@ type Remote struct {
 // carriedRef is the only ref of a bundle.
 const carriedRef = "refs/gt/index"
 
-// Carry writes the bundle of the worktree that contains dir to a new file. It changes
+// Carry writes the bundle of the worktree that contains dir to a new file, in a folder that
+// is the caller's alone. It changes
 // nothing in the repository. secret reports which files stay, even if they are staged.
 // Carry fails if an operation such as a merge is under way.
 func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration) (c Carried, err error) {
@@ -67,8 +68,8 @@ func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration
 	if err != nil {
 		return c, err
 	}
-	scratch, err := os.MkdirTemp(filepath.Dir(bundle), ".git-")
-	if err != nil {
+	scratch := bundle + ".git"
+	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o700)); err != nil {
 		return c, err
 	}
 	defer os.RemoveAll(scratch)
