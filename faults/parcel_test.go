@@ -129,6 +129,10 @@ func (p *plan) soundArrival(t *testing.T, healed bool) (problems []string) {
 	in, w := all[0], p.w.with("HOME=WORLD/there")
 	if in.Path != p.w.Path("there/clone-fix") || in.SessionID != "s-old" || in.Moved != nil || in.Generation != 1 {
 		wrong("it is %+v", in)
+		return problems
+	}
+	if _, err := os.Stat(in.Path); err != nil {
+		return append(problems, err.Error())
 	}
 	if out := w.run(t, "", "there/clone-fix", "git", "status", "--porcelain").stdout; out != " M parser.go\n?? new\n" {
 		wrong("git says %q", out)
@@ -151,7 +155,7 @@ func (p *plan) soundArrival(t *testing.T, healed bool) (problems []string) {
 	}
 	entries, _ := filepath.Glob(store.State.Path("parcels", "*-*"))
 	entries = slices.DeleteFunc(entries, func(path string) bool { return strings.Contains(path, tmpMark) }) // they are swept later
-	if healed && len(entries) != 2 { // receipt and lock
+	if healed && len(entries) != 2 {                                                                        // receipt and lock
 		wrong("left are %v", entries)
 	}
 	return problems
