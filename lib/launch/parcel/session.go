@@ -339,7 +339,8 @@ func checkJSON(path string) error {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := f.Read(buf)
-		if i := bytes.IndexFunc(buf[:n], func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' }); i >= 0 { // mutant never: TestHostile
+		i := bytes.IndexFunc(buf[:n], func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' })
+		if i >= 0 { // mutant never: TestHostile
 			return fmt.Errorf("it has the byte 0x%02x, which is not JSON", buf[i])
 		}
 		if err == io.EOF {

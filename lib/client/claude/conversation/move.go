@@ -69,7 +69,10 @@ func movable(name string) bool {
 // Destination is of conversation.Mover.
 func (Writer) Destination(getenv func(string) string, cwd string, id session.ID, name string) string {
 	transcript := byRule(getenv, cwd, string(id))
-	if transcript == "" || !movable(name) { // mutant without !movable(name): ./lib/client/claude/conversation TestDestination
+	if transcript == "" {
+		return ""
+	}
+	if !movable(name) { // mutant never: TestDestination
 		return ""
 	}
 	root := filepath.Dir(filepath.Dir(filepath.Dir(transcript)))
