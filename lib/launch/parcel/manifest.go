@@ -78,15 +78,15 @@ type Instance struct {
 // Session is the session that the instance has, and what waits for it. Fields that end in
 // Member name members, and are "" if there is nothing.
 type Session struct {
-	ID      session.ID `json:"id"`
-	Agent   string     `json:"agent"`
-	Chain   session.ID `json:"chain_id"`
-	Parent  session.ID `json:"parent_id,omitempty"`
-	Started time.Time  `json:"started_at"`
-	Commits []string   `json:"commits,omitempty"`
-	Note    string     `json:"note,omitempty"` // see session.Record
-	Told    []string   `json:"told,omitempty"`
-	Handoff *Handoff   `json:"handoff,omitempty"` // one that waits
+	ID        session.ID `json:"id"`
+	Agent     string     `json:"agent"`
+	Chain     session.ID `json:"chain_id"`
+	Parent    session.ID `json:"parent_id,omitempty"`
+	Started   time.Time  `json:"started_at"`
+	Commits   []string   `json:"commits,omitempty"`
+	Note      string     `json:"note,omitempty"` // see session.Record
+	Delivered []string   `json:"delivered,omitempty"`
+	Handoff   *Handoff   `json:"handoff,omitempty"` // one that waits
 
 	// Conversation has the client's own files. Of a client whose files cannot be moved, it
 	// is empty, and Entries is a member with a conversation.Entry a line.
@@ -236,7 +236,7 @@ func (s *Session) check() error {
 			return err
 		}
 	}
-	more := slices.Clone(s.Told)
+	more := slices.Clone(s.Delivered)
 	if s.Handoff != nil {
 		more = append(more, s.Handoff.Note)
 	}

@@ -275,7 +275,7 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 		} else if ok {
 			h = of
 		}
-		s.Agent, s.Chain, s.Parent, s.Started, s.Commits, s.Note, s.Told = r.Agent, r.Chain(), r.ParentID, r.StartedAt, r.Commits, r.Note, r.DeliveredNotes
+		s.Agent, s.Chain, s.Parent, s.Started, s.Commits, s.Note, s.Delivered = r.Agent, r.Chain(), r.ParentID, r.StartedAt, r.Commits, r.Note, r.DeliveredNotes
 		if s.Agent == "" {
 			s.Agent = m.Agent
 		}
@@ -396,7 +396,7 @@ func (p Packer) checkpoint(w *writer, s *Session, h home.Home) error {
 }
 
 func (p Packer) notes(w *writer, s *Session, h home.Home) error {
-	also := append(slices.Clone(s.Told), s.Note)
+	also := append(slices.Clone(s.Delivered), s.Note)
 	if s.Handoff != nil {
 		also = append(also, s.Handoff.Note)
 	}

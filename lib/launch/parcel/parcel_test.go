@@ -361,7 +361,7 @@ func TestHostile(t *testing.T) {
 		"a group":               {func(b *box) { b.Instance.Group = "../x" }, "invalid group"},
 		"a session":             {func(b *box) { b.Manifest.Session.ID = "../../precious" }, "invalid session id"},
 		"a chain":               {func(b *box) { b.Manifest.Session.Chain = "../../precious" }, "invalid session id"},
-		"a note told":           {func(b *box) { b.Manifest.Session.Told = []string{"../x"} }, "invalid session id"},
+		"a note told":           {func(b *box) { b.Manifest.Session.Delivered = []string{"../x"} }, "invalid session id"},
 		"a note's name":         {func(b *box) { b.Manifest.Session.Notes = []Named{{Name: "../x", Member: transcript(b)}} }, "name of a note"},
 		"a hidden note":         {func(b *box) { b.Manifest.Session.Notes = []Named{{Name: ".x", Member: transcript(b)}} }, "name of a note"},
 		"a conversation":        {func(b *box) { b.Manifest.Session.Conversation[1].Name = "session/../../../../precious.json" }, "its conversation has a file"},

@@ -424,7 +424,7 @@ func (w *unpacking) makeRecords(h home.Home, now session.ID, transcript string) 
 	store := session.Store{Home: h, Warn: w.warn}
 	r := &session.Record{
 		ID: s.ID, Actor: h.Identity.Address(), Agent: s.Agent, ChainID: s.Chain, ParentID: s.Parent, CWD: w.Path, Branch: w.Branch,
-		Commits: s.Commits, Note: s.Note, DeliveredNotes: s.Told,
+		Commits: s.Commits, Note: s.Note, DeliveredNotes: s.Delivered,
 		StartedAt: s.Started.UTC(), EndedAt: at, Outcome: session.Killed, Reason: takenReason,
 	}
 	if r.StartedAt.IsZero() || r.StartedAt.After(at) {
