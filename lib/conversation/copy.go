@@ -63,6 +63,10 @@ type Mover interface {
 	// conversation goes on in cwd, or "" if no file of a conversation has that name, which
 	// may be hostile.
 	Destination(getenv func(string) string, cwd string, id session.ID, name string) string
+
+	// Restrict copies a file of a conversation, line by line, without what would have the
+	// client ask less than it does here. A repeated copy changes nothing.
+	Restrict(w io.Writer, r io.Reader) error
 }
 
 // MovedFile is a file of a conversation. The name is the same on all machines.

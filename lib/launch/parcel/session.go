@@ -298,8 +298,9 @@ func (w *unpacking) moveFile(n Named, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
+	read := func(path string) (io.ReadCloser, error) { return w.restricted(n.Name, path) }
 	if atomicfile.Exists(to) {
-		begins, same, err := compare(to, from)
+		begins, same, err := compare(read, to, from)
 		switch {
 		case err != nil:
 			return err
@@ -317,7 +318,7 @@ func (w *unpacking) moveFile(n Named, to string) error {
 	if err := atomicfile.Remove(tmp); err != nil {
 		return err
 	}
-	f, err := atomicfile.Open(from)
+	f, err := read(from)
 	if err != nil {
 		return err
 	}
@@ -326,6 +327,22 @@ func (w *unpacking) moveFile(n Named, to string) error {
 		return err
 	}
 	return atomicfile.Rename(tmp, to, atomicfile.Synced)
+}
+
+// restricted opens a file of a conversation as the client may read it here.
+func (w *unpacking) restricted(name, path string) (io.ReadCloser, error) {
+	f, err := atomicfile.Open(path)
+	if err != nil || filepath.Ext(name) != ".jsonl" {
+		return f, err
+	}
+	mover := writers.Of(w.client.Name).(conversation.Mover)
+	r, to := io.Pipe()
+	cli.Go(func() {
+		defer f.Close()
+		defer to.CloseWithError(io.ErrUnexpectedEOF) // of a panic
+		to.CloseWithError(mover.Restrict(to, f))
+	})
+	return r, nil
 }
 
 // checkJSON returns an error for a byte that no JSON has: a client could print an escape
@@ -352,13 +369,13 @@ func checkJSON(path string) error {
 }
 
 // compare reports whether a file is the beginning of another, or the same.
-func compare(path, other string) (begins, same bool, err error) {
-	a, err := atomicfile.Open(path)
+func compare(open func(path string) (io.ReadCloser, error), path, other string) (begins, same bool, err error) {
+	a, err := open(path)
 	if err != nil {
 		return false, false, err
 	}
 	defer a.Close()
-	b, err := atomicfile.Open(other)
+	b, err := open(other)
 	if err != nil {
 		return false, false, err
 	}
@@ -372,7 +389,7 @@ func compare(path, other string) (begins, same bool, err error) {
 		}
 		switch {
 		case errA == io.EOF || errA == io.ErrUnexpectedEOF:
-			_, more := b.Read(y[:1])
+			_, more := io.ReadFull(b, y[:1])
 			return true, more == io.EOF, nil
 		case errA != nil || errB != nil:
 			return false, false, errors.Join(errA, errB)

@@ -1,10 +1,16 @@
 package claude
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"gt/lib/conversation"
 	"gt/lib/state/session"
@@ -83,4 +89,55 @@ func (Writer) Destination(getenv func(string) string, cwd string, id session.ID,
 		return filepath.Join(strings.TrimSuffix(transcript, ".jsonl"), filepath.FromSlash(rest))
 	}
 	return transcript
+}
+
+// maxMoved bounds a line of a moved file, in bytes.
+const maxMoved = 256 << 20
+
+// Restrict is of conversation.Mover. When it resumes, Claude Code returns to the permission
+// mode that the transcript has last (seen with 2.1.197: acceptEdits). A mode that asks less
+// than usual becomes the usual one.
+func (Writer) Restrict(w io.Writer, r io.Reader) error {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	var line []byte
+	for {
+		part, err := lines.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxMoved:
+			return fmt.Errorf("it has a line of more than %d bytes", maxMoved)
+		case err == bufio.ErrBufferFull:
+			continue
+		case err != nil && err != io.EOF:
+			return err
+		}
+		if _, werr := w.Write(restricted(line)); werr != nil || err == io.EOF {
+			return werr
+		}
+		line = line[:0]
+	}
+}
+
+// restricted returns a record with a permission mode that asks. A hostile one can have the
+// key several times, or with escapes.
+func restricted(line []byte) []byte {
+	record := gjson.ParseBytes(line)
+	if !record.IsObject() || !gjson.ValidBytes(line) {
+		return line
+	}
+	var out bytes.Buffer
+	changed := false
+	record.ForEach(func(key, value gjson.Result) bool {
+		raw := value.Raw
+		if key.Str == "permissionMode" && raw != `"default"` && raw != `"plan"` { // mutant never: TestRestrict
+			raw, changed = `"default"`, true
+		}
+		fmt.Fprintf(&out, ",%s:%s", key.Raw, raw)
+		return true
+	})
+	if !changed {
+		return line
+	}
+	all := append([]byte{'{'}, bytes.TrimPrefix(out.Bytes(), []byte(","))...)
+	return append(all, "}\n"...)
 }

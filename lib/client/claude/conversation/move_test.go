@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"gt/lib/conversation"
@@ -58,5 +59,23 @@ func TestMovedFiles(t *testing.T) {
 	slices.Sort(names)
 	if want := []string{"session/subagents/agent-1.jsonl", "tasks/1.json", conversation.Transcript}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("%q, %v", names, err)
+	}
+}
+
+// A conversation from elsewhere has the client ask as usual, however it says otherwise, and
+// is else as it was.
+func TestRestrict(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"type":"permission-mode","permissionMode":"acceptEdits"}` + "\n":                           `{"type":"permission-mode","permissionMode":"default"}` + "\n",
+		`{"permissionMode":"plan", "a": 1}` + "\n":                                                   `{"permissionMode":"plan", "a": 1}` + "\n",
+		`{"permissionMode":"default","permissionMode":"auto"}` + "\n":                                `{"permissionMode":"default","permissionMode":"default"}` + "\n",
+		`{"permission\u004dode":"bypassPermissions", "type":"user"}` + "\n":                          `{"permission\u004dode":"default","type":"user"}` + "\n",
+		`{"permissionMode":["auto"]}` + "\n":                                                         `{"permissionMode":"default"}` + "\n",
+		`{"message":{"content":"\"permissionMode\":\"auto\""}}` + "\n" + `{"type":"user","text":"to`: `{"message":{"content":"\"permissionMode\":\"auto\""}}` + "\n" + `{"type":"user","text":"to`,
+	} {
+		var out strings.Builder
+		if err := (Writer{}).Restrict(&out, strings.NewReader(text)); err != nil || out.String() != want {
+			t.Errorf("%s is %s, %v", text, out.String(), err)
+		}
 	}
 }
