@@ -179,12 +179,12 @@ func (p *plan) moves(t *testing.T, r result) (problems []string) {
 	return append(problems, p.soundArrival(t, true)...)
 }
 
-// thin leaves out most points of a sample: each takes a dozen runs of git.
+// thin leaves out most points of a sample, for each takes a dozen runs of git.
 func thin[P any](points []P) []P {
 	i := -1
 	return slices.DeleteFunc(points, func(P) bool {
 		i++
-		return !nth(i, 8, 24)
+		return !nth(i, 20, 60)
 	})
 }
 

@@ -384,9 +384,6 @@ func (w *unpacking) findWorktree() error {
 		for base, n := name, 2; taken(name); n++ {
 			name = fmt.Sprintf("%s-%d", base, n)
 		}
-	} else if name = "moved/" + w.plan.Name; w.Git.Branch != "" {
-		// The clone has checked out a branch, perhaps this one.
-		name += "/" + w.Git.Branch
 	}
 	base := strings.TrimSuffix(w.Repository, ".git") + "-" + instance.NameFor(cmp.Or(strings.TrimPrefix(name, "moved/"), name))
 	w.Branch, w.Worktree = name, base
@@ -410,6 +407,7 @@ func (w *unpacking) apply() (Result, error) {
 		if err := w.makeWorktree(); err != nil {
 			return done, err
 		}
+		done.Branch = w.Branch
 	} else if info, err := os.Stat(w.Path); err != nil || !info.IsDir() {
 		return done, atomicfile.Error("use", w.Path, cmp.Or(err, errors.New("it is no folder")))
 	}
@@ -444,7 +442,12 @@ func (w *unpacking) makeWorktree() error {
 	} else if err != nil {
 		return refused(err)
 	}
-	if err := git.MakeBranch(w.Repository, w.Branch, g.Head, w.Worktree); err != nil {
+	err := git.MakeBranch(w.Repository, w.Branch, g.Head, w.Worktree)
+	if other := "moved/" + w.plan.Name; w.CloneFrom != "" && w.Branch != other && (errors.Is(err, git.ErrBranchTaken) || errors.Is(err, git.ErrBranch)) {
+		w.Branch = other // the clone has checked out that one
+		err = git.MakeBranch(w.Repository, w.Branch, g.Head, w.Worktree)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot make the branch %s: %w", git.Quote(w.Branch), err)
 	}
 	if err := git.AddWorktree(w.Repository, w.Worktree, w.Branch, gitWait); err != nil {
