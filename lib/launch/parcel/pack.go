@@ -1,6 +1,7 @@
 package parcel
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,6 +52,8 @@ type Packer struct {
 	Now     bool          // do not wait for the end of the agent's turn
 	Timeout time.Duration // of that wait; 0 for none
 	Again   bool          // pack it although it was packed before
+
+	quiet bool // say nothing of what stays
 }
 
 // ErrMoved reports that an instance was packed before.
@@ -66,7 +69,7 @@ func (p Packer) Pack(id instance.ID, out io.Writer) (parcel string, err error) {
 		return "", err
 	}
 	parcel = in.Moved.Parcel
-	err = p.quiet(in)
+	err = p.awaitTurn(in)
 	if err == nil {
 		_, err = launch.Stopper{Env: p.Env, Store: p.Store, Table: p.Table, Now: p.Now}.Stop(id)
 	}
@@ -147,8 +150,8 @@ func (p Packer) member(in *instance.Instance) fleet.Member {
 	return fleet.Members(p.Env.Getenv, p.Store, p.Table, []*instance.Instance{in}, p.Env.Now())[0]
 }
 
-// quiet waits for the end of the agent's turn.
-func (p Packer) quiet(in *instance.Instance) error {
+// awaitTurn waits for the end of the agent's turn.
+func (p Packer) awaitTurn(in *instance.Instance) error {
 	begin, hinted := time.Now(), false
 	for pause := 100 * time.Millisecond; !p.Now; pause = min(pause*5/4, time.Second) {
 		m := p.member(in)
@@ -201,7 +204,7 @@ func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
 	if w.manifest.Session, err = p.session(w, m, scratch); err != nil {
 		return err
 	}
-	root, err := p.repository(w, held.Path, scratch)
+	root, state, err := p.repository(w, held.Path, scratch)
 	if err != nil {
 		return fmt.Errorf("cannot pack %s: %w", held.Name, err)
 	}
@@ -213,7 +216,7 @@ func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
 		if err := p.leave(m); err != nil {
 			return err
 		}
-		held.Moved.Complete = true
+		held.Moved.Complete, held.Moved.State = true, state
 		return held.Put(p.Env.Now())
 	})
 }
@@ -415,15 +418,18 @@ func (p Packer) notes(w *writer, s *Session, h home.Home) error {
 }
 
 // repository adds the state of the worktree that has the folder. root has the files, and is
-// to be closed after they were written.
-func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, err error) {
+// to be closed after they were written. state is a digest of what was added, or "" if a
+// file that git tracks stays, which a reset to another state would lose.
+func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, state string, err error) {
 	bundle := filepath.Join(scratch, "bundle")
 	c, err := git.Carry(dir, bundle, secretfile.Is, gitWait)
 	if errors.Is(err, git.ErrNotRepository) {
-		p.Env.Warn("the folder '%s' is in no git repository: no file of it goes along", dir)
-		return nil, nil
+		if !p.quiet {
+			p.Env.Warn("the folder '%s' is in no git repository: no file of it goes along", dir)
+		}
+		return nil, "", nil
 	} else if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	top := place.Real(git.Top(dir))
 	g := &Git{Roots: c.Roots, Head: c.Head, Branch: c.Branch, Index: c.Index, Remotes: c.Remotes}
@@ -431,20 +437,24 @@ func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, err e
 		g.Within = within
 	}
 	if g.Bundle, err = w.add(content{path: bundle}); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if root, err = os.OpenRoot(top); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	left := map[string][]string{} // by why
-	for _, path := range c.Changed {
+	left := map[string][]string{"a submodule or a repository of its own": c.Left} // by why
+	tracked := len(c.Left) + len(c.Held)                                          // of those that stay
+	for i, path := range slices.Concat(c.Changed, c.Untracked) {
 		why, err := p.file(w, g, root, path)
 		if err != nil {
 			root.Close()
-			return nil, err
+			return nil, "", err
 		}
-		if why != "" {
-			left[why] = append(left[why], path)
+		if why == "" {
+			continue
+		}
+		if left[why] = append(left[why], path); i < len(c.Changed) {
+			tracked++
 		}
 	}
 	for _, path := range c.Deleted {
@@ -452,9 +462,8 @@ func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, err e
 			g.Deleted = append(g.Deleted, path)
 		}
 	}
-	left["a submodule or a repository of its own"] = c.Left
 	for why, paths := range left {
-		if len(paths) > 0 {
+		if len(paths) > 0 && !p.quiet {
 			more := ""
 			if n := len(paths) - 1; n > 0 {
 				more = " and " + count.Of(n, "other")
@@ -463,7 +472,24 @@ func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, err e
 		}
 	}
 	w.manifest.Git = g
-	return root, nil
+	if tracked == 0 { // mutant always: . TestScripts/session_back$
+		state = w.manifest.state()
+	}
+	return root, state, nil
+}
+
+// state returns a digest of the worktree's state.
+func (m *Manifest) state() string {
+	digests := map[string]string{}
+	for _, one := range m.Members {
+		digests[one.Name] = one.SHA256
+	}
+	files := slices.Clone(m.Git.Files)
+	for i, f := range files {
+		files[i].Member = digests[f.Member]
+	}
+	data, _ := json.Marshal([]any{m.Git.Head, m.Git.Index, files, m.Git.Deleted}) // it cannot fail
+	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 
 // file adds a file that differs from the index, or returns why it stays.

@@ -497,8 +497,11 @@ func (w *unpacking) markerBefore(store session.Store) string {
 func (w *unpacking) makeInstance(done Result) (Result, error) {
 	from, at := w.Instance, w.Env.Now().UTC()
 	set := func(in *instance.Instance) {
-		in.Name, in.Path, in.Folder, in.Worktree, in.Agent = w.plan.Name, w.Path, nil, nil, w.client.Name
-		if w.Worktree != "" {
+		in.Name, in.Path, in.Agent = w.plan.Name, w.Path, w.client.Name
+		if !w.InPlace {
+			in.Folder, in.Worktree = nil, nil
+		}
+		if w.Worktree != "" && !w.InPlace {
 			in.Worktree = &instance.Worktree{Path: w.Worktree, Branch: w.Branch, Repository: w.Repository, Ready: true}
 		}
 		in.Desired, in.Moved, in.Generation, in.Arrived = instance.Stopped, nil, w.Generation, w.ID

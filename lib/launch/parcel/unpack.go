@@ -61,15 +61,17 @@ type Result struct {
 // plan is what an unpacking does. It is kept until the end, so that one that was killed is
 // completed in the same way.
 type plan struct {
-	Flags      string `json:"flags"`                // of the command that made it
-	Name       string `json:"name"`                 // of the instance
-	Repository string `json:"repository,omitempty"` // the main worktree; "" without git
-	CloneFrom  string `json:"clone_from,omitempty"`
-	Branch     string `json:"branch,omitempty"`
-	Worktree   string `json:"worktree,omitempty"`
-	Path       string `json:"path"`            // the agent's folder
-	Returns    bool   `json:"returns"`         // the instance was here before
-	Forced     bool   `json:"force,omitempty"` // see Unpacker.Force
+	Flags      string   `json:"flags"`                // of the command that made it
+	Name       string   `json:"name"`                 // of the instance
+	Repository string   `json:"repository,omitempty"` // the main worktree; "" without git
+	CloneFrom  string   `json:"clone_from,omitempty"`
+	Branch     string   `json:"branch,omitempty"`
+	Worktree   string   `json:"worktree,omitempty"`
+	Path       string   `json:"path"`    // the agent's folder
+	Returns    bool     `json:"returns"` // the instance was here before
+	InPlace    bool     `json:"in_place,omitempty"`
+	Before     []string `json:"before,omitempty"` // with InPlace: the files that it had and that are in its earlier parcel
+	Forced     bool     `json:"force,omitempty"`  // see Unpacker.Force
 
 	Session session.ID `json:"session_id,omitempty"` // a new one, for another client
 }
@@ -365,6 +367,9 @@ func (w *unpacking) findWorktree() error {
 	if w.Git == nil {
 		return nil
 	}
+	if is, err := w.findBefore(); is || err != nil {
+		return err
+	}
 	name := cmp.Or(w.Git.Branch, "moved/"+w.plan.Name)
 	if w.CloneFrom == "" {
 		all, err := git.Worktrees(w.Repository)
@@ -392,6 +397,33 @@ func (w *unpacking) findWorktree() error {
 	}
 	w.Path = filepath.Join(w.Worktree, w.Git.Within)
 	return nil
+}
+
+// findBefore reports whether the instance comes back to the folder that it left, with the
+// files that git ignores. They have to be as it left them: somebody may have worked there.
+func (w *unpacking) findBefore() (bool, error) {
+	if w.old == nil || w.old.Moved == nil || w.old.Moved.State == "" || w.Unpacker.Folder != "" || w.Clone != "" {
+		return false, nil
+	}
+	scratch := filepath.Join(w.dir, "before")
+	if err := errors.Join(os.RemoveAll(scratch), w.Store.State.Prepare(scratch)); err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(scratch)
+	now := &writer{manifest: &Manifest{}}
+	root, state, err := Packer{Env: w.Env, Store: w.Store, Table: w.Table, quiet: true}.repository(now, w.old.Path, scratch)
+	if root != nil {
+		root.Close()
+	}
+	if err != nil || state != w.old.Moved.State { // mutant never: . TestScripts/session_back$
+		return false, nil
+	}
+	top := place.Real(git.Top(w.old.Path))
+	w.InPlace, w.Worktree, w.Branch, w.Path = true, top, git.Branch(top), filepath.Join(top, w.Git.Within)
+	for _, f := range now.manifest.Git.Files {
+		w.Before = append(w.Before, f.Path)
+	}
+	return true, nil
 }
 
 // apply does what was planned. Every step can be repeated.
@@ -442,6 +474,9 @@ func (w *unpacking) makeWorktree() error {
 	} else if err != nil {
 		return refused(err)
 	}
+	if w.InPlace {
+		return w.resetWorktree()
+	}
 	err := git.MakeBranch(w.Repository, w.Branch, g.Head, w.Worktree)
 	if other := "moved/" + w.plan.Name; w.CloneFrom != "" && w.Branch != other && (errors.Is(err, git.ErrBranchTaken) || errors.Is(err, git.ErrBranch)) {
 		w.Branch = other // the clone has checked out that one
@@ -455,6 +490,36 @@ func (w *unpacking) makeWorktree() error {
 	}
 	if err := git.FillIndex(w.Worktree, g.Index, gitWait); err != nil {
 		return fmt.Errorf("cannot fill the worktree '%s': %w", w.Worktree, err)
+	}
+	return w.overlay()
+}
+
+// resetWorktree makes the worktree that the instance left the one that comes back. All that
+// it loses went along when it left.
+func (w *unpacking) resetWorktree() error {
+	root, err := os.OpenRoot(w.Worktree)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range w.Before {
+		if linkless(root, filepath.Dir(name), false) != nil {
+			continue
+		}
+		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot remove '%s' in '%s': %w", git.Quote(name), w.Worktree, err)
+		}
+	}
+	var comes []string
+	for _, f := range w.Git.Files {
+		comes = append(comes, f.Path)
+	}
+	aside, err := git.Reset(w.Worktree, w.Git.Head, w.Git.Index, comes, gitWait)
+	for _, name := range aside {
+		w.Env.Warn("%s was in the way, and is now %s", git.Quote(name), git.Quote(name+git.Aside))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot change the worktree '%s': %w", w.Worktree, err)
 	}
 	return w.overlay()
 }

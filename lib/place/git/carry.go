@@ -29,9 +29,11 @@ type Carried struct {
 	Index   string // a commit, with the index as its tree and Head as its parent
 	Remotes []Remote
 
-	Changed []string // files, relative to the top, that differ from the index or are untracked
-	Deleted []string // files of the index that are not there
-	Left    []string // what cannot go: submodules, nested repositories
+	Changed   []string // files, relative to the top, that differ from the index
+	Untracked []string
+	Deleted   []string // files of the index that are not there
+	Left      []string // what cannot go: submodules, nested repositories
+	Held      []string // secret files that are staged here, and in Index as they are in Head
 }
 
 // Remote is a remote of a repository. The URL has no password.
@@ -74,8 +76,8 @@ func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration
 	}
 	defer os.RemoveAll(scratch)
 	p := packing{r, scratch, append(slices.Clip(vars), r.objectsIn(filepath.Join(scratch, "objects"))...), wait}
-	staged = slices.DeleteFunc(staged, func(path string) bool { return !secret(path) })
-	if c.Index, err = p.commit(c.Head, staged); err != nil {
+	c.Held = slices.DeleteFunc(staged, func(path string) bool { return !secret(path) })
+	if c.Index, err = p.commit(c.Head, c.Held); err != nil {
 		return c, err
 	}
 	if c.Roots, err = p.lines("rev-list", "--max-parents=0", c.Head); err != nil {
@@ -133,10 +135,12 @@ func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged
 			c.Deleted = append(c.Deleted, change.Path)
 		case err != nil:
 			return nil, err
-		case info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0:
-			c.Changed = append(c.Changed, change.Path)
-		default:
+		case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
 			c.Left = append(c.Left, change.Path)
+		case change.Untracked:
+			c.Untracked = append(c.Untracked, change.Path)
+		default:
+			c.Changed = append(c.Changed, change.Path)
 		}
 	}
 	return staged, nil
@@ -483,6 +487,57 @@ func MakeBranch(dir, branch, commit, path string) error {
 
 // FillIndex makes index and files of a worktree those of a commit. HEAD stays.
 func FillIndex(path, commit string, wait time.Duration) error { return fill(path, commit, wait) }
+
+// Aside is the suffix that Reset gives to a file that is in the way.
+const Aside = ".gt-before"
+
+// Reset makes a worktree the one of a commit of Carry: its files are those of index, and
+// HEAD, with the branch that is checked out, is head. comes are files that the caller writes
+// afterwards. Files that git does not track stay; those where others will be are renamed,
+// and returned.
+func Reset(path, head, index string, comes []string, wait time.Duration) (aside []string, err error) {
+	r, err := topOf(path)
+	if err != nil {
+		return nil, atomicfile.Error("use the worktree", path, err)
+	}
+	// Files that index has, and this worktree's index lacks.
+	out, err := answer(path, wait, "diff", "--cached", "--name-only", "--no-renames", "--diff-filter=D", "-z", index)
+	if err != nil {
+		return nil, err
+	}
+	if out.cut {
+		return nil, errors.New("it has too many changes")
+	}
+	names := strings.FieldsFunc(out.buf.String(), func(r rune) bool { return r == 0 })
+	for some := range slices.Chunk(comes, 256) {
+		args := []string{"--literal-pathspecs", "ls-files", "-z", "--"}
+		tracked, err := answer(path, wait, append(args, some...)...)
+		if err != nil {
+			return nil, err
+		}
+		known := strings.Split(tracked.buf.String(), "\x00")
+		names = append(names, slices.DeleteFunc(slices.Clone(some), func(name string) bool { return slices.Contains(known, name) })...)
+	}
+	for _, name := range names {
+		file := filepath.Join(path, name)
+		info, err := os.Lstat(file)
+		if err != nil || info.IsDir() {
+			continue
+		}
+		if there, err := exists(file + Aside); there || err != nil {
+			continue // of a Reset that was killed
+		}
+		if err := atomicfile.Rename(file, file+Aside, atomicfile.Unsynced); err != nil {
+			return aside, err
+		}
+		aside = append(aside, name)
+	}
+	if err := fill(path, index, wait); err != nil {
+		return aside, err
+	}
+	_, err = r.inPlace("reset", "--soft", head, "--")
+	return aside, err
+}
 
 // CheckURL returns an error for a remote that git should not be given: only https, ssh and
 // paths, none of which names a program.

@@ -52,7 +52,10 @@ func TestCarry(t *testing.T) {
 	if _, err := os.Lstat(canary); err == nil {
 		t.Error("a program of the repository ran")
 	}
-	changed := slices.DeleteFunc(c.Changed, func(path string) bool { return strings.HasPrefix(path, "hooks/") }) // of hostile
+	if !slices.Equal(c.Held, []string{"kept.secret", "new.secret"}) {
+		t.Errorf("held are %q", c.Held)
+	}
+	changed := slices.DeleteFunc(append(c.Changed, c.Untracked...), func(path string) bool { return strings.HasPrefix(path, "hooks/") }) // of hostile
 	if !slices.Equal(changed, []string{"old", "ä b/new"}) || !slices.Equal(c.Deleted, []string{"gone"}) || c.Branch != "main" || len(c.Roots) != 1 {
 		t.Errorf("%+v", c)
 	}

@@ -146,6 +146,8 @@ type Moved struct {
 	// Complete reports that the parcel can be unpacked. Until then it cannot: the instance
 	// is nowhere else.
 	Complete bool `json:"complete,omitempty"`
+	// State is a digest of its files. While they are the same, it can come back to them.
+	State string `json:"state,omitempty"`
 }
 
 func (m *Moved) String() string {
