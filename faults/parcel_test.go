@@ -25,6 +25,7 @@ import (
 var moving = []scenario{
 	{name: "session-pack", args: []string{"gt-session", "pack", "talks"}, prepare: departing, again: 1},
 	{name: "session-unpack", args: []string{"gt-session", "unpack", "--folder", "clone"}, input: "PARCEL", dir: "there", env: []string{"HOME=WORLD/there"}, prepare: arriving},
+	{name: "session-unpack-back", args: []string{"gt-session", "unpack"}, input: "PARCEL", prepare: returning},
 }
 
 // departing has an agent with a conversation, a thread, a note, and a repository with what
@@ -47,6 +48,50 @@ func departing(t *testing.T, w *world) {
 func arriving(t *testing.T, w *world) {
 	departing(t, w)
 	w.vars["PARCEL"] = w.must(t, "", "work", "gt-session", "pack", "talks").stdout
+}
+
+// returning has it back from there, with more.
+func returning(t *testing.T, w *world) {
+	arriving(t, w)
+	must(t, os.MkdirAll(w.Path("work/.git/info"), 0o700))
+	put(t, w.Path("work/.git/info/exclude"), "built\n")
+	put(t, w.Path("work/built"), "mine\n")
+	there := w.with("HOME=WORLD/there")
+	there.must(t, w.vars["PARCEL"], "there", "gt-session", "unpack", "--folder", "clone")
+	put(t, w.Path("there/clone-fix/parser.go"), "package parser // there\n")
+	there.must(t, "", "there/clone-fix", "git", "commit", "-q", "-a", "-m", "there")
+	must(t, os.Remove(w.Path("there/clone-fix/new")))
+	put(t, w.Path("there/clone-fix/newer"), "newer\n")
+	w.vars["PARCEL"] = there.must(t, "", "there/clone-fix", "gt-session", "pack", "talks").stdout
+}
+
+// soundReturn is soundArrival for one that comes back to its folder.
+func (p *plan) soundReturn(t *testing.T, healed bool) (problems []string) {
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	all, err := p.w.instances("home").All()
+	if err != nil || len(all) != 1 {
+		return []string{fmt.Sprintf("there are %d agents, %v", len(all), err)}
+	}
+	if data, err := os.ReadFile(p.w.Path("work/built")); err != nil || string(data) != "mine\n" {
+		wrong("what git ignores is %q, %v", data, err)
+	}
+	in := all[0]
+	if in.Moved != nil && !healed {
+		return problems // it starts nobody, and what it had is in its parcels
+	}
+	if in.Moved != nil || in.Path != p.w.Path("work") || in.Generation != 2 {
+		wrong("it is %+v", in)
+	}
+	if out := p.w.run(t, "", "work", "git", "status", "--porcelain").stdout; out != "?? newer\n" {
+		wrong("git says %q", out)
+	}
+	if out := p.w.run(t, "", "work", "git", "log", "--format=%s", "-1").stdout; out != "there\n" {
+		wrong("its commit is %q", out)
+	}
+	if entries, _ := filepath.Glob(p.w.Path("work*")); len(entries) != 1 {
+		wrong("there are %v", entries)
+	}
+	return problems
 }
 
 // complete reports whether a parcel has all of its members.
@@ -166,7 +211,11 @@ func (p *plan) moves(t *testing.T, r result) (problems []string) {
 	if p.name == "session-pack" {
 		return p.soundDeparture(t, r.stdout)
 	}
-	problems = p.soundArrival(t, false)
+	sound := p.soundArrival
+	if p.name == "session-unpack-back" {
+		sound = p.soundReturn
+	}
+	problems = sound(t, false)
 	// git outlives who called it, and is waited for.
 	for range 50 {
 		if r = p.runAgain(t); r.code != 75 {
@@ -176,7 +225,7 @@ func (p *plan) moves(t *testing.T, r result) (problems []string) {
 	if r.code != 0 {
 		problems = append(problems, "the next run: "+r.String())
 	}
-	return append(problems, p.soundArrival(t, true)...)
+	return append(problems, sound(t, true)...)
 }
 
 // thin leaves out most points of a sample, for each takes a dozen runs of git.

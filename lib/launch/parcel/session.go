@@ -309,7 +309,7 @@ func (w *unpacking) moveFile(n Named, to string) error {
 		case !begins && !w.Forced && (!w.Returns || n.Name == conversation.Transcript), !w.Returns && !w.Forced:
 			return cli.Fail(cli.No, fmt.Errorf("'%s' is here already, with another content", to), "--force sets it aside")
 		case !begins && n.Name == conversation.Transcript:
-			if err := atomicfile.Rename(to, to+".gt-before", atomicfile.Synced); err != nil {
+			if err := atomicfile.Rename(to, to+aside, atomicfile.Synced); err != nil {
 				return err
 			}
 		}

@@ -61,17 +61,18 @@ type Result struct {
 // plan is what an unpacking does. It is kept until the end, so that one that was killed is
 // completed in the same way.
 type plan struct {
-	Flags      string   `json:"flags"`                // of the command that made it
-	Name       string   `json:"name"`                 // of the instance
-	Repository string   `json:"repository,omitempty"` // the main worktree; "" without git
-	CloneFrom  string   `json:"clone_from,omitempty"`
-	Branch     string   `json:"branch,omitempty"`
-	Worktree   string   `json:"worktree,omitempty"`
-	Path       string   `json:"path"`    // the agent's folder
-	Returns    bool     `json:"returns"` // the instance was here before
-	InPlace    bool     `json:"in_place,omitempty"`
-	Before     []string `json:"before,omitempty"` // with InPlace: the files that it had and that are in its earlier parcel
-	Forced     bool     `json:"force,omitempty"`  // see Unpacker.Force
+	Flags      string    `json:"flags"`                // of the command that made it
+	Name       string    `json:"name"`                 // of the instance
+	Repository string    `json:"repository,omitempty"` // the main worktree; "" without git
+	CloneFrom  string    `json:"clone_from,omitempty"`
+	Branch     string    `json:"branch,omitempty"`
+	Worktree   string    `json:"worktree,omitempty"`
+	Path       string    `json:"path"`    // the agent's folder
+	Returns    bool      `json:"returns"` // the instance was here before
+	InPlace    bool      `json:"in_place,omitempty"`
+	Before     []string  `json:"before,omitempty"`     // with InPlace: the files that it had and that are in its earlier parcel
+	InTheWay   *[]string `json:"in_the_way,omitempty"` // with InPlace: files that others replace; nil if not known yet
+	Forced     bool      `json:"force,omitempty"`      // see Unpacker.Force
 
 	Session session.ID `json:"session_id,omitempty"` // a new one, for another client
 }
@@ -160,9 +161,8 @@ func (w *unpacking) prepare() error {
 			return err
 		}
 	}
-	path := filepath.Join(w.dir, "plan.json")
 	flags := strings.Join([]string{w.Unpacker.Name, w.Unpacker.Folder, w.Clone, w.Unpacker.Agent}, "\x00")
-	data, err := atomicfile.Read(path, maxSmall)
+	data, err := atomicfile.Read(filepath.Join(w.dir, planName), maxManifest)
 	if err == nil && json.Unmarshal(data, &w.plan) == nil && w.plan.Flags == flags {
 		w.Forced = w.Forced || w.Force
 		return nil
@@ -173,14 +173,21 @@ func (w *unpacking) prepare() error {
 			return err
 		}
 	}
-	if data, err = openjson.File(w.plan); err != nil {
-		return err
-	}
-	if err := w.Store.State.Prepare(w.dir); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, data, atomicfile.Synced)
+	return w.keepPlan()
 }
+
+func (w *unpacking) keepPlan() error {
+	data, err := openjson.File(w.plan)
+	if err == nil {
+		err = w.Store.State.Prepare(w.dir)
+	}
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(w.dir, planName), data, atomicfile.Synced)
+}
+
+const planName = "plan.json"
 
 // findAgent finds the client in this machine's table, and its program.
 func (w *unpacking) findAgent() error {
@@ -415,6 +422,9 @@ func (w *unpacking) findBefore() (bool, error) {
 	if root != nil {
 		root.Close()
 	}
+	if atomicfile.Unread(err) && !errors.Is(err, fs.ErrNotExist) {
+		return false, err // it may be as it was
+	}
 	if err != nil || state != w.old.Moved.State { // mutant never: . TestScripts/session_back$
 		return false, nil
 	}
@@ -502,6 +512,9 @@ func (w *unpacking) resetWorktree() error {
 		return err
 	}
 	defer root.Close()
+	if err := w.clearWay(root); err != nil {
+		return err
+	}
 	for _, name := range w.Before {
 		if linkless(root, filepath.Dir(name), false) != nil {
 			continue
@@ -510,18 +523,43 @@ func (w *unpacking) resetWorktree() error {
 			return fmt.Errorf("cannot remove '%s' in '%s': %w", git.Quote(name), w.Worktree, err)
 		}
 	}
-	var comes []string
-	for _, f := range w.Git.Files {
-		comes = append(comes, f.Path)
-	}
-	aside, err := git.Reset(w.Worktree, w.Git.Head, w.Git.Index, comes, gitWait)
-	for _, name := range aside {
-		w.Env.Warn("%s was in the way, and is now %s", git.Quote(name), git.Quote(name+git.Aside))
-	}
-	if err != nil {
+	if err := git.Reset(w.Worktree, w.Git.Head, w.Git.Index, gitWait); err != nil {
 		return fmt.Errorf("cannot change the worktree '%s': %w", w.Worktree, err)
 	}
 	return w.overlay()
+}
+
+// aside is the suffix of a file that was in the way.
+const aside = ".gt-before"
+
+// clearWay renames the files that never went along and where others will be. Which ones is
+// noted before anything changes.
+func (w *unpacking) clearWay(root *os.Root) error {
+	if w.InTheWay == nil {
+		var comes []string
+		for _, f := range w.Git.Files {
+			comes = append(comes, f.Path)
+		}
+		names, err := git.InTheWay(w.Worktree, w.Git.Index, comes, gitWait)
+		if err != nil {
+			return fmt.Errorf("cannot read the worktree '%s': %w", w.Worktree, err)
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(w.Before, name) })
+		w.InTheWay = &names
+		if err := w.keepPlan(); err != nil {
+			return err
+		}
+	}
+	for _, name := range *w.InTheWay {
+		if _, err := root.Lstat(name + aside); err == nil || linkless(root, filepath.Dir(name), false) != nil {
+			continue // done by one that was killed
+		}
+		if err := atomicfile.RenameIn(root, name, name+aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return atomicfile.Error("rename", filepath.Join(w.Worktree, name), err)
+		}
+		w.Env.Warn("%s was in the way, and is now %s", git.Quote(name), git.Quote(name+aside))
+	}
+	return nil
 }
 
 // overlay writes the files that differ from the index. The worktree may have hostile links:

@@ -488,18 +488,9 @@ func MakeBranch(dir, branch, commit, path string) error {
 // FillIndex makes index and files of a worktree those of a commit. HEAD stays.
 func FillIndex(path, commit string, wait time.Duration) error { return fill(path, commit, wait) }
 
-// Aside is the suffix that Reset gives to a file that is in the way.
-const Aside = ".gt-before"
-
-// Reset makes a worktree the one of a commit of Carry: its files are those of index, and
-// HEAD, with the branch that is checked out, is head. comes are files that the caller writes
-// afterwards. Files that git does not track stay; those where others will be are renamed,
-// and returned.
-func Reset(path, head, index string, comes []string, wait time.Duration) (aside []string, err error) {
-	r, err := topOf(path)
-	if err != nil {
-		return nil, atomicfile.Error("use the worktree", path, err)
-	}
+// InTheWay returns the files that git does not track in a worktree, and that Reset to index
+// or the caller, who writes comes, would replace.
+func InTheWay(path, index string, comes []string, wait time.Duration) (names []string, err error) {
 	// Files that index has, and this worktree's index lacks.
 	out, err := answer(path, wait, "diff", "--cached", "--name-only", "--no-renames", "--diff-filter=D", "-z", index)
 	if err != nil {
@@ -508,35 +499,34 @@ func Reset(path, head, index string, comes []string, wait time.Duration) (aside 
 	if out.cut {
 		return nil, errors.New("it has too many changes")
 	}
-	names := strings.FieldsFunc(out.buf.String(), func(r rune) bool { return r == 0 })
+	names = strings.FieldsFunc(out.buf.String(), func(r rune) bool { return r == 0 })
 	for some := range slices.Chunk(comes, 256) {
-		args := []string{"--literal-pathspecs", "ls-files", "-z", "--"}
-		tracked, err := answer(path, wait, append(args, some...)...)
+		tracked, err := answer(path, wait, append([]string{"--literal-pathspecs", "ls-files", "-z", "--"}, some...)...)
 		if err != nil {
 			return nil, err
 		}
 		known := strings.Split(tracked.buf.String(), "\x00")
 		names = append(names, slices.DeleteFunc(slices.Clone(some), func(name string) bool { return slices.Contains(known, name) })...)
 	}
-	for _, name := range names {
-		file := filepath.Join(path, name)
-		info, err := os.Lstat(file)
-		if err != nil || info.IsDir() {
-			continue
-		}
-		if there, err := exists(file + Aside); there || err != nil {
-			continue // of a Reset that was killed
-		}
-		if err := atomicfile.Rename(file, file+Aside, atomicfile.Unsynced); err != nil {
-			return aside, err
-		}
-		aside = append(aside, name)
-	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		info, err := os.Lstat(filepath.Join(path, name))
+		return err != nil || info.IsDir()
+	}), nil
+}
+
+// Reset makes a worktree the one of a commit of Carry: its files are those of index, and
+// HEAD, with the branch that is checked out, is head. It keeps files that git does not track
+// unless they are InTheWay.
+func Reset(path, head, index string, wait time.Duration) error {
 	if err := fill(path, index, wait); err != nil {
-		return aside, err
+		return err
+	}
+	r, err := topOf(path)
+	if err != nil {
+		return atomicfile.Error("use the worktree", path, err)
 	}
 	_, err = r.inPlace("reset", "--soft", head, "--")
-	return aside, err
+	return err
 }
 
 // CheckURL returns an error for a remote that git should not be given: only https, ssh and
