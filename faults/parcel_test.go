@@ -270,6 +270,9 @@ func TestErrorsMove(t *testing.T) {
 			p := newPlan(t, s)
 			points, violations := thin(p.errorPoints()), 0
 			for _, f := range points {
+				if p.name == "session-unpack-back" && !f.changes() {
+					continue // a folder that cannot be read is left alone, and gets a worktree beside it
+				}
 				r, stop, met := p.disturb(t, f.call, "error="+f.err)
 				if stop(); !met {
 					t.Logf("%v was not met in %d runs", f, tries)
