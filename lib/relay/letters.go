@@ -245,7 +245,13 @@ func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
 			return nil
 		}
 		if len(refused) > 0 {
-			return r.outbox.Refuse(l, string(refused))
+			if err := r.outbox.Refuse(l, string(refused)); err != nil {
+				return err
+			}
+			if r.Refused != nil {
+				r.Refused(l)
+			}
+			return nil
 		}
 		return r.outbox.Remove(l)
 	}
@@ -272,8 +278,8 @@ func (r *Relay) parcel(from *remote, id, ext string) string {
 
 // expect notes a long letter, and asks for its first part.
 func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
-	if e.Size > peer.MaxLetter || len(e.SHA256) != sha256.Size*2 {
-		return r.refuseLetter(from, m.ID, fmt.Sprintf("the letter has %d bytes, over %d", e.Size, peer.MaxLetter))
+	if e.Size > peer.MaxLarge || len(e.SHA256) != sha256.Size*2 {
+		return r.refuseLetter(from, m.ID, fmt.Sprintf("the letter has %d bytes, over %d", e.Size, peer.MaxLarge))
 	}
 	path := r.parcel(from, m.ID, ".json")
 	if !atomicfile.Exists(path) {

@@ -53,6 +53,8 @@ type Options struct {
 	Logs func() map[string]string
 	// Instances returns the agents of this host, a JSON object a line.
 	Instances func(ctx context.Context) ([]byte, error)
+	// Refused, if set, is told of each letter of this host that its receiver does not take.
+	Refused func(peer.Letter)
 	// Started, if set, is called when this relay is the only one of the host.
 	Started func()
 	Version string

@@ -62,12 +62,27 @@ func done(env *cli.Env, err error, format string, args ...any) error {
 
 type move struct {
 	profile
-	Name  string `arg:"" help:"The agent."`
-	Group string `arg:"" help:"The group, such as work/backend; made where it is missing. '' takes it out of its group."`
+	Name  string  `arg:"" help:"The agent."`
+	Group *string `arg:"" optional:"" help:"The group, such as work/backend; made where it is missing. '' takes it out of its group."`
+	To    string  `placeholder:"HOST" help:"Move it to another host of the fleet instead (see gt-relay): its conversation, thread, notes and uncommitted work go, and it is started there."`
+	Now   bool    `help:"With --to: do not wait for the end of its turn."`
+}
+
+func (c *move) Validate() error {
+	if (c.Group == nil) == (c.To == "") {
+		return errors.New("give a group, or a host with --to")
+	}
+	if c.Now && c.To == "" {
+		return errors.New("--now needs --to")
+	}
+	return nil
 }
 
 func (c *move) Run(env *cli.Env) error {
-	group := strings.Trim(c.Group, "/")
+	if c.To != "" {
+		return c.toHost(env)
+	}
+	group := strings.Trim(*c.Group, "/")
 	if group != "" {
 		if err := instance.CheckGroup(group); err != nil {
 			return cli.Fail(cli.Usage, err)

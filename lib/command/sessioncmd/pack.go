@@ -24,6 +24,7 @@ type pack struct {
 	Now     bool          `help:"Do not wait for the end of its turn, nor let it exit by itself."`
 	Timeout duration.Flag `placeholder:"DURATION" help:"Wait no longer than this for the end of its turn (default: no limit)."`
 	Cancel  bool          `help:"Take it back, if its parcel was not unpacked."`
+	Parcel  string        `hidden:"" help:"With --cancel: only if it travels in the parcel of this id."`
 	Force   bool          `help:"Pack it again or take it back, although an earlier parcel may have been unpacked."`
 }
 
@@ -34,7 +35,7 @@ func (c *pack) Run(env *cli.Env) error {
 		return err
 	}
 	if c.Cancel {
-		err := parcel.Cancel(at.store, in.ID, c.Force, env.Now())
+		err := parcel.Cancel(at.store, in.ID, c.Parcel, c.Force, env.Now())
 		return done(env, withExitCode(in.Name, err), "took %s back; gt-session start %[1]s starts it", in.Name)
 	}
 	if f, ok := env.Stdout.(*os.File); ok && term.IsTerminal(f) {

@@ -128,15 +128,16 @@ func (p Packer) unmark(id instance.ID, parcel string) error {
 }
 
 // Cancel takes a packed instance back: it can be started here again. A complete parcel may
-// have been unpacked, which force says that it was not.
-func Cancel(store instance.Store, id instance.ID, force bool, now time.Time) error {
+// have been unpacked, which force says that it was not. Unless parcel is "", only that one is
+// taken back, and no later one.
+func Cancel(store instance.Store, id instance.ID, parcel string, force bool, now time.Time) error {
 	held, err := store.Hold(id, hold)
 	if err != nil {
 		return err
 	}
 	defer held.Release()
 	switch m := held.Moved; {
-	case m == nil:
+	case m == nil, parcel != "" && m.Parcel != parcel:
 		return cli.Failf(cli.No, "%s has not moved", held.Name)
 	case m.Complete && !force:
 		return cli.Fail(cli.No, fmt.Errorf("%s %s, and gt cannot know whether its parcel was unpacked", held.Name, m),

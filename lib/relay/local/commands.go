@@ -80,6 +80,8 @@ func argsOf(ask peer.Ask) ([]string, error) {
 	switch ask.Command {
 	case "peek":
 		return []string{"peek", "--", ask.Name}, nil
+	case peer.Move:
+		return nil, nil // only whether it may
 	case "send":
 		if ask.Slash {
 			return []string{"send", "--command", "--", ask.Name, "-"}, nil
@@ -109,6 +111,10 @@ const commandWithin = 2 * time.Minute
 
 func (c commands) run(host, id string, args []string, text string) {
 	answer := peer.Answer{To: id, Code: cli.IO}
+	if args == nil {
+		c.answer(host, peer.Answer{To: id})
+		return
+	}
 	path, err := process.LookPath(process.SiblingBinary("gt-session"), "", c.env.ChildEnviron())
 	if err == nil {
 		var r bounded.Result
@@ -169,4 +175,69 @@ func (c commands) result(_ relay.Sender, _ peer.Letter, text io.Reader) error {
 		return &relay.Refused{Reason: "an answer that cannot be read"}
 	}
 	return peer.ResultsOf(c.state).Put(a)
+}
+
+// unpackWithin is how long unpacking a session may take: its repository may be cloned.
+const unpackWithin = 30 * time.Minute
+
+// session unpacks a session that moves here, and starts its agent. Unpacking the same one
+// again does nothing, so a kill in between is harmless.
+func (c commands) session(from relay.Sender, l peer.Letter, text io.Reader) error {
+	if !slices.Contains(from.Trust.Allowed, peer.Move) {
+		return &relay.Refused{Reason: fmt.Sprintf("no session of this host may move there; its person allows it with: gt-relay allow %s move", from.Name)}
+	}
+	path, err := process.LookPath(process.SiblingBinary("gt-session"), "", c.env.ChildEnviron())
+	if err != nil {
+		return err
+	}
+	r, err := bounded.Program{
+		Path: path, Args: []string{"unpack", "--json"}, Dir: "/", Env: c.env.ChildEnviron(), Stdin: text, Within: unpackWithin, Most: 1 << 20,
+	}.Run(context.Background())
+	if failed := new(bounded.Failed); errors.As(err, &failed) && (failed.Code == cli.No || failed.Code == cli.Usage) {
+		reason := strings.TrimSpace(failed.Stderr)
+		return &relay.Refused{Reason: strings.TrimPrefix(reason, "gt-session: error: ")}
+	}
+	if err != nil {
+		return err
+	}
+	var made struct {
+		Name string `json:"name"`
+		Path string `json:"path"`
+	}
+	if err := json.Unmarshal(r.Out, &made); err != nil {
+		return err
+	}
+	cli.Go(func() {
+		started, err := bounded.Program{
+			Path: path, Args: []string{"start", "--", made.Name}, Dir: "/", Env: c.env.ChildEnviron(), Within: commandWithin, Most: 64 << 10,
+		}.Run(context.Background())
+		answer := peer.Answer{To: l.ID, Code: started.Code, Stdout: fmt.Sprintf("%s is in %s\n", made.Name, made.Path) + string(started.Out), Stderr: started.Stderr}
+		if failed := new(bounded.Failed); err != nil && !errors.As(err, &failed) {
+			answer.Code, answer.Stderr = cli.IO, err.Error()
+		}
+		c.answer(from.Name, answer)
+	})
+	return nil
+}
+
+// comesBack takes a session back that another host does not take.
+func (c commands) comesBack(l peer.Letter) {
+	if l.Kind != peer.Session {
+		return
+	}
+	name, parcel, err := peer.OutboxOf(c.state).Moving(l.ID)
+	if err == nil {
+		var path string
+		if path, err = process.LookPath(process.SiblingBinary("gt-session"), "", c.env.ChildEnviron()); err == nil {
+			_, err = bounded.Program{
+				Path: path, Args: []string{"pack", "--cancel", "--force", "--parcel", parcel, "--", name}, Dir: "/", Env: c.env.ChildEnviron(), Within: time.Minute,
+			}.Run(context.Background())
+		}
+	}
+	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.No { // the command did it
+		err = nil
+	}
+	if err != nil {
+		c.warn(err)
+	}
 }

@@ -76,8 +76,9 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 		Logs:      func() map[string]string { return logs(state, warn) },
 		Instances: func(ctx context.Context) ([]byte, error) { return instances(ctx, env) },
 		Deliver: map[string]relay.Deliver{
-			peer.Note: n.deliver, peer.Work: n.give, peer.Command: c.deliver, peer.Result: c.result,
+			peer.Note: n.deliver, peer.Work: n.give, peer.Command: c.deliver, peer.Result: c.result, peer.Session: c.session,
 		},
+		Refused: c.comesBack,
 		Started: func() {
 			c.interrupted()
 			peer.ResultsOf(state).Sweep(env.Now())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"gt/lib/place"
@@ -15,10 +16,13 @@ import (
 
 // Commands are what a host can ask another one to do with an agent there, if the person
 // there allows it: gt-relay allow.
-var Commands = []string{"peek", "send", "answer", "start", "stop"}
+var Commands = []string{"peek", "send", "answer", "start", "stop", Move}
 
 // Allowable are the commands, and what else a host can be allowed.
-var Allowable = append(slices.Clone(Commands), "work", "move")
+var Allowable = append(slices.Clone(Commands), Work)
+
+// Move asks whether a session may move to a host.
+const Move = "move"
 
 // CommandFor is how long a command can be carried out. A command that was sent while a
 // host was away must not answer a question of the next day.
@@ -120,6 +124,17 @@ func Call(ctx context.Context, s place.State, host string, ask Ask, now time.Tim
 	if err != nil {
 		return Answer{}, err
 	}
+	a, err := Await(ctx, s, l)
+	if errors.Is(err, ErrUndelivered) {
+		err = errors.Join(err, out.Remove(l))
+	}
+	return a, err
+}
+
+// Await waits for the answer to a letter. Once the context ends, it returns ErrUndelivered if
+// the host does not have the letter, and ErrUnanswered if it has.
+func Await(ctx context.Context, s place.State, l Letter) (Answer, error) {
+	out := OutboxOf(s)
 	for {
 		a, err := ResultsOf(s).take(l.ID)
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +146,7 @@ func Call(ctx context.Context, s place.State, host string, ask Ask, now time.Tim
 		select {
 		case <-ctx.Done():
 			if atomicfile.Exists(out.Path(l)) {
-				return a, errors.Join(ErrUndelivered, out.Remove(l))
+				return a, ErrUndelivered
 			}
 			return a, ErrUnanswered
 		case <-time.After(20 * time.Millisecond):
@@ -152,3 +167,26 @@ func (o Outbox) refusal(l Letter) (string, error) {
 	}
 	return fmt.Sprintf("%.4000s", reason), errors.Join(atomicfile.Remove(path), atomicfile.Remove(path+".reason"))
 }
+
+// Moves are the sessions that move: the name of the agent for the ID of each letter.
+
+// Noted records which agent a letter with a session is about, and the id of its parcel.
+func (o Outbox) Noted(l Letter, name, parcel string) error {
+	if err := o.state.Prepare(o.state.Path("relay", "moves")); err != nil {
+		return err
+	}
+	return atomicfile.Write(o.state.Path("relay", "moves", l.ID), []byte(name+" "+parcel+"\n"), atomicfile.Synced)
+}
+
+// Moving returns the agent that a letter with a session is about, and the id of its parcel.
+func (o Outbox) Moving(id string) (name, parcel string, err error) {
+	if err := CheckID(id); err != nil {
+		return "", "", err
+	}
+	data, err := atomicfile.Read(o.state.Path("relay", "moves", id), 1024)
+	name, parcel, _ = strings.Cut(strings.TrimSpace(string(data)), " ")
+	return name, parcel, err
+}
+
+// Moved forgets which agent a letter was about.
+func (o Outbox) Moved(id string) error { return atomicfile.Remove(o.state.Path("relay", "moves", id)) }

@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -45,8 +46,11 @@ const (
 // its agents is then unknown.
 const Unheard = 90 * time.Second
 
-// MaxLetter bounds a letter, in bytes.
-const MaxLetter = 24 << 20
+// MaxLetter bounds a letter, in bytes, and MaxLarge one that PutLarge puts.
+const (
+	MaxLetter = 24 << 20
+	MaxLarge  = 1 << 30
+)
 
 var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
 
@@ -340,6 +344,39 @@ func (o Outbox) Put(host, kind string, data []byte, now time.Time) (Letter, erro
 	}
 	atomicfile.Sweep(dir, now) // left by a killed writer
 	return l, atomicfile.Write(o.Path(l), data, atomicfile.Synced)
+}
+
+// PutLarge is Put for a letter of up to MaxLarge bytes that write writes. Before the letter
+// appears, noted is called with its ID.
+func (o Outbox) PutLarge(host, kind string, now time.Time, write func(io.Writer) error, noted func(Letter) error) (Letter, error) {
+	name, _ := mail.NewName(now)
+	l := Letter{host, name, kind}
+	if err := errors.Join(CheckName(host), CheckID(name), CheckKind(kind)); err != nil {
+		return Letter{}, err
+	}
+	if err := o.state.Prepare(o.state.Path("relay", "out", host)); err != nil {
+		return Letter{}, err
+	}
+	return l, atomicfile.Stream(o.Path(l), func(w io.Writer) error {
+		limited := &limitedWriter{w, MaxLarge}
+		if err := write(limited); err != nil {
+			return err
+		}
+		return noted(l)
+	})
+}
+
+// limitedWriter fails after a number of bytes.
+type limitedWriter struct {
+	w    io.Writer
+	left int64
+}
+
+func (l *limitedWriter) Write(p []byte) (int, error) {
+	if l.left -= int64(len(p)); l.left < 0 {
+		return 0, fmt.Errorf("the letter has over %d MiB", MaxLarge>>20)
+	}
+	return l.w.Write(p)
 }
 
 // Read returns a letter's text.

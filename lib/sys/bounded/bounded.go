@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -20,6 +21,8 @@ type Program struct {
 	Dir   string
 	Env   []string
 	Input []byte
+	// Stdin is read instead of Input, if it is set.
+	Stdin io.Reader
 	// Within is the time limit. Most bounds the output, in bytes; with 0 it is not read.
 	Within time.Duration
 	Most   int
@@ -69,6 +72,9 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 		cmd.Env = []string{} // nil would mean this process's
 	}
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(p.Input), &said
+	if p.Stdin != nil {
+		cmd.Stdin = p.Stdin
+	}
 	if p.Most > 0 {
 		cmd.Stdout = &out
 	}

@@ -1,0 +1,81 @@
+package sessioncmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/launch/parcel"
+	"gt/lib/place"
+	"gt/lib/state/peer"
+	"gt/lib/sys/process"
+)
+
+// moveWithin is how long a move waits for the other host.
+const moveWithin = 30 * time.Minute
+
+// toHost moves an agent to another host. It asks that host first, so that an agent that may
+// not move is not stopped.
+func (c *move) toHost(env *cli.Env) error {
+	in, at, err := c.find(env, c.Name)
+	if err != nil {
+		return err
+	}
+	state := place.StateOf(env.Getenv)
+	host, err := peer.Of(state).Find(c.To)
+	if err != nil {
+		return err
+	}
+	if m := at.member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
+		return cli.Fail(cli.No, fmt.Errorf("%s cannot move itself", in.Name), "run it from a terminal outside of it")
+	}
+	if err := (&remoteAgent{env, state, host, in.Name}).run(peer.Ask{Command: peer.Move}, patience); err != nil {
+		return err
+	}
+	out := peer.OutboxOf(state)
+	id := ""
+	l, err := out.PutLarge(host.Name, peer.Session, env.Now(), func(w io.Writer) error {
+		p := parcel.Packer{Env: env, Store: at.store, Table: at.table(), To: host.Name, Now: c.Now}
+		var err error
+		id, err = p.Pack(in.ID, w)
+		return err
+	}, func(l peer.Letter) error { return out.Noted(l, in.Name, id) })
+	if err != nil {
+		return withExitCode(in.Name, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), moveWithin)
+	defer cancel()
+	a, err := peer.Await(ctx, state, l)
+	refused := new(peer.NotTaken)
+	switch {
+	case errors.As(err, &refused):
+		if err := parcel.Cancel(at.store, in.ID, id, true, env.Now()); err != nil && cli.ExitCode(err) != cli.No {
+			return err
+		}
+		return cli.Fail(cli.No, fmt.Errorf("%s does not take %s: %s", host.Name, in.Name, env.Line(strings.TrimSpace(refused.Reason), 400)),
+			fmt.Sprintf("it stays here; gt-session start %s starts it", in.Name))
+	case errors.Is(err, peer.ErrUndelivered):
+		return cli.Fail(cli.Busy, fmt.Errorf("%s does not have %s yet; it goes there once %[1]s is heard", host.Name, in.Name), "gt-relay shows what waits")
+	case errors.Is(err, peer.ErrUnanswered):
+		return cli.Fail(cli.Busy, fmt.Errorf("%s has %s, and has not answered whether it runs", host.Name, in.Name), "gt-session list --hosts shows it")
+	case err != nil:
+		return err
+	}
+	if err := out.Moved(l.ID); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprint(env.Stdout, env.Text(a.Stdout)); err != nil {
+		return err
+	}
+	if a.Code != 0 {
+		fmt.Fprint(env.Stderr, env.Text(a.Stderr))
+		return cli.Fail(cli.No, fmt.Errorf("%s is on %s, and did not start there", in.Name, host.Name), fmt.Sprintf("gt-session start %s@%s tries again", in.Name, host.Name))
+	}
+	return done(env, nil, "moved %s to %s", in.Name, host.Name)
+}
