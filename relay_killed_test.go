@@ -1,0 +1,240 @@
+package gt_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/place"
+	"gt/lib/state/mail"
+	"gt/lib/state/peer"
+)
+
+// relayWorld is a hub and two hosts, each a folder that is its HOME, and their programs.
+type relayWorld struct {
+	t      *testing.T
+	dir    string
+	path   string
+	killed map[string]int
+	runs   map[string]*exec.Cmd
+}
+
+func newRelayWorld(t *testing.T) *relayWorld {
+	t.Helper()
+	bin, _, _ := strings.Cut(os.Getenv("PATH"), ":") // see TestMain
+	w := &relayWorld{t: t, dir: t.TempDir(), path: bin + ":/usr/bin:/bin", killed: map[string]int{}, runs: map[string]*exec.Cmd{}}
+	t.Cleanup(func() {
+		for name := range w.runs {
+			w.kill(name)
+		}
+	})
+	for _, name := range []string{"hub", "a", "b"} {
+		if err := os.Mkdir(w.at(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.start("hub")
+	for _, name := range []string{"a", "b"} {
+		c := w.command(name, "gt-relay", "join", "--name", name, "-")
+		c.Stdin = strings.NewReader(w.invitation())
+		w.must(c.CombinedOutput())
+	}
+	w.must(w.command("a", "gt-relay", "sync").CombinedOutput()) // it joined before b
+	for _, name := range []string{"a", "b"} {
+		w.must(w.command(name, "git", "init", "-q", "work").CombinedOutput())
+	}
+	w.must(w.command("b", "sh", "-c", "cd work && gt-mail send self -s 'note 000' -m x").CombinedOutput())
+	return w
+}
+
+func (w *relayWorld) at(elem ...string) string {
+	return filepath.Join(append([]string{w.dir}, elem...)...)
+}
+
+func (w *relayWorld) state(name string) place.State {
+	return place.State(w.at(name, ".local/state/gt"))
+}
+
+func (w *relayWorld) command(name string, args ...string) *exec.Cmd {
+	c := exec.Command("env", append([]string{"-i", "HOME=" + w.at(name), "PATH=" + w.path}, args...)...)
+	c.Dir = w.at(name)
+	return c
+}
+
+func (w *relayWorld) must(out []byte, err error) string {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+func (w *relayWorld) invitation() string {
+	w.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		out, err := w.command("hub", "gt-hub", "invite").Output()
+		if err == nil {
+			return string(out)
+		}
+		if time.Now().After(end) {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// start starts the hub, or a host's relay.
+func (w *relayWorld) start(name string) {
+	w.t.Helper()
+	args := []string{"gt-relay", "run"}
+	if name == "hub" {
+		listen := "127.0.0.1:0"
+		if address, err := os.ReadFile(w.at("hub/.local/state/gt/relay/hub/address")); err == nil {
+			listen = strings.TrimSpace(string(address)) // where the hosts look for it
+		}
+		args = []string{"gt-hub", "--listen", listen}
+	}
+	c := w.command(name, args...)
+	if err := c.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.runs[name] = c
+}
+
+func (w *relayWorld) kill(name string) {
+	if c := w.runs[name]; c != nil {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		delete(w.runs, name)
+	}
+}
+
+// notes returns the subjects of the notes in b's box, sorted.
+func (w *relayWorld) notes() (all []string) {
+	boxes, _ := filepath.Glob(w.at("b/.local/state/gt/homes/work-*/mail/*/*"))
+	for _, path := range boxes {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		n, err := mail.Parse(bytes.NewReader(data))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all = append(all, n.Subject)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// check has the two hosts send and take what is left, and compares.
+func (w *relayWorld) check(want []string) {
+	w.t.Helper()
+	if w.runs["hub"] == nil {
+		w.start("hub")
+	}
+	for _, name := range []string{"a", "b"} {
+		w.kill(name)
+		w.start(name)
+	}
+	out := peer.OutboxOf(w.state("a"))
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		waiting, err := out.All()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		a, _ := os.ReadFile(w.at("a/.local/state/gt/.events.jsonl"))
+		b, _ := os.ReadFile(w.at("b/.local/state/gt/peers/a/.events.jsonl"))
+		if len(waiting) == 0 && slices.Equal(w.notes(), want) && bytes.Equal(a, b) {
+			return
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("%d letters wait; b has %d of %d notes: %q; its copy of the log has %d of %d bytes", len(waiting), len(w.notes()), len(want), w.notes(), len(b), len(a))
+		}
+	}
+}
+
+// send leaves a note at a for b, and an event in a's log.
+func (w *relayWorld) send(subject string) {
+	w.t.Helper()
+	c := w.command("a", "gt-mail", "send", w.at("b/work")+"@b", "-s", subject, "-m", "text of "+subject)
+	c.Dir = w.at("a/work")
+	w.must(c.CombinedOutput())
+	f, err := os.OpenFile(w.at("a/.local/state/gt/.events.jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := fmt.Fprintf(f, `{"ts":"2026-01-17T01:00:00Z","source":"gt","type":"news","actor":"a","payload":{"subject":%q}}`+"\n", subject); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestRelayKilled kills the hub and both relays again and again while notes and events are
+// on their way. Each note arrives once, and the log is copied whole.
+func TestRelayKilled(t *testing.T) {
+	w := newRelayWorld(t)
+	want := []string{"note 000"}
+	w.start("a")
+	w.start("b")
+	rounds := 20
+	if testing.Short() {
+		rounds = 6
+	}
+	names := []string{"hub", "a", "b"}
+	for n := range rounds {
+		subject := fmt.Sprintf("note %03d", n+1)
+		w.send(subject)
+		want = append(want, subject)
+		time.Sleep(time.Duration(rand.IntN(250)) * time.Millisecond)
+		name := names[rand.IntN(len(names))]
+		w.kill(name)
+		w.start(name)
+	}
+	w.check(want)
+}
+
+// TestRelayKilledAtEachCall kills a relay at each of its calls that change something,
+// first the sender's, then the receiver's.
+func TestRelayKilledAtEachCall(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("needs strace")
+	}
+	w := newRelayWorld(t)
+	if out, err := exec.Command("strace", "-o", w.at("log"), "true").CombinedOutput(); err != nil {
+		t.Skipf("may not trace: %s", out)
+	}
+	want := []string{"note 000"}
+	step := 3
+	if testing.Short() {
+		step = 9
+	}
+	points := 0
+	for _, call := range []string{"fsync", "renameat", "renameat2", "unlinkat", "ftruncate", "openat"} {
+		for _, name := range []string{"a", "b"} {
+			for when := 1; when < 60; when += step {
+				subject := fmt.Sprintf("note %03d", len(want))
+				w.send(subject)
+				want = append(want, subject)
+				if name == "b" { // the note is at the hub
+					_, _ = w.command("a", "gt-relay", "sync", "--wait", "10s").CombinedOutput()
+				}
+				c := w.command(name, "strace", "-f", "-qq", "-o", w.at("log"), "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, when), "gt-relay", "sync", "--wait", "10s")
+				err := c.Run()
+				if c.ProcessState.ExitCode() == 0 || err == nil {
+					break // it makes fewer calls of this kind
+				}
+				points++
+			}
+		}
+	}
+	t.Logf("%d kill points", points)
+	w.check(want)
+}
