@@ -180,6 +180,7 @@ func (w *relayWorld) send(subject string) {
 // TestRelayKilled kills the hub and both relays again and again while notes and events are
 // on their way. Each note arrives once, and the log is copied whole.
 func TestRelayKilled(t *testing.T) {
+	t.Parallel()
 	w := newRelayWorld(t)
 	want := []string{"note 000"}
 	w.start("a")
@@ -204,6 +205,10 @@ func TestRelayKilled(t *testing.T) {
 // TestRelayKilledAtEachCall kills a relay at each of its calls that change something,
 // first the sender's, then the receiver's.
 func TestRelayKilledAtEachCall(t *testing.T) {
+	t.Parallel()
+	if !*full {
+		t.Skip("takes ten minutes; -full has it")
+	}
 	if _, err := exec.LookPath("strace"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("needs strace")
 	}
@@ -213,9 +218,6 @@ func TestRelayKilledAtEachCall(t *testing.T) {
 	}
 	want := []string{"note 000"}
 	step := 3
-	if testing.Short() {
-		step = 9
-	}
 	points := 0
 	for _, call := range []string{"fsync", "renameat", "renameat2", "unlinkat", "ftruncate", "openat"} {
 		for _, name := range []string{"a", "b"} {

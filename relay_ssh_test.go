@@ -15,6 +15,7 @@ import (
 // TestRelaySSH joins two homes through a real sshd on loopback, cuts the connection, ends
 // the hub, and sees that both come back by themselves.
 func TestRelaySSH(t *testing.T) {
+	t.Parallel()
 	sshd, err := exec.LookPath("sshd")
 	if err != nil {
 		sshd = "/usr/sbin/sshd"

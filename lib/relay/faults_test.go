@@ -56,6 +56,7 @@ func numbered(n int) (all []string) {
 // TestHubLost wipes the hub's store while notes are on their way, and sets it back to an
 // earlier copy: each note arrives once.
 func TestHubLost(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	a, b := pair(t, f)
 	var want []string
@@ -95,6 +96,7 @@ func TestHubLost(t *testing.T) {
 
 // TestTemporary shows that a letter that cannot be delivered now stays, and arrives later.
 func TestTemporary(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	a, b := pair(t, f)
 	b.mu.Lock()
@@ -115,6 +117,7 @@ func TestTemporary(t *testing.T) {
 
 // TestRefused shows that a refused letter is set aside at its sender, with the reason.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	a, b := pair(t, f)
 	b.mu.Lock()
@@ -134,6 +137,7 @@ func TestRefused(t *testing.T) {
 // TestBlocked shows that nothing of a blocked host is taken, and that it changes nobody's
 // else.
 func TestBlocked(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	a, b := pair(t, f)
 	c := f.host("c").up()
@@ -163,6 +167,7 @@ func TestBlocked(t *testing.T) {
 
 // TestForgotten shows that a host that lost what it knew of another learns it again.
 func TestForgotten(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	a, b := pair(t, f)
 	a.event("one")
@@ -183,6 +188,7 @@ func TestForgotten(t *testing.T) {
 
 // TestTwoNames shows that two hosts with one name stay two hosts.
 func TestTwoNames(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	a, x, y := f.host("a").up(), f.host("x").up(), f.host("x").up()
 	meet(t, a, x, y)
@@ -204,6 +210,7 @@ func TestTwoNames(t *testing.T) {
 
 // TestClone shows that two machines with the same keys find that out, and stop.
 func TestClone(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	a := f.host("a")
 	b := f.host("a")
@@ -226,6 +233,7 @@ func TestClone(t *testing.T) {
 
 // TestClocks shows that clocks that are wrong by days change nothing.
 func TestClocks(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	a, b := f.host("a"), f.host("b")
 	a.skew, b.skew = -72*time.Hour, 48*time.Hour
@@ -245,6 +253,7 @@ func TestClocks(t *testing.T) {
 
 // TestFlood shows that a host that sends too much is slowed down, and others are not.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	a, b := pair(t, f)
 	c := f.host("c").up()
@@ -266,6 +275,7 @@ func TestFlood(t *testing.T) {
 // back from a backup; the hub dies, loses its store or is set back. At rest each note is
 // once in its box, and each copy is its log.
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}

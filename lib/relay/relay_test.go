@@ -222,6 +222,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // TestTwoHosts shows that letters and logs arrive in both directions, and that a letter
 // leaves its outbox once it is there.
 func TestTwoHosts(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	a, b := f.host("a"), f.host("b")
 	a.event("one")
