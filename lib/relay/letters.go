@@ -167,7 +167,7 @@ func (r *Relay) takeLetter(from *remote, m seal.Message) error {
 		r.refuse("a letter with an invalid name")
 		return nil
 	}
-	if reason, came := from.letters.came[m.ID]; came { // mutant never: TestOnce
+	if reason, came := from.letters.came[m.ID]; came { // mutant never: TestHubLost
 		return r.receipt(from, m.ID, reason)
 	}
 	body, err := r.keys.Body(m, inline+4096)

@@ -121,7 +121,7 @@ func instances(ctx context.Context, env *cli.Env) ([]byte, error) {
 		return nil, err
 	}
 	r, err := bounded.Program{
-		Path: path, Args: []string{"list", "--json"}, Dir: "/", Env: env.ChildEnviron(),
+		Path: path, Args: []string{"list", "--everywhere", "--json"}, Dir: "/", Env: env.ChildEnviron(),
 		Within: 10 * time.Second, Most: 4 << 20,
 	}.Run(ctx)
 	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.No {

@@ -1,0 +1,146 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/place"
+	"gt/lib/relay"
+	"gt/lib/state/peer"
+)
+
+// world has a gt-session on PATH that writes down how it is called.
+func world(t *testing.T) (commands, func() string) {
+	t.Helper()
+	dir := t.TempDir()
+	calls := filepath.Join(dir, "calls")
+	script := fmt.Sprintf("#!/bin/sh\n{ printf '[%%s]' \"$@\"; echo; cat; } >>%s\necho done\n", calls)
+	if err := os.WriteFile(filepath.Join(dir, "gt-session"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	env := &cli.Env{Environ: []string{"HOME=" + dir, "PATH=" + dir + ":/usr/bin:/bin"}, Now: time.Now, Stderr: os.Stderr, Stdout: os.Stdout}
+	c := commands{env, place.State(filepath.Join(dir, "gt")), func(err error) { t.Error(err) }}
+	return c, func() string {
+		data, _ := os.ReadFile(calls)
+		return string(data)
+	}
+}
+
+const id = "1795712515.M155504Rd6ddd189.host"
+
+func from(allowed ...string) relay.Sender {
+	return relay.Sender{Host: peer.Host{Name: "lap"}, Trust: peer.Trust{Allowed: allowed}, Sent: time.Now()}
+}
+
+func letter(kind string) peer.Letter { return peer.Letter{Host: "lap", ID: id, Kind: kind} }
+
+// answered waits for the answer to the command.
+func answered(t *testing.T, c commands) string {
+	t.Helper()
+	for range 500 {
+		all, err := peer.OutboxOf(c.state).All()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) > 0 {
+			text, err := peer.OutboxOf(c.state).Read(all[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("no answer")
+	return ""
+}
+
+// TestNotAllowed shows that a host runs only what it was allowed.
+func TestNotAllowed(t *testing.T) {
+	for _, command := range peer.Commands {
+		c, calls := world(t)
+		for _, sender := range []relay.Sender{from(), from("work"), from("Peek", "sendx", "")} {
+			err := c.deliver(sender, letter(peer.Command), strings.NewReader(fmt.Sprintf(`{"command":%q,"name":"api","text":"x"}`, command)))
+			if refused := new(relay.Refused); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "gt-relay allow lap "+command) {
+				t.Errorf("%s: %v", command, err)
+			}
+		}
+		if got := calls(); got != "" {
+			t.Errorf("%s ran: %s", command, got)
+		}
+	}
+	c, calls := world(t)
+	if err := c.session(from("peek"), letter(peer.Session), strings.NewReader("x")); err == nil || calls() != "" {
+		t.Errorf("a session came: %v, %s", err, calls())
+	}
+}
+
+// TestCommand shows how a command runs, once, and what its answer is.
+func TestCommand(t *testing.T) {
+	c, calls := world(t)
+	text := strings.NewReader(`{"command":"send","name":"api","text":"--now; rm -rf /"}`)
+	if err := c.deliver(from("send"), letter(peer.Command), text); err != nil {
+		t.Fatal(err)
+	}
+	if got := answered(t, c); !strings.Contains(got, `"to":"`+id+`","code":0,"stdout":"done\n"`) {
+		t.Error(got)
+	}
+	if got := calls(); got != "[send][--][api][-]\n--now; rm -rf /" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestInterrupted shows that a command that a killed relay had begun is not begun again, and
+// is answered.
+func TestInterrupted(t *testing.T) {
+	c, calls := world(t)
+	path := c.path("lap", id)
+	if err := c.state.Prepare(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.deliver(from("stop"), letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)); err != nil {
+		t.Fatal(err)
+	}
+	c.interrupted()
+	if got := answered(t, c); !strings.Contains(got, "ended in the middle") || calls() != "" {
+		t.Error(got, calls())
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("it is still noted")
+	}
+}
+
+// TestHostileAsks shows that nothing in a command becomes a flag, a path or a program, and
+// that a late one does nothing.
+func TestHostileAsks(t *testing.T) {
+	c, calls := world(t)
+	for _, ask := range []string{
+		`{"command":"send","name":"--all","text":"x"}`, `{"command":"send","name":"-A"}`, `{"command":"stop","name":"../x"}`, `{"command":"stop","name":""}`,
+		`{"command":"rm","name":"api"}`, `{"command":"new","name":"api"}`, `{"command":"send; id","name":"api"}`, `{"command":"","name":"api"}`,
+		`[]`, ``, `{"command":["send"],"name":"api"}`,
+	} {
+		if err := c.deliver(from(append(peer.Allowable, "rm", "new", "")...), letter(peer.Command), strings.NewReader(ask)); err == nil {
+			t.Errorf("%s was taken", ask)
+		}
+	}
+	late := from("stop")
+	late.Sent = time.Now().Add(-peer.CommandFor - time.Second)
+	if err := c.deliver(late, letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)); err == nil {
+		t.Error("a late command was taken")
+	}
+	if got := calls(); got != "" {
+		t.Errorf("something ran: %s", got)
+	}
+	if err := c.result(from(), letter(peer.Result), strings.NewReader(`{"to":"../../x","code":0}`)); err == nil {
+		t.Error("an answer to a path was taken")
+	}
+}
