@@ -296,7 +296,7 @@ func trustTown(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(ts.Exec("gt-hooks", "trust", "--yes", ts.MkAbs(args[0])))
 }
 
-// makePeer makes another host known that was last heard some time ago, and this host
+// makePeer makes another host known that was last seen some time ago, and this host
 // "laptop": "peer box 3h".
 func makePeer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
@@ -306,7 +306,7 @@ func makePeer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	hosts := peer.Of(place.StateOf(ts.Getenv))
 	ts.Check(hosts.SetOwn(peer.Host{Name: "laptop"}))
-	ts.Check(hosts.Put(peer.Host{Name: args[0], Heard: time.Now().Add(-age)}))
+	ts.Check(hosts.Put(peer.Host{Name: args[0], LastSeen: time.Now().Add(-age)}))
 }
 
 // appendLine adds a line to a file, making it where it is missing.

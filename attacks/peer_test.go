@@ -48,7 +48,7 @@ func TestPeersFiles(t *testing.T) {
 	}
 	state := place.StateOf(w.Getenv)
 	hosts := peer.Of(state)
-	for _, h := range []peer.Host{{Name: "box", Heard: time.Now()}, {Name: "desk", SSH: w.Path("bait/claude")}} {
+	for _, h := range []peer.Host{{Name: "box", LastSeen: time.Now()}, {Name: "desk", SSH: w.Path("bait/claude")}} {
 		for _, err := range []error{hosts.SetOwn(peer.Host{Name: "laptop"}), hosts.Put(h)} {
 			if err != nil {
 				t.Fatal(err)

@@ -34,7 +34,7 @@ import (
 
 // Intervals of a relay.
 const (
-	beatEvery   = 40 * time.Second // under half of peer.Unheard
+	beatEvery   = 40 * time.Second // under half of peer.AwayAfter
 	scanEvery   = 2 * time.Second  // where no change was reported
 	stateEvery  = 15 * time.Second
 	resendAfter = time.Minute

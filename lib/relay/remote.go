@@ -26,7 +26,7 @@ const (
 	bytesPerSec     = 1 << 20
 	bytesAtOnce     = 256 << 20
 	maxStatesBody   = 1 << 20
-	heardSavedEvery = 5 * time.Second
+	seenSavedEvery = 5 * time.Second
 )
 
 // remote is another host, as a running relay knows it.
@@ -67,7 +67,7 @@ func (r *Relay) open(h peer.Host) (*remote, error) {
 	return m, err
 }
 
-// meet returns the host with a key. A host that was never heard gets a name that no other
+// meet returns the host with a key. A host that was never seen gets a name that no other
 // one has here: its own, if it can.
 func (r *Relay) meet(key string, says hello) (*remote, error) {
 	if m := r.remotes[key]; m != nil {
@@ -161,7 +161,7 @@ func (r *Relay) take(msg message) error {
 		return nil
 	}
 	if msg.stream == "" { // what was kept says nothing about now
-		r.hear(from)
+		r.see(from)
 	}
 	if !from.byteRate.AllowN(r.Now(), len(msg.data)) {
 		r.refuse("too much of " + from.host.Name)
@@ -217,11 +217,11 @@ func (r *Relay) echo(m seal.Message) error {
 	return nil
 }
 
-// hear records that a host was heard just now.
-func (r *Relay) hear(m *remote) {
+// see records that a host was seen just now.
+func (r *Relay) see(m *remote) {
 	now := r.Now()
-	m.host.Heard = now
-	if now.Sub(m.saved).Abs() >= heardSavedEvery {
+	m.host.LastSeen = now
+	if now.Sub(m.saved).Abs() >= seenSavedEvery {
 		m.saved = now
 		r.save(m)
 	}

@@ -52,7 +52,7 @@ func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, a
 	}
 	since := ""
 	if now := env.Now(); host.Away(now) {
-		since = ", " + host.LastHeard(now)
+		since = ", " + host.Seen(now)
 	}
 	_, err = fmt.Fprintf(env.Stdout, "%s  waits for %s%s\n", w.ID, host.Name, since)
 	return err

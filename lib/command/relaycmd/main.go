@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -38,7 +37,7 @@ connected:
 
   gt-relay join ssh://HOST      gt is installed on HOST as well
   gt-relay run                  relay until ctrl-C; gt-relay service installs it
-  gt-relay                      the hosts, when each was heard, what waits
+  gt-relay                      the hosts, when each was seen, what waits
 
 Then, without a word of network:
 
@@ -110,27 +109,6 @@ func joined(env *cli.Env) (fleet, peer.Host, error) {
 }
 
 func (f fleet) warn(err error) { f.env.Warn("%v", err) }
-
-// known returns a host that this one has heard of.
-func (f fleet) known(name string) (peer.Host, error) {
-	h, err := f.hosts.Get(name)
-	if err == nil {
-		return h, nil
-	}
-	if _, serr := os.Lstat(f.hosts.Path(h.Name)); h.Name != "" && serr == nil {
-		return h, err
-	}
-	all, _ := f.hosts.All()
-	var names []string
-	for _, h := range all {
-		names = append(names, h.Name)
-	}
-	hint := "no other host has been heard yet"
-	if len(names) > 0 {
-		hint = "known hosts: " + strings.Join(names, ", ")
-	}
-	return h, cli.Fail(cli.No, fmt.Errorf("there is no host '%s'", f.env.Line(name, 80)), hint)
-}
 
 func completeHosts(env *cli.Env, begin string) []cli.Candidate {
 	f, err := files(env)
@@ -371,7 +349,7 @@ type hostStatus struct {
 	Name    string        `json:"name"`
 	Key     string        `json:"key"`
 	Own     bool          `json:"own,omitempty"`
-	Heard   *time.Time    `json:"heard,omitempty"`
+	LastSeen   *time.Time    `json:"last_seen,omitempty"`
 	Current *time.Time    `json:"current,omitempty"`
 	Away    bool          `json:"away,omitempty"`
 	Waiting int           `json:"waiting"` // letters for it
@@ -409,8 +387,8 @@ func (c *status) Run(env *cli.Env) error {
 	}
 	for _, h := range all {
 		l := hostStatus{Name: h.Name, Key: h.Key, Away: h.Away(now), Clash: h.Clash, Version: h.Version, Refused: f.refused(h.Name)}
-		if !h.Heard.IsZero() {
-			l.Heard = &h.Heard
+		if !h.LastSeen.IsZero() {
+			l.LastSeen = &h.LastSeen
 		}
 		if !h.Current.IsZero() {
 			l.Current = &h.Current
@@ -476,7 +454,7 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 	if _, err := io.WriteString(env.Stdout, b.String()); err != nil {
 		return err
 	}
-	rows := [][]string{{"HOST", "HEARD", "NEWS", "WAITS", "ALLOWED"}}
+	rows := [][]string{{"HOST", "SEEN", "NEWS", "WAITS", "ALLOWED"}}
 	for _, l := range lines[1:] {
 		allowed := strings.Join(l.Allowed, ",")
 		switch {
@@ -489,14 +467,14 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 		if l.Waiting > 0 {
 			waits = fmt.Sprint(l.Waiting)
 		}
-		rows = append(rows, []string{l.Name, ago(l.Heard, now), ago(l.Current, now), waits, allowed})
+		rows = append(rows, []string{l.Name, ago(l.LastSeen, now), ago(l.Current, now), waits, allowed})
 	}
 	if len(rows) > 1 {
 		if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
 			return err
 		}
 	} else {
-		env.Hint("no other host has been heard yet")
+		env.Hint("no other host has been seen yet")
 	}
 	for _, l := range lines[1:] {
 		if l.Clash != "" {

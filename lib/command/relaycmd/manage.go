@@ -54,7 +54,7 @@ func (c *allow) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	h, err := f.known(c.Host)
+	h, err := f.hosts.Find(c.Host)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (c *block) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	h, err := f.known(c.Host)
+	h, err := f.hosts.Find(c.Host)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (c *rename) Run(env *cli.Env) error {
 			return err
 		}
 	} else {
-		h, err := f.known(c.Host)
+		h, err := f.hosts.Find(c.Host)
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (c *forget) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	h, err := f.known(c.Host)
+	h, err := f.hosts.Find(c.Host)
 	if err != nil {
 		return err
 	}

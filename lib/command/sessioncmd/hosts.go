@@ -132,10 +132,10 @@ func printHosted(env *cli.Env, all []hosted) error {
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, cells, painted(env, slices.Index(cells[0], "STATUS")))
 }
 
-// warnAway says when a host was last heard, unless it is heard now.
+// warnAway says when a host was last seen, unless it is there now.
 func warnAway(env *cli.Env, h peer.Host) {
 	if now := env.Now(); h.Away(now) {
-		env.Hint("%s: %s", h.Name, h.LastHeard(now))
+		env.Hint("%s: %s", h.Name, h.Seen(now))
 	}
 }
 

@@ -61,7 +61,7 @@ func (c *move) toHost(env *cli.Env) error {
 		return cli.Fail(cli.No, fmt.Errorf("%s does not take %s: %s", host.Name, in.Name, env.Line(strings.TrimSpace(refused.Reason), 400)),
 			fmt.Sprintf("it stays here; gt-session start %s starts it", in.Name))
 	case errors.Is(err, peer.ErrUndelivered):
-		return cli.Fail(cli.Busy, fmt.Errorf("%s does not have %s yet; it goes there once %[1]s is heard", host.Name, in.Name), "gt-relay shows what waits")
+		return cli.Fail(cli.Busy, fmt.Errorf("%s does not have %s yet; it goes there once %[1]s is there", host.Name, in.Name), "gt-relay shows what waits")
 	case errors.Is(err, peer.ErrUnanswered):
 		return cli.Fail(cli.Busy, fmt.Errorf("%s has %s, and has not answered whether it runs", host.Name, in.Name), "gt-session list --hosts shows it")
 	case err != nil:

@@ -14,7 +14,6 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/peer"
 	"gt/lib/sys/process"
-	"gt/lib/text/duration"
 	"gt/lib/text/term"
 )
 
@@ -49,11 +48,7 @@ func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
 	ask.Name = e.name
 	now := e.env.Now()
 	if e.host.Away(now) {
-		last := "it was never heard"
-		if !e.host.Heard.IsZero() {
-			last = "last heard " + duration.Format(now.Sub(e.host.Heard).Truncate(time.Second)) + " ago"
-		}
-		return cli.Fail(cli.Busy, fmt.Errorf("%s does not answer: %s", e.host.Name, last), "gt-relay shows whether this host is connected")
+		return cli.Fail(cli.Busy, fmt.Errorf("%s does not answer: %s", e.host.Name, e.host.Seen(now)), "gt-relay shows whether this host is connected")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()

@@ -5,7 +5,7 @@
 //	<state>/relay/host.json                this host: its name and public keys
 //	<state>/relay/out/<host>/<id>.<kind>   a letter that the host does not have yet
 //	<state>/relay/refused/<host>/<id>.<kind>, .reason   a letter that the host does not take
-//	<state>/peers/<host>/host.json         another host: its keys, when it was last heard
+//	<state>/peers/<host>/host.json         another host: its keys, when it was last seen
 //	<state>/peers/<host>/trust.json        what the person allows it here
 //	<state>/peers/<host>/.events.jsonl     copy of its event log
 //	<state>/peers/<host>/towns/<name>-<hash>/.events.jsonl   copies of its towns' logs
@@ -42,9 +42,9 @@ const (
 	hostFile = "host.json"
 )
 
-// Unheard is the time after which a host that was not heard counts as away: the state of
+// AwayAfter is the time after which a host that was not seen counts as away: the state of
 // its agents is then unknown.
-const Unheard = 90 * time.Second
+const AwayAfter = 90 * time.Second
 
 // MaxLetter bounds a letter, in bytes, and MaxLarge one that PutLarge puts.
 const (
@@ -78,8 +78,8 @@ type Host struct {
 	Name string `json:"name"`
 	Key  string `json:"key"` // public signing key, an nkey of a user: U…
 	Box  string `json:"box"` // age recipient of what is for this host: age1…
-	// Heard is the time of the last message of the host, by this host's clock.
-	Heard time.Time `json:"heard,omitzero"`
+	// LastSeen is the time of the last message of the host, by this host's clock.
+	LastSeen time.Time `json:"last_seen,omitzero"`
 	// Current is the time at which the copies of its logs were last known to be complete.
 	Current time.Time `json:"current,omitzero"`
 	Version string    `json:"version,omitempty"` // of its gt
@@ -89,16 +89,16 @@ type Host struct {
 	Clash string `json:"clash,omitempty"`
 }
 
-// Away reports whether the host was not heard lately. A time to come proves nothing: a clock
+// Away reports whether the host was not seen lately. A time to come proves nothing: a clock
 // was wrong.
-func (h Host) Away(now time.Time) bool { return now.Sub(h.Heard).Abs() > Unheard }
+func (h Host) Away(now time.Time) bool { return now.Sub(h.LastSeen).Abs() > AwayAfter }
 
-// LastHeard says when the host was last heard: "last heard 3h ago".
-func (h Host) LastHeard(now time.Time) string {
-	if h.Heard.IsZero() {
-		return "never heard"
+// Seen says when the host was last seen: "last seen 3h ago".
+func (h Host) Seen(now time.Time) string {
+	if h.LastSeen.IsZero() {
+		return "never seen"
 	}
-	return "last heard " + Age(now.Sub(h.Heard)) + " ago"
+	return "last seen " + Age(now.Sub(h.LastSeen)) + " ago"
 }
 
 // Age formats a duration without its smaller units.
@@ -117,8 +117,8 @@ func Age(d time.Duration) string {
 func (h Host) Stale(now time.Time) string {
 	switch {
 	case h.Away(now):
-		return h.LastHeard(now)
-	case !h.Current.IsZero() && now.Sub(h.Current) > Unheard:
+		return h.Seen(now)
+	case !h.Current.IsZero() && now.Sub(h.Current) > AwayAfter:
 		return "its log as it was " + Age(now.Sub(h.Current)) + " ago"
 	}
 	return ""
@@ -222,7 +222,7 @@ func (h Hosts) Find(name string) (Host, error) {
 	for _, host := range all {
 		if host.Name == name {
 			if host, err = h.Get(name); errors.Is(err, fs.ErrNotExist) {
-				err = nil // it was never heard
+				err = nil // it was never seen
 			}
 			return host, err
 		}

@@ -36,7 +36,7 @@ func write(t *testing.T, path, text string) {
 // nothing is known of what it does. Lines that are no agent's are left out.
 func TestAgents(t *testing.T) {
 	h, _ := hosts(t)
-	box := Host{Name: "box", Heard: now.Add(-time.Minute)}
+	box := Host{Name: "box", LastSeen: now.Add(-time.Minute)}
 	if all, err := h.Agents(box, now); err != nil || all != nil {
 		t.Errorf("without a file: %v, %v", all, err)
 	}
@@ -104,17 +104,17 @@ func TestStale(t *testing.T) {
 		want           string
 	}{
 		{-time.Minute, -time.Minute, ""},
-		{-3*time.Hour - 20*time.Minute - 3*time.Second, 0, "last heard 3h20m ago"},
-		{-50*time.Hour - time.Minute, 0, "last heard 2d2h ago"},
-		{time.Hour, 0, "last heard 0s ago"},
+		{-3*time.Hour - 20*time.Minute - 3*time.Second, 0, "last seen 3h20m ago"},
+		{-50*time.Hour - time.Minute, 0, "last seen 2d2h ago"},
+		{time.Hour, 0, "last seen 0s ago"},
 		{-time.Minute, -2 * time.Hour, "its log as it was 2h ago"},
 	} {
-		h := Host{Heard: now.Add(c.heard), Current: now.Add(c.current)}
+		h := Host{LastSeen: now.Add(c.heard), Current: now.Add(c.current)}
 		if got := h.Stale(now); got != c.want {
 			t.Errorf("%v, %v: %q, not %q", c.heard, c.current, got, c.want)
 		}
 	}
-	if got := (Host{}).Stale(now); got != "never heard" {
+	if got := (Host{}).Stale(now); got != "never seen" {
 		t.Error(got)
 	}
 }
