@@ -20,12 +20,12 @@ import (
 
 // Limits of what this host takes from another one.
 const (
-	maxHosts        = 4096
-	lettersPerSec   = 20
-	lettersAtOnce   = 2000
-	bytesPerSec     = 1 << 20
-	bytesAtOnce     = 256 << 20
-	maxStatesBody   = 1 << 20
+	maxHosts       = 4096
+	lettersPerSec  = 20
+	lettersAtOnce  = 2000
+	bytesPerSec    = 1 << 20
+	bytesAtOnce    = 256 << 20
+	maxStatesBody  = 1 << 20
 	seenSavedEvery = 5 * time.Second
 )
 

@@ -346,20 +346,20 @@ type status struct {
 
 // hostStatus is a line of gt-relay status --json.
 type hostStatus struct {
-	Name    string        `json:"name"`
-	Key     string        `json:"key"`
-	Own     bool          `json:"own,omitempty"`
-	LastSeen   *time.Time    `json:"last_seen,omitempty"`
-	Current *time.Time    `json:"current,omitempty"`
-	Away    bool          `json:"away,omitempty"`
-	Waiting int           `json:"waiting"` // letters for it
-	Refused []string      `json:"refused,omitempty"`
-	Allowed []string      `json:"allowed,omitempty"`
-	Blocked bool          `json:"blocked,omitempty"`
-	Clash   string        `json:"clash,omitempty"`
-	Version string        `json:"version,omitempty"`
-	Hub     string        `json:"hub,omitempty"`
-	Relay   *relay.Status `json:"relay,omitempty"`
+	Name     string        `json:"name"`
+	Key      string        `json:"key"`
+	Own      bool          `json:"own,omitempty"`
+	LastSeen *time.Time    `json:"last_seen,omitempty"`
+	Current  *time.Time    `json:"current,omitempty"`
+	Away     bool          `json:"away,omitempty"`
+	Waiting  int           `json:"waiting"` // letters for it
+	Refused  []string      `json:"refused,omitempty"`
+	Allowed  []string      `json:"allowed,omitempty"`
+	Blocked  bool          `json:"blocked,omitempty"`
+	Clash    string        `json:"clash,omitempty"`
+	Version  string        `json:"version,omitempty"`
+	Hub      string        `json:"hub,omitempty"`
+	Relay    *relay.Status `json:"relay,omitempty"`
 }
 
 func (c *status) Run(env *cli.Env) error {
