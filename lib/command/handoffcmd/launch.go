@@ -32,7 +32,7 @@ func (h handover) launch(note mail.Note) error {
 	if !h.replaces {
 		return h.sayHowToGoOn(note.ID)
 	}
-	if _, in := instance.OfAgent(h.home.Town.State, process.Variable(h.environ, instance.Variable)); in != nil && in.Moved != nil { // mutant always: . TestScripts/session_pack$
+	if _, in := instance.OfAgent(h.home.Town.State, process.Variable(h.environ, instance.Variable)); in != nil && in.Moved != nil { // mutant never: . TestScripts/session_pack$
 		_, err := fmt.Fprintf(h.env.Stdout, "saved; %s moves to another machine after this turn, and the note with it\n", in.Name)
 		return err
 	}
