@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -418,7 +419,16 @@ func (l *Launch) findCommand() (err error) {
 	if l.run, l.session, err = l.spec.Run(); err != nil {
 		return err
 	}
+	if l.run.First != nil {
+		l.run.First.AsksTrust = l.asksTrust()
+	}
 	return l.checkLauncher()
+}
+
+// asksTrust reports whether the client will ask whether to trust the folder, by its files.
+func (l *Launch) asksTrust() bool {
+	how, file, err := l.wiring()
+	return err == nil && file != "" && how.AsksTrust != nil && how.AsksTrust(filepath.Dir(file), l.Path, l.run.Args, l.run.Env)
 }
 
 func (l *Launch) describeCommand() (does, found string, err error) {
@@ -674,7 +684,7 @@ func (l *Launch) answerDialogs() error {
 	if !l.Trust || len(l.client.AcceptDialogs) == 0 {
 		return nil
 	}
-	accepted, err := AcceptDialogs(l.at, l.pane, l.client, l.process)
+	accepted, err := AcceptDialogs(l.at, l.pane, l.client, l.process, l.asksTrust())
 	for _, text := range accepted {
 		l.Env.Hint("%s: accepted '%s'", l.Name, l.Env.Line(text, maxCell))
 	}

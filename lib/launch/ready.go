@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gt/lib/client/agent"
+	"gt/lib/launch/respawn"
 	"gt/lib/launch/send"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
@@ -148,8 +149,13 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 
 // AcceptDialogs accepts the dialogs that a client shows at its start, until it takes a
 // prompt, works or asks something unknown. It returns the options that it chose. After the
-// limit dialogs it gives up without an error.
-func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc) (accepted []string, err error) {
+// limit dialogs it gives up without an error. asks reports that the client will ask about the
+// folder, by its own files.
+func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, asks bool) (accepted []string, err error) {
+	rest := respawn.Undisturbed // how long an input box stays before no dialog is expected any more
+	if asks {
+		rest = respawn.DialogDue
+	}
 	to := send.Target{Server: server, Pane: pane.ID, Client: c}
 	var takes time.Time // since when it shows an input box
 	for deadline := time.Now().Add(dialogs); time.Now().Before(deadline) && p.Alive(); time.Sleep(pollInterval) {
@@ -168,7 +174,7 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 			takes = time.Time{}
 		case takes.IsZero():
 			takes = now
-		case now.Sub(takes) > undisturbed:
+		case now.Sub(takes) > rest:
 			return accepted, nil
 		}
 		q, asks := c.Question(styled)
@@ -182,17 +188,13 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 		option, err := to.Answer(n, send.Patience)
 		switch {
 		case err == nil:
-			accepted = append(accepted, option.Text)
+			accepted, rest = append(accepted, option.Text), respawn.Undisturbed
 		case !errors.Is(err, send.ErrNoQuestion) && !errors.Is(err, send.ErrNotTaken) && p.Alive():
 			return accepted, err
 		}
 	}
 	return accepted, nil
 }
-
-// undisturbed is how long an input box has to stay before no dialog is expected any more.
-// Gemini CLI draws its box before its dialogs.
-const undisturbed = 3 * time.Second
 
 // dialogs bounds AcceptDialogs. A busy client can lose a key, which takes send.Patience until
 // it is noticed.

@@ -76,6 +76,10 @@ type Client struct {
 	// none.
 	Sources func(Agent) []Source
 
+	// AsksTrust reports whether the client asks at its start whether to trust a folder, by
+	// its own folder and the start's arguments and environment; nil if that is not known.
+	AsksTrust func(folder, dir string, args, environ []string) bool
+
 	// Blockers returns what keeps the hooks from running in the client's own settings,
 	// apart from OffKey; nil if nothing is known.
 	Blockers func(Agent) []Blocker

@@ -22,6 +22,8 @@ type First struct {
 	Client  agent.Client `json:"client"`
 	Pane    string       `json:"pane"`
 	Process process.Proc `json:"process"` // the agent
+	// AsksTrust reports that the client will ask about the folder, by its own files.
+	AsksTrust bool `json:"asks_trust,omitempty"`
 }
 
 // States of a pane whose agent has not got its first prompt.
@@ -57,8 +59,11 @@ func (f First) beside(server tmux.Server, pane string) (err error) {
 // typeInto types the text once the agent takes it, and notes the state.
 func (f First) typeInto(server tmux.Server) error {
 	rest := calm
-	if len(f.Client.OpensPatterns) > 0 {
-		rest = opening
+	switch {
+	case f.AsksTrust:
+		rest = DialogDue
+	case len(f.Client.OpensPatterns) > 0:
+		rest = Undisturbed
 	}
 	to := send.Target{Server: server, Pane: f.Pane, Client: f.Client}
 	said := waits
@@ -80,6 +85,9 @@ func (f First) typeInto(server tmux.Server) error {
 		case shown == agent.Asks, shown == agent.Draft:
 			note(asks)
 			since = time.Time{}
+			if shown == agent.Asks {
+				rest = min(rest, Undisturbed)
+			}
 			continue
 		case shown != agent.EmptyInput, f.Client.Opens(plain), f.Client.ScreenState(plain) == agent.Busy:
 			since = time.Time{}
@@ -109,8 +117,10 @@ func (f First) typeInto(server tmux.Server) error {
 // How long an input box must be visible before typing. Some clients draw it before they ask
 // whether the folder is trusted.
 const (
-	calm    = 300 * time.Millisecond
-	opening = 3 * time.Second
+	calm        = 300 * time.Millisecond
+	Undisturbed = 3 * time.Second
+	// DialogDue is for a client that will ask, and for a busy machine.
+	DialogDue = 20 * time.Second
 )
 
 // The first and the longest pause between two captures.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gt/lib/client/settings"
 	"gt/lib/client/wiring"
@@ -34,7 +35,8 @@ func Client() wiring.Client {
 			Keys: []string{"tools", "allowed"},
 			Rule: func(program string) string { return "run_shell_command(" + program + ")" },
 		},
-		Blockers: func(a wiring.Agent) []wiring.Blocker { return Blockers(a, true) },
+		AsksTrust: asksTrust,
+		Blockers:  func(a wiring.Agent) []wiring.Blocker { return Blockers(a, true) },
 	}
 }
 
@@ -55,42 +57,52 @@ func Blockers(a wiring.Agent, trust bool) []wiring.Blocker {
 			})
 		}
 	}
-	if a.Wired(wiring.Project) && !a.Wired(wiring.User) && asks(a.Folder, a.Project, trust) {
+	if how := trustOf(a.Folder, a.Project); a.Wired(wiring.Project) && !a.Wired(wiring.User) && checksTrust(a.Folder, trust) && (how == "" || how == untrusted) {
 		all = append(all, a.Untrusted())
 	}
 	return all
 }
 
-// asks reports whether the client asks to trust a folder, or was told not to. folder is
-// the client's own; trust is as in Blockers.
-func asks(folder, dir string, trust bool) bool {
+// asksTrust reports whether Gemini CLI 0.61 asks whether to trust a folder. With an IDE, which
+// can decide that, it may not ask.
+func asksTrust(folder, dir string, args, environ []string) bool {
+	decided := slices.ContainsFunc(environ, func(kv string) bool {
+		return strings.HasPrefix(kv, "GEMINI_CLI_TRUST_WORKSPACE=") || kv == "GEMINI_RESTRICTED_MODE=true"
+	})
+	return !decided && !slices.Contains(args, "--skip-trust") && checksTrust(folder, true) && trustOf(folder, dir) == ""
+}
+
+// checksTrust reports whether the client cares for trust. folder is its own; trust is as in
+// Blockers.
+func checksTrust(folder string, trust bool) bool {
 	var s struct {
 		Security struct{ FolderTrust struct{ Enabled *bool } }
 	}
 	read(filepath.Join(folder, "settings.json"), &s)
 	if set := s.Security.FolderTrust.Enabled; set != nil {
-		trust = *set
+		return *set
 	}
-	folders := map[string]string{}
-	read(filepath.Join(folder, "trustedFolders.json"), &folders)
-	return trust && !trusts(folders, dir)
+	return trust
 }
 
-func trusts(folders map[string]string, dir string) bool {
-	for trusted, how := range folders {
-		trusted = filepath.Clean(trusted)
-		switch how {
-		case "TRUST_FOLDER":
-			if place.Inside(dir, trusted) {
-				return true
-			}
-		case "TRUST_PARENT":
-			if place.Inside(dir, filepath.Dir(trusted)) {
-				return true
-			}
+const untrusted = "DO_NOT_TRUST"
+
+// trustOf returns the client's word for the trust in a folder, "" if the person has not
+// decided. The longest rule decides.
+func trustOf(folder, dir string) (how string) {
+	folders := map[string]string{}
+	read(filepath.Join(folder, "trustedFolders.json"), &folders)
+	longest := ""
+	for rule, word := range folders {
+		of := filepath.Clean(rule)
+		if word == "TRUST_PARENT" {
+			of = filepath.Dir(of)
+		}
+		if place.Inside(dir, of) && len(rule) > len(longest) {
+			longest, how = rule, word
 		}
 	}
-	return false
+	return how
 }
 
 // read decodes a JSON file of the client into v. It ignores errors.
