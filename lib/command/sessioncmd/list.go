@@ -63,6 +63,7 @@ type line struct {
 	Town        string           `json:"town,omitempty"`        // its root folder, with -A
 	Moved       *instance.Moved  `json:"moved,omitempty"`       // it is on its way to another machine, or there
 	MCPChanged  bool             `json:"mcp_changed,omitempty"` // .mcp.json names other servers than at the start
+	Adopt       string           `json:"adopt,omitempty"`       // what adopts an agent that gt did not start
 	*templated
 }
 
@@ -85,6 +86,9 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 		l.TmuxSession, l.Pane = m.Pane.Session, m.Pane.ID
 	}
 	l.MCPChanged, l.Moved = outOfSync(m), m.Moved
+	if isStranger(m) {
+		l.Adopt = adopts
+	}
 	return l
 }
 
@@ -107,7 +111,7 @@ func (c *list) Run(env *cli.Env) error {
 	if all == nil || unread != nil && !c.Everywhere {
 		return unread
 	}
-	at, err := membersOf(env, all)
+	at, err := c.withStrangers(env, all)
 	found := c.find(at)
 	unread = errors.Join(unread, err, found.unread)
 	rows := found.rows
@@ -139,6 +143,13 @@ func (c *list) Run(env *cli.Env) error {
 			break
 		}
 	}
+	var panes []string
+	for _, r := range rows {
+		if isStranger(*r.Member) {
+			panes = append(panes, r.Name)
+		}
+	}
+	offerAdoption(env, panes)
 	return unread
 }
 
@@ -245,7 +256,7 @@ func flatten(groups []instance.Group, all []*fleet.Member) []row {
 	children := false
 	for i, m := range all {
 		at, ok := order[m.Group]
-		if !ok {
+		if !ok || isStranger(*m) {
 			at = len(groups) // the groups file does not have it
 		}
 		sorted[i], children = placed{m, at}, children || m.ParentID != ""
@@ -282,13 +293,13 @@ func indent(all []*fleet.Member) (rows []row) {
 			roots = append(roots, m)
 		}
 	}
-	seen := map[instance.ID]bool{}
+	seen := map[*fleet.Member]bool{}
 	var add func(m *fleet.Member, depth int)
 	add = func(m *fleet.Member, depth int) {
-		if seen[m.ID] {
+		if seen[m] {
 			return
 		}
-		seen[m.ID] = true
+		seen[m] = true
 		rows = append(rows, row{Member: m, depth: depth})
 		for _, child := range children[m.ID] {
 			add(child, depth+1)

@@ -164,7 +164,11 @@ func one(all []*instance.Instance, unread error, name string) (*instance.Instanc
 	case len(found) == 0 && unread != nil:
 		return nil, unread
 	case len(found) == 0:
-		return nil, cli.Fail(cli.No, fmt.Errorf("there is no agent '%.80s'", name), "gt-session lists them")
+		hint := "gt-session lists them"
+		if strings.HasPrefix(name, "%") {
+			hint += "; " + adopts + " adopts those that it did not start"
+		}
+		return nil, cli.Fail(cli.No, fmt.Errorf("there is no agent '%.80s'", name), hint)
 	case len(found) == 1:
 		return found[0], nil
 	}

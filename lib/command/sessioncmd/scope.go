@@ -165,6 +165,11 @@ func deferGC() (end func()) {
 // membersOf returns the agents of scopes with their status. unread reports instances that
 // could not be read.
 func membersOf(env *cli.Env, all []scope) (found []scopeMembers, unread error) {
+	return membersAt(fleet.NewLook(env.Getenv, env.Now()), env, all)
+}
+
+// membersAt is membersOf in a look that has more.
+func membersAt(look *fleet.Look, env *cli.Env, all []scope) (found []scopeMembers, unread error) {
 	defer deferGC()()
 	said := map[string]bool{}
 	var at []fleet.Place
@@ -183,7 +188,7 @@ func membersOf(env *cli.Env, all []scope) (found []scopeMembers, unread error) {
 		}
 		at = append(at, fleet.Place{Store: p.store, Instances: instances, Table: known})
 	}
-	for i, members := range fleet.LookAt(env.Getenv, at, env.Now()) {
+	for i, members := range look.At(at) {
 		all[i].askAway(members)
 		all[i].table = func() *agent.Table { return at[i].Table }
 		found = append(found, scopeMembers{all[i], members})

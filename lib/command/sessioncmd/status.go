@@ -39,7 +39,7 @@ func (c *summed) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	found, unread := membersOf(env, []scope{here})
+	found, unread := c.withStrangers(env, []scope{here})
 	all := found[0].members
 	by := map[status.Status][]fleet.Member{}
 	for _, m := range all {
@@ -65,6 +65,13 @@ func (c *summed) Run(env *cli.Env) error {
 		if len(all) == 0 && unread == nil {
 			noneYet(here)
 		}
+		var panes []string
+		for _, m := range all {
+			if isStranger(m) {
+				panes = append(panes, m.Name)
+			}
+		}
+		offerAdoption(env, panes)
 	}
 	return errors.Join(err, unread)
 }

@@ -51,30 +51,42 @@ type Member struct {
 
 // answer is what a tmux server has.
 type answer struct {
+	asked    *cli.Task            // nil once it is here
 	panes    map[string]tmux.Pane // by session and id
 	sessions map[string]tmux.Pane // the first pane of each session
 	err      error
 }
 
-// panesOf asks every tmux server of the instances once, all in parallel. wait returns the
-// answers.
-func panesOf(all []*instance.Instance) (wait func() map[string]*answer) {
-	answers := map[string]*answer{}
-	var asked []*cli.Task
-	for _, in := range all {
-		if answers[in.TmuxServer] != nil || in.TmuxSession == "" {
-			continue
-		}
+// Look is a look at the agents of several stores and of tmux. It asks each tmux server once.
+type Look struct {
+	getenv  func(string) string
+	now     time.Time
+	servers map[tmux.Server]*answer
+}
+
+// NewLook returns a look in this environment.
+func NewLook(getenv func(string) string, now time.Time) *Look {
+	return &Look{getenv: getenv, now: now, servers: map[tmux.Server]*answer{}}
+}
+
+// Ask begins to ask a tmux server.
+func (l *Look) Ask(server tmux.Server) {
+	if l.servers[server] == nil {
 		a := new(answer)
-		answers[in.TmuxServer] = a
-		asked = append(asked, cli.Go(func() { a.fetch(tmux.Server(in.TmuxServer)) }))
+		a.asked = cli.Go(func() { a.fetch(server) })
+		l.servers[server] = a
 	}
-	return func() map[string]*answer {
-		for _, task := range asked {
-			task.Wait()
-		}
-		return answers
+}
+
+// answer waits for a server's answer.
+func (l *Look) answer(server tmux.Server) *answer {
+	l.Ask(server)
+	a := l.servers[server]
+	if a.asked != nil {
+		a.asked.Wait()
+		a.asked = nil
 	}
+	return a
 }
 
 func (a *answer) fetch(server tmux.Server) {
@@ -108,7 +120,7 @@ func (a *answer) pane(in *instance.Instance) (tmux.Pane, status.Presence) {
 
 // Members returns the state of instances of a store, in this environment.
 func Members(getenv func(string) string, store instance.Store, known *agent.Table, all []*instance.Instance, now time.Time) []Member {
-	return LookAt(getenv, []Place{{store, all, known}}, now)[0]
+	return NewLook(getenv, now).At([]Place{{store, all, known}})[0]
 }
 
 // Place is a store with its instances and the table of agents that applies there.
@@ -118,14 +130,17 @@ type Place struct {
 	Table     *agent.Table
 }
 
-// LookAt returns the state of the instances of several stores, in their order. It calls
-// each tmux server once.
-func LookAt(getenv func(string) string, places []Place, now time.Time) [][]Member {
+// At returns the state of the instances of several stores, in their order.
+func (l *Look) At(places []Place) [][]Member {
 	var all []*instance.Instance
 	for _, p := range places {
 		all = append(all, p.Instances...)
 	}
-	asked := panesOf(all)
+	for _, in := range all {
+		if in.TmuxSession != "" {
+			l.Ask(tmux.Server(in.TmuxServer))
+		}
+	}
 	members, at := make([]Member, len(all)), make([]*Place, 0, len(all))
 	for i := range places {
 		for range places[i].Instances {
@@ -147,10 +162,15 @@ func LookAt(getenv func(string) string, places []Place, now time.Time) [][]Membe
 			m.Now, m.Record, m.home = "", nil, home.Home{}
 		}
 	}
-	servers, stores := asked(), storesOf(getenv)
+	for _, in := range all {
+		if in.TmuxSession != "" {
+			l.answer(tmux.Server(in.TmuxServer))
+		}
+	}
+	stores := storesOf(l.getenv)
 	rest := make([]*unseen, len(all))
 	share(len(all), func(i int) {
-		rest[i] = members[i].observe(at[i].Store, at[i].Table, servers[all[i].TmuxServer], stores, now)
+		rest[i] = members[i].observe(at[i].Store, at[i].Table, l.servers[tmux.Server(all[i].TmuxServer)], stores, l.now)
 	})
 	show(members, rest)
 	looked := make([][]Member, len(places))

@@ -1,0 +1,54 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"gt/lib/client/agent"
+	"gt/lib/live"
+	"gt/lib/place/home"
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/sys/tmux"
+)
+
+// Strangers returns the agents with gt's hooks in the panes of a tmux server that taken does
+// not report, sorted by pane. No store has their instances, which have no id and whose name
+// is the pane.
+func (l *Look) Strangers(known *agent.Table, server tmux.Server, taken func(pane string) bool) []Member {
+	a := l.answer(server)
+	var all []Member
+	records := map[string][]*session.Record{} // by folder
+	for _, pane := range a.panes {
+		if pane.Dead || taken(pane.ID) {
+			continue
+		}
+		h := home.Elsewhere(l.getenv, pane.Path)
+		if _, ok := records[pane.Path]; !ok {
+			records[pane.Path], _ = session.Store{Home: h}.All() // gt-seance says what is unreadable
+		}
+		for _, r := range records[pane.Path] {
+			p := r.Process()
+			if r.TmuxPane != pane.ID || !tmux.Server(r.TmuxServer).Is(server) || !r.Live() || !p.Alive() || !live.OwnsPane(known, p, pane) {
+				continue
+			}
+			in := &instance.Instance{
+				Name: pane.ID, Path: cmp.Or(r.CWD, pane.Path), Agent: r.Agent, Desired: instance.Running,
+				StartedAt: r.StartedAt, CreatedAt: r.StartedAt, SessionID: r.ID, ChainID: r.Chain(),
+				TmuxServer: string(server), TmuxSession: pane.Session, TmuxPane: pane.ID, Adopted: instance.Adopt(p),
+			}
+			all = append(all, Member{Instance: in, Now: r.ID, Record: r, home: h})
+			break
+		}
+	}
+	slices.SortFunc(all, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
+	})
+	stores, rest := storesOf(l.getenv), make([]*unseen, len(all))
+	for i := range all {
+		rest[i] = all[i].observe(instance.Store{}, known, a, stores, l.now)
+	}
+	show(all, rest)
+	return all
+}
