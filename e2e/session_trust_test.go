@@ -84,13 +84,16 @@ func TestSessionTrust(t *testing.T) {
 				}
 			}
 			yes := regexp.MustCompile(`(?m)^(\d+)\. (Yes|Trust (and|folder))`)
+			answered := map[string]bool{} // Gemini CLI stays untrusted if it is answered twice
 			w.until("its turn is over", func() bool {
 				is := a.is("web")
 				if is.Reason == "permission" { // of the folder; of bypassed permissions
 					// It may have been answered since, and may not be drawn yet.
 					options, _ := a.run(a.project, a.around, "gt-session", "answer", "web")
-					if option := yes.FindSubmatch(options); option != nil {
-						a.run(a.project, a.around, "gt-session", "answer", "web", string(option[1]))
+					if option := yes.FindSubmatch(options); option != nil && !answered[string(options)] {
+						_, err := a.run(a.project, a.around, "gt-session", "answer", "web", string(option[1]))
+						answered[string(options)] = err == nil
+						t.Logf("answered %s: %v", option[0], err)
 					}
 				}
 				return is.Status == "waiting" && is.Reason == "done" && is.SessionID != ""

@@ -128,7 +128,7 @@ func TestAnsweredQuestion(t *testing.T) {
 }
 
 // Codex and Gemini CLI show their input box some seconds before they ask whether to trust
-// the folder.
+// the folder, and Gemini CLI asks before it has opened the folder.
 func TestOpens(t *testing.T) {
 	const gemini = "  ? for shortcuts\n──────\n Shift+Tab to accept edits\n\n >   Type your message or @path/to/file\n\n workspace (/directory)\n /home/max/strange\n"
 	for _, c := range []struct {
@@ -139,6 +139,9 @@ func TestOpens(t *testing.T) {
 		{"codex", "  >_ OpenAI Codex (v0.169.0)\n\n› Ask Codex to do anything\n\n  e2e-model default · /home/max/project\n  ← for agents · ? for shortcuts   ⚠ 1 warning\n", false},
 		{"gemini", "\n\n" + gemini, true},
 		{"gemini", "\n⚠  Warning: True color (24-bit) support not detected. Using a terminal with true color enabled will result in a better\n   visual experience.\n\n\n" + gemini, true},
+		{"gemini", "\n ╭─────╮\n │     │\n │ Do you trust the files in this folder? │\n │ ● 1. Trust folder (other) │\n", true},
+		{"gemini", "\n ▝▜▄     Gemini CLI v0.61.0\n\n ╭─────╮\n │     │\n │ Do you trust the files in this folder? │\n", false},
+		{"gemini", "\n ╭─────╮\n │ Allow execution of [ls]? │\n │ diff: do you trust │\n", false},
 		{"gemini", "\n ▝▜▄     Gemini CLI v0.61.0\n   ▝▜▄\n\n⚠  Warning: True color\n\n" + gemini, false},
 		{"gemini", " > please say HELLO\n\n✦ It is done.\n\n" + gemini, false},
 		{"gemini", "⚠  of the last turn\n\n✦ It is done.\n\n" + gemini, false},

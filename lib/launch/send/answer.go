@@ -21,21 +21,27 @@ var (
 func (t Target) Question() (agent.Question, error) { return t.question(redraw) }
 
 func (t Target) question(patience time.Duration) (agent.Question, error) {
-	for begin := time.Now(); ; time.Sleep(pollInterval) {
+	begin := time.Now()
+	for last := begin; ; time.Sleep(pollInterval) { // last is when it was last there
 		screen, err := t.Server.CaptureStyled(t.Pane)
 		if err != nil {
 			return agent.Question{}, err
 		}
 		if q, ok := t.Client.Question(screen); ok {
+			if last = time.Now(); last.Sub(begin) < opens && t.Client.Opens(agent.Plain(screen)) {
+				continue
+			}
 			return q, nil
 		}
-		if time.Since(begin) > patience {
+		if time.Since(last) > patience {
 			return agent.Question{}, ErrNoQuestion
 		}
 	}
 }
 
 const (
+	// opens bounds the wait for a client that asks before it has opened its folder.
+	opens = 5 * time.Second
 	// redraw is how long a client takes to draw its screen anew.
 	redraw = time.Second
 	// restart is how long the screen of a busy client can be empty before the question that
