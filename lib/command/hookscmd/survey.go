@@ -55,15 +55,7 @@ func (t target) agent(env *cli.Env, places []source) wiring.Agent {
 
 // blockers returns settings of the agent that keep its hooks from running.
 func blockers(env *cli.Env, t target, places []source) []wiring.Blocker {
-	var all []wiring.Blocker
-	if off := disabled(places); off != nil {
-		all = append(all, wiring.Blocker{Reason: fmt.Sprintf("'%s' disables all hooks with %s; remove that", off.File, t.client.OffKey)})
-	}
-	// An agent with the dialect of a client is treated like that client.
-	if c, ok := wirings.Of(t.speaks()); ok && c.Blockers != nil {
-		all = append(all, c.Blockers(t.agent(env, places))...)
-	}
-	return all
+	return wirings.Blockers(t.client, t.speaks(), t.agent(env, places))
 }
 
 type blocked struct {
@@ -106,20 +98,6 @@ func (p source) repair() string {
 		return p.Repair
 	}
 	return p.of.remedy("install", p.Scope)
-}
-
-// disabled returns the file that disables all hooks, or nil.
-func disabled(places []source) *source {
-	var by *source
-	for i, p := range places {
-		if p.Off == nil {
-			continue
-		}
-		if by = nil; *p.Off {
-			by = &places[i]
-		}
-	}
-	return by
 }
 
 func onPath(env *cli.Env, name string) (string, error) {

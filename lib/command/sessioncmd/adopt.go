@@ -70,14 +70,7 @@ func unmanaged(at scope, server tmux.Server) ([]live.Agent, error) {
 	if err := errors.Join(unread, err); err != nil {
 		return nil, err // the pane could belong to an instance that cannot be read
 	}
-	taken := map[string]bool{}
-	for _, s := range all {
-		for _, m := range s.members {
-			if m.Pane.ID != "" && tmux.Server(m.TmuxServer).Is(server) {
-				taken[m.Pane.ID] = true
-			}
-		}
-	}
+	taken := panesOf(server, all)
 	return slices.DeleteFunc(live.InPanes(at.table(), server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] }), nil
 }
 

@@ -15,4 +15,5 @@ func TestJSON(t *testing.T) {
 	w.Write("home/.config/gt/town.toml", "[[agent]]\nname = \"worker\"\nprovider = \"claude\"\nwork_dir = \"ROOT/work\"\n")
 	w.Command("new", "--template", "worker", "--set", "name=bob") // it is made, but no client is here
 	w.JSON("inspect", "inspect", "bob", "--json")
+	w.JSON("doctor", "doctor", "--json")
 }

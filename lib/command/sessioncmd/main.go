@@ -111,6 +111,7 @@ type grammar struct {
 	Send    sendPrompt `cmd:"" help:"Give a prompt to a running agent."`
 	Answer  reply      `cmd:"" help:"Answer what an agent's client asks, such as for permission."`
 	Wait    wait       `cmd:"" help:"Wait until agents are in a status, by default until they wait."`
+	Doctor  doctor     `cmd:"" help:"Find what is wrong with the agents, with the command that mends it; changes nothing."`
 	Notify  notifier   `cmd:"" help:"Run a command of yours when an agent begins to wait."`
 	Ack     ack        `cmd:"" help:"Note that you have seen a waiting agent; it counts as idle then."`
 	Pack    pack       `cmd:"" help:"Stop an agent, and print all that it needs to go on on another machine."`

@@ -33,17 +33,7 @@ func (p profile) withStrangers(env *cli.Env, all []scope) (found []scopeMembers,
 // strangers returns the agents in tmux that no scope has.
 func strangers(env *cli.Env, look *fleet.Look, found []scopeMembers) []fleet.Member {
 	server := tmux.Around()
-	taken := map[string]bool{}
-	take := func(all []scopeMembers) {
-		for _, s := range all {
-			for _, m := range s.members {
-				if m.Pane.ID != "" && tmux.Server(m.TmuxServer).Is(server) {
-					taken[m.Pane.ID] = true
-				}
-			}
-		}
-	}
-	take(found)
+	taken := panesOf(server, found)
 	all := look.Strangers(found[0].table(), server, func(pane string) bool { return taken[pane] })
 	if len(all) == 0 {
 		return nil
@@ -57,8 +47,21 @@ func strangers(env *cli.Env, look *fleet.Look, found []scopeMembers) []fleet.Mem
 	if unread != nil || err != nil {
 		return nil
 	}
-	take(rest)
+	taken = panesOf(server, rest)
 	return slices.DeleteFunc(all, func(m fleet.Member) bool { return taken[m.Pane.ID] })
+}
+
+// panesOf returns the panes of a tmux server that agents have.
+func panesOf(server tmux.Server, all []scopeMembers) map[string]bool {
+	taken := map[string]bool{}
+	for _, s := range all {
+		for _, m := range s.members {
+			if m.Pane.ID != "" && tmux.Server(m.TmuxServer).Is(server) {
+				taken[m.Pane.ID] = true
+			}
+		}
+	}
+	return taken
 }
 
 // offerAdoption prints the command that adopts strangers in these panes.

@@ -5,6 +5,7 @@ package fleet
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -128,6 +129,16 @@ type Place struct {
 	Store     instance.Store
 	Instances []*instance.Instance
 	Table     *agent.Table
+}
+
+// Servers returns the servers that were asked.
+func (l *Look) Servers() []tmux.Server { return slices.Sorted(maps.Keys(l.servers)) }
+
+// Panes returns the panes of a server, sorted by id.
+func (l *Look) Panes(server tmux.Server) []tmux.Pane {
+	return slices.SortedFunc(maps.Values(l.answer(server).panes), func(a, b tmux.Pane) int {
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
+	})
 }
 
 // At returns the state of the instances of several stores, in their order.
@@ -487,6 +498,9 @@ func (m *Member) leftAlone() bool {
 func (m *Member) begun() bool {
 	return !m.Record.Began().Before(m.StartedAt)
 }
+
+// Told reports whether a hook has told of the agent since its start.
+func (m *Member) Told() bool { return m.Record != nil && m.begun() }
 
 // Wanted reports whether its agent should run: a person started it, and neither stopped nor
 // left it.

@@ -2,8 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 
 	"gt/lib/client/agent"
 	"gt/lib/live"
@@ -17,10 +15,9 @@ import (
 // not report, sorted by pane. No store has their instances, which have no id and whose name
 // is the pane.
 func (l *Look) Strangers(known *agent.Table, server tmux.Server, taken func(pane string) bool) []Member {
-	a := l.answer(server)
 	var all []Member
 	records := map[string][]*session.Record{} // by folder
-	for _, pane := range a.panes {
+	for _, pane := range l.Panes(server) {
 		if pane.Dead || taken(pane.ID) {
 			continue
 		}
@@ -42,12 +39,9 @@ func (l *Look) Strangers(known *agent.Table, server tmux.Server, taken func(pane
 			break
 		}
 	}
-	slices.SortFunc(all, func(a, b Member) int {
-		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
-	})
 	stores, rest := storesOf(l.getenv), make([]*unseen, len(all))
 	for i := range all {
-		rest[i] = all[i].observe(instance.Store{}, known, a, stores, l.now)
+		rest[i] = all[i].observe(instance.Store{}, known, l.answer(server), stores, l.now)
 	}
 	show(all, rest)
 	return all

@@ -105,6 +105,31 @@ func cgroup(text string) string {
 	return text
 }
 
+// Unit returns the systemd unit that a process belongs to, a scope or service, "" if there is
+// none. The processes of a unit end with it.
+func Unit(pid int) string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+	if err != nil {
+		return ""
+	}
+	return unitOf(string(text))
+}
+
+// unitOf parses a process's control groups (cgroups(7)).
+func unitOf(text string) string {
+	for line := range strings.Lines(text) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, group, _ := strings.Cut(rest, ":")
+		if controllers != "" && controllers != "name=systemd" {
+			continue
+		}
+		if name := path.Base(group); strings.HasSuffix(name, ".scope") || strings.HasSuffix(name, ".service") {
+			return name
+		}
+	}
+	return ""
+}
+
 // Limits are the resource limits of a process, its niceness, processors, scheduling policy
 // and I/O priority, and how early the kernel ends it when memory runs out. They include the
 // umask, so that a successor makes files like the original. What favours a process, such as

@@ -24,6 +24,8 @@ func BoundsOf(pid int) (Bounds, error) {
 }
 
 // Inits returns nil: there are no PID namespaces.
+func Unit(int) string { return "" }
+
 func Inits(int) []Proc { return nil }
 
 // Limits is empty: a process that is restarted gets those of tmux's server.

@@ -69,6 +69,7 @@ var calls = map[string]func(Server, Pane) error{
 	"Ended":        func(s Server, p Pane) error { _, err := s.Ended(p.ID); return err },
 	"Take":         func(s Server, p Pane) error { _, err := s.Take(NewBuffer()); return err },
 	"Drop":         func(s Server, p Pane) error { return s.Drop(NewBuffer()) },
+	"PID":          func(s Server, p Pane) error { _, err := s.PID(); return err },
 	"SweepBuffers": func(s Server, p Pane) error { return s.SweepBuffers(time.Now()) },
 }
 

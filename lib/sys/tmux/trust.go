@@ -107,3 +107,14 @@ func (s Server) socket() Server {
 	}
 	return Server(filepath.Join(dir, fmt.Sprintf("tmux-%d", os.Getuid()), "default"))
 }
+
+// PID returns the server's process, 0 if it is not visible.
+func (s Server) PID() (int, error) {
+	socket, err := s.socket().trusted()
+	if err != nil {
+		return 0, err
+	}
+	defer socket.Close()
+	peer, err := socket.Peer()
+	return peer.PID, err
+}

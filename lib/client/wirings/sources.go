@@ -1,0 +1,58 @@
+package wirings
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+
+	"gt/lib/client/agent"
+	"gt/lib/client/wiring"
+)
+
+// Look returns what an agent that works in a project's top folder reads hooks from, the
+// weakest file first. known is false for an agent that gt cannot be wired into.
+func Look(c agent.Client, getenv func(string) string, project string) (how wiring.Client, a wiring.Agent, known bool, err error) {
+	how, known = Of(cmp.Or(c.Hooks.Format, c.Dialect))
+	if !known || c.Hooks.User == "" {
+		return how, a, false, nil
+	}
+	a = wiring.Agent{Name: c.Name, Command: c.Command[0], Project: project}
+	user, err := c.Hooks.UserFile(getenv, project)
+	if err != nil {
+		return how, a, false, err
+	}
+	if a.Folder, err = agent.Expand(getenv, project, cmp.Or(c.Hooks.Home, "~")); err != nil {
+		return how, a, false, err
+	}
+	a.Sources = []wiring.Source{how.Read(wiring.User, user)}
+	for _, f := range [...]struct{ scope, file string }{{wiring.Project, c.Hooks.Project}, {wiring.Local, c.Hooks.Local}} {
+		if path := filepath.Join(project, f.file); f.file != "" && path != user {
+			a.Sources = append(a.Sources, how.Read(f.scope, path))
+		}
+	}
+	if c.Name == how.Name && how.Sources != nil {
+		a.Sources = append(a.Sources, how.Sources(a)...)
+	}
+	return how, a, true, nil
+}
+
+// Blockers returns what keeps gt's hooks in an agent's sources from running. An agent with
+// the dialect of another client is treated like that one.
+func Blockers(how wiring.Client, dialect string, a wiring.Agent) (all []wiring.Blocker) {
+	var off *wiring.Source
+	for i, s := range a.Sources { // a later one overrides the earlier ones
+		if s.Off == nil {
+			continue
+		}
+		if off = nil; *s.Off {
+			off = &a.Sources[i]
+		}
+	}
+	if off != nil {
+		all = append(all, wiring.Blocker{Reason: fmt.Sprintf("'%s' disables all hooks with %s; remove that", off.File, how.OffKey)})
+	}
+	if c, ok := Of(cmp.Or(dialect, how.Name)); ok && c.Blockers != nil {
+		all = append(all, c.Blockers(a)...)
+	}
+	return all
+}

@@ -1,0 +1,417 @@
+package sessioncmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/catalog/scan"
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/client/wiring"
+	"gt/lib/client/wirings"
+	"gt/lib/live"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/place"
+	"gt/lib/place/git"
+	"gt/lib/reconcile/agents"
+	"gt/lib/reconcile/config"
+	"gt/lib/state/instance"
+	"gt/lib/state/lifecycle"
+	"gt/lib/state/session"
+	"gt/lib/sys/process"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+)
+
+type doctor struct {
+	everywhere
+	JSON bool `name:"json" help:"One JSON object per line."`
+}
+
+// trouble is a kind of finding.
+type trouble string
+
+const (
+	openElsewhere  trouble = "held"    // its conversation is open in another process
+	deleted        trouble = "lost"    // its client has deleted its conversation
+	vanished       trouble = "gone"    // it should run, and its tmux session is gone
+	zombie         trouble = "zombie"  // its process and its pane do not go together
+	orphan         trouble = "orphan"  // a process of an agent that no list has
+	stuck          trouble = "stuck"   // a session of a template that nothing moves on
+	silent         trouble = "wiring"  // its hooks do not tell
+	foreignUnit    trouble = "unit"    // its tmux server ends with somebody else's systemd unit
+	missingProgram trouble = "program" // it cannot be found
+)
+
+// finding is a trouble. What names the thing, Fix has the command that mends it.
+type finding struct {
+	Kind    trouble `json:"kind"`
+	Agent   string  `json:"agent,omitempty"` // name of the agent, if it is about one
+	What    string  `json:"what"`
+	Fix     string  `json:"fix"`
+	Profile string  `json:"profile,omitempty"`
+	Town    string  `json:"town,omitempty"` // its root folder
+}
+
+// examination collects what is wrong with the agents of some scopes. It only reads.
+type examination struct {
+	env   *cli.Env
+	look  *fleet.Look
+	runs  map[session.ID]scan.Run // by the clients' registries
+	scope scope                   // that is examined
+	found []finding
+}
+
+func (c *doctor) Run(env *cli.Env) error {
+	all, unread := c.scopes(env)
+	if all == nil || unread != nil && !c.Everywhere {
+		return unread
+	}
+	e := &examination{env: env, look: fleet.NewLook(env.Getenv, env.Now())}
+	e.look.Ask(tmux.Around())
+	at, err := membersAt(e.look, env, all)
+	unread = errors.Join(unread, err)
+	e.runs, _ = scan.Running(env.Getenv) // gt-seance names what it cannot read
+	total := 0
+	for _, s := range at {
+		total += len(s.members)
+		e.scope = s.scope
+		e.examine(s.members)
+	}
+	e.scope = scope{}
+	e.orphans()
+	e.units(at)
+	if err := e.print(c.JSON); err != nil {
+		return err
+	}
+	switch {
+	case unread != nil:
+		return unread
+	case len(e.found) > 0:
+		return cli.Silent
+	case !c.JSON:
+		env.Hint("nothing is wrong (%d agents)", total)
+	}
+	return nil
+}
+
+// print prints each finding in a line, and its command in the next.
+func (e *examination) print(asJSON bool) error {
+	for _, f := range e.found {
+		var err error
+		if f.What, f.Fix = e.env.Line(f.What, maxCell), e.env.Line(f.Fix, maxCell); asJSON {
+			err = e.env.JSON(f)
+		} else {
+			_, err = fmt.Fprintf(e.env.Stdout, "%s\n  %s\n", f.What, f.Fix)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a finding about an agent, or about several or none for "".
+func (e *examination) add(kind trouble, name, what, fix string) {
+	f := finding{Kind: kind, Agent: name, What: what, Fix: fix, Profile: e.scope.profile}
+	if e.scope.env != nil && !e.scope.town.Personal {
+		f.Town = e.scope.town.Root
+	}
+	if name != "" {
+		f.What = name + e.scope.in() + " " + what
+	}
+	e.found = append(e.found, f)
+}
+
+// examine examines the agents of a scope.
+func (e *examination) examine(members []fleet.Member) {
+	for i := range members {
+		m := &members[i]
+		switch {
+		case agents.Remote(m.Instance):
+		case m.Managed != nil:
+			e.stuck(m)
+		case m.Process.IsSet() || m.Unanswered:
+		default:
+			e.down(m)
+		}
+	}
+	e.wiring(members)
+	e.programs(members)
+	e.templates()
+}
+
+// down examines an agent that does not run in its pane.
+func (e *examination) down(m *fleet.Member) {
+	by := e.holder(m)
+	switch {
+	case by != nil && e.isOwn(m, by.PID):
+		e.add(zombie, m.Name, fmt.Sprintf("still runs as process %d, outside of its tmux session, which is gone", by.PID), fmt.Sprintf("kill %d", by.PID))
+		return
+	case by != nil:
+		where := fmt.Sprintf("end process %d", by.PID)
+		if by.TmuxPane != "" {
+			where = fmt.Sprintf("end it there (tmux attach -t %s)", by.TmuxPane)
+		}
+		e.add(openElsewhere, m.Name, fmt.Sprintf("cannot continue its conversation %s: it is open %s", m.Now, by), fmt.Sprintf("%s; then gt-session start %s", where, m.Name))
+		return
+	case m.Pane.Dead && !m.Remain:
+		fix := "gt-session stop " + m.Name
+		if m.Wanted() {
+			fix = "gt-session restart " + m.Name
+		}
+		e.add(zombie, m.Name, fmt.Sprintf("has ended, and its pane %s is still there", m.Pane.ID), fix)
+	case m.Status == status.Error && e.taken(m):
+		e.add(vanished, m.Name, fmt.Sprintf("should be running, and the tmux session %s runs something else", m.TmuxSession),
+			fmt.Sprintf("gt-session new --replace -n %s %s", m.Name, term.Typed(m.Path)))
+	case m.Status == status.Error:
+		e.add(vanished, m.Name, "should be running, and its tmux session is gone", "gt-session restore")
+	}
+	if client := e.scope.table().Of(m.Agent); client.CanResume() && m.Record != nil && !m.Now.Invented() &&
+		!fleet.LastPromptAt(e.scope.store, m.Instance)().IsZero() && !m.Resumable(e.env.Getenv) {
+		e.add(deleted, m.Name, fmt.Sprintf("cannot continue its conversation %s: %s has deleted it", m.Now, m.Agent),
+			fmt.Sprintf("gt-session start %s begins a new one; gt-record list shows what was kept", m.Name))
+	}
+}
+
+// holder returns the process that has the conversation of an agent open, or nil.
+func (e *examination) holder(m *fleet.Member) *live.Holder {
+	_, noted := e.runs[m.Now]
+	if m.Now == "" || !noted && (m.Record == nil || !m.Record.Live()) {
+		return nil
+	}
+	return scan.HolderOf(e.env.Getenv, e.scope.store.State, m.Now)
+}
+
+// isOwn reports whether a process was started as the agent of an instance.
+func (e *examination) isOwn(m *fleet.Member, pid int) bool {
+	of, ok := agentOf(pid)
+	return ok && of == e.scope.store.Name(m.ID)
+}
+
+// agentOf returns the name of the instance as whose agent gt started a process. The
+// agent's children have the same variable with another PID.
+func agentOf(pid int) (name string, ok bool) {
+	p, err := process.Find(pid)
+	if err != nil {
+		return "", false
+	}
+	environ, _ := p.Environ() // another user's has none
+	name, began, _ := strings.Cut(process.Variable(environ, instance.Variable), ":")
+	return name, strings.TrimSuffix(began, instance.Launched) == fmt.Sprint(pid)
+}
+
+// taken reports whether the tmux session of an agent is there.
+func (e *examination) taken(m *fleet.Member) bool {
+	return slices.ContainsFunc(e.look.Panes(tmux.Server(m.TmuxServer)), func(p tmux.Pane) bool { return p.Session == m.TmuxSession })
+}
+
+// overdue is how long gt-reconcile may take for what it does within seconds.
+const overdue = 10 * time.Minute
+
+// stuck examines a session of a template.
+func (e *examination) stuck(m *fleet.Member) {
+	since, is := time.Time{}, ""
+	switch m.Managed.State {
+	case lifecycle.Creating:
+		age := e.env.Now().Sub(m.Managed.CreatingAt)
+		if age < time.Minute && m.Managed.CrashReason == "" {
+			return
+		}
+		e.add(stuck, m.Name, "is still being made, and does not run: "+why(m.Managed),
+			fmt.Sprintf("gt-reconcile tick tries again; gt-session start %s --explain shows what it finds", m.Name))
+		return
+	case lifecycle.Draining:
+		since, is = m.Managed.DrainAt, "drains"
+	case lifecycle.Quarantined:
+		since, is = m.Managed.QuarantineUntil, "rests no longer"
+	case lifecycle.Active:
+		if m.Process.IsSet() || m.Unanswered {
+			return
+		}
+		since, is = m.Managed.ActiveAt, "does not run"
+	default:
+		return
+	}
+	idle := m.Managed.State != lifecycle.Draining || !m.Process.IsSet() // one that drains may be working
+	if age := e.env.Now().Sub(since); idle && age > overdue {
+		e.add(stuck, m.Name, fmt.Sprintf("%s since %s ago, and no gt-reconcile sees to it", is, duration.Format(rough(age))), "gt-reconcile tick")
+	}
+}
+
+// wiring examines why running agents with hooks have told nothing since their start.
+func (e *examination) wiring(members []fleet.Member) {
+	names := map[[2]string][]string{} // by what is wrong and what mends it
+	for i := range members {
+		m := &members[i]
+		client := e.scope.table().Of(m.Agent)
+		if !m.Process.IsSet() || m.Told() || client.Dialect == "" || e.env.Now().Sub(m.StartedAt) < patientStart {
+			continue
+		}
+		for _, b := range e.blockers(m, client) {
+			at := [2]string{b.Reason, b.Remedy}
+			names[at] = append(names[at], m.Name)
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(names), func(a, b [2]string) int { return strings.Compare(a[0], b[0]) }) {
+		e.add(silent, "", fmt.Sprintf("no hook tells what %s%s: %s", does(names[at]), e.scope.in(), at[0]), at[1])
+	}
+}
+
+// patientStart is how long a client may take until its first hook.
+const patientStart = 5 * time.Second
+
+func does(names []string) string {
+	if len(names) == 1 {
+		return names[0] + " does"
+	}
+	return strings.Join(names, ", ") + " do"
+}
+
+// blockers returns what keeps the hooks of an agent from telling.
+func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Blocker {
+	getenv := func(key string) string {
+		if key == client.StoreEnv && m.Account != "" {
+			return m.Account
+		}
+		return e.env.Getenv(key)
+	}
+	how, a, known, err := wirings.Look(client, getenv, git.Top(m.Path))
+	switch install := "gt-hooks install " + m.Agent; {
+	case err != nil || !known:
+		return nil
+	case !slices.ContainsFunc(a.Sources, func(s wiring.Source) bool { return len(s.Ours()) > 0 }):
+		file := e.env.DisplayPath(a.Sources[0].File)
+		if err := a.Sources[0].Err; err != nil {
+			return []wiring.Blocker{{Reason: err.Error(), Remedy: "correct " + file + "; then " + install}}
+		}
+		return []wiring.Blocker{{Reason: "gt's hooks are not in " + file, Remedy: install}}
+	}
+	all := wirings.Blockers(how, client.Dialect, a)
+	for i := range all {
+		all[i].Remedy = cmp.Or(all[i].Remedy, "gt-hooks status "+m.Agent+" shows it")
+	}
+	return all
+}
+
+// programs examines whether the programs of agents can be found.
+func (e *examination) programs(members []fleet.Member) {
+	type missing struct{ agent, why string }
+	names := map[missing][]string{}
+	for i := range members {
+		m := &members[i]
+		if m.Managed != nil || m.Process.IsSet() { // of templates: see templates
+			continue
+		}
+		if why := e.missing(e.scope.table().Of(m.Agent).Command, m.Path); why != "" {
+			names[missing{m.Agent, why}] = append(names[missing{m.Agent, why}], m.Name)
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(names), func(a, b missing) int { return strings.Compare(a.agent+a.why, b.agent+b.why) }) {
+		e.add(missingProgram, "", fmt.Sprintf("%s%s cannot start: %s", strings.Join(names[at], ", "), e.scope.in(), at.why),
+			fmt.Sprintf("install %s, or name its program as command of [agents.%s] in %s", at.agent, at.agent, e.env.DisplayPath(place.Config(e.env.Getenv, "agents.toml"))))
+	}
+}
+
+// missing returns why the program of a command cannot be found from a folder, or "".
+func (e *examination) missing(command []string, dir string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	_, err := process.LookPath(command[0], dir, e.env.ChildEnviron())
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// templates examines whether the templates of a scope can be started.
+func (e *examination) templates() {
+	c, err := config.Of(e.scope.town, e.scope.profile, e.env.Getenv).Read()
+	if err != nil {
+		e.add(missingProgram, "", err.Error(), "gt-reconcile check shows what is wrong")
+		return
+	}
+	for _, t := range c.Templates {
+		at := fmt.Sprintf("%s:%d", c.File, t.Line)
+		command := t.Command
+		switch {
+		case len(command) > 0:
+		case !e.scope.table().Known(t.Provider):
+			e.add(missingProgram, "", fmt.Sprintf("the template %s (%s) cannot start: no agent is called '%s'", t.Name, at, t.Provider), "gt-hooks status lists the agents; correct provider there")
+			continue
+		default:
+			command = e.scope.table().Of(t.Provider).Command
+		}
+		dir := cmp.Or(t.WorkDir, c.Work)
+		if _, err := os.Stat(dir); err != nil {
+			dir = c.Work
+		}
+		if why := e.missing(command, dir); why != "" {
+			e.add(missingProgram, "", fmt.Sprintf("the template %s (%s) cannot start: %s", t.Name, at, why), fmt.Sprintf("install %s, or correct command there", command[0]))
+		}
+	}
+}
+
+// orphans looks for agents that gt started and whose instance was removed.
+func (e *examination) orphans() {
+	state := place.StateOf(e.env.Getenv)
+	everywhere, unread := scopes(e.env)
+	all, err := membersAt(e.look, e.env, everywhere)
+	if unread != nil || err != nil {
+		return // they may belong to an instance that cannot be read
+	}
+	for _, server := range e.look.Servers() {
+		listed := panesOf(server, all)
+		for _, pane := range e.look.Panes(server) {
+			name, ok := agentOf(pane.PID)
+			if !ok || pane.Dead || listed[pane.ID] {
+				continue
+			}
+			switch _, in := instance.OfAgent(state, name); {
+			case in == nil:
+				e.add(orphan, "", fmt.Sprintf("the tmux session %s runs an agent that no list has, as process %d", pane.Session, pane.PID),
+					fmt.Sprintf("%s adopts it; tmux kill-session -t %s ends it", adopts, term.Typed("="+pane.Session)))
+			case in.Managed != nil && (in.Managed.State == lifecycle.Closed || in.Managed.State == lifecycle.Archived):
+				e.add(orphan, in.Name, fmt.Sprintf("is %s, and its agent still runs as process %d", in.Managed.State, pane.PID), "gt-reconcile tick")
+			}
+		}
+	}
+}
+
+// units looks for tmux servers that end with a login, a terminal or a service.
+func (e *examination) units(at []scopeMembers) {
+	names := map[tmux.Server][]string{}
+	for _, s := range at {
+		for _, m := range s.members {
+			if m.Pane.ID != "" && m.Adopted == nil {
+				server := tmux.Server(m.TmuxServer)
+				names[server] = append(names[server], m.Name)
+			}
+		}
+	}
+	for _, server := range slices.Sorted(maps.Keys(names)) {
+		pid, err := server.PID()
+		if err != nil || pid == 0 {
+			continue
+		}
+		if in := process.Unit(pid); in != "" && !ownUnit(in) {
+			e.add(foreignUnit, "", fmt.Sprintf("the tmux server of %s (process %d) is in %s and ends with it", strings.Join(names[server], ", "), pid, in),
+				fmt.Sprintf("gt-session shutdown && tmux -S %s kill-server && gt-session restore", term.Typed(string(server))))
+		}
+	}
+}
+
+// ownUnit reports whether a unit was made for a tmux server: by systemd-run, which names it
+// run-..., or for a service of the person's.
+func ownUnit(name string) bool {
+	return strings.HasPrefix(name, "run-") || strings.Contains(name, "tmux")
+}
