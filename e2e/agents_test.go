@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 )
 
 // instance is what gt-session lists of an agent.
 type instance struct {
 	Name, Status, Reason, Pane, Path string
 	SessionID                        string `json:"session_id"`
+	Until                            time.Time
 }
 
 // agents are those that gt-session keeps in the world's own tmux server.

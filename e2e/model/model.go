@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,8 @@ type Reply struct {
 
 	// Refuse is the HTTP status with which the request is refused, such as 429; 0 answers it.
 	Refuse int
+	// Resets is when the usage limit ends for which Codex's account is refused.
+	Resets time.Time
 }
 
 // A protocol is one in which clients ask, other than Anthropic's.
@@ -209,6 +212,15 @@ func refuse(w http.ResponseWriter, reply Reply) {
 		kind = "rate_limit_error"
 	case http.StatusBadRequest:
 		kind = "invalid_request_error"
+	}
+	if at := reply.Resets.Unix(); !reply.Resets.IsZero() {
+		w.Header().Set("x-codex-primary-used-percent", "100")
+		w.Header().Set("x-codex-primary-window-minutes", "300")
+		w.Header().Set("x-codex-primary-reset-at", strconv.FormatInt(at, 10))
+		writeJSON(w, reply.Refuse, map[string]any{
+			"error": map[string]any{"type": "usage_limit_reached", "message": reply.Text, "plan_type": "plus", "resets_at": at},
+		})
+		return
 	}
 	w.Header().Set("X-Should-Retry", "false")
 	writeJSON(w, reply.Refuse, map[string]any{

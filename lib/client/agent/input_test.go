@@ -165,6 +165,7 @@ func TestInputOfClients(t *testing.T) {
 		{"codex", "• It is done.\n\n\x1b[1m›\x1b[0m two\n  lines\n\n  gpt · /work\n", Draft},
 		{"codex", "\x1b[1m›\x1b[0m  1. a list\n  2. of mine\n\n  gpt · /work\n", Draft},
 		{"codex", "› please run it\n\n  Would you like to run the following command?\n\n  $ touch made\n\n› 1. Yes, proceed (y)\n  2. No (esc)\n\n  Press enter to confirm or esc to cancel\n", Asks},
+		{"codex", "■ You’ve hit your usage limit.\n\n  Approaching rate limits\n  Switch to gpt-6-luna for lower credit usage?\n\n› 1. Switch to gpt-6-luna\n  2. Keep current model\n\n  enter select · esc back\n", Asks},
 		{"codex", "  Hooks need review\n\n› 1. Review hooks\n  2. Trust all and continue\n\n  \x1b[1menter\x1b[0;2m confirm\n", Asks},
 		{"gemini", " > hello\n\n \x1b[38;5;183m> \x1b[7m \x1b[0;38;5;248m Type your message or @path/to/file\x1b[39m\n workspace (/directory)\n", EmptyInput},
 		{"gemini", " > hello\n\n > half a line\x1b[7m \x1b[0m\n workspace (/directory)\n", Draft},

@@ -50,8 +50,10 @@ type Client struct {
 	// Notices, Limits and Prompting are its names of the notifications, failed turns and
 	// tools that tell what a session does. Limits are the failures of an account that has
 	// used up a limit.
-	Notices   []NoticeName
-	Limits    []string
+	Notices []NoticeName
+	Limits  []string
+	// Logins are the failures of an account that has to log in anew.
+	Logins    []string
 	Prompting []Prompting
 
 	Dialect Dialect

@@ -178,6 +178,16 @@ func IsLimit(failure string) bool {
 	return false
 }
 
+// IsLogin reports whether a failure's text means that an account has to log in anew.
+func IsLogin(failure string) bool {
+	for _, c := range clients {
+		if slices.Contains(c.Logins, failure) {
+			return true
+		}
+	}
+	return false
+}
+
 // Prompting returns the tool of that name if an agent asks the person with it.
 func Prompting(tool string) (p contract.Prompting, ok bool) {
 	for _, c := range clients {

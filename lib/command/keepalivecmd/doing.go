@@ -25,7 +25,8 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 		after = before
 		after.Status, after.Reason, after.Source, after.Call = s, why, in.Kind(), ""
 		after.Background = in.Kind() == "Stop" && in.Background()
-		return after, s != before.Status || why != before.Reason || after.Background != before.Background
+		after.Login = in.Kind() == "StopFailure" && registry.IsLogin(in.Failure)
+		return after, s != before.Status || why != before.Reason || after.Background != before.Background || after.Login != before.Login
 	}
 	inside := in.AgentID != "" // a subagent, whose events do not end the session's turn
 	switch in.Kind() {

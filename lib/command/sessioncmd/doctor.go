@@ -48,6 +48,7 @@ const (
 	stuck          trouble = "stuck"   // a session of a template that nothing moves on
 	silent         trouble = "wiring"  // its hooks do not tell
 	foreignUnit    trouble = "unit"    // its tmux server ends with somebody else's systemd unit
+	loggedOut      trouble = "login"   // its account has to log in anew
 	missingProgram trouble = "program" // it cannot be found
 )
 
@@ -144,6 +145,7 @@ func (e *examination) examine(members []fleet.Member) {
 			e.down(m)
 		}
 	}
+	e.logins(members)
 	e.wiring(members)
 	e.programs(members)
 	e.templates()
@@ -244,6 +246,13 @@ func (e *examination) stuck(m *fleet.Member) {
 	idle := m.Managed.State != lifecycle.Draining || !m.Process.IsSet() // one that drains may be working
 	if age := e.env.Now().Sub(since); idle && age > overdue {
 		e.add(stuck, m.Name, fmt.Sprintf("%s since %s ago, and no gt-reconcile sees to it", is, duration.Format(rough(age))), "gt-reconcile tick")
+	}
+}
+
+// logins examines which accounts have to log in anew. Agents share them.
+func (e *examination) logins(members []fleet.Member) {
+	for _, one := range logins(members) {
+		e.add(loggedOut, "", fmt.Sprintf("%s%s cannot work: %s", strings.Join(one.names, ", "), e.scope.in(), one.what(e.env)), one.fix(e.scope.table()))
 	}
 }
 

@@ -54,6 +54,7 @@ type line struct {
 	Reason      status.Reason    `json:"reason"`
 	Background  bool             `json:"background,omitempty"` // a background task runs while it waits
 	Since       *time.Time       `json:"since"`
+	Until       *time.Time       `json:"until,omitempty"` // when the limit of its account ends
 	SessionID   session.ID       `json:"session_id"`
 	ChainID     session.ID       `json:"chain_id"`
 	TmuxSession string           `json:"tmux_session"`
@@ -77,6 +78,9 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	}
 	if !m.Since.IsZero() {
 		l.Since = &m.Since
+	}
+	if !m.Until.IsZero() {
+		l.Until = &m.Until
 	}
 	for _, word := range m.Launcher {
 		l.Launcher = append(l.Launcher, env.Redact(word))

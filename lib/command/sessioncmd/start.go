@@ -436,11 +436,17 @@ type start struct {
 	Trust   bool   `help:"Accept what the clients ask at the start about trust and permissions."`
 	Explain bool   `help:"Print the steps of the start, what each would do and what it found; change nothing."`
 	moved
+	Explain bool   `xor:"what" help:"Print the steps of the start, what each would do and what it found; change nothing."`
+
+	WhenReset bool `xor:"what" help:"Wait until the usage limits of their accounts end; then start each that has not gone on by itself, or tell it to go on."`
 }
 
 func (c *start) Run(env *cli.Env) (err error) {
 	if c.Message, err = textOf(env, c.Message); err != nil {
 		return err
+	}
+	if c.WhenReset {
+		return c.whenReset(env)
 	}
 	if !c.Explain {
 		if done, err := c.elsewheres(env, peer.Ask{Command: "start", Text: c.Message}); done || err != nil {

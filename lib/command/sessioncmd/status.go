@@ -92,8 +92,14 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	}
 	out := bufio.NewWriterSize(env.Stdout, 64<<10)
 	fmt.Fprintln(out, strings.Join(counts, ", "))
+	for _, one := range logins(by[status.Waiting]) {
+		fmt.Fprintf(out, "  %s  %s\n", env.Line(strings.Join(one.names, ", "), maxCell), one.what(env))
+	}
 	for _, s := range order[:2] {
 		for _, m := range by[s] {
+			if m.Login {
+				continue
+			}
 			line := "  " + env.Line(m.Name, maxCell) + "  " + statusText(m)
 			if !m.Since.IsZero() {
 				line += " for " + duration.Format(rough(env.Now().Sub(m.Since)))

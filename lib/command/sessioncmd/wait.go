@@ -100,16 +100,28 @@ func (u until) String() string {
 	return strings.Join(words, " or ")
 }
 
+// untilText returns the end of a limit, with the day if it is more than a day long.
+func untilText(m fleet.Member) string {
+	if m.Until.Sub(m.Since) < 24*time.Hour {
+		return m.Until.Local().Format("15:04")
+	}
+	return m.Until.Local().Format("Jan 2 15:04")
+}
+
 func statusText(m fleet.Member) string {
+	reason := string(m.Reason)
+	if !m.Until.IsZero() {
+		reason += " until " + untilText(m)
+	}
 	switch {
 	case m.Moved != nil && m.Pane.ID == "":
 		return m.Moved.String()
 	case m.Background && m.Reason != "":
-		return fmt.Sprintf("%s (%s, background runs)", m.Status, m.Reason)
+		return fmt.Sprintf("%s (%s, background runs)", m.Status, reason)
 	case m.Background:
 		return fmt.Sprintf("%s (background runs)", m.Status)
 	case m.Reason != "":
-		return fmt.Sprintf("%s (%s)", m.Status, m.Reason)
+		return fmt.Sprintf("%s (%s)", m.Status, reason)
 	}
 	return string(m.Status)
 }

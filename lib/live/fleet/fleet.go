@@ -41,6 +41,8 @@ type Member struct {
 	// Background reports whether a background task of it runs while it waits.
 	Background bool
 	Since      time.Time // when the status began, if known
+	Until      time.Time // when its account's limit ends, if it is limited and that is known
+	Login      bool      // its account has to log in anew
 	Pane       tmux.Pane // its agent's pane, zero without one
 	Process    process.Proc
 	// Unanswered reports that its tmux server did not answer. It may run although its
@@ -184,6 +186,7 @@ func (l *Look) At(places []Place) [][]Member {
 		rest[i] = members[i].observe(at[i].Store, at[i].Table, l.servers[tmux.Server(all[i].TmuxServer)], stores, l.now)
 	})
 	show(members, rest)
+	limit(members, stores)
 	looked := make([][]Member, len(places))
 	for i, p := range places {
 		looked[i], members = members[:len(p.Instances):len(p.Instances)], members[len(p.Instances):]
@@ -218,6 +221,15 @@ func (m *Member) read(store instance.Store, in *instance.Instance) {
 	if h, ok, _ := home.KeptOf(store.State, string(m.Now)); ok {
 		m.home = h
 		m.Record, _ = session.Store{Home: h}.Get(m.Now)
+	}
+}
+
+// limit finds when the limits of members end.
+func limit(members []Member, stores func(string) []string) {
+	for i := range members {
+		if m := &members[i]; m.Reason == status.Limited {
+			m.Until = m.resets(stores, m.Since)
+		}
 	}
 }
 
@@ -323,7 +335,7 @@ func (m *Member) see(u *unseen, screen string) {
 }
 
 func (m *Member) is(got status.Result) {
-	m.Status, m.Reason, m.Background, m.Since = got.Status, got.Reason, got.Background, got.By.At
+	m.Status, m.Reason, m.Background, m.Since, m.Login = got.Status, got.Reason, got.Background, got.By.At, got.By.Login
 }
 
 // LimitedAt returns when its account reached a limit, if that was the last report of its
@@ -342,7 +354,11 @@ func (m *Member) LimitedAt() time.Time {
 // Resets returns when the limit of its account at a time ends, if its client writes that.
 // Otherwise it returns the zero time.
 func (m *Member) Resets(getenv func(string) string, at time.Time) time.Time {
-	if m.Record == nil || m.store(storesOf(getenv)) == "" {
+	return m.resets(storesOf(getenv), at)
+}
+
+func (m *Member) resets(stores func(string) []string, at time.Time) time.Time {
+	if m.Record == nil || m.store(stores) == "" {
 		return time.Time{}
 	}
 	limiter, ok := m.reader().(conversation.Limiter)

@@ -44,5 +44,6 @@ func (l *Look) Strangers(known *agent.Table, server tmux.Server, taken func(pane
 		rest[i] = all[i].observe(instance.Store{}, known, l.answer(server), stores, l.now)
 	}
 	show(all, rest)
+	limit(all, stores)
 	return all
 }

@@ -57,6 +57,8 @@ type State struct {
 	Call string `json:"call,omitempty"`
 	// Background reports that a subagent or command still ran when the turn was over.
 	Background bool `json:"background,omitempty"`
+	// Login reports that the turn failed because the account has to log in anew.
+	Login bool `json:"login,omitempty"`
 
 	// Prompted is the time of the last prompt.
 	Prompted time.Time `json:"prompted,omitzero"`

@@ -44,6 +44,7 @@ var Client = contract.Client{
 		{Name: "idle_prompt", Notice: contract.WaitsForPrompt},
 	},
 	Limits: []string{"rate_limit", "billing_error"},
+	Logins: []string{"authentication_failed", "oauth_org_not_allowed"},
 	Prompting: []contract.Prompting{
 		{Tool: "AskUserQuestion", Question: true}, {Tool: "ExitPlanMode"},
 	},

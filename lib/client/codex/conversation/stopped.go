@@ -1,6 +1,8 @@
 package codex
 
 import (
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -30,4 +32,60 @@ func (*Reader) Stopped(path string, after time.Time) (time.Time, activity.Reason
 		return err.IsObject(), !err.IsObject()
 	})
 	return at, why
+}
+
+// Resets returns when the usage limit ends at which the last turn stopped. Codex 0.169 writes
+// the account's windows before the end of the turn; the turn's error has the time as a person
+// reads it.
+func (*Reader) Resets(path string, after time.Time) time.Time {
+	var said, windows time.Time
+	limited := false
+	conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
+		p := v.Get("payload")
+		switch kind := p.Get("type").Str; {
+		case v.Get("type").Str == "response_item", kind == "task_started":
+			return limited, !limited
+		case kind == "task_complete" && p.Get("error.codex_error_info").Str != "usage_limit_exceeded":
+			return limited, !limited
+		case kind == "task_complete":
+			limited = true
+			if at, err := time.Parse(time.RFC3339, v.Get("timestamp").Str); err == nil {
+				said = resets(p.Get("error.message").Str, at.Local())
+			}
+		case kind == "token_count" && limited:
+			for _, name := range []string{"primary", "secondary"} {
+				w := p.Get("rate_limits." + name)
+				if at := time.Unix(w.Get("resets_at").Int(), 0); w.Get("used_percent").Num >= 100 && at.After(windows) {
+					windows = at
+				}
+			}
+			return true, false
+		}
+		return false, false
+	})
+	if !windows.IsZero() {
+		return windows
+	}
+	return said
+}
+
+// until is the time in "try again at 6:44 PM." and "Try again at Nov 27th, 2026 6:44 PM."
+var until = regexp.MustCompile(`(?i)try again at (?:([A-Z][a-z]{2} \d{1,2})[a-z]{2}, (\d{4}) )?(\d{1,2}:\d{2} [AP]M)`)
+
+// resets parses the end of a limit from an error that the client wrote at said, in the zone
+// of said.
+func resets(text string, said time.Time) time.Time {
+	m := until.FindStringSubmatch(text)
+	if m == nil {
+		return time.Time{}
+	}
+	day := m[1] + " " + m[2]
+	if m[1] == "" {
+		day = said.Format("Jan 2 2006")
+	}
+	at, err := time.ParseInLocation("Jan 2 2006 3:04 PM", day+" "+strings.ToUpper(m[3]), said.Location())
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }

@@ -1,0 +1,126 @@
+package sessioncmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/launch"
+	"gt/lib/launch/send"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/state/instance"
+	"gt/lib/sys/tmux"
+	"gt/lib/text/term"
+)
+
+// goOn is what an agent is told after a limit if the person says nothing else.
+const goOn = "The usage limit has ended. Go on where you stopped."
+
+// itself is how long after the end of a limit a client may take to go on by itself.
+const itself = 15 * time.Second
+
+// limited is an agent at a limit.
+type limited struct {
+	in          *instance.Instance
+	since, till time.Time
+}
+
+// whenReset waits until the limits of the agents' accounts end. Then it tells each once to
+// go on, or starts it, unless it has gone on meanwhile.
+func (c *start) whenReset(env *cli.Env) error {
+	at, err := c.scope(env)
+	if err != nil {
+		return err
+	}
+	all, unread, err := c.chosen(at.store)
+	if err != nil {
+		return err
+	}
+	var ends []limited
+	for _, in := range all {
+		one, err := c.limit(at, in)
+		if err != nil {
+			return errors.Join(unread, err)
+		}
+		ends = append(ends, one)
+	}
+	slices.SortStableFunc(ends, func(a, b limited) int { return a.till.Compare(b.till) })
+	of := map[*instance.Instance]limited{}
+	for i, one := range ends {
+		if all[i], of[one.in] = one.in, one; one.till.After(env.Now()) {
+			env.Hint("%s goes on after %s; end this command to keep it from that", one.in.Name, term.Day(one.till, env.Now()))
+		}
+	}
+	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) { return c.afterLimit(env, at, of[in]) }))
+}
+
+// limit returns when an agent reached its limit, and when that ends.
+func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
+	one := limited{in: in}
+	m := at.member(in)
+	switch {
+	case in.Managed != nil:
+		return one, cli.Fail(cli.No, fmt.Errorf("%s was made from a template", in.Name), "gt-reconcile starts it again by itself")
+	case m.Reason == status.Limited:
+		if screen, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID); err == nil {
+			if shown, _ := at.table().Of(m.Agent).Input(screen); shown == agent.Asks { // nobody may be there to answer then
+				return one, refused(m, send.ErrAsks)
+			}
+		}
+		one.since, one.till = m.Since, m.Until
+	case m.Process.IsSet():
+	default:
+		if one.since = m.LimitedAt(); !one.since.IsZero() {
+			one.till = m.Resets(at.env.Getenv, m.StartedAt.Add(time.Minute))
+		}
+	}
+	switch {
+	case one.since.IsZero():
+		return one, cli.Failf(cli.No, "%s is at no limit", in.Name)
+	case one.till.IsZero():
+		return one, cli.Failf(cli.No, "%s does not say when the limit of %s ends", in.Agent, in.Name)
+	}
+	return one, nil
+}
+
+// afterLimit waits for the end of a limit and has the agent go on.
+func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) {
+	for end := one.till.Add(itself); env.Now().Before(end); { // the machine may sleep meanwhile
+		time.Sleep(min(end.Sub(env.Now()), time.Minute))
+	}
+	in, err := at.store.Get(one.in.ID)
+	if err != nil {
+		return "", err
+	}
+	m := at.member(in)
+	text := cmp.Or(c.Message, goOn)
+	switch {
+	case m.Process.IsSet() && m.Reason == status.Limited && m.Since.Equal(one.since):
+		say := &sendPrompt{profile: c.profile, Name: in.Name, Text: text}
+		if text, err = say.text(env); err == nil {
+			_, err = say.send(env, text)
+		}
+		return "", err
+	case m.Process.IsSet() || !stillLimited(m, one.since):
+		return in.Name + " has gone on already", nil
+	}
+	r := starter(at)
+	r.Prompt, r.About, r.Trust = text, env.Line(c.Topic, maxTopic), c.Trust
+	b, err := r.Start(in.ID, false)
+	switch {
+	case errors.Is(err, launch.ErrRuns):
+		return in.Name + " has gone on already", nil
+	case err != nil:
+		return "", err
+	}
+	return "started " + in.Name + waits(b), nil
+}
+
+// stillLimited reports whether the last that hooks told of an agent that does not run is
+// the limit that it reached then.
+func stillLimited(m fleet.Member, since time.Time) bool { return m.LimitedAt().Equal(since) }
