@@ -207,7 +207,7 @@ func (w *world) exec(f *fleet, args ...string) (result, error) {
 	began := time.Now()
 	err := p.Run()
 	r := result{stdout: out.String(), wall: time.Since(began)}
-	if err != nil || errs.Len() > 0 {
+	if err != nil || errs.Len() > 0 && !strings.HasPrefix(errs.String(), "gt-session: hint: ") {
 		return r, fmt.Errorf("%s: %w", strings.Join(args, " "), errors.Join(err, errors.New(errs.String())))
 	}
 	r.cpu = p.ProcessState.UserTime() + p.ProcessState.SystemTime()
