@@ -67,6 +67,7 @@ var only = []struct {
 	{"github.com/ncruces/go-sqlite3", []string{"lib/sys/sqlite"}, "databases are opened in one place, which leaves no trace beside those of others"},
 	{"github.com/ncruces/go-sqlite3/vfs", []string{"lib/sys/sqlite"}, "as above"},
 	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation", "lib/catalog", "lib/catalog/scan"}, "a database is linked where OpenCode's conversations are read, and where sessions are listed"},
+	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation", "lib/catalog", "lib/state/agentdeck"}, "a database is linked where OpenCode's conversations and agent-deck's sessions are read, and where sessions are listed"},
 	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/launch/respawn", "lib/sys/bounded", "lib/relay/dial"},
 		"other programs are run by the package that is named after them; a pane whose agent was started from a shell waits for the next one"},
 	{"golang.org/x/sys/unix", []string{"lib/sys/process", "lib/sys/atomicfile", "lib/place"}, "what is not portable stays there"},

@@ -1,6 +1,7 @@
 package sessioncmd
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/place/identity"
 	"gt/lib/place/town"
+	"gt/lib/state/agentdeck"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -175,7 +177,7 @@ const maxImport = 100 << 20
 
 type imports struct {
 	profile
-	File   string `arg:"" optional:"" help:"The file: agent-deck's sessions.json, or what 'export' printed; - reads standard input."`
+	File   string `arg:"" optional:"" help:"The file: agent-deck's state.db or sessions.json, or what 'export' printed; - reads standard input."`
 	Tmux   bool   `help:"Add the agents that run in tmux already; they go on running."`
 	DryRun bool   `help:"Print what would be added, and change nothing."`
 }
@@ -284,12 +286,35 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 		defer f.Close()
 		from = f
 	}
-	data, err := io.ReadAll(io.LimitReader(from, maxImport+1))
+	buffered := bufio.NewReader(from)
+	switch head, _ := buffered.Peek(16); {
+	case agentdeck.IsDatabase(head) && c.File == "-":
+		return nil, cli.Fail(cli.Usage, errors.New("a database cannot come from standard input"), "name its file")
+	case agentdeck.IsDatabase(head):
+		return c.database(env)
+	}
+	data, err := io.ReadAll(io.LimitReader(buffered, maxImport+1))
 	if err != nil {
 		return nil, atomicfile.Error("read", c.File, err)
 	}
 	if len(data) > maxImport {
 		return nil, cli.Failf(cli.No, "cannot import '%s': it has more than %d MB", c.File, maxImport>>20)
+	}
+	return data, nil
+}
+
+// database reads agent-deck's database.
+func (c *imports) database(env *cli.Env) ([]byte, error) {
+	path := c.File
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(env.Dir, path)
+	}
+	data, archived, err := agentdeck.JSON(path)
+	if err != nil {
+		return nil, cli.Fail(cli.No, err, "nothing was imported")
+	}
+	if archived > 0 {
+		env.Hint("%d archived are left out", archived)
 	}
 	return data, nil
 }
@@ -358,11 +383,12 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 			return nil, fmt.Errorf("invalid %s: %w", formatName, err)
 		}
 	}
-	var title, command string
+	var title, command, account string
+	var more []string
 	var created, updated time.Time
 	err := errors.Join(
 		f.get("id", &in.ID), f.get("title", &title), f.get("project_path", &in.Path), f.get("group_path", &in.Group), f.get("tool", &in.Agent),
-		f.get("parent_session_id", &in.ParentID), f.get("command", &command), f.get("loaded_mcp_names", &in.LoadedMCPNames),
+		f.get("parent_session_id", &in.ParentID), f.get("command", &command), f.get("extra_args", &more), f.get("account", &account), f.get("loaded_mcp_names", &in.LoadedMCPNames),
 		f.get("created_at", &created), f.get("updated_at", &updated),
 	)
 	called := cmp.Or(at.env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // its name in messages
@@ -395,9 +421,14 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 		in.Group, in.Path = strings.Trim(in.Group, "/"), clean(in.Path)
 		switch {
 		case plain && len(words) > 1:
-			in.Args = words[1:]
+			in.Args = append(words[1:], in.Args...)
 		case !plain:
 			at.env.Warn("%s: its flags are not taken over from the command %s", called, at.env.Quoted(command))
+		}
+		in.Args = append(in.Args, more...)
+		if account != "" {
+			at.env.Warn("%s: its account %s is not taken over", called, at.env.Quoted(account))
+			at.env.Hint("gt-session new --account DIR, with the account's folder, starts such an agent")
 		}
 	}
 	if in.CreatedAt = created; created.IsZero() {
@@ -436,7 +467,12 @@ func boxed(env *cli.Env, f fields, in *instance.Instance) error {
 		if err != nil {
 			return fmt.Errorf("invalid wrapper %s: %w", env.Quoted(wrapper), err)
 		}
-		in.Launcher = words
+		switch {
+		case words[0] != launcher.Mark:
+			in.Launcher = words
+		case f[formatName] == nil: // agent-deck keeps flags so
+			in.Args = words[1:]
+		}
 	}
 	var sandbox struct{ Enabled *bool }
 	off := json.Unmarshal(f["sandbox"], &sandbox) == nil && sandbox.Enabled != nil && !*sandbox.Enabled

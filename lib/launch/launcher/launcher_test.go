@@ -71,7 +71,7 @@ func TestWalk(t *testing.T) {
 		w := walk(path, sameAs(agent.Builtin(), client))
 		words, err := w.words()
 		got := quoted(words)
-		got = strings.ReplaceAll(got, "'"+mark+"'", mark)
+		got = strings.ReplaceAll(got, "'"+Mark+"'", Mark)
 		if err != nil {
 			got = "-"
 		}
@@ -142,7 +142,7 @@ func TestAround(t *testing.T) {
 	}{
 		{nil, command},
 		{[]string{"bwrap", "x"}, append([]string{"bwrap", "x"}, command...)},
-		{[]string{"script", "-c", mark, "log"}, []string{"script", "-c", `claude --model 'o p' 'it'\''s'`, "log"}},
+		{[]string{"script", "-c", Mark, "log"}, []string{"script", "-c", `claude --model 'o p' 'it'\''s'`, "log"}},
 	} {
 		if got := Around(c.words, command); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, not %q", c.words, got, c.want)

@@ -41,7 +41,7 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 		case top >= 0 && w.launchers[top].shell && w.launchers[top].at == i-1 && slices.Contains(p.Args, below.Args[len(below.Args)-1]):
 			// The launcher has a shell run its line.
 			words := slices.Clone(p.Args)
-			words[slices.Index(words, below.Args[len(below.Args)-1])] = mark
+			words[slices.Index(words, below.Args[len(below.Args)-1])] = Mark
 			w.launchers[top] = found{at: i, below: w.launchers[top].below, words: words, shell: line(p.Args)}
 		case isGt(p.Args), interactive(p.Args), runner(p.Args):
 			if w.shell < 0 && !runner(p.Args) {
@@ -65,7 +65,7 @@ func walk(path []process.Info, same func(args []string) bool) walked {
 }
 
 // around returns the words of args that stand before command. If command is inside one
-// word, it returns all words, with that one replaced by mark.
+// word, it returns all words, with that one replaced by Mark.
 func around(args, command []string) (words []string, ok bool) {
 	for _, c := range forms(command) {
 		if n := len(args) - len(c); n >= 0 && called(args[n], c[0]) && slices.Equal(args[n+1:], c[1:]) && !(n > 1 && len(c) == 1 && takesLine(args[0]) && isLine(args[n-1])) {
@@ -78,7 +78,7 @@ func around(args, command []string) (words []string, ok bool) {
 			split, err := Split(arg, "")
 			if err == nil && len(split) == len(c) && called(split[0], c[0]) && slices.Equal(split[1:], c[1:]) {
 				words := slices.Clone(args)
-				words[i] = mark
+				words[i] = Mark
 				return words, true
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"gt/lib/text/term"
 )
 
-// mark is the place in a launcher's words of a command line that is one word.
-const mark = "{command}"
+// Mark is the place in a launcher's words of a command line that is one word.
+const Mark = "{command}"
 
 // Around returns the words of a launcher with a command in their place: after them, or at
 // the mark.
@@ -19,8 +19,8 @@ func Around(words, command []string) []string {
 	all := make([]string, 0, len(words)+len(command))
 	marked := false
 	for _, w := range words {
-		if strings.Contains(w, mark) {
-			w, marked = strings.ReplaceAll(w, mark, quoted(command)), true
+		if strings.Contains(w, Mark) {
+			w, marked = strings.ReplaceAll(w, Mark, quoted(command)), true
 		}
 		all = append(all, w)
 	}
@@ -34,16 +34,16 @@ func Around(words, command []string) []string {
 // would become a word inside a word.
 func within(outer, inner []string) ([]string, bool) {
 	all := slices.Clone(outer)
-	at := slices.IndexFunc(all, func(w string) bool { return strings.Contains(w, mark) })
+	at := slices.IndexFunc(all, func(w string) bool { return strings.Contains(w, Mark) })
 	switch {
 	case at < 0:
 		return append(all, inner...), true
 	case len(inner) == 0:
 		return all, true
-	case slices.ContainsFunc(inner, func(w string) bool { return strings.Contains(w, mark) }):
+	case slices.ContainsFunc(inner, func(w string) bool { return strings.Contains(w, Mark) }):
 		return nil, false
 	}
-	all[at] = strings.ReplaceAll(all[at], mark, quoted(inner)+" "+mark)
+	all[at] = strings.ReplaceAll(all[at], Mark, quoted(inner)+" "+Mark)
 	return all, true
 }
 
@@ -117,7 +117,7 @@ func literal(value, home string, first bool) (text string, ok bool) {
 	switch {
 	case first && home != "" && (value == "~" || strings.HasPrefix(value, "~/")):
 		value = home + value[1:]
-	case first && strings.HasPrefix(value, "~"), strings.ContainsAny(value, "*?["), strings.Contains(value, "{") && value != mark:
+	case first && strings.HasPrefix(value, "~"), strings.ContainsAny(value, "*?["), strings.Contains(value, "{") && value != Mark:
 		return "", false
 	}
 	return unescaped(value, ""), true

@@ -1,0 +1,52 @@
+package agentdeck
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// A database says nothing as gt's own, its times are times, and one that cannot be read is an
+// error.
+func TestJSON(t *testing.T) {
+	for _, c := range []struct{ change, has, hasNot, fails string }{
+		{"", `"claude_detected_at":"2026-11-26T17:19:17Z"`, `"gt":`, ""},
+		{`UPDATE instances SET tool_data = '{"gt":{"agent":"evil"},"id":"x","claude_detected_at":"soon"}' WHERE title = 'web'`, `"title":"web"`, "evil", ""},
+		{`UPDATE instances SET tool_data = '[1]' WHERE title = 'web'`, "", "", "invalid tool_data"},
+		{`UPDATE instances SET archived_at = 1 WHERE title = 'My Api'`, `"title":"tools"`, "parent_session_id", ""},
+		{`DROP TABLE instances`, "", "", "it has no table 'instances'"},
+		{`DROP TABLE groups`, `"groups":[]`, "", ""},
+	} {
+		path := filepath.Join(t.TempDir(), "state.db")
+		data, err := os.ReadFile("testdata/1.14.0.db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c.change != "" {
+			db, err := sqlite3.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Exec(c.change); err != nil {
+				t.Fatal(err)
+			}
+			db.Close()
+		}
+		got, _, err := JSON(path)
+		if c.fails != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("%s: %v", c.change, err)
+			}
+			continue
+		}
+		if err != nil || !strings.Contains(string(got), c.has) || c.hasNot != "" && strings.Contains(string(got), c.hasNot) {
+			t.Errorf("%s: %v\n%s", c.change, err, got)
+		}
+	}
+}
