@@ -434,9 +434,8 @@ type start struct {
 	Message string `short:"m" placeholder:"TEXT" help:"What they are told first; - reads it from standard input."`
 	Topic   string `placeholder:"TEXT" help:"What their sessions are about; gt-seance lists it."`
 	Trust   bool   `help:"Accept what the clients ask at the start about trust and permissions."`
-	Explain bool   `help:"Print the steps of the start, what each would do and what it found; change nothing."`
 	moved
-	Explain bool   `xor:"what" help:"Print the steps of the start, what each would do and what it found; change nothing."`
+	Explain bool `xor:"what" help:"Print the steps of the start, what each would do and what it found; change nothing."`
 
 	WhenReset bool `xor:"what" help:"Wait until the usage limits of their accounts end; then start each that has not gone on by itself, or tell it to go on."`
 }
