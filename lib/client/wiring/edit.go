@@ -22,6 +22,9 @@ func (c Client) Edit(path string, old []byte, want []Handler) (settings.Edit, []
 	if c.Shape == Script {
 		return c.rewrite(old, want)
 	}
+	if c.Format != nil {
+		return c.reformat(path, old, want)
+	}
 	text := old
 	if len(strings.TrimSpace(string(text))) == 0 {
 		text = []byte("{}\n")
@@ -33,6 +36,18 @@ func (c Client) Edit(path string, old []byte, want []Handler) (settings.Edit, []
 	removes := slices.ContainsFunc(changes, func(ch Change) bool { return !ch.Added })
 	// A file without our hooks is as its owner made it.
 	return settings.Edit{Text: c.leftover(path, text, want), Backup: !removes}, changes, nil
+}
+
+// reformat is Edit for a file that is not JSON.
+func (c Client) reformat(path string, old []byte, want []Handler) (settings.Edit, []Change, error) {
+	text, changes, err := c.Format.Rewire(old, want)
+	if err != nil || len(changes) == 0 {
+		return settings.Edit{Text: old}, changes, err
+	}
+	if len(text) == 0 && !settings.HasBackup(path) {
+		text = nil // gt created the file
+	}
+	return settings.Edit{Text: text, Backup: !slices.ContainsFunc(changes, func(ch Change) bool { return !ch.Added })}, changes, nil
 }
 
 // leftover returns what remains of a settings file: nothing if an uninstallation empties

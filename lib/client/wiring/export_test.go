@@ -10,7 +10,6 @@ func (c Client) Rewire(text []byte, want []Handler) ([]byte, []Change, error) {
 }
 func (c Client) HandlersOf(doc *jsonedit.Doc) []Handler { return c.handlers(doc) }
 func (c Client) OursOf(doc *jsonedit.Doc) []Handler     { return c.ours(doc) }
-func (h Handler) Equal(w Handler) bool                  { return h.equal(w) }
 
 var (
 	Limits          = limits

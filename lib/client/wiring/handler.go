@@ -23,7 +23,9 @@ type Handler struct {
 	Raw     []byte   // as it is in the file
 	Line    int
 
-	Node *jsonedit.Node // nil for a script
+	Node *jsonedit.Node // nil if the file is not JSON
+
+	script bool // see Script
 }
 
 // lines are the keys that can have a handler's command line. The first that is set is the
@@ -40,7 +42,7 @@ func (h Handler) String() string {
 // Brief returns the command line with the binary's name in place of its path.
 func (h Handler) Brief() string {
 	switch {
-	case h.Node == nil:
+	case h.script:
 		return h.Command
 	case h.Args == nil:
 		return bare(h.Command)
@@ -65,7 +67,7 @@ func (h Handler) Duty() string {
 		_, rest := Split(h.Command)
 		words = strings.Fields(rest)
 	}
-	if h.Node != nil && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+	if !h.script && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
 		return h.Binary + " " + words[0]
 	}
 	return h.Binary
@@ -140,6 +142,21 @@ func (c Client) handlers(doc *jsonedit.Doc) []Handler {
 	}
 	return all
 }
+
+// NewHandler returns a handler of a file that is not JSON. settings is what the file says of
+// it, as a JSON object.
+func NewHandler(event string, settings []byte, line int) (h Handler, ok bool) {
+	doc, err := jsonedit.Parse(settings, false)
+	if err != nil {
+		return Handler{}, false
+	}
+	h, _, ok = handlerOf(doc, doc.Root)
+	h.Event, h.Line, h.Node = event, line, nil
+	return h, ok
+}
+
+// Equal reports whether two handlers differ only in position.
+func (h Handler) Equal(w Handler) bool { return h.equal(w) }
 
 // handlerOf parses a handler without its event and matcher. typ is its "type".
 func handlerOf(doc *jsonedit.Doc, n *jsonedit.Node) (h Handler, typ string, ok bool) {

@@ -41,7 +41,7 @@ func literal(s string) []byte {
 }
 
 func (c Client) scripted(text []byte) Handler {
-	return Handler{Event: c.ScriptKind, Binary: "gt", Command: "the whole file", Args: []string{}, Raw: text, Line: 1}
+	return Handler{Event: c.ScriptKind, Binary: "gt", Command: "the whole file", Args: []string{}, Raw: text, Line: 1, script: true}
 }
 
 // scriptPrograms returns the binaries that a script runs, each once.

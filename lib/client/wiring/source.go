@@ -15,7 +15,7 @@ type Source struct {
 
 	Handlers []Handler
 	Off      *bool         // whether it switches all hooks off; nil if it does not say
-	Doc      *jsonedit.Doc // the parsed file; nil for a script and if it cannot be read
+	Doc      *jsonedit.Doc // the parsed file; nil if it is not JSON or cannot be read
 
 	// For a place that gt-hooks does not write: how a person removes or repairs our
 	// wiring, and what to know about its hooks.
@@ -38,6 +38,11 @@ func (c Client) Read(scope, file string) Source {
 	case c.Shape == Script:
 		if isScript(text) {
 			s.Handlers = []Handler{c.scripted(text)}
+		}
+		return s
+	case c.Format != nil:
+		if s.Handlers, err = c.Format.Handlers(text); err != nil {
+			s.Err = atomicfile.Error("read", file, err)
 		}
 		return s
 	}

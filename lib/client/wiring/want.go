@@ -18,17 +18,28 @@ func (c Client) Wanted(dir string, flags []string) ([]Handler, error) {
 	if c.Shape == Script {
 		return []Handler{c.scripted(c.script(dir, flags))}, nil
 	}
-	doc, err := jsonedit.Parse(c.Text, false)
+	want, err := c.model()
 	if err != nil {
 		return nil, err
 	}
-	want := c.handlers(doc)
 	for i := range want {
 		if err := c.place(&want[i], dir, flags); err != nil {
 			return nil, err
 		}
 	}
 	return want, nil
+}
+
+// model returns the handlers of c.Text.
+func (c Client) model() ([]Handler, error) {
+	if c.Format != nil {
+		return c.Format.Handlers(c.Text)
+	}
+	doc, err := jsonedit.Parse(c.Text, false)
+	if err != nil {
+		return nil, err
+	}
+	return c.handlers(doc), nil
 }
 
 // place sets the binary's path and the agent's flags in a handler of the text.

@@ -29,6 +29,9 @@ type Client struct {
 	Shape Shape
 	Unit  Unit // of time limits
 
+	// Format reads and edits a settings file that is not JSON; nil for JSON.
+	Format Format
+
 	// OffKey is the setting that switches all hooks off if its value is OffValue. Dots
 	// separate the keys of nested objects. Empty if there is none.
 	OffKey   string
@@ -83,6 +86,14 @@ type Client struct {
 	// Blockers returns what keeps the hooks from running in the client's own settings,
 	// apart from OffKey; nil if nothing is known.
 	Blockers func(Agent) []Blocker
+}
+
+// A Format is a kind of settings file other than JSON.
+type Format interface {
+	// Handlers returns all handlers in a file, in order (NewHandler).
+	Handlers(text []byte) ([]Handler, error)
+	// Rewire makes want gt's only handlers in a file. Everything else stays.
+	Rewire(text []byte, want []Handler) ([]byte, []Change, error)
 }
 
 // Shape is the format of a file with hooks.

@@ -133,9 +133,9 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// inSettings returns the clients whose hooks are entries of a settings file.
+// inSettings returns the clients whose hooks are entries of a JSON file.
 func inSettings() []wiring.Client {
-	return slices.DeleteFunc(wirings.All(), func(c wiring.Client) bool { return c.Shape == wiring.Script })
+	return slices.DeleteFunc(wirings.All(), func(c wiring.Client) bool { return c.Shape == wiring.Script || c.Format != nil })
 }
 
 // Edits random settings that have other people's hooks and entries of any gt version, in
