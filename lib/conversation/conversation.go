@@ -292,13 +292,3 @@ type Todo struct {
 	Text   string `json:"text,omitempty"`
 	Status string `json:"status,omitempty"` // pending, in_progress, completed or deleted
 }
-
-// HasReader reports whether gt reads the conversations of a client. The readers are in
-// lib/client/readers, which a hook need not link.
-func HasReader(client string) bool {
-	switch client {
-	case "claude", "codex", "copilot", "gemini", "qwen", "opencode", "pi":
-		return true
-	}
-	return false
-}

@@ -40,6 +40,12 @@ type Writer interface {
 	Write(w io.Writer, c *Copy) error
 }
 
+// Companion is a Writer whose client needs a second file for a conversation.
+type Companion interface {
+	// Beside returns that file's path and content. path is the conversation's.
+	Beside(path string, c *Copy) (file string, content []byte, err error)
+}
+
 // Importer is a Writer whose client keeps conversations where no other program may write,
 // and imports a file.
 type Importer interface {

@@ -150,7 +150,7 @@ func below(table process.Table, pid int, client func(name string) agent.Client) 
 			continue
 		}
 		name := process.Name(pid)
-		if args, err := p.Args(); err == nil {
+		if args, err := p.Args(); err == nil && len(args) > 0 {
 			name = agent.ProgramName(args)
 		}
 		if c := client(name); c.Name != "" {

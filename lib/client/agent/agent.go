@@ -56,6 +56,9 @@ type Client struct {
 	// "" if PromptFlag works there too.
 	ResumePromptEnv string `toml:"resume_prompt_env"`
 
+	// TypesPrompt reports that it takes no first prompt as an argument: gt types it.
+	TypesPrompt bool `toml:"types_prompt"`
+
 	// PrintFlag answers one prompt and exits. OutputFormatFlag prints the answer as JSON,
 	// which has the session's id at SessionIDJSONPath (".a.b").
 	PrintFlag         Argv   `toml:"print_flag"`

@@ -115,16 +115,19 @@ func item(line string) (column int, text string, marked bool) {
 	return utf8.RuneCountInString(line) - utf8.RuneCountInString(trimmed), text, marked
 }
 
-// option parses a numbered option: "❯ 1. Yes", "│ ● 2. No │".
+// option parses a numbered option: "❯ 1. Yes", "│ ● 2. No │", "→ [1] Red".
 func option(line string) (n int, o Option, ok bool) {
 	line = strings.Trim(line, " \u00a0│┃|")
-	for _, mark := range []string{"❯", "›", "●", ">", "→"} {
+	for _, mark := range []string{"❯", "›", "●", ">", "→", "▶"} {
 		if rest, marked := strings.CutPrefix(line, mark); marked {
 			o.Selected, line = true, strings.TrimLeft(rest, " \u00a0")
 			break
 		}
 	}
 	number, text, ok := strings.Cut(line, ". ")
+	if rest, brackets := strings.CutPrefix(line, "["); brackets {
+		number, text, ok = strings.Cut(rest, "] ")
+	}
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 1 || n > 9 {
 		return 0, o, false

@@ -47,6 +47,10 @@ type Client struct {
 	Events  []EventName
 	Implied []ImpliedEvent
 
+	// MainAgent is the id that it gives the session's own agent where another client
+	// gives only a subagent's.
+	MainAgent string
+
 	// Notices, Limits and Prompting are its names of the notifications, failed turns and
 	// tools that tell what a session does. Limits are the failures of an account that has
 	// used up a limit.

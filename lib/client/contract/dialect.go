@@ -35,8 +35,9 @@ type Dialect struct {
 	ForkFlag string
 
 	// Headless reports whether a client with these arguments runs without a person and
-	// calls no hook when it ends; nil if it always calls one.
-	Headless func(args []string) bool
+	// calls no hook when it ends; nil if it always calls one. onScreen reports whether it
+	// has a screen in a terminal.
+	Headless func(args []string, onScreen func() bool) bool
 
 	// DroppedSources are the sources of a start for which the client drops the hook's
 	// answer. gt gives the text with the next prompt.

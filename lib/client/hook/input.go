@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -302,8 +303,11 @@ func parse(data []byte) (in Input, at string) {
 				if field == contract.Failure && value.IsObject() {
 					value = value.Get("message")
 				}
-				if value.Type == gjson.String {
+				switch {
+				case value.Type == gjson.String:
 					*to = value.Str
+				case field == contract.Prompt && value.IsArray():
+					*to = joined(value)
 				}
 			}
 		}
@@ -313,6 +317,9 @@ func parse(data []byte) (in Input, at string) {
 	if in.SessionID != "" && in.SessionID == in.AgentID && parent != "" {
 		in.SessionID = parent // the client gave the subagent's id in place of the session's
 	}
+	if registry.IsMainAgent(in.AgentID) {
+		in.AgentID = ""
+	}
 	if filepath.IsAbs(root) {
 		in.CWD = root // if a client names the working folders, cwd is a tool's
 	}
@@ -320,4 +327,13 @@ func parse(data []byte) (in Input, at string) {
 		in.Event = implied
 	}
 	return in, at
+}
+
+// joined returns the text of a prompt that is a list of parts.
+func joined(parts gjson.Result) string {
+	var texts []string
+	for _, text := range parts.Get("#.text").Array() {
+		texts = append(texts, text.String())
+	}
+	return strings.Join(texts, "\n")
 }

@@ -288,7 +288,7 @@ func (c *Invocation) Headless() bool {
 		return false
 	}
 	args, err := c.Process().Args()
-	return err == nil && c.Dialect.Headless(args)
+	return err == nil && c.Dialect.Headless(args, c.Process().OnScreen)
 }
 
 // Killed reports whether the session was ended from outside, according to the client's

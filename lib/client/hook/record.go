@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/place"
 	"gt/lib/record/hookfile"
@@ -63,7 +64,7 @@ func (c *Invocation) state() place.State { return place.StateOf(c.env.Getenv) }
 // keeper returns the client whose reader reads the conversation. For a variant of a
 // client, that is the client itself.
 func (c *Invocation) keeper(f Flags) string {
-	if !conversation.HasReader(c.Agent) && conversation.HasReader(f.Dialect) {
+	if !registry.HasReader(c.Agent) && registry.HasReader(f.Dialect) {
 		return f.Dialect
 	}
 	return c.Agent
@@ -73,7 +74,7 @@ func (c *Invocation) keeper(f Flags) string {
 // record and gt has no reader for the client: then the hooks' inputs are the
 // conversation.
 func (c *Invocation) Tell(f Flags) error {
-	if f.Record != "on" || c.ID == "" || c.Input.AgentID != "" || conversation.HasReader(c.keeper(f)) {
+	if f.Record != "on" || c.ID == "" || c.Input.AgentID != "" || registry.HasReader(c.keeper(f)) {
 		return nil
 	}
 	l := hookfile.Line{Time: c.env.Now().UTC(), CWD: c.Dir, Key: c.Input.Key}

@@ -56,6 +56,13 @@ func SessionVars() []string {
 	return names
 }
 
+// HasReader reports whether gt reads the client's conversations. The readers are in
+// lib/client/readers, which a hook need not link.
+func HasReader(name string) bool {
+	c := Of(name)
+	return c != nil && c.Accounts != nil
+}
+
 // SharedVar returns the client's SharedVar with its default, or "".
 func SharedVar(name string) string {
 	c := Of(name)
@@ -183,6 +190,16 @@ func IsLogin(failure string) bool {
 	for _, c := range clients {
 		if slices.Contains(c.Logins, failure) {
 			return true
+		}
+	}
+	return false
+}
+
+// IsMainAgent reports whether an agent's id is that of a session's own agent.
+func IsMainAgent(id string) bool {
+	for _, c := range clients {
+		if c.MainAgent == id {
+			return id != ""
 		}
 	}
 	return false

@@ -97,6 +97,13 @@ func readBack(t *testing.T, w conversation.Writer, getenv func(string) string, c
 	}
 	if path != "" {
 		readertest.Put(t, path, text.String())
+		if second, ok := w.(conversation.Companion); ok {
+			file, content, err := second.Beside(path, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readertest.Put(t, file, string(content))
+		}
 	} else {
 		takeIn(t, folder, text.Bytes())
 	}

@@ -11,6 +11,7 @@ import (
 	"gt/lib/client/hook"
 	"gt/lib/client/readers/files"
 	"gt/lib/client/recorded"
+	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
@@ -30,7 +31,7 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 	if err != nil || r == nil || r.Ended() || r.Transcript == "" {
 		return nil // nothing would ever remove it; save warns
 	}
-	if !conversation.HasReader(cmp.Or(r.Agent, contract.Default)) {
+	if !registry.HasReader(cmp.Or(r.Agent, contract.Default)) {
 		return nil
 	}
 	c, err := recorded.Of(account.Own{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}, call.Home, r)

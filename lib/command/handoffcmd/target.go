@@ -13,7 +13,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/client/hook"
 	"gt/lib/client/readers/files"
-	"gt/lib/conversation"
+	"gt/lib/client/registry"
 	"gt/lib/live"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -301,7 +301,7 @@ func (t target) owned(path string) string {
 // form returns the client in whose form the transcript is written: an unknown client is
 // assumed to use that of its dialect.
 func (t target) form() string {
-	if conversation.HasReader(t.name) {
+	if registry.HasReader(t.name) {
 		return t.name
 	}
 	return t.client().Dialect

@@ -7,6 +7,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
+	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
@@ -27,7 +28,7 @@ const maxKept = 64 << 10
 // from the conversation again, but a session can be handed over or die before.
 func keepPrompt(env *cli.Env, call *hook.Invocation) error {
 	said := conversation.Words(call.Input.Prompt)
-	isRead := conversation.HasReader(call.Agent)
+	isRead := registry.HasReader(call.Agent)
 	if said == "" || isRead && (isTagged(said) || len(said) > maxKept) || !byPerson(call.Input.Source) {
 		return nil
 	}

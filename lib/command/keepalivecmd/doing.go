@@ -18,8 +18,8 @@ import (
 // changes nothing. noted reports whether the client keeps a registry of its own state
 // (contract.Dialect).
 //
-// No event reports that the person has answered a question; the end of the tool or the next
-// event does. Most clients have no event for Esc or for a denied permission either.
+// Only Kimi Code has an event for the person's answer (PermissionResult). Otherwise the end of
+// the tool or the next event reports it. Most clients have no event for Esc or for a denied permission either.
 func next(before activity.State, in hook.Input, noted bool) (after activity.State, ok bool) {
 	is := func(s activity.Status, why activity.Reason) (activity.State, bool) {
 		after = before
@@ -36,7 +36,7 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 		}
 		after, _ = is(activity.Busy, "")
 		return after, true // also if the last turn's end was not reported
-	case "PostToolUse", "PostToolUseFailure":
+	case "PostToolUse", "PostToolUseFailure", "PermissionResult": // the last is the person's answer
 		switch {
 		case inside && before.Status != activity.NeedsInput:
 			return before, false
@@ -46,6 +46,11 @@ func next(before activity.State, in hook.Input, noted bool) (after activity.Stat
 			return is(activity.Idle, activity.Done)
 		}
 		return is(activity.Busy, "")
+	case "PreToolUse": // of a client that reports a question only so
+		if _, asks := registry.Prompting(in.ToolName); !asks {
+			return before, false
+		}
+		fallthrough
 	case "PermissionRequest":
 		why := activity.Permission
 		if p, _ := registry.Prompting(in.ToolName); p.Question {

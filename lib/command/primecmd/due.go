@@ -1,6 +1,7 @@
 package primecmd
 
 import (
+	"cmp"
 	"slices"
 
 	"gt/lib/client/hook"
@@ -47,7 +48,7 @@ func unseen(call *hook.Invocation, p process.Proc) string {
 	all, err := call.Store.All()
 	call.Warn(err)
 	for _, r := range all {
-		if p.IsSet() && r.Process() == p && r.Reason == "clear" {
+		if p.IsSet() && r.Process() == p && (r.Reason == "clear" || r.Reason == cmp.Or(call.Dialect.ClearReason, "clear")) {
 			return "clear"
 		}
 	}

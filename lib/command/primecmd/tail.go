@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gt/lib/client/contract"
+	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
@@ -28,7 +29,7 @@ const readWait = 2 * time.Second
 // wrote the record.
 func (s *start) tail(a access, parent *session.Record) (summary.Summary, error) {
 	client := cmp.Or(parent.Agent, contract.Default)
-	if _, err := os.Stat(parent.Transcript); err != nil || !conversation.HasReader(client) {
+	if _, err := os.Stat(parent.Transcript); err != nil || !registry.HasReader(client) {
 		return summary.Summary{}, atomicfile.Error("read", parent.Transcript, err)
 	}
 	f := conversation.File{Client: client, Path: parent.Transcript, ID: parent.ID}

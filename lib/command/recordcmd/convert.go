@@ -152,7 +152,17 @@ func (c *convert) write(env *cli.Env, w conversation.Writer, to *conversation.Co
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return 0, atomicfile.Error("create", filepath.Dir(path), err)
 	}
-	err := atomicfile.Stream(path, all)
+	if err := atomicfile.Stream(path, all); err != nil {
+		return int64(*n), err
+	}
+	second, ok := w.(conversation.Companion)
+	if !ok {
+		return int64(*n), nil
+	}
+	file, content, err := second.Beside(path, to)
+	if err == nil {
+		err = atomicfile.Write(file, content, atomicfile.Synced)
+	}
 	return int64(*n), err
 }
 

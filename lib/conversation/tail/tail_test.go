@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gt/lib/client/readers"
+	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
 )
@@ -488,11 +489,11 @@ func FuzzCursor(f *testing.F) {
 // HasReader agrees with the readers, which it does not link.
 func TestHasReader(t *testing.T) {
 	for _, r := range readers.All {
-		if !conversation.HasReader(r.Client()) || readers.Of(r.Client()) == nil {
+		if !registry.HasReader(r.Client()) || readers.Of(r.Client()) == nil {
 			t.Error(r.Client())
 		}
 	}
-	if conversation.HasReader("nobody") {
+	if registry.HasReader("nobody") {
 		t.Error("nobody's is read")
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/readers/files"
+	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
 	"gt/lib/conversation/tail"
@@ -56,7 +57,7 @@ func Of(env *cli.Env, dir, client string) tail.Read {
 	if r := files.Of(client); r != nil {
 		return r.Read
 	}
-	if !conversation.HasReader(client) {
+	if !registry.HasReader(client) {
 		return nil
 	}
 	return func(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {

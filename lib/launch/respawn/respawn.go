@@ -18,6 +18,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/client/registry"
 	"gt/lib/launch/launcher"
+	"gt/lib/launch/send"
 	"gt/lib/live"
 	"gt/lib/place"
 	"gt/lib/place/home"
@@ -91,7 +92,13 @@ func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
 		}
 	}
 	next.ID = s.ID
+	var first *First
+	if s.Client.TypesPrompt && next.Prompt != "" {
+		first = &First{Text: send.First(next.Prompt), Client: s.Client}
+		next.Prompt = ""
+	}
 	r := Run{
+		First:   first,
 		Dir:     prev.Dir,
 		Args:    s.Client.Restart(args, next),
 		Env:     s.environ(known.StripRunVars(prev.Environ)),

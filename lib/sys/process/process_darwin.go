@@ -136,6 +136,9 @@ func (p Proc) args() ([]string, error) { return nil, nil }
 // HungUp returns false: macOS does not report it.
 func (p Proc) HungUp() bool { return false }
 
+// OnScreen returns true: macOS does not report it.
+func (p Proc) OnScreen() bool { return true }
+
 func command(pid int) (string, error) {
 	st, err := stat(pid)
 	return st.name, err

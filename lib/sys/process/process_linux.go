@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"gt/lib/sys/atomicfile"
 )
@@ -136,7 +139,15 @@ func bootID() (string, error) {
 	return running.id, running.err
 }
 
-func (p Proc) Args() ([]string, error) { return p.strings("cmdline") }
+// Args returns the arguments of a process, or none if it has overwritten them with a title,
+// which empty words follow.
+func (p Proc) Args() ([]string, error) {
+	words, err := p.strings("cmdline")
+	if err == nil && len(words) > 1 && !slices.ContainsFunc(words[1:], func(word string) bool { return word != "" }) {
+		return nil, nil
+	}
+	return words, err
+}
 
 // Environ returns the initial environment of a process; for a client that restarted itself,
 // the one before that.
@@ -189,6 +200,22 @@ func (p Proc) Executable() (string, error) {
 func (p Proc) HungUp() bool {
 	path, err := os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/fd/0")
 	return err == nil && strings.HasPrefix(path, "/dev/pts/") && strings.HasSuffix(path, " (deleted)")
+}
+
+// OnScreen reports whether the process has a screen: its standard input is a terminal from
+// which it reads single keys.
+func (p Proc) OnScreen() bool {
+	path := "/proc/" + strconv.Itoa(p.PID) + "/fd/0"
+	if name, err := os.Readlink(path); err != nil || !strings.HasPrefix(name, "/dev/") {
+		return false // not a pipe, which would wait for its other end
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	mode, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil && mode.Lflag&unix.ICANON == 0
 }
 
 func parents() map[int]int {

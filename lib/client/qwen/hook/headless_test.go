@@ -25,7 +25,7 @@ func TestHeadless(t *testing.T) {
 		if words == "" {
 			args = nil
 		}
-		if got := headless(args); got != want {
+		if got := headless(args, nil); got != want {
 			t.Errorf("%q: %v", args, got)
 		}
 	}

@@ -45,7 +45,7 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 
 // headless reports whether a Qwen Code with these arguments runs without a person: they
 // have a prompt, as a flag's value or as a word.
-func headless(args []string) bool {
+func headless(args []string, _ func() bool) bool {
 	var words []string // after the program, or after the script of an interpreter
 	for i, arg := range args {
 		if i > 0 && strings.HasSuffix(arg, ".js") {
