@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+
+	kimi "gt/lib/client/kimi/conversation"
 )
 
 // offline is the environment in which a client can reach nothing but this
@@ -24,6 +27,7 @@ func (w *world) setUp(client string) {
 		"qwen":     w.setUpQwen,
 		"opencode": w.setUpOpencode,
 		"pi":       w.setUpPi,
+		"kimi":     w.setUpKimi,
 	}[client]()
 	if client != "claude" {
 		w.Env = append(w.Env, offline...)
@@ -129,4 +133,23 @@ func (w *world) setUpPi() {
 		"defaultProvider": "e2e", "defaultModel": "e2e-model",
 		"compaction": map[string]any{"keepRecentTokens": 1, "reserveTokens": 100}, // so that there is something to compact
 	})
+}
+
+func (w *world) setUpKimi() {
+	w.Env = append(w.Env, "KIMI_CODE_NO_AUTO_UPDATE=1", "KIMI_DISABLE_TELEMETRY=1")
+	var models strings.Builder
+	for _, name := range []string{"e2e", "another"} {
+		fmt.Fprintf(&models, "\n[models.%s]\nprovider = \"e2e\"\nmodel = \"%s-model\"\nmax_context_size = 100000\n", name, name)
+	}
+	w.write(filepath.Join(w.home, ".kimi-code", "config.toml"), fmt.Sprintf(`# mine
+default_model = "e2e"
+telemetry = false
+
+[providers.e2e]
+type = "anthropic"
+base_url = "%s"
+api_key = "%s"
+%s`, w.model.URL, w.key, models.String()))
+	name := kimi.Folder(w.project)
+	w.writeJSON(filepath.Join(w.home, ".kimi-code", "workspace-trust", name), map[string]any{"root": w.project, "trustedAt": 1795709423295})
 }

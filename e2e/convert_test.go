@@ -25,6 +25,7 @@ var goesOn = []struct {
 	{"qwen", "qwen --resume ID", func(id, q string) []string { return []string{"-y", "-r", id, "-p", q} }},
 	{"opencode", "opencode --session ID", func(id, q string) []string { return []string{"run", "-s", id, q} }},
 	{"pi", "pi --session ID", func(id, q string) []string { return []string{"-p", "--session", id, q} }},
+	{"kimi", "kimi --session ID", func(id, q string) []string { return []string{"-m", "e2e", "-S", id, "-p", q} }},
 }
 
 // begins is how each client holds a conversation of one turn, without a person.
@@ -35,6 +36,7 @@ var begins = map[string]func(question string) []string{
 	"qwen":     func(q string) []string { return []string{"-y", "-p", q} },
 	"opencode": func(q string) []string { return []string{"run", q} },
 	"pi":       func(q string) []string { return []string{"-p", q} },
+	"kimi":     func(q string) []string { return []string{"-p", q} },
 	"copilot":  func(q string) []string { return []string{"--allow-all-tools", "-p", q} },
 }
 
@@ -111,7 +113,7 @@ func (w *world) convert(id, to string) string {
 // S0-41 S3-18
 func TestConversions(t *testing.T) {
 	w := newBareWorld(t)
-	sources := []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot"}
+	sources := []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot", "kimi"}
 	for _, client := range sources[1:] {
 		w.and(client)
 	}

@@ -22,6 +22,7 @@ func TestDyingHooks(t *testing.T) {
 		"codex":  {"exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "hello there"},
 		"gemini": {"-p", "hello there"},
 		"qwen":   {"-p", "hello there"},
+		"kimi":   {"-p", "hello there"},
 	} {
 		t.Run(client, func(t *testing.T) {
 			w := newWorldOf(t, client)
@@ -36,7 +37,7 @@ func TestDyingHooks(t *testing.T) {
 				}
 			}
 			settings := map[string]string{
-				"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json", "qwen": ".qwen/settings.json",
+				"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json", "qwen": ".qwen/settings.json", "kimi": ".kimi-code/config.toml",
 			}[client]
 			settings = filepath.Join(w.home, settings)
 			w.write(settings, strings.ReplaceAll(w.read(settings), bin+"/", dying+"/"))

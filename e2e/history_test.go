@@ -15,6 +15,7 @@ import (
 
 	"gt/lib/catalog/scan"
 	gemini "gt/lib/client/gemini/conversation"
+	kimi "gt/lib/client/kimi/conversation"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/text/redact"
@@ -189,7 +190,7 @@ func hash(t testing.TB, dir string) string {
 func (w *world) anonymous(data []byte) []byte {
 	for _, r := range [][2]string{
 		{noAlnum.ReplaceAllString(w.project, "-"), "-home-max-project"}, {hash(w.TB, w.project), hash(w.TB, "/home/max/project")},
-		{w.project, "/home/max/project"}, {w.home, "/home/max"}, {w.Root, "/home"}, {w.key, "KEY"},
+		{kimi.Folder(w.project), kimi.Folder("/home/max/project")}, {w.project, "/home/max/project"}, {w.home, "/home/max"}, {w.Root, "/home"}, {w.key, "KEY"},
 	} {
 		data = bytes.ReplaceAll(data, []byte(r[0]), []byte(r[1]))
 	}

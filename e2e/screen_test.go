@@ -30,7 +30,7 @@ func TestScreens(t *testing.T) {
 		begin  func(*testing.T) *world
 	}{
 		{"claude", newBareWorld}, {"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen},
-		{"copilot", newCopilot}, {"opencode", newOpenCode}, {"pi", newPi},
+		{"copilot", newCopilot}, {"opencode", newOpenCode}, {"pi", newPi}, {"kimi", newKimi},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
@@ -48,7 +48,17 @@ func TestScreens(t *testing.T) {
 				}
 				return model.Say("It is done.")
 			})
-			p := w.open("screen", c.Restart(nil, agent.Next{Prompt: "please think"})...)
+			next := agent.Next{Prompt: "please think"}
+			if c.TypesPrompt {
+				next.Prompt = ""
+			}
+			p := w.open("screen", c.Restart(nil, next)...)
+			if c.TypesPrompt {
+				p.awaitScreen("│ > ")
+				w.tmux("send-keys", "-t", p.id, "-l", "please think")
+				p.awaitScreen("please think")
+				p.pressWhile("Enter", func() bool { return len(w.model.Turns()) == 0 })
+			}
 			w.asked("please think")
 			seen.shows(p, agent.Busy, "turn", "180")
 			say()

@@ -45,6 +45,7 @@ func TestSessionAsks(t *testing.T) {
 		{"codex", newCodex, []string{"-a", "on-request", "-s", "workspace-write"}, "Would you like to run", outside, true, "Interrupt"},
 		{"copilot", newCopilot, nil, "Do you want to run this command?", bash, true, ""},
 		{"pi", newPi, nil, "", bash, true, "Stop"},
+		{"kimi", newKimi, nil, "Run this command?", func(_ *model.Request, command string) model.Reply { return model.Bash(command) }, false, "Interrupt"},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)

@@ -28,6 +28,7 @@ func TestSessions(t *testing.T) {
 		{"opencode", newOpenCode, nil},
 		{"pi", newPi, nil},
 		{"copilot", newCopilot, nil},
+		{"kimi", newKimi, nil},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)

@@ -39,6 +39,7 @@ func TestSessionTrust(t *testing.T) {
 			w.write(path, strings.Replace(w.read(path), `"enabled": false`, `"enabled": true`, 1))
 			w.wireAgent("gemini")
 		}, nil, "Trust folder (strange)"},
+		{"kimi", newKimi, func(w *world) { w.wireAgent("kimi") }, nil, "Trust this folder"},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
@@ -55,7 +56,7 @@ func TestSessionTrust(t *testing.T) {
 			}
 			a := w.agents()
 			out := a.session(append([]string{"new", dir, "-n", "api", "-a", of.client, "--"}, of.flags...)...)
-			if of.client == "claude" && !strings.Contains(out, "its client asks something: gt-session answer api") {
+			if (of.client == "claude" || of.client == "kimi") && !strings.Contains(out, "its client asks something: gt-session answer api") {
 				t.Errorf("it says %q", out)
 			} // the others show an input box first
 			w.until("it is waiting (permission)", func() bool {
@@ -83,7 +84,7 @@ func TestSessionTrust(t *testing.T) {
 					t.Error("it was told before the answer")
 				}
 			}
-			yes := regexp.MustCompile(`(?m)^(\d+)\. (Yes|Trust (and|folder))`)
+			yes := regexp.MustCompile(`(?m)^(\d+)\. (Yes|Trust (and|folder|this folder))`)
 			answered := map[string]bool{} // Gemini CLI stays untrusted if it is answered twice
 			w.until("its turn is over", func() bool {
 				is := a.is("web")

@@ -18,6 +18,7 @@ var Clients = []Stories{
 	{"codex", "TestCodexHandover", regexp.MustCompile(`Codex`)},
 	{"copilot", "TestCopilotHandover", regexp.MustCompile(`^TestCopilot`)},
 	{"gemini", "TestGeminiHandover", regexp.MustCompile(`^TestGemini`)},
+	{"kimi", "TestKimiHandover", regexp.MustCompile(`^TestKimi`)},
 	{"opencode", "TestOpenCodeHooks/handover", regexp.MustCompile(`^TestOpenCode`)},
 	{"pi", "TestPiHooks/handover", regexp.MustCompile(`^TestPi`)},
 	{"qwen", "TestQwenHandover", regexp.MustCompile(`^TestQwen`)},

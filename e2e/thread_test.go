@@ -17,12 +17,14 @@ import (
 )
 
 // relay is the order in which a thread goes through the agents.
-var relay = []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot", "claude"}
+var relay = []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot", "kimi", "claude"}
 
 // asks says which client a request is of.
 func asks(r *model.Request) string {
 	has := func(tool string) bool { return slices.Contains(r.Tools, tool) }
 	switch {
+	case has("AgentSwarm"):
+		return "kimi"
 	case strings.HasSuffix(r.Path, "/messages"):
 		return "claude"
 	case strings.HasSuffix(r.Path, "/responses") && has("bash"):
@@ -45,7 +47,7 @@ func handsOver(r *model.Request) model.Reply {
 	from := asks(r)
 	command := fmt.Sprintf("gt-handoff --to %s -s 'from %s' -m 'CANARY of %s for the next'", relay[slices.Index(relay, from)+1], from, from)
 	switch from {
-	case "claude":
+	case "claude", "kimi":
 		return model.Bash(command)
 	case "codex":
 		return codexShell(r, command)
@@ -80,6 +82,8 @@ env = { LAMP = "lit" }
 [agents.qwen]
 dangerous_mode = true
 [agents.copilot]
+dangerous_mode = true
+[agents.kimi]
 dangerous_mode = true
 `)
 	var mu sync.Mutex

@@ -163,6 +163,11 @@ func (w *world) link(name string, c client.Client) {
 	if err := os.Symlink(c.Path, w.Path("bin", name)); err != nil {
 		w.Fatal(err)
 	}
+	if node := filepath.Join(filepath.Dir(c.Path), "node"); exists(node) { // that it needs
+		if err := os.Symlink(node, w.Path("bin", "node")); err != nil {
+			w.Fatal(err)
+		}
+	}
 }
 
 // and puts one more client into the world, set up as its user would.

@@ -20,15 +20,16 @@ type Client struct {
 }
 
 // packages are what the clients are called at npm, and by which name each is
-// run.
-var packages = map[string]struct{ pkg, command string }{
-	"claude":   {"@anthropic-ai/claude-code", "claude"},
-	"codex":    {"@openai/codex", "codex"},
-	"gemini":   {"@google/gemini-cli", "gemini"},
-	"qwen":     {"@qwen-code/qwen-code@latest", "qwen"}, // else npm takes an older one for an older node
-	"copilot":  {"@github/copilot", "copilot"},
-	"opencode": {"opencode-ai", "opencode"},
-	"pi":       {"@earendil-works/pi-coding-agent", "pi"},
+// run. One with a node of its own needs a newer one than many have.
+var packages = map[string]struct{ pkg, command, node string }{
+	"claude":   {"@anthropic-ai/claude-code", "claude", ""},
+	"codex":    {"@openai/codex", "codex", ""},
+	"gemini":   {"@google/gemini-cli", "gemini", ""},
+	"qwen":     {"@qwen-code/qwen-code@latest", "qwen", ""}, // else npm takes an older one for an older node
+	"copilot":  {"@github/copilot", "copilot", ""},
+	"opencode": {"opencode-ai", "opencode", ""},
+	"pi":       {"@earendil-works/pi-coding-agent", "pi", ""},
+	"kimi":     {"@moonshot-ai/kimi-code", "kimi", "node@24"},
 }
 
 // Find returns the client that GT_E2E_<NAME> names (GT_E2E_CLAUDE is the path
@@ -49,7 +50,7 @@ func Find(name string) (Client, error) {
 	dir = filepath.Join(dir, name)
 	path := filepath.Join(dir, "node_modules", ".bin", p.command)
 	if _, err := os.Stat(path); err != nil {
-		if err := install(dir, p.pkg); err != nil {
+		if err := install(dir, strings.Fields(p.pkg+" "+p.node)...); err != nil {
 			return Client{}, err
 		}
 	}
@@ -85,7 +86,8 @@ func cache() (string, error) {
 
 // install fills the cache: in a folder beside it that takes its place when it
 // is complete, so that two at once, or one that is cut off, do no harm.
-func install(dir, pkg string) error {
+func install(dir string, pkgs ...string) error {
+	pkg := strings.Join(pkgs, " and ")
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		return fmt.Errorf("neither %s is here nor npm to install it", pkg)
@@ -100,7 +102,7 @@ func install(dir, pkg string) error {
 	defer os.RemoveAll(fresh)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, npm, "install", "--prefix", fresh, "--no-audit", "--no-fund", pkg)
+	cmd := exec.CommandContext(ctx, npm, append([]string{"install", "--prefix", fresh, "--no-audit", "--no-fund"}, pkgs...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("npm cannot install %s: %w\n%s", pkg, err, out)
 	}
@@ -127,7 +129,7 @@ func at(path string) (Client, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1"}
+	cmd.Env = []string{"HOME=" + home, "PATH=" + filepath.Dir(path) + ":" + os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1"}
 	var stderr bytes.Buffer // where pi says it
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -148,7 +148,7 @@ func parse(h *http.Request, body []byte) *Request {
 
 	switch {
 	case h.URL.Path != "/v1/messages" || len(r.Msgs) == 0:
-	case strings.Contains(r.newest().Text, "create a detailed summary"):
+	case strings.Contains(r.newest().Text, "create a detailed summary"), strings.Contains(r.newest().Text, "Create a handoff summary"):
 		r.Kind = Compaction
 	case len(r.Tools) > 0:
 		r.Kind = Turn
@@ -173,7 +173,7 @@ func said(content json.RawMessage) (text, result string) {
 		case b.Type == "tool_result":
 			inner, _ := said(b.Content)
 			result += inner + "\n"
-		case !strings.HasPrefix(b.Text, "<system-reminder>"):
+		case !strings.HasPrefix(b.Text, "<system-reminder>") && !strings.HasPrefix(b.Text, "<hook_result "): // the second is Kimi Code's
 			text += b.Text + "\n"
 		}
 	}

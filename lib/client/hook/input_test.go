@@ -90,6 +90,17 @@ func TestReadEveryClient(t *testing.T) {
 		"qwen/Stop":                         {Event: "Stop", LastAnswer: "It is done.", Transcript: "T"},
 		"qwen/SessionEnd":                   {Event: "SessionEnd", Reason: "prompt_input_exit", Transcript: "T"},
 		"qwen/subagent-PostToolUse":         {Event: "PostToolUse", ToolName: "run_shell_command", AgentID: child, Transcript: "T"},
+		"kimi/UserPromptSubmit":             {Event: "UserPromptSubmit", Prompt: "run: echo hi"},
+		"kimi/PreToolUse":                   {Event: "PreToolUse", ToolName: "AskUserQuestion"},
+		"kimi/PostToolUse":                  {Event: "PostToolUse", ToolName: "Bash"},
+		"kimi/PostToolUseFailure":           {Event: "PostToolUseFailure", ToolName: "Bash", Failure: "Process exited with code 1\nCommand failed with exit code: 1."},
+		"kimi/PermissionRequest":            {Event: "PermissionRequest", ToolName: "Bash"},
+		"kimi/PermissionResult":             {Event: "PermissionResult", ToolName: "Bash"},
+		"kimi/PreCompact":                   {Event: "PreCompact", Trigger: "manual"},
+		"kimi/Stop":                         {Event: "Stop"},
+		"kimi/StopFailure":                  {Event: "StopFailure", Failure: "APIProviderRateLimitError"},
+		"kimi/Interrupt":                    {Event: "Interrupt", Reason: "cancelled"},
+		"kimi/SessionEnd":                   {Event: "SessionEnd", Reason: "exit"},
 		"cursor/sessionStart":               {Event: "SessionStart"},
 		"cursor/beforeSubmitPrompt":         {Event: "UserPromptSubmit", Transcript: "T", Prompt: "build the parser"},
 		"cursor/postToolUse":                {Event: "PostToolUse", ToolName: "Shell", Transcript: "T"},
@@ -115,6 +126,9 @@ func TestReadEveryClient(t *testing.T) {
 			got.asked, got.answered = "", ""                         // see TestShows
 			got.background, got.crons, got.ContextTokens = "", "", 0 // see TestRunning
 			want.SessionID, want.CWD = id, folder
+			if client == "kimi" {
+				want.SessionID = "session_" + id
+			}
 			want.Mode = gjson.GetBytes(data, "permission_mode").Str
 			if got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)

@@ -13,6 +13,7 @@ import (
 	copilot "gt/lib/client/copilot/hook"
 	cursor "gt/lib/client/cursor/hook"
 	gemini "gt/lib/client/gemini/hook"
+	kimi "gt/lib/client/kimi/hook"
 	opencode "gt/lib/client/opencode/hook"
 	pi "gt/lib/client/pi/hook"
 	qwen "gt/lib/client/qwen/hook"
@@ -22,7 +23,7 @@ import (
 // the first client counts.
 var clients = [...]*contract.Client{
 	&claude.Client, &gemini.Client, &copilot.Client, &qwen.Client, &codex.Client,
-	&amp.Client, &cursor.Client, &opencode.Client, &pi.Client,
+	&amp.Client, &cursor.Client, &opencode.Client, &pi.Client, &kimi.Client,
 }
 
 func Clients() []*contract.Client { return clients[:] }

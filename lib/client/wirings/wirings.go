@@ -7,6 +7,7 @@ import (
 	copilot "gt/lib/client/copilot/wiring"
 	cursor "gt/lib/client/cursor/wiring"
 	gemini "gt/lib/client/gemini/wiring"
+	kimi "gt/lib/client/kimi/wiring"
 	opencode "gt/lib/client/opencode/wiring"
 	pi "gt/lib/client/pi/wiring"
 	qwen "gt/lib/client/qwen/wiring"
@@ -17,7 +18,7 @@ import (
 func All() []wiring.Client {
 	return []wiring.Client{
 		claude.Client(), codex.Client(), gemini.Client(), qwen.Client(),
-		copilot.Client(), cursor.Client(), opencode.Client(), pi.Client(),
+		copilot.Client(), cursor.Client(), opencode.Client(), pi.Client(), kimi.Client(),
 	}
 }
 

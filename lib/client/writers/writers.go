@@ -5,6 +5,7 @@ import (
 	claude "gt/lib/client/claude/conversation"
 	codex "gt/lib/client/codex/conversation"
 	gemini "gt/lib/client/gemini/conversation"
+	kimi "gt/lib/client/kimi/conversation"
 	opencode "gt/lib/client/opencode/conversation"
 	pi "gt/lib/client/pi/conversation"
 	qwen "gt/lib/client/qwen/conversation"
@@ -13,7 +14,7 @@ import (
 
 // All has one writer for each client.
 var All = []conversation.Writer{
-	claude.Writer{}, codex.Writer{}, gemini.Writer{}, qwen.Writer{}, opencode.Writer{}, pi.Writer{},
+	claude.Writer{}, codex.Writer{}, gemini.Writer{}, qwen.Writer{}, opencode.Writer{}, pi.Writer{}, kimi.Writer{},
 }
 
 // Of returns a client's writer, or nil.

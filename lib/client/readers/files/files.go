@@ -8,6 +8,7 @@ import (
 	codex "gt/lib/client/codex/conversation"
 	copilot "gt/lib/client/copilot/conversation"
 	gemini "gt/lib/client/gemini/conversation"
+	kimi "gt/lib/client/kimi/conversation"
 	pi "gt/lib/client/pi/conversation"
 	qwen "gt/lib/client/qwen/conversation"
 	"gt/lib/conversation"
@@ -21,6 +22,7 @@ var All = []conversation.Reader{
 	gemini.Reader{},
 	qwen.Reader{},
 	pi.Reader{},
+	kimi.Reader{},
 }
 
 // Of returns a client's reader, or nil.
@@ -42,6 +44,8 @@ func Path(client string, getenv func(string) string, cwd, id string) string {
 		return claude.Path(getenv, cwd, id)
 	case (copilot.Reader{}).Client():
 		return copilot.Path(getenv, id)
+	case (kimi.Reader{}).Client():
+		return kimi.Path(getenv, cwd, id)
 	}
 	return ""
 }

@@ -1,0 +1,169 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/e2e/model"
+	"gt/lib/conversation"
+)
+
+// newKimi makes a world with a Kimi Code that asks the world's model, as its user would set
+// it up.
+func newKimi(t *testing.T) *world {
+	t.Helper()
+	w := newWorldOf(t, "kimi")
+	w.setUp("kimi")
+	w.kimiAnswers()
+	return w
+}
+
+// kimiAnswers is a model that runs the command in a request "run: …", and else says what it
+// was asked; after "much" it claims to have read nearly as much as there is room for.
+func (w *world) kimiAnswers() {
+	w.model.Answer(func(r *model.Request) model.Reply {
+		asked := strings.TrimSpace(r.Asked())
+		asked = asked[strings.LastIndex(asked, "\n")+1:] // a compaction puts all before it into the same message
+		switch {
+		case r.Kind == model.Compaction:
+			return model.Say("SUMMARY-CANARY")
+		case r.Result() != "":
+			return model.Say("It is done.")
+		case strings.Contains(asked, "delegate"):
+			return model.Reply{Text: "I delegate.", Tools: []model.ToolUse{{
+				Name: "Agent", Input: map[string]any{"description": "a child", "prompt": "You are the child.", "subagent_type": "coder"},
+			}}}
+		case strings.HasPrefix(asked, "run: "):
+			return model.Bash(strings.TrimPrefix(asked, "run: "))
+		}
+		if strings.HasPrefix(asked, "- Reading: ") { // the end of a compaction in a turn
+			asked = "the same after a compaction"
+		}
+		reply := model.Say("ANSWER to " + asked)
+		if strings.Contains(asked, "much") {
+			reply.Tokens = 95_000
+		}
+		return reply
+	})
+}
+
+// kimi types a line into Kimi Code and waits until its screen shows what follows.
+func (p *pane) kimi(line, then string) {
+	p.w.Helper()
+	p.line("│ > ", line, then)
+}
+
+// kimiTell is kimi for a prompt that is answered.
+func (p *pane) kimiTell(line string) *model.Request {
+	p.w.Helper()
+	p.kimi(line, "ANSWER to "+line)
+	return p.w.asked(line)
+}
+
+// Kimi Code's conversations are found and read as they were held: headless ones, those that
+// went on, forks, and those of subagents.
+//
+// S0-17 S0-28
+func TestKimiConversations(t *testing.T) {
+	w := newKimi(t)
+	w.headless("kimi", "-p", "run: echo E2E-OUTPUT")
+	first := spoken(w.conversations("kimi"))
+	if len(first) != 1 {
+		t.Fatalf("one conversation was held, %d are found", len(first))
+	}
+	id := string(first[0].Metadata.ID)
+	w.headless("kimi", "-S", id, "-p", "second prompt")
+	forked := regexp.MustCompile(`session_[0-9a-f-]+`).FindString(w.headless("kimi", "fork", id))
+	w.headless("kimi", "-S", forked, "-p", "asked in the fork")
+	w.headless("kimi", "-p", "delegate this")
+
+	all := spoken(w.conversations("kimi"))
+	if len(all) != 4 {
+		t.Fatalf("%d conversations are found, want 4", len(all))
+	}
+	for _, c := range all {
+		f := c.Metadata
+		if f.CWD != w.project || f.Model != "e2e" || f.Headless != (f.Parent == "" && f.ForkOf == "") || f.ID != c.File.ID ||
+			f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour {
+			t.Errorf("a conversation's facts are %+v", f)
+		}
+	}
+	c, fork := all[0], all[1]
+	if f := c.Metadata; string(f.ID) != id || f.Prompt != "run: echo E2E-OUTPUT" || f.ForkOf != "" || f.Parent != "" {
+		t.Errorf("the first conversation is %+v", f)
+	}
+	if want := "prompt spent answer call result spent answer prompt spent answer"; c.kinds() != want {
+		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
+	}
+	for kind, want := range map[conversation.Kind][]string{
+		conversation.Prompt: {"run: echo E2E-OUTPUT", "second prompt"},
+		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
+		conversation.Result: {"E2E-OUTPUT\n"},
+	} {
+		if got := c.said(kind); !slices.Equal(got, want) {
+			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
+		}
+	}
+	if string(fork.Metadata.ID) != forked || string(fork.Metadata.ForkOf) != id || fork.Metadata.First != c.Metadata.First ||
+		!slices.Equal(fork.said(conversation.Prompt), []string{"run: echo E2E-OUTPUT", "second prompt", "asked in the fork"}) {
+		t.Errorf("the fork is %+v, with %q", fork.Metadata, fork.said(conversation.Prompt))
+	}
+	for i, e := range c.entries {
+		if f := fork.entries[i]; f.ID != e.ID || f.Text != e.Text {
+			t.Errorf("the fork's copy of %+v is %+v", e, f)
+		}
+	}
+	parent, child := all[2], all[3]
+	if parent.Metadata.Parent != "" || child.Metadata.Parent != parent.Metadata.ID || child.Metadata.Prompt != "You are the child." {
+		t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
+	}
+	w.keepFixture("kimi", "headless", filepath.Join(w.home, ".kimi-code"), kimiFiles(w, all)...)
+}
+
+// kimiFiles are the conversations' files and their sessions' states.
+func kimiFiles(w *world, all []told) []string {
+	states, _ := filepath.Glob(filepath.Join(w.home, ".kimi-code", "sessions", "*", "*", "state.json"))
+	return append(paths(all), states...)
+}
+
+// A conversation in front of a person has its name, what a compaction left, and not what
+// they took back.
+//
+// S0-17 S0-28
+func TestKimiInPane(t *testing.T) {
+	w := newKimi(t)
+	p := w.open("k", "kimi", "--yolo")
+	p.kimi("run: echo E2E-OUTPUT", "It is done.")
+	p.kimiTell("the second prompt")
+	p.kimi("/compact", "Compaction complete")
+	p.kimiTell("after the compaction")
+	p.kimiTell("taken back")
+	w.tmux("send-keys", "-t", p.id, "-l", "/undo 1")
+	p.awaitScreen("/undo 1")
+	p.pressWhile("Enter", func() bool { return p.shows([]string{"ANSWER to taken back"}) })
+	p.kimi("/title A fine name", "Session title set to")
+	p.kimi("/exit", "")
+	w.ended()
+
+	all := spoken(w.conversations("kimi"))
+	if len(all) != 1 {
+		t.Fatalf("%d conversations are found, want 1", len(all))
+	}
+	c := all[0]
+	if f := c.Metadata; f.Headless || f.Prompt != "run: echo E2E-OUTPUT" || f.Title != "A fine name" || f.Parent != "" || f.CWD != w.project {
+		t.Errorf("the conversation's facts are %+v", f)
+	}
+	if got, want := c.said(conversation.Prompt), []string{"run: echo E2E-OUTPUT", "the second prompt", "after the compaction"}; !slices.Equal(got, want) {
+		t.Errorf("the person asked %q, want %q", got, want)
+	}
+	if got := c.said(conversation.Summary); len(got) != 1 || !strings.HasPrefix(got[0], "SUMMARY-CANARY") {
+		t.Errorf("the compaction left %q", got)
+	}
+	w.keepFixture("kimi", "pane", filepath.Join(w.home, ".kimi-code"), kimiFiles(w, all)...)
+}

@@ -1,0 +1,369 @@
+// Package kimi reads the sessions of Kimi Code 2.1:
+//
+//	<store>/sessions/wd_<folder>_<digest>/<id>/state.json               its name and folder
+//	<store>/sessions/wd_<folder>_<digest>/<id>/agents/main/wire.jsonl
+//	<store>/sessions/wd_<folder>_<digest>/<id>/agents/<subagent>/wire.jsonl
+//
+// A fork begins with a copy of all records. The person can take back turns; their records
+// stay, and a later one says which they are. The files do not name Kimi Code's version.
+package kimi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Reader is the conversation.Reader of Kimi Code.
+type Reader struct{}
+
+func (Reader) Client() string { return "kimi" }
+
+func (Reader) PlainText(conversation.File) bool { return true }
+
+// Stores returns the folder that the environment names, the usual one, and those of other
+// accounts beside it.
+func (Reader) Stores(getenv func(string) string) []string {
+	return account.Stores(account.Dirs(account.Places("kimi", getenv)), "sessions")
+}
+
+const (
+	mainAgent = "main"
+	wireFile  = "wire.jsonl"
+	stateFile = "state.json"
+)
+
+// Path returns where Kimi Code keeps a session that began in cwd, which its hooks do not
+// tell. getenv is Kimi Code's environment.
+func Path(getenv func(string) string, cwd, id string) string {
+	root := getenv("KIMI_CODE_HOME")
+	if root == "" {
+		root = filepath.Join(getenv("HOME"), ".kimi-code")
+	}
+	if !filepath.IsAbs(root) {
+		return ""
+	}
+	return wireOf(root, cwd, id)
+}
+
+func wireOf(root, cwd, id string) string {
+	return filepath.Join(root, "sessions", Folder(cwd), id, "agents", mainAgent, wireFile)
+}
+
+var unusual = regexp.MustCompile(`[^a-z0-9._-]+`)
+
+// Folder returns the name of the folder with the sessions of a working folder.
+func Folder(cwd string) string {
+	cwd = strings.TrimRight(cwd, "/")
+	const longest = 40
+	name := strings.Trim(unusual.ReplaceAllString(strings.ToLower(cwd[strings.LastIndexByte(cwd, '/')+1:]), "-"), "-")
+	if len(name) > longest {
+		name = strings.Trim(name[:longest], "-")
+	}
+	if name == "" || name == "." || name == ".." {
+		name = "workspace"
+	}
+	sum := sha256.Sum256([]byte(cwd))
+	return "wd_" + name + "_" + hex.EncodeToString(sum[:6])
+}
+
+// Find lists the sessions' folders, in each first the session and then its subagents.
+// Renaming a session changes only its state, so its time counts, too.
+func (k Reader) Find(store string, each func(conversation.File)) error {
+	dir := filepath.Join(store, "sessions")
+	folders, err := os.ReadDir(dir)
+	if err != nil {
+		return atomicfile.Error("read", dir, err)
+	}
+	var lost conversation.ReadErrors
+	for _, folder := range folders {
+		if !strings.HasPrefix(folder.Name(), "wd_") || folder.Type().IsRegular() {
+			continue
+		}
+		below := filepath.Join(dir, folder.Name())
+		for _, e := range lost.List(below) {
+			if id, err := session.ParseID(e.Name()); err == nil && !e.Type().IsRegular() {
+				k.session(store, filepath.Join(below, e.Name()), id, &lost, each)
+			}
+		}
+	}
+	return lost.Err()
+}
+
+func (Reader) session(store, dir string, id session.ID, lost *conversation.ReadErrors, each func(conversation.File)) {
+	for _, a := range lost.List(filepath.Join(dir, "agents")) {
+		f := conversation.File{Client: "kimi", Store: store, Path: filepath.Join(dir, "agents", a.Name(), wireFile), ID: id}
+		if a.Name() != mainAgent {
+			own, err := session.ParseID(a.Name() + "." + strings.TrimPrefix(string(id), "session_"))
+			if err != nil {
+				continue
+			}
+			f.ID, f.Parent = own, id
+		}
+		info, ok := lost.File(f.Path)
+		if !ok {
+			continue
+		}
+		f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
+		if state, ok := lost.File(filepath.Join(dir, stateFile)); ok {
+			f.Changed = max(f.Changed, state.ModTime().UnixNano())
+		}
+		each(f)
+	}
+}
+
+// maxState bounds a session's state, which names its subagents and tasks.
+const maxState = 4 << 20
+
+// state returns the session's state.
+func state(f conversation.File) (gjson.Result, error) {
+	path := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(f.Path))), stateFile)
+	data, err := atomicfile.Read(path, maxState)
+	if err != nil && !atomicfile.Absent(err) {
+		return gjson.Result{}, atomicfile.Error("read", path, err)
+	}
+	if !gjson.ValidBytes(data) {
+		return gjson.Result{}, nil
+	}
+	return gjson.ParseBytes(data), nil
+}
+
+// Metadata takes the name, folder and origin from the session's state and the rest from
+// the records. Without a person, Kimi Code gives a session no name.
+func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
+	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
+	begun := false // the first prompt was read
+	front := func(line []byte) (more bool) {
+		r := gjson.ParseBytes(line)
+		if at := timeOf(r); m.Started.IsZero() {
+			m.Started = at
+		}
+		if r.Get("type").Str == "profile.bind" {
+			conversation.Keep(&m.Model, r.Get("modelAlias").Str)
+		}
+		if kind, text := said(r); kind == conversation.Prompt {
+			conversation.Keep(&m.First, strings.Clone(r.Get("message.id").Str))
+			conversation.Keep(&m.Prompt, conversation.Asked(text))
+			begun = m.Prompt != ""
+		}
+		return !begun
+	}
+	used := ""
+	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
+		return whole && front(line)
+	}, func(line []byte) bool {
+		r := gjson.ParseBytes(line)
+		if m.Last.IsZero() {
+			m.Last = timeOf(r)
+		}
+		if r.Get("type").Str == "usage.record" {
+			conversation.Keep(&used, strings.Clone(r.Get("model").Str))
+		}
+		return true
+	})
+	if err == nil && !begun && f.Size > conversation.EndSize {
+		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+			return front(line) && at < conversation.MaxFront
+		})
+	}
+	if err != nil {
+		return conversation.Metadata{}, err
+	}
+	if used != "" {
+		m.Model = used
+	}
+	if m.First == "" && m.Last.IsZero() {
+		return conversation.Metadata{}, nil
+	}
+	s, err := state(f)
+	conversation.Keep(&m.CWD, s.Get("cwd").Str)
+	if f.Parent == "" {
+		if id, err := session.ParseID(s.Get("forkedFrom").Str); err == nil {
+			m.ForkOf = session.ID(strings.Clone(string(id)))
+		}
+		if at := milliseconds(s.Get("createdAt")); !at.IsZero() { // a fork's own
+			m.Started = at
+		}
+		if s.Get("titleKind").Str != "replaceable" { // else it is the first prompt
+			m.Title = conversation.Excerpt(s.Get("title").Str)
+		}
+		m.Headless = m.First != "" && s.IsObject() && !s.Get("title").Exists() && !s.Get("lastPrompt").Exists()
+	}
+	if m.Last.Before(m.Started) {
+		m.Last = m.Started
+	}
+	return m, err
+}
+
+func timeOf(r gjson.Result) time.Time { return milliseconds(r.Get("time")) }
+
+func milliseconds(v gjson.Result) time.Time {
+	if v.Type != gjson.Number || v.Num < 1e12 || v.Num > 1e13 {
+		return time.Time{}
+	}
+	return time.UnixMilli(v.Int()).UTC()
+}
+
+// Read leaves out the turns that the person took back, but for their tokens.
+func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+	if o.From > 0 { // a follower asks often, and mostly nothing is new
+		more := false
+		if next, err := conversation.Lines(f.Path, o.From, func([]byte, int64) bool { more = true; return false }); err != nil || !more {
+			return next, err
+		}
+	}
+	undone, err := undone(f.Path)
+	if err != nil {
+		return o.From, err
+	}
+	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
+		if o.Skip != nil && !bytes.Contains(line, []byte(`"context.append_message"`)) && o.Skip(line) {
+			return true
+		}
+		r := gjson.ParseBytes(line)
+		for _, e := range entriesOf(r) {
+			if e.Offset = at; undone.has(at) && e.Kind != conversation.TokenUsage {
+				continue
+			}
+			if !each(e) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// spans are parts of a file, in order.
+type spans [][2]int64
+
+func (s spans) has(at int64) bool {
+	for _, span := range s {
+		if at >= span[0] && at < span[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// undone returns where the turns are that the person took back.
+func undone(path string) (all spans, err error) {
+	turns := map[int64]int64{} // where each turn begins
+	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
+		switch {
+		case bytes.HasPrefix(line, []byte(`{"type":"turn.prompt"`)):
+			turns[gjson.GetBytes(line, "turnId").Int()] = at
+		case bytes.HasPrefix(line, []byte(`{"type":"context.undone"`)):
+			if begin, ok := turns[gjson.GetBytes(line, "fromTurnId").Int()]; ok {
+				all = append(all, [2]int64{begin, at})
+			}
+		}
+		return true
+	})
+	return all, err
+}
+
+// said returns what a record of the conversation says for the person: what they asked. All
+// else in their name comes from the client and its hooks.
+func said(r gjson.Result) (conversation.Kind, string) {
+	m := r.Get("message")
+	if r.Get("type").Str != "context.append_message" || m.Get("role").Str != "user" {
+		return "", ""
+	}
+	switch m.Get("origin.kind").Str {
+	case "user":
+		return conversation.Prompt, textOf(m.Get("content"))
+	case "system_trigger":
+		if m.Get("origin.name").Str == "subagent" {
+			return conversation.Prompt, textOf(m.Get("content"))
+		}
+	}
+	return "", ""
+}
+
+// textOf returns the text of a content, which is a text or a list of parts.
+func textOf(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return content.Str
+	}
+	var parts []string
+	for _, part := range content.Array() {
+		switch part.Get("type").Str {
+		case "text":
+			parts = append(parts, part.Get("text").Str)
+		case "image_url", "image":
+			parts = append(parts, "[image]")
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+func entriesOf(r gjson.Result) (all []conversation.Entry) {
+	at := timeOf(r)
+	give := func(e conversation.Entry) {
+		e.Time, e.Text, e.Tool, e.ID, e.CallID = at, strings.Clone(e.Text), strings.Clone(e.Tool), strings.Clone(e.ID), strings.Clone(e.CallID)
+		all = append(all, e)
+	}
+	switch r.Get("type").Str {
+	case "context.append_message":
+		if kind, text := said(r); text != "" {
+			give(conversation.Entry{Kind: kind, Text: text, ID: r.Get("message.id").Str})
+		}
+	case "context.append_loop_event":
+		if e := eventOf(r.Get("event")); e.Kind != "" {
+			give(e)
+		}
+	case "context.apply_compaction":
+		give(conversation.Entry{Kind: conversation.Summary, Text: r.Get("summary").Str})
+	case "usage.record":
+		u := r.Get("usage")
+		give(conversation.Entry{
+			Kind: conversation.TokenUsage, Model: strings.Clone(r.Get("model").Str), ID: fmt.Sprintf("usage.%d", at.UnixMilli()),
+			Aside: r.Get("usageScope").Str != "turn",
+			Usage: conversation.Usage{
+				Input: conversation.TokenCount(u.Get("inputOther")), CacheRead: conversation.TokenCount(u.Get("inputCacheRead")),
+				CacheWrite: conversation.TokenCount(u.Get("inputCacheCreation")), Output: conversation.TokenCount(u.Get("output")),
+			},
+		})
+	}
+	return all
+}
+
+// eventOf returns the entry of an event in a turn.
+func eventOf(event gjson.Result) conversation.Entry {
+	switch event.Get("type").Str {
+	case "content.part":
+		part, id := event.Get("part"), event.Get("stepUuid").Str
+		if text := part.Get("text").Str; part.Get("type").Str == "text" && text != "" {
+			return conversation.Entry{Kind: conversation.Answer, Text: text, ID: id}
+		}
+		if text := part.Get("think").Str; part.Get("type").Str == "think" && text != "" {
+			return conversation.Entry{Kind: conversation.Thought, Text: text, ID: id}
+		}
+	case "tool.call":
+		return conversation.Entry{
+			Kind: conversation.Call, Tool: event.Get("name").Str, Text: conversation.CallText(event.Get("args")),
+			ID: event.Get("stepUuid").Str, CallID: event.Get("toolCallId").Str,
+		}
+	case "tool.result":
+		result := event.Get("result")
+		text, failed := textOf(result.Get("output")), result.Get("isError").Bool()
+		return conversation.Entry{
+			Kind: conversation.Result, Text: text, Failed: failed, ID: event.Get("parentUuid").Str, CallID: event.Get("toolCallId").Str,
+			Rejected: failed && strings.Contains(text, "was not run because the user rejected"),
+		}
+	}
+	return conversation.Entry{}
+}

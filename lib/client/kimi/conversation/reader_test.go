@@ -1,0 +1,160 @@
+package kimi
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gt/internal/readertest"
+	"gt/lib/conversation"
+)
+
+// The fixtures are stores that Kimi Code 2.1.0 wrote, see e2e/kimi_test.go.
+func storeOf(name string) string { return filepath.Join("testdata", name) }
+
+// S0-17: conversations headless and in front of a person.
+func TestVersions(t *testing.T) {
+	type want struct {
+		kinds, prompts, title string
+		headless              bool
+		spent                 conversation.Usage
+	}
+	n := func(n int64) conversation.Usage { return conversation.Usage{Input: 100 * n, Output: 10 * n} }
+	const (
+		turn = "prompt spent answer call result spent answer"
+		more = " prompt spent answer"
+	)
+	for _, test := range []struct {
+		store string
+		want  []want
+	}{
+		{"2.1.0-headless", []want{
+			{turn + more, "run: echo E2E-OUTPUT|second prompt", "", true, n(3)},
+			{turn + more + more, "run: echo E2E-OUTPUT|second prompt|asked in the fork", "", false, n(4)},
+			{turn, "delegate this", "", true, n(2)},
+			{strings.TrimSpace(more), "You are the child.", "", false, n(1)},
+		}},
+		{"2.1.0-pane", []want{
+			{turn + more + " spent summary" + more + " spent", "run: echo E2E-OUTPUT|the second prompt|after the compaction", "A fine name", false, n(6)},
+		}},
+	} {
+		all := readertest.ReadStore(t, Reader{}, storeOf(test.store))
+		if len(all) != len(test.want) {
+			t.Errorf("%s: %d conversations, want %d", test.store, len(all), len(test.want))
+			continue
+		}
+		for i, h := range all {
+			want := test.want[i]
+			f := h.Metadata
+			if h.Kinds() != want.kinds {
+				t.Errorf("%s, %d: the conversation is\n%s, want\n%s", test.store, i, h.Kinds(), want.kinds)
+			}
+			if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts {
+				t.Errorf("%s, %d: the prompts are %q, want %q", test.store, i, got, want.prompts)
+			}
+			first, _, _ := strings.Cut(want.prompts, "|")
+			if f.ID != h.File.ID || f.Prompt != first || f.Title != want.title || f.Headless != want.headless || f.First != h.Entries[0].ID ||
+				f.CWD != "/home/max/project" || f.Model != "e2e" || f.Last.Before(f.Started) {
+				t.Errorf("%s, %d: the facts are %+v", test.store, i, f)
+			}
+			if got := readertest.SpentBy(h); got != want.spent {
+				t.Errorf("%s, %d: it cost %+v, want %+v", test.store, i, got, want.spent)
+			}
+			if f.Parent == "" {
+				if path := wireOf(storeOf(test.store), f.CWD, string(f.ID)); path != h.File.Path {
+					t.Errorf("%s, %d: it is in %s, not %s", test.store, i, h.File.Path, path)
+				}
+			}
+		}
+	}
+}
+
+// A fork names its origin, and its copies keep the ids. It starts when it was made. A
+// subagent names its session.
+func TestFamily(t *testing.T) {
+	all := readertest.ReadStore(t, Reader{}, storeOf("2.1.0-headless"))
+	origin, fork, parent, child := all[0], all[1], all[2], all[3]
+	if fork.Metadata.ForkOf != origin.Metadata.ID || fork.Metadata.First != origin.Metadata.First || !fork.Metadata.Started.After(origin.Metadata.Last) {
+		t.Errorf("the fork is %+v", fork.Metadata)
+	}
+	for i, e := range fork.Entries {
+		copied := i < len(origin.Entries)
+		if copied && (e.ID != origin.Entries[i].ID || e.Text != origin.Entries[i].Text) ||
+			!copied && slices.ContainsFunc(origin.Entries, func(o conversation.Entry) bool { return o.ID == e.ID }) {
+			t.Errorf("of the fork, copied %v: %+v", copied, e)
+		}
+	}
+	if child.Metadata.Parent != parent.Metadata.ID || parent.Metadata.Parent != "" || parent.Metadata.ForkOf != "" {
+		t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
+	}
+}
+
+// A turn that was taken back is not part of the conversation, whatever number it has; its
+// tokens count. What the client and its hooks say in the person's name is not theirs.
+func TestUndone(t *testing.T) {
+	prompt := func(turn int, text string) string {
+		return fmt.Sprintf(`{"type":"turn.prompt","agentId":"main","turnId":%d,"time":1795709434990}
+{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":%q}],"id":"%s","origin":{"kind":"user"}},"time":1795709434990}
+{"type":"usage.record","model":"m","usage":{"inputOther":7},"usageScope":"turn","time":1795709434991}
+`, turn, text, text)
+	}
+	dir := t.TempDir()
+	path := wireOf(dir, "/x/My Project!", "session_a")
+	readertest.Put(t, path, prompt(0, "one")+prompt(1, "two")+prompt(2, "three")+`{"type":"context.undone","agentId":"main","turns":2,"fromTurnId":1,"time":1795709434992}
+{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"a reminder"}],"origin":{"kind":"injection"}},"time":1795709434993}
+`+prompt(1, "four")+prompt(2, "five")+`{"type":"context.undone","agentId":"main","turns":1,"fromTurnId":2,"time":1795709434994}`+"\n")
+	if !strings.HasPrefix(path, filepath.Join(dir, "sessions", "wd_my-project_")) {
+		t.Errorf("the folder's sessions are in %s", path)
+	}
+	all := readertest.ReadAll(t, Reader{}, dir)
+	if len(all) != 1 || strings.Join(all[0].Texts(conversation.Prompt), "|") != "one|four" || readertest.SpentBy(all[0]).Input != 35 {
+		t.Errorf("it is %+v", all)
+	}
+}
+
+// A person's refusal is not a failure of the tool.
+func TestRejected(t *testing.T) {
+	const text = `Tool \"Bash\" was not run because the user rejected the approval request.`
+	path := wireOf(t.TempDir(), "/x", "session_a")
+	readertest.Put(t, path, `{"type":"context.append_loop_event","event":{"type":"tool.result","parentUuid":"c","toolCallId":"t","result":{"output":"`+text+`","isError":true}},"time":1795709516673}`+"\n")
+	all, _ := readertest.ReadFrom(t, Reader{}, conversation.File{Path: path}, 0, 9)
+	if len(all) != 1 || !all[0].Rejected || !all[0].Failed || all[0].CallID != "t" {
+		t.Errorf("it is %+v", all)
+	}
+}
+
+func TestOddities(t *testing.T) {
+	for _, name := range []string{"2.1.0-headless", "2.1.0-pane"} {
+		for _, h := range readertest.ReadStore(t, Reader{}, storeOf(name)) {
+			readertest.CheckGoesOn(t, Reader{}, h)
+			readertest.CheckSkips(t, Reader{}, h)
+		}
+	}
+}
+
+// The checks copy the records and not the session's state, so the facts are those of the
+// records.
+func TestHostile(t *testing.T) {
+	h := readertest.ReadStore(t, Reader{}, storeOf("2.1.0-pane"))[0]
+	data, err := os.ReadFile(h.File.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.File.Path = filepath.Join(t.TempDir(), wireFile)
+	readertest.Put(t, h.File.Path, string(data))
+	if h.Metadata, err = (Reader{}).Metadata(h.File); err != nil || h.Metadata.Prompt == "" {
+		t.Fatalf("%+v, %v", h.Metadata, err)
+	}
+	readertest.CheckHostile(t, Reader{}, h)
+}
+
+func FuzzRead(f *testing.F) {
+	all, err := filepath.Glob(filepath.Join("testdata", "*", "sessions", "*", "*", "agents", "*", wireFile))
+	if err != nil || len(all) < 5 {
+		f.Fatal(all, err)
+	}
+	readertest.Fuzz(f, Reader{}, "sessions/wd_x/id/agents/main/"+wireFile, all...)
+}

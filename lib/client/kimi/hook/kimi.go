@@ -1,0 +1,45 @@
+// Package hook describes Kimi Code to the hooks.
+package hook
+
+import (
+	"iter"
+
+	"gt/lib/client/contract"
+)
+
+// Client is Kimi Code. It drops the answer to a start's hook, and a start comes with the
+// first prompt, so only the prompt's hook is wired.
+var Client = contract.Client{
+	Name:      Name,
+	Processes: processes,
+	StoreVars: []string{storeVar},
+	Accounts:  accounts,
+	Fields: []contract.FieldName{
+		{Name: "error_type", Field: contract.Failure},
+	},
+	MainAgent: "main",
+	Limits:    []string{"APIProviderRateLimitError"},
+	Dialect: contract.Dialect{
+		MaxContext: maxContext, Shape: contract.Plain, DroppedSources: []string{"startup", "resume", "clear"},
+		Headless: headless, Killed: killed, ClearReason: leftReason,
+	},
+}
+
+// leftReason is the reason when a person exits, begins a new session, or chooses another,
+// and also at SIGTERM. When its terminal closes, Kimi Code runs no hook.
+const leftReason = "exit"
+
+// killed decides "exit" by whether a turn was going on.
+func killed(e contract.End) bool {
+	if e.Reason == leftReason {
+		return e.Busy()
+	}
+	return contract.Killed(e)
+}
+
+// headless ignores the arguments, which Kimi Code has overwritten with its title.
+func headless(_ []string, onScreen func() bool) bool { return !onScreen() }
+
+func accounts(getenv func(string) string) iter.Seq[contract.Place] {
+	return contract.Accounts(getenv, storeVar, []string{".kimi-code", ".kimi-code-*", ".kimi-code_*"}, "sessions")
+}
