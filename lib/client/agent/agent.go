@@ -140,6 +140,9 @@ type Hooks struct {
 	// The run also gets ProveEnv ("NAME=value"). nil means that no such run is known.
 	ProveFlags Argv     `toml:"prove_flags"`
 	ProveEnv   []string `toml:"prove_env"`
+	// ProvedVersions are the agent's versions with which gt was tested. nil means that the
+	// version does not matter.
+	ProvedVersions []string `toml:"proved_versions"`
 }
 
 // UserFile returns the file of the person's hooks. A relative path in a variable is

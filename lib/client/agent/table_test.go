@@ -326,3 +326,16 @@ func TestHeadlessCommand(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// docs/agents.md names the versions with which each agent was tested.
+func TestProvedVersions(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range Builtin().All() {
+		if tested := c.Hooks.ProvedVersions; len(tested) > 0 && !strings.Contains(string(page), " | "+strings.Join(tested, ", ")+" ") {
+			t.Errorf("the page does not say that %s was tested with %q", c.Name, tested)
+		}
+	}
+}

@@ -71,10 +71,12 @@ type proofRow struct {
 }
 
 type verdict struct {
-	Agent  string   `json:"agent"`
-	Proved bool     `json:"proved"`
-	Why    []string `json:"why,omitempty"`
-	Do     []string `json:"do,omitempty"`
+	Agent  string `json:"agent"`
+	Proved bool   `json:"proved"`
+	// Version is the agent's, after a run.
+	Version string   `json:"version,omitempty"`
+	Why     []string `json:"why,omitempty"`
+	Do      []string `json:"do,omitempty"`
 }
 
 // Run shows whether the hooks of each agent fire. It succeeds if all are wired, nothing
@@ -148,6 +150,7 @@ func (p *proof) wiredSomewhere() bool {
 // can whether gt can run the agent.
 func (p *proof) judge(env *cli.Env, run, can bool) verdict {
 	v := p.verdict(run, can)
+	p.isNew(&v)
 	for i, why := range v.Why {
 		v.Why[i] = env.Redact(why)
 	}
@@ -181,6 +184,17 @@ func (p *proof) verdict(run, can bool) verdict {
 		}
 	}
 	return v
+}
+
+// isNew adds that the agent that was run has a version with which gt was not tested. It may
+// have changed what no run shows.
+func (p *proof) isNew(v *verdict) {
+	if p.fire == nil {
+		return
+	}
+	if v.Version = p.fire.version; v.Version != "" && !slices.Contains(p.fire.tested, v.Version) {
+		v.why("version %s was not tested with gt, only %s: it is not known whether gt reads its conversations and its screen", v.Version, strings.Join(p.fire.tested, ", "))
+	}
 }
 
 func (v *verdict) why(format string, args ...any) {
@@ -377,8 +391,24 @@ type firing struct {
 	output     string                   // the end of the agent's output
 	hookErrors []string                 // the errors of hooks
 	cut        time.Duration            // the limit after which it was stopped; 0 if it ended before
+	version    string                   // the agent's, "" if it is not asked or does not say
+	tested     []string                 // the versions with which gt was tested
 	err        error
 }
+
+// versionIn returns the version that an agent says: "codex-cli 0.169.0", "2.1.330 (Claude
+// Code)".
+func versionIn(said string) string {
+	for _, word := range strings.Fields(said) {
+		word = strings.TrimRight(strings.TrimPrefix(word, "v"), ".,")
+		if word != "" && word[0] >= '0' && word[0] <= '9' && strings.Contains(word, ".") {
+			return term.Cut(term.Clean(word), maxVersion)
+		}
+	}
+	return ""
+}
+
+const maxVersion = 40 // columns
 
 // fired reports whether the run shows that hooks fire.
 func (f *firing) fired() bool { return f.err == nil && f.took[primes] != 0 }
@@ -455,6 +485,10 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 		return started
 	}
 	f.output, f.err = sandbox.Run(ctx, dir, environ, slices.Concat(c.Command, c.Hooks.ProveFlags), look)
+	if f.tested = c.Hooks.ProvedVersions; len(f.tested) > 0 {
+		said, _ := sandbox.Run(ctx, w.Project, environ, slices.Concat(c.Command, []string{"--version"}), func() bool { return false })
+		f.version = versionIn(said)
+	}
 	look()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		f.cut = limit
