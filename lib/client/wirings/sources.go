@@ -9,9 +9,9 @@ import (
 	"gt/lib/client/wiring"
 )
 
-// Look returns what an agent that works in a project's top folder reads hooks from, the
+// Sources returns what an agent that works in a project's top folder reads hooks from, the
 // weakest file first. known is false for an agent that gt cannot be wired into.
-func Look(c agent.Client, getenv func(string) string, project string) (how wiring.Client, a wiring.Agent, known bool, err error) {
+func Sources(c agent.Client, getenv func(string) string, project string) (how wiring.Client, a wiring.Agent, known bool, err error) {
 	how, known = Of(cmp.Or(c.Hooks.Format, c.Dialect))
 	if !known || c.Hooks.User == "" {
 		return how, a, false, nil

@@ -64,11 +64,11 @@ type finding struct {
 
 // examination collects what is wrong with the agents of some scopes. It only reads.
 type examination struct {
-	env   *cli.Env
-	look  *fleet.Look
-	runs  map[session.ID]scan.Run // by the clients' registries
-	scope scope                   // that is examined
-	found []finding
+	env    *cli.Env
+	survey *fleet.Survey
+	runs   map[session.ID]scan.Run // by the clients' registries
+	scope  scope                   // that is examined
+	found  []finding
 }
 
 func (c *doctor) Run(env *cli.Env) error {
@@ -76,9 +76,9 @@ func (c *doctor) Run(env *cli.Env) error {
 	if all == nil || unread != nil && !c.Everywhere {
 		return unread
 	}
-	e := &examination{env: env, look: fleet.NewLook(env.Getenv, env.Now())}
-	e.look.Ask(tmux.Around())
-	at, err := membersAt(e.look, env, all)
+	e := &examination{env: env, survey: fleet.NewSurvey(env.Getenv, env.Now())}
+	e.survey.Ask(tmux.Around())
+	at, err := membersAt(e.survey, env, all)
 	unread = errors.Join(unread, err)
 	e.runs, _ = scan.Running(env.Getenv) // gt-seance names what it cannot read
 	total := 0
@@ -213,7 +213,7 @@ func agentOf(pid int) (name string, ok bool) {
 
 // taken reports whether the tmux session of an agent is there.
 func (e *examination) taken(m *fleet.Member) bool {
-	return slices.ContainsFunc(e.look.Panes(tmux.Server(m.TmuxServer)), func(p tmux.Pane) bool { return p.Session == m.TmuxSession })
+	return slices.ContainsFunc(e.survey.Panes(tmux.Server(m.TmuxServer)), func(p tmux.Pane) bool { return p.Session == m.TmuxSession })
 }
 
 // overdue is how long gt-reconcile may take for what it does within seconds.
@@ -262,7 +262,7 @@ func (e *examination) wiring(members []fleet.Member) {
 	for i := range members {
 		m := &members[i]
 		client := e.scope.table().Of(m.Agent)
-		if !m.Process.IsSet() || m.Told() || client.Dialect == "" || e.env.Now().Sub(m.StartedAt) < patientStart {
+		if !m.Process.IsSet() || m.Reported() || client.Dialect == "" || e.env.Now().Sub(m.StartedAt) < patientStart {
 			continue
 		}
 		for _, b := range e.blockers(m, client) {
@@ -293,7 +293,7 @@ func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Bl
 		}
 		return e.env.Getenv(key)
 	}
-	how, a, known, err := wirings.Look(client, getenv, git.Top(m.Path))
+	how, a, known, err := wirings.Sources(client, getenv, git.Top(m.Path))
 	switch install := "gt-hooks install " + m.Agent; {
 	case err != nil || !known:
 		return nil
@@ -374,13 +374,13 @@ func (e *examination) templates() {
 func (e *examination) orphans() {
 	state := place.StateOf(e.env.Getenv)
 	everywhere, unread := scopes(e.env)
-	all, err := membersAt(e.look, e.env, everywhere)
+	all, err := membersAt(e.survey, e.env, everywhere)
 	if unread != nil || err != nil {
 		return // they may belong to an instance that cannot be read
 	}
-	for _, server := range e.look.Servers() {
+	for _, server := range e.survey.Servers() {
 		listed := panesOf(server, all)
-		for _, pane := range e.look.Panes(server) {
+		for _, pane := range e.survey.Panes(server) {
 			name, ok := agentOf(pane.PID)
 			if !ok || pane.Dead || listed[pane.ID] {
 				continue

@@ -165,11 +165,11 @@ func deferGC() (end func()) {
 // membersOf returns the agents of scopes with their status. unread reports instances that
 // could not be read.
 func membersOf(env *cli.Env, all []scope) (found []scopeMembers, unread error) {
-	return membersAt(fleet.NewLook(env.Getenv, env.Now()), env, all)
+	return membersAt(fleet.NewSurvey(env.Getenv, env.Now()), env, all)
 }
 
 // membersAt is membersOf in a look that has more.
-func membersAt(look *fleet.Look, env *cli.Env, all []scope) (found []scopeMembers, unread error) {
+func membersAt(look *fleet.Survey, env *cli.Env, all []scope) (found []scopeMembers, unread error) {
 	defer deferGC()()
 	said := map[string]bool{}
 	var at []fleet.Place

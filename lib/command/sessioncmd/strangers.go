@@ -18,7 +18,7 @@ func isStranger(m fleet.Member) bool { return m.ID == "" }
 // withStrangers is membersOf, and has in the first scope the agents in tmux that gt did not
 // start. A named profile has none.
 func (p profile) withStrangers(env *cli.Env, all []scope) (found []scopeMembers, unread error) {
-	look := fleet.NewLook(env.Getenv, env.Now())
+	look := fleet.NewSurvey(env.Getenv, env.Now())
 	if p.Profile == "" {
 		look.Ask(tmux.Around()) // while the instances are read
 	}
@@ -31,7 +31,7 @@ func (p profile) withStrangers(env *cli.Env, all []scope) (found []scopeMembers,
 }
 
 // strangers returns the agents in tmux that no scope has.
-func strangers(env *cli.Env, look *fleet.Look, found []scopeMembers) []fleet.Member {
+func strangers(env *cli.Env, look *fleet.Survey, found []scopeMembers) []fleet.Member {
 	server := tmux.Around()
 	taken := panesOf(server, found)
 	all := look.Strangers(found[0].table(), server, func(pane string) bool { return taken[pane] })

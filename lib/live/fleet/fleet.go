@@ -60,20 +60,20 @@ type answer struct {
 	err      error
 }
 
-// Look is a look at the agents of several stores and of tmux. It asks each tmux server once.
-type Look struct {
+// Survey is a look at the agents of several stores and of tmux. It asks each tmux server once.
+type Survey struct {
 	getenv  func(string) string
 	now     time.Time
 	servers map[tmux.Server]*answer
 }
 
-// NewLook returns a look in this environment.
-func NewLook(getenv func(string) string, now time.Time) *Look {
-	return &Look{getenv: getenv, now: now, servers: map[tmux.Server]*answer{}}
+// NewSurvey returns a look in this environment.
+func NewSurvey(getenv func(string) string, now time.Time) *Survey {
+	return &Survey{getenv: getenv, now: now, servers: map[tmux.Server]*answer{}}
 }
 
 // Ask begins to ask a tmux server.
-func (l *Look) Ask(server tmux.Server) {
+func (l *Survey) Ask(server tmux.Server) {
 	if l.servers[server] == nil {
 		a := new(answer)
 		a.asked = cli.Go(func() { a.fetch(server) })
@@ -82,7 +82,7 @@ func (l *Look) Ask(server tmux.Server) {
 }
 
 // answer waits for a server's answer.
-func (l *Look) answer(server tmux.Server) *answer {
+func (l *Survey) answer(server tmux.Server) *answer {
 	l.Ask(server)
 	a := l.servers[server]
 	if a.asked != nil {
@@ -123,7 +123,7 @@ func (a *answer) pane(in *instance.Instance) (tmux.Pane, status.Presence) {
 
 // Members returns the state of instances of a store, in this environment.
 func Members(getenv func(string) string, store instance.Store, known *agent.Table, all []*instance.Instance, now time.Time) []Member {
-	return NewLook(getenv, now).At([]Place{{store, all, known}})[0]
+	return NewSurvey(getenv, now).At([]Place{{store, all, known}})[0]
 }
 
 // Place is a store with its instances and the table of agents that applies there.
@@ -134,17 +134,17 @@ type Place struct {
 }
 
 // Servers returns the servers that were asked.
-func (l *Look) Servers() []tmux.Server { return slices.Sorted(maps.Keys(l.servers)) }
+func (l *Survey) Servers() []tmux.Server { return slices.Sorted(maps.Keys(l.servers)) }
 
 // Panes returns the panes of a server, sorted by id.
-func (l *Look) Panes(server tmux.Server) []tmux.Pane {
+func (l *Survey) Panes(server tmux.Server) []tmux.Pane {
 	return slices.SortedFunc(maps.Values(l.answer(server).panes), func(a, b tmux.Pane) int {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
 	})
 }
 
 // At returns the state of the instances of several stores, in their order.
-func (l *Look) At(places []Place) [][]Member {
+func (l *Survey) At(places []Place) [][]Member {
 	var all []*instance.Instance
 	for _, p := range places {
 		all = append(all, p.Instances...)
@@ -515,8 +515,8 @@ func (m *Member) begun() bool {
 	return !m.Record.Began().Before(m.StartedAt)
 }
 
-// Told reports whether a hook has told of the agent since its start.
-func (m *Member) Told() bool { return m.Record != nil && m.begun() }
+// Reported reports whether a hook has told of the agent since its start.
+func (m *Member) Reported() bool { return m.Record != nil && m.begun() }
 
 // Wanted reports whether its agent should run: a person started it, and neither stopped nor
 // left it.

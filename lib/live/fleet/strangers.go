@@ -14,7 +14,7 @@ import (
 // Strangers returns the agents with gt's hooks in the panes of a tmux server that taken does
 // not report, sorted by pane. No store has their instances, which have no id and whose name
 // is the pane.
-func (l *Look) Strangers(known *agent.Table, server tmux.Server, taken func(pane string) bool) []Member {
+func (l *Survey) Strangers(known *agent.Table, server tmux.Server, taken func(pane string) bool) []Member {
 	var all []Member
 	records := map[string][]*session.Record{} // by folder
 	for _, pane := range l.Panes(server) {

@@ -154,7 +154,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		if r.Get("type").Str == "profile.bind" {
 			conversation.Keep(&m.Model, r.Get("modelAlias").Str)
 		}
-		if kind, text := said(r); kind == conversation.Prompt {
+		if kind, text := content(r); kind == conversation.Prompt {
 			conversation.Keep(&m.First, strings.Clone(r.Get("message.id").Str))
 			conversation.Keep(&m.Prompt, conversation.Asked(text))
 			begun = m.Prompt != ""
@@ -275,9 +275,9 @@ func undone(path string) (all spans, err error) {
 	return all, err
 }
 
-// said returns what a record of the conversation says for the person: what they asked. All
+// content returns what a record of the conversation says for the person: what they asked. All
 // else in their name comes from the client and its hooks.
-func said(r gjson.Result) (conversation.Kind, string) {
+func content(r gjson.Result) (conversation.Kind, string) {
 	m := r.Get("message")
 	if r.Get("type").Str != "context.append_message" || m.Get("role").Str != "user" {
 		return "", ""
@@ -318,7 +318,7 @@ func entriesOf(r gjson.Result) (all []conversation.Entry) {
 	}
 	switch r.Get("type").Str {
 	case "context.append_message":
-		if kind, text := said(r); text != "" {
+		if kind, text := content(r); text != "" {
 			give(conversation.Entry{Kind: kind, Text: text, ID: r.Get("message.id").Str})
 		}
 	case "context.append_loop_event":
