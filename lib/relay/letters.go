@@ -198,7 +198,11 @@ func (r *Relay) deliver(from *remote, m seal.Message, text io.Reader) error {
 	if deliver == nil {
 		reason = fmt.Sprintf("gt-relay here does not know letters of the kind %s", m.Kind)
 	} else {
-		err := deliver(Sender{from.host, from.trust, m.Time().Add(from.ahead)}, l, text)
+		sender := Sender{Host: from.host, Trust: from.trust}
+		if from.ahead != nil {
+			sender.Sent = m.Time().Add(*from.ahead)
+		}
+		err := deliver(sender, l, text)
 		if refused := new(Refused); errors.As(err, &refused) {
 			reason = refused.Reason
 			if reason == "" {

@@ -73,7 +73,8 @@ type Deliver func(from Sender, l peer.Letter, text io.Reader) error
 type Sender struct {
 	peer.Host
 	Trust peer.Trust
-	// Sent is when the letter was written, by this host's clock.
+	// Sent is when the letter was written, by this host's clock; zero before the sender's
+	// clock is known.
 	Sent time.Time
 }
 
@@ -120,7 +121,9 @@ type Relay struct {
 	caughtUp  bool
 	lastBeat  time.Time
 	helloSent bool
-	early     map[string][]message // of hosts that were not met yet
+	// early are messages of hosts that were not met yet, of at most maxEarly bytes.
+	early      map[string][]message
+	earlyBytes int
 }
 
 // ErrRunning is returned if another process relays for this host.
@@ -237,7 +240,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	}
 	r.sent, r.states, r.statesAt, r.lastBeat = map[peer.Letter]time.Time{}, nil, time.Time{}, time.Time{}
 	r.pending, r.caughtUp, r.helloSent = map[string]bool{}, false, false
-	r.early = map[string][]message{}
+	r.early, r.earlyBytes = map[string][]message{}, 0
 	for _, m := range r.remotes {
 		m.granted = false
 	}

@@ -20,6 +20,7 @@ import (
 
 // Limits of what this host takes from another one.
 const (
+	maxEarly       = 16 << 20
 	maxHosts       = 4096
 	lettersPerSec  = 20
 	lettersAtOnce  = 2000
@@ -41,8 +42,8 @@ type remote struct {
 	granted bool // it has the key of this host's logs
 	saved   time.Time
 
-	// ahead is how much this host's clock is ahead of the other's; the latest beat tells.
-	ahead time.Duration
+	// ahead is how much this host's clock is ahead of the other's, once a beat has told.
+	ahead *time.Duration
 
 	letterRate, byteRate *rate.Limiter
 }
@@ -142,14 +143,18 @@ func (r *Relay) take(msg message) error {
 		return r.echo(m)
 	}
 	if m.Kind == "hello" && parts[2] == "hello" {
+		if now := r.Now(); !r.pending[streams.Fleet] && now.Sub(r.lastBeat).Abs() > 5*time.Second {
+			r.lastBeat = time.Time{} // it has just connected, and knows neither clocks nor logs of others
+		}
 		return r.takeHello(m)
 	}
 	from := r.remotes[m.From]
 	if from == nil {
 		// A host says hello again with each connection, so its hello can stand behind its
 		// grant. A letter or a part of a log comes again.
-		if early := r.early[m.From]; msg.stream == streams.Fleet && len(early) < 8 && len(r.early) < maxHosts {
-			r.early[m.From] = append(early, msg)
+		if msg.stream == streams.Fleet && r.earlyBytes+len(msg.data) <= maxEarly {
+			r.early[m.From] = append(r.early[m.From], msg)
+			r.earlyBytes += len(msg.data)
 		}
 		return nil
 	}
@@ -264,7 +269,8 @@ func (r *Relay) takeBeat(from *remote, m seal.Message) error {
 		r.refuse("a beat that cannot be read")
 		return nil
 	}
-	from.ahead = r.Now().Sub(m.Time())
+	ahead := r.Now().Sub(m.Time())
+	from.ahead = &ahead
 	from.heads = b.Heads
 	if from.heads == nil { // it has no log yet
 		from.heads = map[string]feed.Head{}

@@ -38,7 +38,10 @@ func (r *Relay) writeStatus() {
 }
 
 // wanted reports whether somebody waits for the status: gt-relay sync.
-func (r *Relay) wanted() bool { return atomicfile.Exists(r.State.Path("relay", "sync")) }
+func (r *Relay) wanted() bool {
+	info, err := os.Lstat(r.State.Path("relay", "sync"))
+	return err == nil && r.Now().Sub(info.ModTime()).Abs() < 10*time.Minute // an older one was left by a kill
+}
 
 // ReadStatus returns the status of the relay that runs, or ran last.
 func ReadStatus(state place.State) (s Status, err error) {

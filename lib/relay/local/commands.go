@@ -55,6 +55,9 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	if !slices.Contains(from.Trust.Allowed, ask.Command) { // mutant never: TestNotAllowed
 		return &relay.Refused{Reason: fmt.Sprintf("this host may not %s there; its person allows it with: gt-relay allow %s %s", ask.Command, from.Name, ask.Command)}
 	}
+	if from.Sent.IsZero() { // it comes again
+		return errors.New("the sender's clock is not known yet")
+	}
 	if age := c.env.Now().Sub(from.Sent); age > peer.CommandFor {
 		return &relay.Refused{Reason: "the command came too late; nothing was done"}
 	}
