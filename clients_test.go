@@ -16,11 +16,11 @@ import (
 
 // namesClients are the files that may name clients all the same, with the reason.
 var namesClients = map[string]string{
-	"lib/client/client.go":             "the list of the folders",
-	"lib/conversation/tail/tail.go":    "OpenCode's conversations are in a database, whose reader finds its own place",
-	"lib/record/otlp/provider.go":      "families of models, some of which are called as their clients",
-	"lib/text/frame/frame.go":          "how the frames of clients and models begin, in any text",
-	"lib/text/redact/encoded.go":       "an entity of HTML",
+	"lib/client/client.go":          "the list of the folders",
+	"lib/conversation/tail/tail.go": "OpenCode's conversations are in a database, whose reader finds its own place",
+	"lib/record/otlp/provider.go":   "families of models, some of which are called as their clients",
+	"lib/text/frame/frame.go":       "how the frames of clients and models begin, in any text",
+	"lib/text/redact/encoded.go":    "an entity of HTML",
 }
 
 // What is known of a client stands in lib/client/<agent>. Nobody else branches on a
