@@ -227,7 +227,7 @@ func hubName(at dial.Hub) string {
 
 func readInvitation(env *cli.Env) (invite.Invitation, error) {
 	if term.IsTerminal(env.Stderr) {
-		env.Hint("paste the invitation that gt-hub printed:")
+		env.Hint("the invitation that gt-hub printed, in one line:")
 	}
 	line, err := bufio.NewReader(io.LimitReader(env.Stdin, 16<<10)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {

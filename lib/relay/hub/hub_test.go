@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,14 +55,35 @@ func keys(t *testing.T) *seal.Keys {
 	return k
 }
 
+// refusals are the errors that a connection was told of.
+type refusals struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (r *refusals) add(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, err)
+}
+
+// take returns the errors so far, and forgets them.
+func (r *refusals) take() []error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.all
+	r.all = nil
+	return all
+}
+
 // host returns a host that was admitted, and its connection.
-func (w *world) host(errs *[]string) (*seal.Keys, *nats.Conn) {
+func (w *world) host(errs *refusals) (*seal.Keys, *nats.Conn) {
 	w.t.Helper()
 	k := keys(w.t)
 	if err := w.Admit(k.Public(), "x"); err != nil {
 		w.t.Fatal(err)
 	}
-	nc, err := w.connect(k, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { *errs = append(*errs, err.Error()) }))
+	nc, err := w.connect(k, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { errs.add(err) }))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -88,8 +110,7 @@ func TestWhoMayConnect(t *testing.T) {
 	if _, err := nats.Connect("tls://"+w.Addr(), nats.Secure(&tls.Config{MinVersion: tls.VersionTLS13, ServerName: "gt-hub"})); err == nil {
 		t.Error("an unknown certificate was believed")
 	}
-	var errs []string
-	k, _ := w.host(&errs)
+	k, _ := w.host(new(refusals))
 	other := keys(t)
 	if _, err := nats.Connect("tls://"+w.Addr(), nats.Secure(invite.Pinned(w.fingerprint())), nats.Nkey(k.Public(), other.Sign)); !errors.Is(err, nats.ErrAuthorization) {
 		t.Error("with another host's key:", err)
@@ -143,9 +164,9 @@ func TestWhoMayConnect(t *testing.T) {
 // sender, read what is for another host, delete, change streams, listen to answers.
 func TestWhatAHostMayDo(t *testing.T) {
 	w := newWorld(t)
-	var errs []string
+	var errs refusals
 	a, ac := w.host(&errs)
-	b, bc := w.host(new([]string))
+	b, bc := w.host(new(refusals))
 	js, err := jetstream.New(bc)
 	if err != nil {
 		t.Fatal(err)
@@ -158,13 +179,13 @@ func TestWhatAHostMayDo(t *testing.T) {
 	in := streams.In(b.Public())
 	refused := func(what string, try func() error) {
 		t.Helper()
-		errs = nil
+		errs.take()
 		if try() != nil {
 			return
 		}
 		_ = ac.FlushTimeout(time.Second)
 		time.Sleep(50 * time.Millisecond)
-		if len(errs) == 0 {
+		if len(errs.take()) == 0 {
 			t.Errorf("a host can %s", what)
 		}
 	}
