@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
 	"gt/lib/sys/atomicfile"
@@ -30,6 +32,8 @@ const (
 	// window is how many letters for a host may be without a receipt: the hub keeps that
 	// many.
 	window = 256
+	// maxParcels is how many long letters of a host may be on their way.
+	maxParcels = 64
 )
 
 // envelope is the first line of a letter's body.
@@ -98,7 +102,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 		byName[m.host.Name] = m
 	}
 	there := map[peer.Letter]bool{}
-	out := map[string]int{}
+	out, absent := map[string]int{}, map[string]bool{}
 	for _, l := range all {
 		there[l] = true
 		m := byName[l.Host]
@@ -106,13 +110,16 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			continue
 		}
 		if out[l.Host]++; out[l.Host] > window {
-			waiting = true
+			waiting = waiting || !absent[l.Host]
 			continue
 		}
 		if at, ok := r.sent[l]; ok && now.Sub(at).Abs() < resendAfter {
 			continue
 		}
-		if err := r.sendLetter(ctx, m, l); err != nil {
+		if err := r.sendLetter(ctx, m, l); errors.Is(err, jetstream.ErrNoStreamResponse) {
+			absent[l.Host], out[l.Host] = true, window // it was never at this hub
+			continue
+		} else if err != nil {
 			return true, err
 		}
 		r.sent[l] = now
@@ -158,7 +165,7 @@ func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error
 	if err != nil {
 		return err
 	}
-	return r.keep(ctx, r.subject("to", to.host.Key), msg)
+	return r.keep(ctx, r.subject("to", to.host.Key), msg, jetstream.WithRetryAttempts(0))
 }
 
 // takeLetter delivers a letter, once, and says so to its sender.
@@ -181,12 +188,12 @@ func (r *Relay) takeLetter(from *remote, m seal.Message) error {
 		r.refuse("a letter that cannot be read")
 		return nil
 	}
-	if e.Size > inline {
-		return r.expect(from, m, e)
-	}
 	if !from.letterRate.AllowN(r.Now(), 1) {
 		r.refuse("too many letters of " + from.host.Name)
 		return nil
+	}
+	if e.Size > inline {
+		return r.expect(from, m, e)
 	}
 	return r.deliver(from, m, bytes.NewReader(text))
 }
@@ -212,10 +219,16 @@ func (r *Relay) deliver(from *remote, m seal.Message, text io.Reader) error {
 			return fmt.Errorf("cannot deliver %s of %s: %w", m.ID, from.host.Name, err)
 		}
 	}
-	if err := from.letters.add(m.ID, reason); err != nil {
+	return r.answered(from, m.ID, reason)
+}
+
+// answered records a letter, and tells its sender.
+func (r *Relay) answered(from *remote, id, reason string) error {
+	reason = fmt.Sprintf("%.1000s", reason) // its sender reads a receipt of 4 KB
+	if err := from.letters.add(id, reason); err != nil {
 		return err
 	}
-	return r.receipt(from, m.ID, reason)
+	return r.receipt(from, id, reason)
 }
 
 // receipt tells the sender of a letter that it is here.
@@ -271,6 +284,9 @@ type expected struct {
 	Env  envelope `json:"envelope"`
 }
 
+// gone is the place in a letter that its sender does not have any more.
+const gone = -1
+
 // partAt is what is asked for of a long letter, and what a part is.
 type partAt struct {
 	From int64 `json:"from"`
@@ -280,13 +296,28 @@ func (r *Relay) parcel(from *remote, id, ext string) string {
 	return r.hosts.Path(from.host.Name, "parcels", id+ext)
 }
 
+// parcels returns the ids of the long letters of a host that are on their way.
+func (r *Relay) parcels(from *remote) (ids []string) {
+	entries, _ := atomicfile.ReadDir(r.hosts.Path(from.host.Name, "parcels"))
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && peer.CheckID(id) == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // expect notes a long letter, and asks for its first part.
 func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 	if e.Size > peer.MaxLarge || len(e.SHA256) != sha256.Size*2 {
-		return r.refuseLetter(from, m.ID, fmt.Sprintf("the letter has %d bytes, over %d", e.Size, peer.MaxLarge))
+		return r.answered(from, m.ID, fmt.Sprintf("the letter has %d bytes, over %d", e.Size, peer.MaxLarge))
 	}
 	path := r.parcel(from, m.ID, ".json")
 	if !atomicfile.Exists(path) {
+		if len(r.parcels(from)) >= maxParcels { // mutant never: TestManyParcels
+			r.refuse("too many long letters of " + from.host.Name) // it comes again
+			return nil
+		}
 		data, err := json.Marshal(expected{m.Kind, m.At, e})
 		if err != nil {
 			return err
@@ -303,22 +334,10 @@ func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 	return nil
 }
 
-func (r *Relay) refuseLetter(from *remote, id, reason string) error {
-	if err := from.letters.add(id, reason); err != nil {
-		return err
-	}
-	return r.receipt(from, id, reason)
-}
-
 // askForParts asks a host for the next parts of its long letters.
 func (r *Relay) askForParts(from *remote, now time.Time) {
-	entries, err := atomicfile.ReadDir(r.hosts.Path(from.host.Name, "parcels"))
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		id, ok := strings.CutSuffix(e.Name(), ".json")
-		if !ok || peer.CheckID(id) != nil || now.Sub(from.asked[id]).Abs() < askAgain {
+	for _, id := range r.parcels(from) {
+		if now.Sub(from.asked[id]).Abs() < askAgain {
 			continue
 		}
 		if err := r.askForPart(from, id); err != nil {
@@ -371,7 +390,7 @@ func (r *Relay) answerPart(to *remote, m seal.Message, body []byte) error {
 		}
 		return r.send(to, "chunk", "part", l.ID, append(append(head, '\n'), data[:n]...))
 	}
-	return nil
+	return r.send(to, "chunk", "part", m.ID, []byte(fmt.Sprintf("{\"from\":%d}\n", gone)))
 }
 
 // takePart adds a part to a long letter, and delivers it once it is complete.
@@ -394,6 +413,10 @@ func (r *Relay) takePart(from *remote, m seal.Message, body []byte) error {
 		return nil
 	}
 	path := r.parcel(from, m.ID, ".part")
+	if p.From == gone {
+		delete(from.asked, m.ID)
+		return errors.Join(atomicfile.Remove(note), atomicfile.Remove(path))
+	}
 	f, err := atomicfile.OpenAppend(path)
 	if err != nil {
 		return err
@@ -437,5 +460,6 @@ func (r *Relay) takePart(from *remote, m seal.Message, body []byte) error {
 			return err
 		}
 	}
+	delete(from.asked, m.ID)
 	return errors.Join(atomicfile.Remove(note), atomicfile.Remove(path))
 }

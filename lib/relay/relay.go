@@ -367,10 +367,10 @@ func (r *Relay) subject(kind string, to ...string) string {
 }
 
 // keep publishes a message and waits until the hub has stored it.
-func (r *Relay) keep(ctx context.Context, subject string, data []byte) error {
+func (r *Relay) keep(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
 	ctx, done := context.WithTimeout(ctx, publishWait)
 	defer done()
-	_, err := r.js.Publish(ctx, subject, data)
+	_, err := r.js.Publish(ctx, subject, data, opts...)
 	return err
 }
 

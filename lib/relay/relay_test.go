@@ -129,9 +129,11 @@ func (h *host) options() relay.Options {
 
 func (h *host) log() string { return h.state.Path(".events.jsonl") }
 
-func (h *host) up() *host {
+func (h *host) up() *host { return h.upWith(h.options()) }
+
+func (h *host) upWith(o relay.Options) *host {
 	h.f.t.Helper()
-	r, lock, err := relay.New(h.options())
+	r, lock, err := relay.New(o)
 	if err != nil {
 		h.f.t.Fatal(err)
 	}

@@ -22,12 +22,14 @@ import (
 const (
 	maxEarly       = 16 << 20
 	maxHosts       = 4096
+	maxVersion     = 100
 	lettersPerSec  = 20
 	lettersAtOnce  = 2000
 	bytesPerSec    = 1 << 20
 	bytesAtOnce    = 256 << 20
 	maxStatesBody  = 1 << 20
 	seenSavedEvery = 5 * time.Second
+	asksAtOnce     = 32
 )
 
 // remote is another host, as a running relay knows it.
@@ -244,6 +246,16 @@ func (r *Relay) takeHello(m seal.Message) error {
 		r.refuse("a hello that cannot be read")
 		return nil
 	}
+	if seal.CheckRecipient(says.Box) != nil || len(says.Version) > maxVersion { // mutant never: TestOddHello
+		r.refuse("a hello with an invalid key or version")
+		return nil
+	}
+	if known := r.remotes[m.From]; known != nil {
+		if trust, err := r.hosts.Trust(known.host); err != nil || trust.Revoked {
+			r.refuse("a message of " + known.host.Name + ", which is revoked")
+			return err
+		}
+	}
 	from, err := r.meet(m.From, says)
 	if err != nil {
 		r.refuse(err.Error())
@@ -267,6 +279,10 @@ func (r *Relay) takeBeat(from *remote, m seal.Message) error {
 	var b beat
 	if err := json.Unmarshal(m.PlainBody(), &b); err != nil {
 		r.refuse("a beat that cannot be read")
+		return nil
+	}
+	if len(b.Heads) > feed.MaxFeeds {
+		r.refuse("too many logs of " + from.host.Name)
 		return nil
 	}
 	ahead := r.Now().Sub(m.Time())
@@ -331,7 +347,7 @@ func (r *Relay) takeChunk(from *remote, body []byte, answer bool) error {
 	}
 	want, err := from.copies.Add(c)
 	if errors.Is(err, feed.ErrFull) {
-		r.refuse("a log of " + from.host.Name + " that is too long")
+		r.refuse("a log of " + from.host.Name + " that is too long, or one too many")
 		return nil
 	} else if err != nil {
 		return err
@@ -378,11 +394,16 @@ func (r *Relay) askForMissing(now time.Time) {
 		if m.trust.Revoked || m.host.Away(now) {
 			continue
 		}
+		asks := 0
 		for name, head := range m.heads {
+			if asks == asksAtOnce {
+				break // the others come next time
+			}
 			if now.Sub(m.asked[name]).Abs() < askAgain || (feed.Want{Feed: name, Epoch: head.Epoch}).Check() != nil {
 				continue
 			}
 			if want := m.copies.Missing(name, head); want != nil {
+				asks++
 				if err := r.ask(m, *want); err != nil {
 					r.Warn(err)
 				}

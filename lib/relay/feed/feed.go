@@ -31,6 +31,9 @@ const MaxChunk = 256 << 10
 // MaxCopy bounds a copy, in bytes: another host must not fill this one's disk.
 const MaxCopy = 1 << 30
 
+// MaxFeeds bounds the files of a host.
+const MaxFeeds = 1024
+
 // Chunk is a part of a file.
 type Chunk struct {
 	Feed  string `json:"feed"`
@@ -375,13 +378,17 @@ func (c *Copies) Path(name string) string {
 	return filepath.Join(c.dir, ".events.jsonl")
 }
 
-// ErrFull is returned for a copy that would become larger than MaxCopy.
-var ErrFull = fmt.Errorf("the copy would become larger than %d MiB", MaxCopy>>20)
+// ErrFull is returned for a copy that would become larger than MaxCopy, and for one more
+// than MaxFeeds.
+var ErrFull = fmt.Errorf("the copy would become larger than %d MiB, or there are over %d", MaxCopy>>20, MaxFeeds)
 
 // Add adds a chunk to its copy, and returns what is missing, if anything.
 func (c *Copies) Add(ch Chunk) (want *Want, err error) {
 	h := c.feeds[ch.Feed]
 	if h == nil {
+		if len(c.feeds) >= MaxFeeds { // mutant never: TestManyLogs
+			return nil, ErrFull
+		}
 		h = new(held)
 		if !atomicfile.Exists(c.Path(ch.Feed)) {
 			h.Epoch = ch.Epoch

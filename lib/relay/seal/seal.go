@@ -135,6 +135,12 @@ func CheckKey(s string) error {
 	return nil
 }
 
+// CheckRecipient returns an error unless s is an age recipient.
+func CheckRecipient(s string) error {
+	_, err := age.ParseX25519Recipient(s)
+	return err
+}
+
 // Header is the open part of a message.
 type Header struct {
 	From string `json:"from"`         // the sender's public key

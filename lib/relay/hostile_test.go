@@ -1,0 +1,279 @@
+package relay_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"gt/lib/relay"
+	"gt/lib/relay/feed"
+	"gt/lib/relay/seal"
+	"gt/lib/state/peer"
+)
+
+// liar is a host that sends what no relay sends.
+type liar struct {
+	t    *testing.T
+	keys *seal.Keys
+	nc   *nats.Conn
+}
+
+func (f *fleet) liar() *liar {
+	f.t.Helper()
+	h := f.host("liar")
+	keys, err := seal.Load(h.state, false)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	nc, err := nats.Connect("", nats.InProcessServer(f.hub), nats.NoReconnect())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(nc.Close)
+	return &liar{f.t, keys, nc}
+}
+
+func (l *liar) publish(kind, to string, msg []byte, err error) {
+	l.t.Helper()
+	subject := "gt." + l.keys.Public() + "." + kind
+	if to != "" {
+		subject += "." + to
+	}
+	if err == nil {
+		err = l.nc.Publish(subject, msg)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// says publishes a message that everybody may read.
+func (l *liar) says(kind string, body any) {
+	l.t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	msg, err := l.keys.Plain(seal.Header{Kind: kind, At: time.Now().UnixMilli()}, data)
+	l.publish(kind, "", msg, err)
+}
+
+// tells publishes a message for one host.
+func (l *liar) tells(to *host, subject string, h seal.Header, body []byte) {
+	l.t.Helper()
+	keys, err := seal.Load(to.state, false)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	h.To = keys.Public()
+	if h.At == 0 {
+		h.At = time.Now().UnixMilli()
+	}
+	msg, err := l.keys.ForHost(keys.Recipient(), h, body)
+	l.publish(subject, h.To, msg, err)
+}
+
+// meets says hello until the host has taken it.
+func (l *liar) meets(h *host, name string) {
+	l.t.Helper()
+	eventually(l.t, h.name+" knows "+name, func() bool {
+		l.says("hello", greeting{Name: name, Box: l.keys.Recipient()})
+		time.Sleep(50 * time.Millisecond)
+		o, err := peer.Of(h.state).Get(name)
+		return err == nil && o.Key != ""
+	})
+}
+
+// greeting is a hello.
+type greeting struct {
+	Name    string `json:"name"`
+	Box     string `json:"box"`
+	Version string `json:"version,omitempty"`
+}
+
+func letterID(n int) string { return fmt.Sprintf("1795712515.M155504R%08x.x", n) }
+
+// TestOddHello shows that a hello with a bad key or a huge version changes nothing, and that
+// letters for others go on.
+func TestOddHello(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	b, c := f.host("b").up(), f.host("c").up()
+	meet(t, b, c)
+	l := f.liar()
+	l.meets(b, "a")
+	l.says("hello", greeting{Name: "a", Box: "age1nothing"})
+	l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: strings.Repeat("x", 200)})
+	eventually(t, "both were refused", func() bool {
+		s, err := relay.ReadStatus(b.state)
+		return err == nil && s.Refused["a hello with an invalid key or version"] == 2
+	})
+	b.send("a", "to a")
+	b.send("c", "to c")
+	eventually(t, "c has its note", func() bool { return len(c.notes()) == 1 })
+	if _, err := peer.Of(b.state).All(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBlockedHello shows that nothing is taken of a blocked host, not even its hello.
+func TestBlockedHello(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	b := f.host("b").up()
+	l := f.liar()
+	l.meets(b, "a")
+	if err := peer.Of(b.state).SetTrust("a", peer.Trust{Key: l.keys.Public(), Revoked: true}); err != nil {
+		t.Fatal(err)
+	}
+	l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9"})
+	eventually(t, "it was refused", func() bool {
+		s, err := relay.ReadStatus(b.state)
+		return err == nil && s.Refused["a message of a, which is revoked"] > 0
+	})
+	if o, err := peer.Of(b.state).Get("a"); err != nil || o.Version != "" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestAbsent shows that letters for a host that was never at this hub hold up no others.
+func TestAbsent(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, b, c := f.host("a").up(), f.host("b").up(), f.host("c").up()
+	meet(t, a, b, c)
+	b.down()
+	f.stop()
+	if err := os.RemoveAll(f.store); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		a.send("b", "to b")
+	}
+	a.send("c", "to c")
+	f.start()
+	eventually(t, "c has its note", func() bool { return len(c.notes()) == 1 })
+	eventually(t, "nothing else is wrong", func() bool {
+		s, err := relay.ReadStatus(a.state)
+		return err == nil && s.Error == "" && a.waiting() == 3
+	})
+	b.up()
+	eventually(t, "b has its notes", func() bool { return len(b.notes()) == 3 && a.waiting() == 0 })
+}
+
+// TestManyParcels shows that a host cannot announce letters without end.
+func TestManyParcels(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	b := f.host("b").up()
+	l := f.liar()
+	l.meets(b, "a")
+	for i := range 200 {
+		l.tells(b, "to", seal.Header{Kind: "note", ID: letterID(i)}, []byte(`{"size":1000000000,"sha256":"`+strings.Repeat("0", 64)+"\"}\n"))
+	}
+	eventually(t, "some were refused", func() bool {
+		s, err := relay.ReadStatus(b.state)
+		return err == nil && s.Refused["too many long letters of a"] == 200-64
+	})
+	// It says that it has none of them any more.
+	for i := range 200 {
+		l.tells(b, "chunk", seal.Header{Kind: "part", ID: letterID(i)}, []byte(`{"from":-1}`+"\n"))
+	}
+	eventually(t, "they are forgotten", func() bool {
+		entries, err := os.ReadDir(peer.Of(b.state).Path("a", "parcels"))
+		return err == nil && len(entries) == 0
+	})
+}
+
+// TestTakenBack shows that a long letter that was taken back on its way leaves nothing.
+func TestTakenBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, b := pair(t, f)
+	l := a.send("b", strings.Repeat("long ", 4_000_000))
+	part := peer.Of(b.state).Path("a", "parcels", l.ID+".part")
+	eventually(t, "it is on its way", func() bool { _, err := os.Stat(part); return err == nil })
+	if err := peer.OutboxOf(a.state).Remove(l); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nothing is left", func() bool {
+		entries, err := os.ReadDir(peer.Of(b.state).Path("a", "parcels"))
+		return err == nil && len(entries) == 0
+	})
+}
+
+// TestManyLogs shows that a host cannot have logs without end copied.
+func TestManyLogs(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	b := f.host("b").up()
+	l := f.liar()
+	l.meets(b, "a")
+	for i := range feed.MaxFeeds + 50 {
+		c := feed.Chunk{Feed: fmt.Sprintf("town.x%d", i), Epoch: "0000000000000001-00000000", Size: 2, Before: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("x\n")}
+		data, err := c.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.tells(b, "chunk", seal.Header{Kind: "chunk"}, data)
+	}
+	eventually(t, "the last ones were refused", func() bool {
+		s, err := relay.ReadStatus(b.state)
+		return err == nil && s.Refused["a log of a that is too long, or one too many"] == 50
+	})
+}
+
+// TestManyHeads shows that a beat with many logs does not keep a relay busy.
+func TestManyHeads(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	b := f.host("b").up()
+	l := f.liar()
+	l.meets(b, "a")
+	var asks atomic.Int64
+	keys, err := seal.Load(b.state, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.nc.Subscribe("gt."+keys.Public()+".ask.>", func(*nats.Msg) { asks.Add(1) }); err != nil {
+		t.Fatal(err)
+	}
+	heads := func(n int) map[string]any {
+		all := map[string]feed.Head{}
+		for i := range n {
+			all[fmt.Sprintf("town.x%d", i)] = feed.Head{Epoch: "0000000000000001-00000000", Size: 5}
+		}
+		return map[string]any{"process": "x", "heads": all}
+	}
+	l.says("beat", heads(feed.MaxFeeds))
+	l.says("beat", heads(10_000))
+	eventually(t, "one beat was refused", func() bool {
+		s, err := relay.ReadStatus(b.state)
+		return err == nil && s.Refused["too many logs of a"] == 1
+	})
+	time.Sleep(3 * time.Second)
+	if n := asks.Load(); n == 0 || n > 500 {
+		t.Errorf("%d questions", n)
+	}
+}
+
+// TestLongReason shows that a long reason of a refusal reaches the sender, cut, and that the
+// relay that refused starts again.
+func TestLongReason(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, b := pair(t, f)
+	b.mu.Lock()
+	b.fail = &relay.Refused{Reason: strings.Repeat("long ", 20_000)}
+	b.mu.Unlock()
+	a.send("b", "hello")
+	eventually(t, "it was set aside", func() bool { return a.waiting() == 0 })
+	b.down()
+	b.up()
+}
