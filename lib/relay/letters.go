@@ -161,7 +161,9 @@ func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error
 	if n <= inline {
 		body = append(body, text.Bytes()...)
 	}
-	msg, err := r.keys.ForHost(to.host.Box, r.header(l.Kind, to.host.Key, l.ID), body)
+	h := r.header(l.Kind, to.host.Key, l.ID)
+	h.At = l.Sent().UnixMilli() // a command that waited here is old, however late it is sent
+	msg, err := r.keys.ForHost(to.host.Box, h, body)
 	if err != nil {
 		return err
 	}
@@ -206,8 +208,8 @@ func (r *Relay) deliver(from *remote, m seal.Message, text io.Reader) error {
 		reason = fmt.Sprintf("gt-relay here does not know letters of the kind %s", m.Kind)
 	} else {
 		sender := Sender{Host: from.host, Trust: from.trust}
-		if from.ahead != nil {
-			sender.Sent = m.Time().Add(*from.ahead)
+		if len(from.clocks) > 0 {
+			sender.Sent = m.Time().Add(from.ahead())
 		}
 		err := deliver(sender, l, text)
 		if refused := new(Refused); errors.As(err, &refused) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ const (
 	maxStatesBody  = 1 << 20
 	seenSavedEvery = 5 * time.Second
 	asksAtOnce     = 32
+	clocksKept     = 32 // beats: more than a hub keeps for a machine that sleeps
 )
 
 // remote is another host, as a running relay knows it.
@@ -44,8 +46,8 @@ type remote struct {
 	granted bool // it has the key of this host's logs
 	saved   time.Time
 
-	// ahead is how much this host's clock is ahead of the other's, once a beat has told.
-	ahead *time.Duration
+	clocks []time.Duration // how much this host's clock seemed to be ahead, by its latest beats
+	held   []message       // commands that came before its first beat
 
 	letterRate, byteRate *rate.Limiter
 }
@@ -188,6 +190,12 @@ func (r *Relay) take(msg message) error {
 		}
 		return r.takeChunk(from, body, false)
 	case "to":
+		if m.Kind == peer.Command && len(from.clocks) == 0 { // how old it is cannot be known yet
+			if len(from.held) < 16 {
+				from.held = append(from.held, msg)
+			}
+			return nil
+		}
 		return r.takeLetter(from, m)
 	case "receipt":
 		return r.takeReceipt(from, m)
@@ -285,15 +293,27 @@ func (r *Relay) takeBeat(from *remote, m seal.Message) error {
 		r.refuse("too many logs of " + from.host.Name)
 		return nil
 	}
-	ahead := r.Now().Sub(m.Time())
-	from.ahead = &ahead
 	from.heads = b.Heads
 	if from.heads == nil { // it has no log yet
 		from.heads = map[string]feed.Head{}
 	}
 	r.judge(from)
+	if from.clocks = append(from.clocks, r.Now().Sub(m.Time())); len(from.clocks) > clocksKept {
+		from.clocks = from.clocks[1:]
+	}
+	held := from.held
+	from.held = nil
+	for _, msg := range held {
+		if err := r.take(msg); err != nil {
+			return err
+		}
+	}
 	return nil
 }
+
+// ahead returns how much this host's clock is ahead of the other's. A beat that was held up,
+// as while this machine slept, makes it seem more than it is.
+func (m *remote) ahead() time.Duration { return slices.Min(m.clocks) }
 
 // judge records that the copies of a host's logs are complete, if they are.
 func (r *Relay) judge(from *remote) {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/cli"
@@ -50,7 +52,9 @@ func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
 	if e.host.Away(now) {
 		return cli.Fail(cli.Busy, fmt.Errorf("%s does not answer: %s", e.host.Name, e.host.Seen(now)), "gt-relay shows whether this host is connected")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop() // ctrl-C takes the command back
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	a, err := peer.Call(ctx, e.state, e.host.Name, ask, now)
 	refused := new(peer.NotTaken)

@@ -58,7 +58,7 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	if from.Sent.IsZero() { // it comes again
 		return errors.New("the sender's clock is not known yet")
 	}
-	if age := c.env.Now().Sub(from.Sent); age > peer.CommandFor {
+	if age := c.env.Now().Sub(from.Sent); age.Abs() > peer.CommandFor { // one of a time to come has a wrong age
 		return &relay.Refused{Reason: "the command came too late; nothing was done"}
 	}
 	path := c.path(from.Name, l.ID)

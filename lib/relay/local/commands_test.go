@@ -137,6 +137,10 @@ func TestHostileAsks(t *testing.T) {
 	if err := c.deliver(late, letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)); err == nil {
 		t.Error("a late command was taken")
 	}
+	late.Sent = time.Now().Add(peer.CommandFor + time.Minute)
+	if err := c.deliver(late, letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)); err == nil {
+		t.Error("a command of a time to come was taken")
+	}
 	if got := calls(); got != "" {
 		t.Errorf("something ran: %s", got)
 	}
