@@ -138,7 +138,8 @@ func Abroad(state place.State, dir, to string) (name string, host peer.Host, err
 }
 
 // Return returns the name by which other hosts can answer an agent. It makes the place of
-// its box if there is none.
+// its box if there is none. Nobody can answer a folder for which nothing is kept, such as
+// the home folder of a new terminal.
 func Return(h home.Home, getenv func(string) string) (string, error) {
 	own := of(h)
 	var names []string
@@ -155,6 +156,9 @@ func Return(h home.Home, getenv func(string) string) (string, error) {
 		if r, err := Known(h.Town.State, getenv, name); err == nil && r.Box.Dir() == own.Box.Dir() {
 			return name, nil
 		}
+	}
+	if h.Problem != nil {
+		return h.Dir, h.Town.State.Check()
 	}
 	return h.Dir, h.Prepare()
 }
