@@ -120,6 +120,7 @@ type Relay struct {
 	pending   map[string]bool // streams whose past is not read yet
 	caughtUp  bool
 	lastBeat  time.Time
+	beatSoon  bool // somebody waits for a beat
 	helloSent bool
 	// early are messages of hosts that were not met yet, of at most maxEarly bytes.
 	early      map[string][]message
@@ -408,7 +409,7 @@ func (r *Relay) scan(ctx context.Context) error {
 		}
 		r.helloSent = true
 	}
-	if now.Sub(r.lastBeat).Abs() >= beatEvery {
+	if since := now.Sub(r.lastBeat).Abs(); since >= beatEvery || r.beatSoon && since >= askAgain {
 		if err := r.beat(now); err != nil {
 			return err
 		}
@@ -451,7 +452,7 @@ func (r *Relay) beat(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	r.lastBeat = now
+	r.lastBeat, r.beatSoon = now, false
 	return r.nc.Publish(r.subject("beat"), msg)
 }
 

@@ -147,8 +147,8 @@ func (r *Relay) take(msg message) error {
 		return r.echo(m)
 	}
 	if m.Kind == "hello" && parts[2] == "hello" {
-		if now := r.Now(); !r.pending[streams.Fleet] && now.Sub(r.lastBeat).Abs() > 5*time.Second {
-			r.lastBeat = time.Time{} // it has just connected, and knows neither clocks nor logs of others
+		if !r.pending[streams.Fleet] {
+			r.beatSoon = true // it has just connected, and knows neither clocks nor logs of others
 		}
 		return r.takeHello(m)
 	}
