@@ -297,6 +297,9 @@ func (r *Relay) takeBeat(from *remote, m seal.Message) error {
 	if from.heads == nil { // it has no log yet
 		from.heads = map[string]feed.Head{}
 	}
+	for name, head := range from.heads {
+		from.copies.Heads(name, head)
+	}
 	r.judge(from)
 	if from.clocks = append(from.clocks, r.Now().Sub(m.Time())); len(from.clocks) > clocksKept {
 		from.clocks = from.clocks[1:]

@@ -339,7 +339,7 @@ type held struct {
 
 	// checked is the size at which the copy was found to be as the original.
 	checked int64
-	// short counts how often the original seemed to be older than the copy.
+	// short counts how many heads in a row were older than the copy.
 	short int
 }
 
@@ -445,7 +445,6 @@ func (c *Copies) Missing(name string, head Head) *Want {
 		if have > head.Size { // a backup was restored there, unless a newer head is on its way
 			return h.renew(name, head.Epoch)
 		}
-		h.short = 0
 		if have < head.Size {
 			return &Want{Feed: name, Epoch: head.Epoch, From: have}
 		}
@@ -462,9 +461,25 @@ func (c *Copies) Missing(name string, head Head) *Want {
 	return nil
 }
 
-// renew asks for a new epoch, unless a newer head may still be on its way.
+// shortFor is how many heads in a row have to be older than a copy before its original counts
+// as set back. Until then what was sent later came earlier.
+const shortFor = 3
+
+// Heads compares a copy with a new head of its original. The caller calls it once for each.
+func (c *Copies) Heads(name string, head Head) {
+	h := c.feeds[name]
+	switch {
+	case h == nil:
+	case head.Epoch < max(h.Epoch, h.Next), head.Epoch == h.Epoch && size(c.Path(name)) > head.Size:
+		h.short++
+	default:
+		h.short = 0
+	}
+}
+
+// renew asks for a new epoch, if the original was set back.
 func (h *held) renew(name, epoch string) *Want {
-	if h.short++; h.short < 3 {
+	if h.short < shortFor {
 		return nil
 	}
 	return &Want{Feed: name, Epoch: epoch, Renew: true}

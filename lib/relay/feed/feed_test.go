@@ -2,6 +2,7 @@ package feed
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -162,13 +163,12 @@ func TestHistory(t *testing.T) {
 			if !ok {
 				t.Fatal("the log has no head")
 			}
+			for range shortFor {
+				c.Heads("events", head)
+			}
 			w := c.Missing("events", head)
 			if w == nil {
-				if w = c.Missing("events", head); w == nil {
-					if w = c.Missing("events", head); w == nil {
-						break
-					}
-				}
+				break
 			}
 			must(t, w.Check())
 			if ch, ok, err := s.Answer(*w, log, now); err != nil {
@@ -188,6 +188,41 @@ func TestHistory(t *testing.T) {
 			t.Fatalf("the copy has %d bytes, the log %d; %+v, %+v", len(got), len(want), s.Heads()["events"], *c.feeds["events"])
 		}
 	})
+}
+
+// TestLateHead shows that a head that is older than its copy begins no new epoch: between
+// two beats the copy grows.
+func TestLateHead(t *testing.T) {
+	state := place.State(t.TempDir())
+	must(t, os.MkdirAll(state.Path("relay"), 0o700))
+	log := state.Path(".events.jsonl")
+	must(t, os.WriteFile(log, []byte("{}\n"), 0o600))
+	s, err := NewSource(state)
+	must(t, err)
+	c, err := OpenCopies(t.TempDir())
+	must(t, err)
+	send := func() {
+		ch, ok, err := s.Next("events", log, time.Now())
+		must(t, err)
+		if ok {
+			must(t, s.Sent(ch, log))
+			_, err := c.Add(ch)
+			must(t, err)
+		}
+	}
+	send()
+	head := s.Heads()["events"]
+	c.Heads("events", head)
+	for range 100 {
+		f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
+		must(t, err)
+		_, err = f.WriteString("{}\n")
+		must(t, errors.Join(err, f.Close()))
+		send()
+		if w := c.Missing("events", head); w != nil {
+			t.Fatalf("%+v", w)
+		}
+	}
 }
 
 func TestHostileChunks(t *testing.T) {
