@@ -139,6 +139,7 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrRunning, err)
 	}
+	o.Warn = seldom(o.Warn, o.Now)
 	r := &Relay{Options: o, hosts: peer.Of(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now()}
 	var id [8]byte
 	rand.Read(id[:])
@@ -149,6 +150,23 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 		return nil, nil, err
 	}
 	return r, lock, nil
+}
+
+// seldom returns warn for a program that tries again every few seconds: the same warning
+// comes once a minute at most.
+func seldom(warn func(error), now func() time.Time) func(error) {
+	last := map[string]time.Time{}
+	return func(err error) {
+		text, at := err.Error(), now()
+		if at.Sub(last[text]).Abs() < time.Minute {
+			return
+		}
+		if len(last) > 1000 {
+			clear(last)
+		}
+		last[text] = at
+		warn(err)
+	}
 }
 
 func (r *Relay) load() (err error) {

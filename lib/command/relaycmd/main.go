@@ -261,7 +261,7 @@ func (c *run) Run(env *cli.Env) error {
 func (f fleet) relay(ctx context.Context, warn func(error)) error {
 	r, lock, err := relay.New(local.Options(ctx, f.env, f.state, warn))
 	if errors.Is(err, relay.ErrRunning) {
-		return cli.Fail(cli.Busy, relay.ErrRunning)
+		return cli.Fail(cli.Busy, relay.ErrRunning, "gt-relay shows what it does")
 	} else if err != nil {
 		return err
 	}

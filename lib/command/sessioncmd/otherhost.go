@@ -37,7 +37,10 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 	state := place.StateOf(env.Getenv)
 	h, err := peer.Of(state).Get(host)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		if _, err := peer.Of(state).Own(); err != nil { // in no fleet
+			return nil, nil
+		}
+		_, err = peer.Of(state).Find(host)
 	}
 	return &remoteAgent{env, state, h, agent}, err
 }

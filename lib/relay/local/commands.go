@@ -172,12 +172,12 @@ func (c commands) interrupted() {
 }
 
 // result keeps the answer to a command of this host.
-func (c commands) result(_ relay.Sender, _ peer.Letter, text io.Reader) error {
+func (c commands) result(from relay.Sender, _ peer.Letter, text io.Reader) error {
 	var a peer.Answer
 	if err := json.NewDecoder(io.LimitReader(text, maxAsk)).Decode(&a); err != nil || peer.CheckID(a.To) != nil {
 		return &relay.Refused{Reason: "an answer that cannot be read"}
 	}
-	return peer.ResultsOf(c.state).Put(a)
+	return peer.ResultsOf(c.state).Put(from.Name, a)
 }
 
 // unpackWithin is how long unpacking a session may take: its repository may be cloned.

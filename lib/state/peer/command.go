@@ -63,38 +63,44 @@ type Results struct{ state place.State }
 
 func ResultsOf(s place.State) Results { return Results{s} }
 
-func (r Results) path(id string) string { return r.state.Path("relay", "results", id+".json") }
+func (r Results) path(host, id string) string {
+	return r.state.Path("relay", "results", host, id+".json")
+}
 
-// Put keeps an answer. The file appears whole or not at all.
-func (r Results) Put(a Answer) error {
-	if err := CheckID(a.To); err != nil {
+// Put keeps an answer of a host. Only what that host was asked is answered by it. The file
+// appears whole or not at all.
+func (r Results) Put(host string, a Answer) error {
+	if err := errors.Join(CheckName(host), CheckID(a.To)); err != nil {
 		return err
 	}
 	data, err := json.Marshal(a.Cut())
 	if err != nil {
 		return err
 	}
-	if err := r.state.Prepare(r.state.Path("relay", "results")); err != nil {
+	if err := r.state.Prepare(r.state.Path("relay", "results", host)); err != nil {
 		return err
 	}
-	return atomicfile.Write(r.path(a.To), data, atomicfile.Unsynced)
+	return atomicfile.Write(r.path(host, a.To), data, atomicfile.Unsynced)
 }
 
 // take returns an answer and removes it. It returns fs.ErrNotExist if there is none yet.
-func (r Results) take(id string) (a Answer, err error) {
-	if err := read(r.path(id), &a); err != nil {
+func (r Results) take(l Letter) (a Answer, err error) {
+	if err := read(r.path(l.Host, l.ID), &a); err != nil {
 		return a, err
 	}
-	return a, atomicfile.Remove(r.path(id))
+	return a, atomicfile.Remove(r.path(l.Host, l.ID))
 }
 
 // Sweep removes answers that nobody took for a day.
 func (r Results) Sweep(now time.Time) {
-	dir := r.state.Path("relay", "results")
-	entries, _ := atomicfile.ReadDir(dir)
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()).Abs() > 24*time.Hour {
-			_ = atomicfile.Remove(place.Join(dir, e.Name()))
+	hosts, _ := atomicfile.ReadDir(r.state.Path("relay", "results"))
+	for _, h := range hosts {
+		dir := r.state.Path("relay", "results", h.Name())
+		entries, _ := atomicfile.ReadDir(dir)
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && now.Sub(info.ModTime()).Abs() > 24*time.Hour {
+				_ = atomicfile.Remove(place.Join(dir, e.Name()))
+			}
 		}
 	}
 }
@@ -136,7 +142,7 @@ func Call(ctx context.Context, s place.State, host string, ask Ask, now time.Tim
 func Await(ctx context.Context, s place.State, l Letter) (Answer, error) {
 	out := OutboxOf(s)
 	for {
-		a, err := ResultsOf(s).take(l.ID)
+		a, err := ResultsOf(s).take(l)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return a, err
 		}
