@@ -214,9 +214,9 @@ func (h *host) copyOf(o *host, as string) bool {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("after a minute not: " + what)
+			t.Fatal("after three minutes not: " + what)
 		}
 	}
 }
