@@ -249,6 +249,7 @@ func pair(dir string, notes int) error {
 		return err
 	}
 	fmt.Printf("| a log of %d events, %d MB | %.0f events a second |\n", lines, info.Size()>>20, lines/took.Seconds())
+	time.Sleep(5 * time.Second) // until nothing more comes
 	before := a.traffic.Stats()
 	time.Sleep(time.Minute)
 	after := a.traffic.Stats()
