@@ -250,29 +250,23 @@ func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
 	if peer.CheckID(m.ID) != nil {
 		return nil
 	}
-	all, err := r.outbox.All()
-	if err != nil {
+	l, ok, err := r.outbox.Find(from.host.Name, m.ID)
+	if err != nil || !ok {
 		return err
 	}
-	for _, l := range all {
-		if l.Host != from.host.Name || l.ID != m.ID {
-			continue
-		}
-		refused, err := r.keys.Body(m, 4096)
-		if err != nil {
-			r.refuse("a receipt that cannot be opened")
-			return nil
-		}
-		if len(refused) > 0 {
-			if err := r.outbox.Refuse(l, string(refused)); err != nil {
-				return err
-			}
-			if r.Refused != nil {
-				r.Refused(l)
-			}
-			return nil
-		}
+	refused, err := r.keys.Body(m, 4096)
+	if err != nil {
+		r.refuse("a receipt that cannot be opened")
+		return nil
+	}
+	if len(refused) == 0 {
 		return r.outbox.Remove(l)
+	}
+	if err := r.outbox.Refuse(l, string(refused)); err != nil {
+		return err
+	}
+	if r.Refused != nil {
+		r.Refused(l)
 	}
 	return nil
 }
@@ -368,31 +362,28 @@ func (r *Relay) answerPart(to *remote, m seal.Message, body []byte) error {
 		r.refuse("a question that cannot be read")
 		return nil
 	}
-	all, err := r.outbox.All()
+	l, ok, err := r.outbox.Find(to.host.Name, m.ID)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return r.send(to, "chunk", "part", m.ID, []byte(fmt.Sprintf("{\"from\":%d}\n", gone)))
+	}
+	f, err := atomicfile.Open(r.outbox.Path(l))
+	if err != nil {
+		return atomicfile.Error("read", r.outbox.Path(l), err)
+	}
+	defer f.Close()
+	data := make([]byte, partSize)
+	n, err := f.ReadAt(data, p.From)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return atomicfile.Error("read", r.outbox.Path(l), err)
+	}
+	head, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	for _, l := range all {
-		if l.Host != to.host.Name || l.ID != m.ID {
-			continue
-		}
-		f, err := atomicfile.Open(r.outbox.Path(l))
-		if err != nil {
-			return atomicfile.Error("read", r.outbox.Path(l), err)
-		}
-		defer f.Close()
-		data := make([]byte, partSize)
-		n, err := f.ReadAt(data, p.From)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return atomicfile.Error("read", r.outbox.Path(l), err)
-		}
-		head, err := json.Marshal(p)
-		if err != nil {
-			return err
-		}
-		return r.send(to, "chunk", "part", l.ID, append(append(head, '\n'), data[:n]...))
-	}
-	return r.send(to, "chunk", "part", m.ID, []byte(fmt.Sprintf("{\"from\":%d}\n", gone)))
+	return r.send(to, "chunk", "part", l.ID, append(append(head, '\n'), data[:n]...))
 }
 
 // takePart adds a part to a long letter, and delivers it once it is complete.

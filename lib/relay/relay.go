@@ -339,7 +339,7 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 			cfg.FilterSubjects = []string{"gt.*.hello", "gt.*.states", "gt.*.grant." + key, "gt." + key + ".grant.*"}
 		}
 		if stream == streams.Feeds { // what came earlier is in the copies, or is asked for
-			if last := r.lastHeard(); !last.IsZero() {
+			if last := r.lastCurrent(); !last.IsZero() {
 				from := last.Add(-10 * time.Minute)
 				cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &from
 			}
@@ -368,8 +368,8 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 	return r.nc.Flush()
 }
 
-// lastHeard returns when this host last had complete news, zero if it never had.
-func (r *Relay) lastHeard() (last time.Time) {
+// lastCurrent returns when this host last had complete news, zero if it never had.
+func (r *Relay) lastCurrent() (last time.Time) {
 	for _, m := range r.remotes {
 		if m.host.Current.IsZero() {
 			return time.Time{}

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -375,6 +374,10 @@ func (c *status) Run(env *cli.Env) error {
 	if err != nil {
 		f.warn(err)
 	}
+	refused, err := f.outbox.Refused()
+	if err != nil {
+		f.warn(err)
+	}
 	at, err := dial.Load(f.state)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -386,7 +389,7 @@ func (c *status) Run(env *cli.Env) error {
 		lines[0].Relay = &s
 	}
 	for _, h := range all {
-		l := hostStatus{Name: h.Name, Key: h.Key, Away: h.Away(now), Clash: h.Clash, Version: h.Version, Refused: f.refused(h.Name)}
+		l := hostStatus{Name: h.Name, Key: h.Key, Away: h.Away(now), Clash: h.Clash, Version: h.Version}
 		if !h.LastSeen.IsZero() {
 			l.LastSeen = &h.LastSeen
 		}
@@ -403,6 +406,11 @@ func (c *status) Run(env *cli.Env) error {
 				l.Waiting++
 			}
 		}
+		for _, letter := range refused {
+			if letter.Host == h.Name {
+				l.Refused = append(l.Refused, letter.ID+"."+letter.Kind+": "+env.Line(letter.Reason, 200))
+			}
+		}
 		lines = append(lines, l)
 	}
 	if c.JSON {
@@ -414,22 +422,6 @@ func (c *status) Run(env *cli.Env) error {
 		return nil
 	}
 	return f.print(at, s, lines, now)
-}
-
-// refused returns the letters that a host did not take, with its reasons.
-func (f fleet) refused(host string) (all []string) {
-	dir := f.state.Path("relay", "refused", host)
-	entries, err := atomicfile.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ".reason"); ok {
-			reason, _ := atomicfile.Read(filepath.Join(dir, e.Name()), 4096)
-			all = append(all, name+": "+f.env.Line(strings.TrimSpace(string(reason)), 200))
-		}
-	}
-	return all
 }
 
 func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.Time) error {

@@ -50,11 +50,7 @@ type allow struct {
 }
 
 func (c *allow) Run(env *cli.Env) error {
-	f, _, err := joined(env)
-	if err != nil {
-		return err
-	}
-	h, err := f.hosts.Find(c.Host)
+	f, h, err := known(env, c.Host)
 	if err != nil {
 		return err
 	}
@@ -84,16 +80,22 @@ func (c *allow) Run(env *cli.Env) error {
 	return err
 }
 
+// known returns the files of a host that belongs to a fleet, and another host that it knows.
+func known(env *cli.Env, name string) (fleet, peer.Host, error) {
+	f, _, err := joined(env)
+	if err != nil {
+		return f, peer.Host{}, err
+	}
+	h, err := f.hosts.Find(name)
+	return f, h, err
+}
+
 type block struct {
 	Host string `arg:"" completer:"host" help:"The host."`
 }
 
 func (c *block) Run(env *cli.Env) error {
-	f, _, err := joined(env)
-	if err != nil {
-		return err
-	}
-	h, err := f.hosts.Find(c.Host)
+	f, h, err := known(env, c.Host)
 	if err != nil {
 		return err
 	}
@@ -172,11 +174,7 @@ type forget struct {
 }
 
 func (c *forget) Run(env *cli.Env) error {
-	f, _, err := joined(env)
-	if err != nil {
-		return err
-	}
-	h, err := f.hosts.Find(c.Host)
+	f, h, err := known(env, c.Host)
 	if err != nil {
 		return err
 	}

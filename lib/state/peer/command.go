@@ -163,15 +163,14 @@ func Await(ctx context.Context, s place.State, l Letter) (Answer, error) {
 // refusal returns why a letter was refused, and removes it. It returns fs.ErrNotExist if it
 // was not.
 func (o Outbox) refusal(l Letter) (string, error) {
-	path := o.state.Path("relay", "refused", l.Host, l.ID+"."+l.Kind)
-	if !atomicfile.Exists(path) {
+	if !atomicfile.Exists(o.refused(l)) {
 		return "", fs.ErrNotExist
 	}
-	reason, err := atomicfile.Read(path+".reason", 4096)
+	reason, err := atomicfile.Read(o.refused(l)+".reason", 4096)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%.4000s", reason), errors.Join(atomicfile.Remove(path), atomicfile.Remove(path+".reason"))
+	return fmt.Sprintf("%.4000s", reason), o.Forget(l)
 }
 
 // Moves are the sessions that move: the name of the agent for the ID of each letter.

@@ -330,31 +330,35 @@ func (o Outbox) Path(l Letter) string {
 // Put leaves a letter for a host, synced to disk, and returns it with its new ID. The file
 // appears whole or not at all.
 func (o Outbox) Put(host, kind string, data []byte, now time.Time) (Letter, error) {
-	name, _ := mail.NewName(now)
-	l := Letter{host, name, kind}
-	if err := errors.Join(CheckName(host), CheckID(name), CheckKind(kind)); err != nil {
-		return Letter{}, err
-	}
 	if len(data) > MaxLetter {
 		return Letter{}, fmt.Errorf("the letter has %d bytes, over %d", len(data), MaxLetter)
+	}
+	l, err := o.newLetter(host, kind, now)
+	if err != nil {
+		return Letter{}, err
+	}
+	return l, atomicfile.Write(o.Path(l), data, atomicfile.Synced)
+}
+
+// newLetter returns a letter with a new ID, and makes the folder for it.
+func (o Outbox) newLetter(host, kind string, now time.Time) (Letter, error) {
+	name, _ := mail.NewName(now)
+	if err := errors.Join(CheckName(host), CheckID(name), CheckKind(kind)); err != nil {
+		return Letter{}, err
 	}
 	dir := o.state.Path("relay", "out", host)
 	if err := o.state.Prepare(dir); err != nil {
 		return Letter{}, err
 	}
 	atomicfile.Sweep(dir, now) // left by a killed writer
-	return l, atomicfile.Write(o.Path(l), data, atomicfile.Synced)
+	return Letter{host, name, kind}, nil
 }
 
 // PutLarge is Put for a letter of up to MaxLarge bytes that write writes. Before the letter
 // appears, noted is called with its ID.
 func (o Outbox) PutLarge(host, kind string, now time.Time, write func(io.Writer) error, noted func(Letter) error) (Letter, error) {
-	name, _ := mail.NewName(now)
-	l := Letter{host, name, kind}
-	if err := errors.Join(CheckName(host), CheckID(name), CheckKind(kind)); err != nil {
-		return Letter{}, err
-	}
-	if err := o.state.Prepare(o.state.Path("relay", "out", host)); err != nil {
+	l, err := o.newLetter(host, kind, now)
+	if err != nil {
 		return Letter{}, err
 	}
 	return l, atomicfile.Stream(o.Path(l), func(w io.Writer) error {
@@ -385,13 +389,18 @@ func (o Outbox) Read(l Letter) ([]byte, error) { return atomicfile.Read(o.Path(l
 // Remove removes a letter that its receiver has.
 func (o Outbox) Remove(l Letter) error { return atomicfile.Remove(o.Path(l)) }
 
+// refused returns the path of a letter that its receiver does not take. The reason is beside
+// it, in .reason.
+func (o Outbox) refused(l Letter) string {
+	return o.state.Path("relay", "refused", l.Host, l.ID+"."+l.Kind)
+}
+
 // Refuse sets a letter aside that its receiver does not take, with the reason.
 func (o Outbox) Refuse(l Letter, reason string) error {
-	dir := o.state.Path("relay", "refused", l.Host)
-	if err := o.state.Prepare(dir); err != nil {
+	name := o.refused(l)
+	if err := o.state.Prepare(o.state.Path("relay", "refused", l.Host)); err != nil {
 		return err
 	}
-	name := place.Join(dir, l.ID+"."+l.Kind)
 	if err := atomicfile.Write(name+".reason", []byte(reason+"\n"), atomicfile.Synced); err != nil {
 		return err
 	}
@@ -411,7 +420,7 @@ func (o Outbox) Refused() (all []Refused, err error) {
 		if l.Kind == "reason" {
 			continue
 		}
-		reason, _ := atomicfile.Read(o.state.Path("relay", "refused", l.Host, l.ID+"."+l.Kind+".reason"), maxFile)
+		reason, _ := atomicfile.Read(o.refused(l)+".reason", maxFile)
 		all = append(all, Refused{l, strings.TrimSpace(string(reason))})
 	}
 	return all, err
@@ -419,13 +428,23 @@ func (o Outbox) Refused() (all []Refused, err error) {
 
 // ReadRefused returns the text of a letter that its receiver does not take.
 func (o Outbox) ReadRefused(l Letter) ([]byte, error) {
-	return atomicfile.Read(o.state.Path("relay", "refused", l.Host, l.ID+"."+l.Kind), MaxLetter)
+	return atomicfile.Read(o.refused(l), MaxLetter)
 }
 
 // Forget removes a letter that its receiver does not take.
 func (o Outbox) Forget(l Letter) error {
-	path := o.state.Path("relay", "refused", l.Host, l.ID+"."+l.Kind)
+	path := o.refused(l)
 	return errors.Join(atomicfile.Remove(path), atomicfile.Remove(path+".reason"))
+}
+
+// Find returns the letter for a host with an ID. ok is false if none waits.
+func (o Outbox) Find(host, id string) (l Letter, ok bool, err error) {
+	all, err := o.All()
+	i := slices.IndexFunc(all, func(l Letter) bool { return l.Host == host && l.ID == id })
+	if i < 0 {
+		return Letter{}, false, err
+	}
+	return all[i], true, nil
 }
 
 // All returns the letters that wait, oldest first for each host.
