@@ -16,6 +16,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
+	"gt/lib/view/roster"
 )
 
 // adopt makes an instance of each agent that runs in tmux without one. The agents keep
@@ -46,9 +47,9 @@ func (c *imports) adopt(env *cli.Env) error {
 		}
 		all = append(all, in)
 	}
-	said, adopt := "adopted", at.store.Adopt
+	said, adopt := "adopted", at.Store.Adopt
 	if c.DryRun {
-		said, adopt = "would adopt", at.store.Adoptable
+		said, adopt = "would adopt", at.Store.Adoptable
 	}
 	all, err = adopt(all, env.Now())
 	for _, in := range all {
@@ -65,13 +66,13 @@ func unmanaged(at scope, server tmux.Server) ([]live.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	everywhere, unread := scopes(at.env)
-	all, err := membersOf(at.env, everywhere)
+	everywhere, unread := roster.All(at.Env)
+	all, err := roster.Read(at.Env, everywhere)
 	if err := errors.Join(unread, err); err != nil {
 		return nil, err // the pane could belong to an instance that cannot be read
 	}
-	taken := panesOf(server, all)
-	return slices.DeleteFunc(live.InPanes(at.table(), server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] }), nil
+	taken := roster.PanesOf(server, all)
+	return slices.DeleteFunc(live.InPanes(at.Table(), server, panes), func(a live.Agent) bool { return taken[a.Pane.ID] }), nil
 }
 
 // adopted returns a new instance for a running agent. It fails if gt could not start the
@@ -93,10 +94,10 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 	if err == nil {
 		in.Args = a.Client.Kept(args)
 	}
-	l := launcher.Of(at.table(), a.Client, p, a.Pane)
+	l := launcher.Of(at.Table(), a.Client, p, a.Pane)
 	switch {
 	case l.Why != "":
-	case a.PID == a.Pane.PID && a.Client.Name != at.table().ByProcess(agent.ProgramName(args)).Name:
+	case a.PID == a.Pane.PID && a.Client.Name != at.Table().ByProcess(agent.ProgramName(args)).Name:
 		l.Why = "only its screen tells of it"
 	case launcher.Cleared(p, a.Pane):
 		l.Why = "it has an environment of its own"
@@ -111,7 +112,7 @@ func adopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance, er
 		name = instance.NameFor(filepath.Base(in.Path))
 	}
 	in.Name = name
-	h := home.Elsewhere(at.env.Getenv, in.Path)
+	h := home.Elsewhere(at.Env.Getenv, in.Path)
 	r, err := live.SessionIn(session.Store{Home: h}, server, a.Pane.ID)
 	if err == nil && r != nil {
 		in.SessionID, in.SessionAt = r.ID, r.StartedAt.UTC()

@@ -33,14 +33,14 @@ func someOf(role string) (rig string, is bool) {
 // reuses the name of an idle polecat, whose instance and worktree it removes, or takes a
 // new name. No other command allocates in the town until release is called.
 func (c *newOne) allocate(at scope, of string) (release func(), err error) {
-	t := town.Find(at.env.Getenv, at.env.Dir)
+	t := town.Find(at.Env.Getenv, at.Env.Dir)
 	switch {
 	case t.Personal:
 		return nil, cli.Failf(cli.Usage, "--role: this folder is in no town that you trust")
 	case c.Name != "" || c.Resume != "" || c.Replace || c.Explain:
 		return nil, cli.Fail(cli.Usage, errors.New("--role: any polecat goes without --name, --resume, --replace and --explain"), fmt.Sprintf("name one: %s/polecats/NAME", of))
 	}
-	lock, err := at.store.LockWorkers()
+	lock, err := at.Store.LockWorkers()
 	if err != nil {
 		return nil, withExitCode("the workers of the town", err)
 	}
@@ -49,12 +49,12 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 			lock.Unlock()
 		}
 	}()
-	all, err := at.store.All()
+	all, err := at.Store.All()
 	if err != nil {
 		return nil, err // an unreadable instance may be idle, or count towards the limit
 	}
 	all = slices.DeleteFunc(all, func(in *instance.Instance) bool { return !polecat(in, of) })
-	members := at.members(all)
+	members := at.Members(all)
 	most, err := rig.MaxPolecats(t, of)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 	for _, m := range members {
 		switch is, err := c.retire(at, m.Instance); {
 		case err != nil:
-			at.env.Warn("%s is not reused: %v", m.Name, err)
+			at.Env.Warn("%s is not reused: %v", m.Name, err)
 		case is:
 			id, _ := identity.Parse(m.Role)
 			name = id.Name
@@ -86,12 +86,12 @@ func (c *newOne) allocate(at scope, of string) (release func(), err error) {
 		}
 	}
 	id := identity.Identity{Role: identity.Polecat, Rig: of, Name: name}
-	if _, err := work(at.env, filepath.Join(t.Root, filepath.FromSlash(id.Dir()))); err != nil {
+	if _, err := work(at.Env, filepath.Join(t.Root, filepath.FromSlash(id.Dir()))); err != nil {
 		return nil, err // it would not see its work
 	}
 	c.Role = id.Address()
 	if c.Worktree == "" {
-		c.Worktree = "polecat/" + name + "-" + strconv.FormatInt(at.env.Now().UnixMilli(), 36)
+		c.Worktree = "polecat/" + name + "-" + strconv.FormatInt(at.Env.Now().UnixMilli(), 36)
 	}
 	return lock.Unlock, nil
 }
@@ -111,12 +111,12 @@ func taken(m fleet.Member) bool {
 // worker that has been given work, whose worktree holds unsaved work, or whose folder
 // exists but was not made by gt.
 func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
-	held, err := at.store.Hold(in.ID, 0)
+	held, err := at.Store.Hold(in.ID, 0)
 	if err != nil {
 		return false, withExitCode(in.Name, err)
 	}
 	defer held.Release()
-	if taken(at.member(held.Instance)) {
+	if taken(at.Member(held.Instance)) {
 		return false, nil
 	}
 	if held.Worktree == nil {
@@ -124,7 +124,7 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 			return false, err
 		}
 	}
-	if given, err := work(at.env, held.Path); err != nil || len(given) > 0 {
+	if given, err := work(at.Env, held.Path); err != nil || len(given) > 0 {
 		return false, err
 	}
 	if held.Worktree != nil {
@@ -132,7 +132,7 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 			return false, err
 		}
 	}
-	return true, held.Remove(at.env.Now())
+	return true, held.Remove(at.Env.Now())
 }
 
 // work returns the notes that were given as work to the worker of a folder.

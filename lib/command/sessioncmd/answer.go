@@ -3,6 +3,7 @@ package sessioncmd
 import (
 	"errors"
 	"fmt"
+
 	"gt/lib/state/peer"
 
 	"gt/lib/cli"
@@ -30,11 +31,11 @@ func (c *reply) Run(env *cli.Env) error {
 		return err
 	}
 	defer held.Release()
-	m := at.member(held.Instance)
+	m := at.Member(held.Instance)
 	if err := runs(m); err != nil {
 		return err
 	}
-	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.table().Of(m.Agent)}
+	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().Of(m.Agent)}
 	if c.Option == 0 {
 		q, err := to.Question()
 		if err != nil {

@@ -10,9 +10,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/launch/send"
 	"gt/lib/live/fleet"
-	"gt/lib/live/status"
 	"gt/lib/reconcile/agents"
-	"gt/lib/reconcile/perform"
 	"gt/lib/reconcile/runtime"
 	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
@@ -33,7 +31,7 @@ func (p profile) away(env *cli.Env, name string) (*remote, error) {
 	if err != nil || !agents.Remote(in) {
 		return nil, err
 	}
-	all, err := agents.Of(env, at.town, at.profile)
+	all, err := agents.Of(env, at.Town, at.Profile)
 	if err != nil {
 		return nil, err
 	}
@@ -133,50 +131,6 @@ func (e *remote) last(env *cli.Env) error {
 		return e.withExitCode(err)
 	}
 	return answer{text: said}.print(env, fleet.Member{Instance: e.in})
-}
-
-// askAway fills in the status of agents that run outside tmux, as their runtimes report it.
-func (at scope) askAway(members []fleet.Member) {
-	var away []*instance.Instance
-	var places []int
-	for i, m := range members {
-		if agents.Remote(m.Instance) && m.TmuxSession != "" {
-			away, places = append(away, m.Instance), append(places, i)
-		}
-	}
-	if len(away) == 0 {
-		return
-	}
-	all, err := agents.Of(at.env, at.town, at.profile)
-	if err != nil {
-		at.env.Warn("%v", err)
-		return
-	}
-	for i, s := range all.Status(context.Background(), away) {
-		m := &members[places[i]]
-		m.Status, m.Reason, m.Since = statusOf(*m, s)
-	}
-}
-
-// statusOf converts the status that a runtime reports.
-func statusOf(m fleet.Member, s perform.Status) (status.Status, status.Reason, time.Time) {
-	switch {
-	case s.Alive == tick.Unknown:
-		return status.Unknown, "", time.Time{}
-	case s.Alive == tick.No && m.Wanted():
-		return status.Error, "", time.Time{}
-	case s.Alive == tick.No:
-		return status.Stopped, "", time.Time{}
-	case s.Asks:
-		return status.Waiting, status.Question, time.Time{}
-	case s.Limited:
-		return status.Waiting, status.Limited, time.Time{}
-	case s.Idle.IsZero():
-		return status.Running, "", time.Time{}
-	case m.Acknowledged.After(s.Idle):
-		return status.Idle, "", s.Idle
-	}
-	return status.Waiting, status.Done, s.Idle
 }
 
 // attach replaces this process with the runtime's own command for attaching.

@@ -17,7 +17,7 @@ func (p profile) lock(env *cli.Env, name string) (*instance.Locked, scope, error
 	if err != nil {
 		return nil, at, err
 	}
-	held, err := at.store.Hold(in.ID, readyWait)
+	held, err := at.Store.Hold(in.ID, readyWait)
 	return held, at, withExitCode(in.Name, err)
 }
 
@@ -126,7 +126,7 @@ func (c *rm) Run(env *cli.Env) error {
 		return err
 	}
 	defer held.Release()
-	m := at.member(held.Instance)
+	m := at.Member(held.Instance)
 	if m.Pane.ID != "" {
 		return cli.Fail(cli.No, fmt.Errorf("%s is running", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))
 	}
@@ -163,7 +163,7 @@ func (c *groupList) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	groups, err := at.store.Groups()
+	groups, err := at.Store.Groups()
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (c *groupList) Run(env *cli.Env) error {
 		}
 		return nil
 	}
-	all, unread := at.store.All()
+	all, unread := at.Store.All()
 	if len(groups) == 0 {
 		env.Hint("no groups; gt-session group new work/backend makes one")
 		return nil
@@ -203,7 +203,7 @@ func (c *groupNew) Run(env *cli.Env) error {
 	if err := instance.CheckGroup(group); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
-	return done(env, withExitCode("", at.store.NewGroup(group)), "made the group %s", env.Line(group, maxCell))
+	return done(env, withExitCode("", at.Store.NewGroup(group)), "made the group %s", env.Line(group, maxCell))
 }
 
 type groupRename struct {
@@ -222,7 +222,7 @@ func (c *groupRename) Run(env *cli.Env) error {
 		return cli.Fail(cli.Usage, err)
 	}
 	from := strings.Trim(c.Group, "/")
-	return done(env, withExitCode("", at.store.MoveGroup(from, to, env.Now())), "renamed the group %s to %s", env.Line(from, maxCell), env.Line(to, maxCell))
+	return done(env, withExitCode("", at.Store.MoveGroup(from, to, env.Now())), "renamed the group %s to %s", env.Line(from, maxCell), env.Line(to, maxCell))
 }
 
 type groupRm struct {
@@ -236,5 +236,5 @@ func (c *groupRm) Run(env *cli.Env) error {
 		return err
 	}
 	group := strings.Trim(c.Group, "/")
-	return done(env, withExitCode("", at.store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
+	return done(env, withExitCode("", at.Store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
 }

@@ -7,6 +7,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/text/term"
+	"gt/lib/view/roster"
 )
 
 // completers returns the shell completions for flags and arguments, by their names.
@@ -63,11 +64,11 @@ func states(*cli.Env, string) (offered []cli.Candidate) {
 }
 
 func agentNames(env *cli.Env, _ string) (offered []cli.Candidate) {
-	for _, c := range tableOf(env, town.Find(env.Getenv, env.Dir))().All() {
+	for _, c := range roster.TableOf(env, town.Find(env.Getenv, env.Dir))().All() {
 		offered = append(offered, cli.Candidate{Word: c.Name})
 	}
 	return offered
 }
 
 // placeOf returns the store that a command without flags uses.
-func placeOf(env *cli.Env) instance.Store { return storeIn(town.Find(env.Getenv, env.Dir), "") }
+func placeOf(env *cli.Env) instance.Store { return roster.StoreIn(town.Find(env.Getenv, env.Dir), "") }

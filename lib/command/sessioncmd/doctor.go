@@ -29,6 +29,7 @@ import (
 	"gt/lib/sys/tmux"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
+	"gt/lib/view/roster"
 )
 
 type doctor struct {
@@ -78,14 +79,14 @@ func (c *doctor) Run(env *cli.Env) error {
 	}
 	e := &examination{env: env, survey: fleet.NewSurvey(env.Getenv, env.Now())}
 	e.survey.Ask(tmux.Around())
-	at, err := membersAt(e.survey, env, all)
+	at, err := roster.ReadIn(e.survey, env, all)
 	unread = errors.Join(unread, err)
 	e.runs, _ = scan.Running(env.Getenv) // gt-seance names what it cannot read
 	total := 0
 	for _, s := range at {
-		total += len(s.members)
-		e.scope = s.scope
-		e.examine(s.members)
+		total += len(s.Agents)
+		e.scope = s.Scope
+		e.examine(s.Agents)
 	}
 	e.scope = scope{}
 	e.orphans()
@@ -122,12 +123,12 @@ func (e *examination) print(asJSON bool) error {
 
 // add adds a finding about an agent, or about several or none for "".
 func (e *examination) add(kind trouble, name, what, fix string) {
-	f := finding{Kind: kind, Agent: name, What: what, Fix: fix, Profile: e.scope.profile}
-	if e.scope.env != nil && !e.scope.town.Personal {
-		f.Town = e.scope.town.Root
+	f := finding{Kind: kind, Agent: name, What: what, Fix: fix, Profile: e.scope.Profile}
+	if e.scope.Env != nil && !e.scope.Town.Personal {
+		f.Town = e.scope.Town.Root
 	}
 	if name != "" {
-		f.What = name + e.scope.in() + " " + what
+		f.What = name + e.scope.In() + " " + what
 	}
 	e.found = append(e.found, f)
 }
@@ -177,8 +178,8 @@ func (e *examination) down(m *fleet.Member) {
 	case m.Status == status.Error:
 		e.add(vanished, m.Name, "should be running, and its tmux session is gone", "gt-session restore")
 	}
-	if client := e.scope.table().Of(m.Agent); client.CanResume() && m.Record != nil && !m.Now.Invented() &&
-		!fleet.LastPromptAt(e.scope.store, m.Instance)().IsZero() && !m.Resumable(e.env.Getenv) {
+	if client := e.scope.Table().Of(m.Agent); client.CanResume() && m.Record != nil && !m.Now.Invented() &&
+		!fleet.LastPromptAt(e.scope.Store, m.Instance)().IsZero() && !m.Resumable(e.env.Getenv) {
 		e.add(deleted, m.Name, fmt.Sprintf("cannot continue its conversation %s: %s has deleted it", m.Now, m.Agent),
 			fmt.Sprintf("gt-session start %s begins a new one; gt-record list shows what was kept", m.Name))
 	}
@@ -190,13 +191,13 @@ func (e *examination) holder(m *fleet.Member) *live.Holder {
 	if m.Now == "" || !noted && (m.Record == nil || !m.Record.Live()) {
 		return nil
 	}
-	return scan.HolderOf(e.env.Getenv, e.scope.store.State, m.Now)
+	return scan.HolderOf(e.env.Getenv, e.scope.Store.State, m.Now)
 }
 
 // isOwn reports whether a process was started as the agent of an instance.
 func (e *examination) isOwn(m *fleet.Member, pid int) bool {
 	of, ok := agentOf(pid)
-	return ok && of == e.scope.store.Name(m.ID)
+	return ok && of == e.scope.Store.Name(m.ID)
 }
 
 // agentOf returns the name of the instance as whose agent gt started a process. The
@@ -245,14 +246,14 @@ func (e *examination) stuck(m *fleet.Member) {
 	}
 	idle := m.Managed.State != lifecycle.Draining || !m.Process.IsSet() // one that drains may be working
 	if age := e.env.Now().Sub(since); idle && age > overdue {
-		e.add(stuck, m.Name, fmt.Sprintf("%s since %s ago, and no gt-reconcile sees to it", is, duration.Format(rough(age))), "gt-reconcile tick")
+		e.add(stuck, m.Name, fmt.Sprintf("%s since %s ago, and no gt-reconcile sees to it", is, duration.Format(roster.Rough(age))), "gt-reconcile tick")
 	}
 }
 
 // logins examines which accounts have to log in anew. Agents share them.
 func (e *examination) logins(members []fleet.Member) {
 	for _, one := range logins(members) {
-		e.add(loggedOut, "", fmt.Sprintf("%s%s cannot work: %s", strings.Join(one.names, ", "), e.scope.in(), one.what(e.env)), one.fix(e.scope.table()))
+		e.add(loggedOut, "", fmt.Sprintf("%s%s cannot work: %s", strings.Join(one.names, ", "), e.scope.In(), one.what(e.env)), one.fix(e.scope.Table()))
 	}
 }
 
@@ -261,7 +262,7 @@ func (e *examination) wiring(members []fleet.Member) {
 	names := map[[2]string][]string{} // by what is wrong and what mends it
 	for i := range members {
 		m := &members[i]
-		client := e.scope.table().Of(m.Agent)
+		client := e.scope.Table().Of(m.Agent)
 		if !m.Process.IsSet() || m.Reported() || client.Dialect == "" || e.env.Now().Sub(m.StartedAt) < patientStart {
 			continue
 		}
@@ -271,7 +272,7 @@ func (e *examination) wiring(members []fleet.Member) {
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(names), func(a, b [2]string) int { return strings.Compare(a[0], b[0]) }) {
-		e.add(silent, "", fmt.Sprintf("no hook tells what %s%s: %s", does(names[at]), e.scope.in(), at[0]), at[1])
+		e.add(silent, "", fmt.Sprintf("no hook tells what %s%s: %s", does(names[at]), e.scope.In(), at[0]), at[1])
 	}
 }
 
@@ -320,12 +321,12 @@ func (e *examination) programs(members []fleet.Member) {
 		if m.Managed != nil || m.Process.IsSet() { // of templates: see templates
 			continue
 		}
-		if why := e.missing(e.scope.table().Of(m.Agent).Command, m.Path); why != "" {
+		if why := e.missing(e.scope.Table().Of(m.Agent).Command, m.Path); why != "" {
 			names[missing{m.Agent, why}] = append(names[missing{m.Agent, why}], m.Name)
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(names), func(a, b missing) int { return strings.Compare(a.agent+a.why, b.agent+b.why) }) {
-		e.add(missingProgram, "", fmt.Sprintf("%s%s cannot start: %s", strings.Join(names[at], ", "), e.scope.in(), at.why),
+		e.add(missingProgram, "", fmt.Sprintf("%s%s cannot start: %s", strings.Join(names[at], ", "), e.scope.In(), at.why),
 			fmt.Sprintf("install %s, or name its program as command of [agents.%s] in %s", at.agent, at.agent, e.env.DisplayPath(place.Config(e.env.Getenv, "agents.toml"))))
 	}
 }
@@ -344,7 +345,7 @@ func (e *examination) missing(command []string, dir string) string {
 
 // templates examines whether the templates of a scope can be started.
 func (e *examination) templates() {
-	c, err := config.Of(e.scope.town, e.scope.profile, e.env.Getenv).Read()
+	c, err := config.Of(e.scope.Town, e.scope.Profile, e.env.Getenv).Read()
 	if err != nil {
 		e.add(missingProgram, "", err.Error(), "gt-reconcile check shows what is wrong")
 		return
@@ -354,11 +355,11 @@ func (e *examination) templates() {
 		command := t.Command
 		switch {
 		case len(command) > 0:
-		case !e.scope.table().Known(t.Provider):
+		case !e.scope.Table().Known(t.Provider):
 			e.add(missingProgram, "", fmt.Sprintf("the template %s (%s) cannot start: no agent is called '%s'", t.Name, at, t.Provider), "gt-hooks status lists the agents; correct provider there")
 			continue
 		default:
-			command = e.scope.table().Of(t.Provider).Command
+			command = e.scope.Table().Of(t.Provider).Command
 		}
 		dir := cmp.Or(t.WorkDir, c.Work)
 		if _, err := os.Stat(dir); err != nil {
@@ -373,13 +374,13 @@ func (e *examination) templates() {
 // orphans looks for agents that gt started and whose instance was removed.
 func (e *examination) orphans() {
 	state := place.StateOf(e.env.Getenv)
-	everywhere, unread := scopes(e.env)
-	all, err := membersAt(e.survey, e.env, everywhere)
+	everywhere, unread := roster.All(e.env)
+	all, err := roster.ReadIn(e.survey, e.env, everywhere)
 	if unread != nil || err != nil {
 		return // they may belong to an instance that cannot be read
 	}
 	for _, server := range e.survey.Servers() {
-		listed := panesOf(server, all)
+		listed := roster.PanesOf(server, all)
 		for _, pane := range e.survey.Panes(server) {
 			name, ok := agentOf(pane.PID)
 			if !ok || pane.Dead || listed[pane.ID] {
@@ -388,7 +389,7 @@ func (e *examination) orphans() {
 			switch _, in := instance.OfAgent(state, name); {
 			case in == nil:
 				e.add(orphan, "", fmt.Sprintf("the tmux session %s runs an agent that no list has, as process %d", pane.Session, pane.PID),
-					fmt.Sprintf("%s adopts it; tmux kill-session -t %s ends it", adopts, term.Typed("="+pane.Session)))
+					fmt.Sprintf("%s adopts it; tmux kill-session -t %s ends it", roster.Adopts, term.Typed("="+pane.Session)))
 			case in.Managed != nil && (in.Managed.State == lifecycle.Closed || in.Managed.State == lifecycle.Archived):
 				e.add(orphan, in.Name, fmt.Sprintf("is %s, and its agent still runs as process %d", in.Managed.State, pane.PID), "gt-reconcile tick")
 			}
@@ -397,10 +398,10 @@ func (e *examination) orphans() {
 }
 
 // units looks for tmux servers that end with a login, a terminal or a service.
-func (e *examination) units(at []scopeMembers) {
+func (e *examination) units(at []roster.Listed) {
 	names := map[tmux.Server][]string{}
 	for _, s := range at {
-		for _, m := range s.members {
+		for _, m := range s.Agents {
 			if m.Pane.ID != "" && m.Adopted == nil {
 				server := tmux.Server(m.TmuxServer)
 				names[server] = append(names[server], m.Name)

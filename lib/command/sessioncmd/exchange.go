@@ -27,6 +27,7 @@ import (
 	"gt/lib/sys/tmux"
 	"gt/lib/text/openjson"
 	"gt/lib/text/term"
+	"gt/lib/view/roster"
 )
 
 // The exported and imported file is agent-deck's sessions.json. What it calls a session is
@@ -78,11 +79,11 @@ func (c *export) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	found, err := membersOf(env, []scope{at})
+	found, err := roster.Read(env, []scope{at})
 	if err != nil {
 		return err // an export must be complete
 	}
-	groups, more, err := at.store.Exported()
+	groups, more, err := at.Store.Exported()
 	if err != nil {
 		return err
 	}
@@ -93,8 +94,8 @@ func (c *export) Run(env *cli.Env) error {
 		}
 	}
 	instances, all := []fields{}, []fields{}
-	for _, m := range found[0].members {
-		one, err := exported(m, found[0].table())
+	for _, m := range found[0].Agents {
+		one, err := exported(m, found[0].Table())
 		if err != nil {
 			return err
 		}
@@ -206,9 +207,9 @@ func (c *imports) Run(env *cli.Env) error {
 	if err != nil {
 		return c.refused(err)
 	}
-	add := at.store.Import
+	add := at.Store.Import
 	if c.DryRun {
-		add = at.store.Importable
+		add = at.Store.Importable
 	}
 	added, err := add(i)
 	switch {
@@ -220,7 +221,7 @@ func (c *imports) Run(env *cli.Env) error {
 		return err
 	}
 	for _, in := range added {
-		if !at.table().Known(in.Agent) {
+		if !at.Table().Known(in.Agent) {
 			env.Warn("%s: no agent is called '%s' (a block of agents.toml makes one known)", in.Name, in.Agent)
 		}
 		said := "imported"
@@ -241,12 +242,12 @@ func (c *imports) Run(env *cli.Env) error {
 func startedAs(at scope, in *instance.Instance) string {
 	var words []string
 	if in.Account != "" {
-		words = append(words, cmp.Or(at.table().Of(in.Agent).StoreEnv, "account")+"="+term.Typed(in.Account))
+		words = append(words, cmp.Or(at.Table().Of(in.Agent).StoreEnv, "account")+"="+term.Typed(in.Account))
 	}
 	for _, word := range launcher.Around(in.Launcher, append([]string{in.Agent}, in.Args...)) {
 		words = append(words, term.Typed(word))
 	}
-	return at.env.Line(strings.Join(words, " "), maxArgs)
+	return at.Env.Line(strings.Join(words, " "), maxArgs)
 }
 
 // maxArgs limits the arguments of an imported agent, in characters.
@@ -391,13 +392,13 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 		f.get("parent_session_id", &in.ParentID), f.get("command", &command), f.get("extra_args", &more), f.get("account", &account), f.get("loaded_mcp_names", &in.LoadedMCPNames),
 		f.get("created_at", &created), f.get("updated_at", &updated),
 	)
-	called := cmp.Or(at.env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // its name in messages
-	if title = at.env.Line(title, 200); title != in.Name || in.Title != "" {
+	called := cmp.Or(at.Env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // its name in messages
+	if title = at.Env.Line(title, 200); title != in.Name || in.Title != "" {
 		in.Title = title
 	}
 	words, plain := strings.Fields(command), !strings.ContainsAny(command, "'\"\\$`;|&<>()*?[]{}~#")
 	if in.Agent == "" && len(words) > 0 {
-		in.Agent = at.table().ByProcess(filepath.Base(words[0])).Name
+		in.Agent = at.Table().ByProcess(filepath.Base(words[0])).Name
 	}
 	if in.Agent == "" {
 		return nil, errors.Join(err, errors.New("nothing says which agent it is"))
@@ -408,31 +409,31 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 			err = errors.Join(err, bad)
 		}
 	}
-	err = errors.Join(err, tmux.CheckStyle(in.Theme), boxed(at.env, f, in))
-	if in.Account != "" && at.table().Known(in.Agent) && at.table().Of(in.Agent).StoreEnv == "" {
+	err = errors.Join(err, tmux.CheckStyle(in.Theme), boxed(at.Env, f, in))
+	if in.Account != "" && at.Table().Known(in.Agent) && at.Table().Of(in.Agent).StoreEnv == "" {
 		err = errors.Join(err, fmt.Errorf("nothing is known of the accounts of %s", in.Agent))
 	}
-	if in.Role != "" && !playedIn(at.env, in) {
-		at.env.Warn("%s: its role %s is not taken over: its folder is not that role's in a town that you trust", called, at.env.Quoted(in.Role))
+	if in.Role != "" && !playedIn(at.Env, in) {
+		at.Env.Warn("%s: its role %s is not taken over: its folder is not that role's in a town that you trust", called, at.Env.Quoted(in.Role))
 		in.Role = ""
 	}
-	in.TmuxServer, in.Topic = string(tmux.Around()), at.env.Line(in.Topic, maxTopic)
+	in.TmuxServer, in.Topic = string(tmux.Around()), at.Env.Line(in.Topic, maxTopic)
 	if !own {
 		in.Group, in.Path = strings.Trim(in.Group, "/"), clean(in.Path)
 		switch {
 		case plain && len(words) > 1:
 			in.Args = append(words[1:], in.Args...)
 		case !plain:
-			at.env.Warn("%s: its flags are not taken over from the command %s", called, at.env.Quoted(command))
+			at.Env.Warn("%s: its flags are not taken over from the command %s", called, at.Env.Quoted(command))
 		}
 		in.Args = append(in.Args, more...)
 		if account != "" {
-			at.env.Warn("%s: its account %s is not taken over", called, at.env.Quoted(account))
-			at.env.Hint("gt-session new --account DIR, with the account's folder, starts such an agent")
+			at.Env.Warn("%s: its account %s is not taken over", called, at.Env.Quoted(account))
+			at.Env.Hint("gt-session new --account DIR, with the account's folder, starts such an agent")
 		}
 	}
 	if in.CreatedAt = created; created.IsZero() {
-		in.CreatedAt = at.env.Now().UTC()
+		in.CreatedAt = at.Env.Now().UTC()
 	}
 	if in.UpdatedAt = updated; updated.IsZero() {
 		in.UpdatedAt = in.CreatedAt
@@ -443,7 +444,7 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 			in.Agent + "_detected_at", "loaded_mcp_names", "created_at", "updated_at":
 			delete(f, key)
 		case "command":
-			if own && command == commandOf(in, at.table()) {
+			if own && command == commandOf(in, at.Table()) {
 				delete(f, key)
 			}
 		}

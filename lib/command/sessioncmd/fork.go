@@ -38,11 +38,11 @@ func (c *fork) Run(env *cli.Env) (err error) {
 			return cli.Fail(cli.No, fmt.Errorf("%s has no conversation yet", parent.Name), "gt-session new starts another agent")
 		}
 	}
-	if client := at.table().Of(parent.Agent); !client.CanFork() {
+	if client := at.Table().Of(parent.Agent); !client.CanFork() {
 		return cli.Fail(cli.No, fmt.Errorf("%s cannot go on with a copy of a conversation", client.Name),
 			fmt.Sprintf("gt-seance read %s prints the conversation, for another agent", of))
 	}
-	dir, err := at.store.Enter(parent.Instance)
+	dir, err := at.Store.Enter(parent.Instance)
 	if err != nil {
 		return launch.NoFolder(parent.Instance, err)
 	}
@@ -65,10 +65,10 @@ func (c *fork) Run(env *cli.Env) (err error) {
 	if c.Explain {
 		return c.explain(at, in)
 	}
-	err = at.store.Create(in, env.Now())
+	err = at.Store.Create(in, env.Now())
 	for n := 2; c.Name == "" && errors.Is(err, instance.ErrTaken); n++ {
 		in.Name = instance.Variant(parent.Name, fmt.Sprintf("-fork-%d", n))
-		err = at.store.Create(in, env.Now())
+		err = at.Store.Create(in, env.Now())
 	}
 	if err != nil {
 		return withExitCode(in.Name, err)

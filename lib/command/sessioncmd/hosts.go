@@ -4,52 +4,33 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/state/peer"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
+	"gt/lib/view/roster"
 )
-
-// hosted is an agent in a list of all hosts.
-type hosted struct {
-	host, name, status, agent, group, folder string
-	depth                                    int
-	since                                    time.Time
-}
-
-func peersOf(env *cli.Env) peer.Hosts { return peer.Of(town.Personal(env.Getenv).State) }
-
-// ownHost returns what other hosts call this one, or "".
-func ownHost(env *cli.Env) (string, error) {
-	own, err := peersOf(env).Own()
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return own.Name, err
-}
 
 // hosted prints the agents of this host and of all others.
 func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
-	own, err := ownHost(env)
+	own, err := roster.OwnHost(env)
 	unread = errors.Join(unread, err)
-	hosts, err := peersOf(env).All()
+	hosts, err := roster.Peers(env).All()
 	unread = errors.Join(unread, err)
-	var all []hosted
+	var all []roster.Hosted
 	for _, r := range rows {
-		all = append(all, hosted{own, r.Name, statusText(*r.Member), r.Agent, r.Group, term.Tilde(r.Path, env.Getenv("HOME")), r.depth, r.Since})
+		all = append(all, roster.HostedRow(env, own, r.Row))
 	}
 	if c.JSON {
 		unread = c.printJSON(env, rows, unread)
 	}
 	for _, h := range hosts {
-		theirs, err := peersOf(env).Agents(h, env.Now())
+		theirs, err := roster.Peers(env).Agents(h, env.Now())
 		unread = errors.Join(unread, err)
 		for _, a := range theirs {
 			switch {
@@ -59,7 +40,7 @@ func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 					return err
 				}
 			default:
-				all = append(all, hostedOf(a))
+				all = append(all, roster.HostedAgent(a))
 			}
 		}
 	}
@@ -72,22 +53,6 @@ func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 		warnAway(env, h)
 	}
 	return unread
-}
-
-func hostedOf(a peer.Agent) hosted {
-	h := hosted{a.Host, a.Name, agentStatus(a), a.Agent, a.Group, a.Path, 0, time.Time{}}
-	if a.Since != nil && a.Runs() {
-		h.since = *a.Since
-	}
-	return h
-}
-
-// agentStatus returns the status of an agent of another host with the reason.
-func agentStatus(a peer.Agent) string {
-	if a.Reason == "" {
-		return a.Status
-	}
-	return fmt.Sprintf("%s (%s)", a.Status, a.Reason)
 }
 
 // cleaned returns an agent of another host without secrets.
@@ -104,28 +69,28 @@ func (c *list) selectsAgent(a peer.Agent) bool {
 		(c.Template == "" || c.Template == a.Template) && (c.State == "" || slices.Contains(strings.Split(c.State, ","), a.State))
 }
 
-func printHosted(env *cli.Env, all []hosted) error {
+func printHosted(env *cli.Env, all []roster.Hosted) error {
 	if len(all) == 0 {
 		env.Hint("no agent matches")
 		return nil
 	}
 	line := func(text string) string { return env.Line(text, maxCell) }
 	now := env.Now()
-	cells := term.Cells([]term.Column[hosted]{
-		{Heading: "NAME", Cell: func(h hosted) string {
-			return strings.Repeat("  ", h.depth) + line(h.name)
+	cells := term.Cells([]term.Column[roster.Hosted]{
+		{Heading: "NAME", Cell: func(h roster.Hosted) string {
+			return strings.Repeat("  ", h.Depth) + line(h.Name)
 		}},
-		{Heading: "HOST", Cell: func(h hosted) string { return cmp.Or(h.host, "-") }},
-		{Heading: "STATUS", Cell: func(h hosted) string { return line(h.status) }},
-		{Heading: "FOR", Cell: func(h hosted) string {
-			if h.since.IsZero() {
+		{Heading: "HOST", Cell: func(h roster.Hosted) string { return cmp.Or(h.Host, "-") }},
+		{Heading: "STATUS", Cell: func(h roster.Hosted) string { return line(h.Text) }},
+		{Heading: "FOR", Cell: func(h roster.Hosted) string {
+			if h.Since.IsZero() {
 				return ""
 			}
-			return duration.Format(rough(now.Sub(h.since)))
+			return duration.Format(roster.Rough(now.Sub(h.Since)))
 		}},
-		{Heading: "AGENT", Cell: func(h hosted) string { return line(h.agent) }},
-		{Heading: "GROUP", Hidden: !slices.ContainsFunc(all, func(h hosted) bool { return h.group != "" }), Cell: func(h hosted) string { return line(h.group) }},
-		{Heading: "FOLDER", Cell: func(h hosted) string { return line(h.folder) }},
+		{Heading: "AGENT", Cell: func(h roster.Hosted) string { return line(h.Agent) }},
+		{Heading: "GROUP", Hidden: !slices.ContainsFunc(all, func(h roster.Hosted) bool { return h.Group != "" }), Cell: func(h roster.Hosted) string { return line(h.Group) }},
+		{Heading: "FOLDER", Cell: func(h roster.Hosted) string { return line(h.Folder) }},
 	}, all)
 	width := term.Width(env.Stdout, env.Getenv)
 	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "FOR", "GROUP")
@@ -142,7 +107,7 @@ func warnAway(env *cli.Env, h peer.Host) {
 // named prints the status of one agent, of this host or of another.
 func (c *summed) named(env *cli.Env) error {
 	name, at, ok := peer.Split(c.Name)
-	own, err := ownHost(env)
+	own, err := roster.OwnHost(env)
 	if err != nil {
 		return err
 	}
@@ -157,15 +122,15 @@ func (c *summed) named(env *cli.Env) error {
 		if c.JSON {
 			l := lineOf(env, m)
 			l.Host = own
-			return errors.Join((marks{}).tell(in.store, l.templated, m.Name), env.JSON(l))
+			return errors.Join((marks{}).tell(in.Store, l.templated, m.Name), env.JSON(l))
 		}
-		return printOne(env, m.Name, statusText(m), m.Since)
+		return printOne(env, m.Name, roster.StatusText(m), m.Since)
 	}
-	h, err := peersOf(env).Find(at)
+	h, err := roster.Peers(env).Find(at)
 	if err != nil {
 		return err
 	}
-	all, err := peersOf(env).Agents(h, env.Now())
+	all, err := roster.Peers(env).Agents(h, env.Now())
 	if err != nil {
 		return err
 	}
@@ -178,7 +143,7 @@ func (c *summed) named(env *cli.Env) error {
 		if c.JSON {
 			err = env.JSON(cleaned(env, a))
 		} else {
-			err = printOne(env, a.Name+"@"+h.Name, agentStatus(a), hostedOf(a).since)
+			err = printOne(env, a.Name+"@"+h.Name, roster.PeerStatus(a), roster.HostedAgent(a).Since)
 		}
 		if err != nil {
 			return err
@@ -191,7 +156,7 @@ func (c *summed) named(env *cli.Env) error {
 func printOne(env *cli.Env, name, status string, since time.Time) error {
 	line := env.Line(name, maxCell) + "  " + env.Line(status, maxCell)
 	if !since.IsZero() {
-		line += " for " + duration.Format(rough(env.Now().Sub(since)))
+		line += " for " + duration.Format(roster.Rough(env.Now().Sub(since)))
 	}
 	_, err := fmt.Fprintln(env.Stdout, line)
 	return err

@@ -20,6 +20,7 @@ import (
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/plain"
+	"gt/lib/view/roster"
 )
 
 // answer is the last answer of an agent, and whether it follows a given prompt.
@@ -34,7 +35,7 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 	if m.Record == nil {
 		return nil, conversation.File{}, cli.Failf(cli.No, "%s has no conversation yet that gt knows of", m.Name)
 	}
-	client := at.table().Of(m.Agent)
+	client := at.Table().Of(m.Agent)
 	name := cmp.Or(m.Record.Agent, client.Dialect)
 	r := readers.Of(name)
 	if r == nil {
@@ -43,7 +44,7 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 	}
 	path := m.Record.Transcript
 	if r != nil && path == "" {
-		path = files.Path(name, at.env.Getenv, m.Record.CWD, string(m.Record.ID))
+		path = files.Path(name, at.Env.Getenv, m.Record.CWD, string(m.Record.ID))
 	}
 	if !atomicfile.Exists(path) {
 		path = ""
@@ -54,9 +55,9 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 	case path == "":
 		return nil, conversation.File{}, cli.Failf(cli.No, "%s has no conversation yet that gt knows of", m.Name)
 	}
-	own := account.Own{Getenv: at.env.Getenv, Projects: []string{git.Top(m.Path)}, Known: func(name string) account.Known {
-		c := at.table().Of(name)
-		listed := c.Listed(at.env.Getenv)
+	own := account.Own{Getenv: at.Env.Getenv, Projects: []string{git.Top(m.Path)}, Known: func(name string) account.Known {
+		c := at.Table().Of(name)
+		listed := c.Listed(at.Env.Getenv)
 		if m.Account != "" {
 			listed = append(listed, m.Account)
 		}
@@ -113,7 +114,7 @@ func printLast(at scope, m fleet.Member) error {
 	if err != nil && a.text == "" {
 		return err
 	}
-	return a.print(at.env, m)
+	return a.print(at.Env, m)
 }
 
 // print prints an answer. It fails for a text with which the client reports an error.
@@ -182,17 +183,17 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 	var a answer
 	var since, asking time.Time // when it was first seen waiting, or asking
 	err := watch(env, time.Duration(c.Timeout), func() (bool, error) {
-		in, err := s.store.Get(s.in.ID)
+		in, err := s.Store.Get(s.in.ID)
 		if err != nil {
 			return false, withExitCode(s.in.Name, err)
 		}
-		m, err = settled(s.scope, s.member(in))
+		m, err = settled(s.scope, s.Member(in))
 		switch {
 		case err != nil:
 			return false, withExitCode(s.in.Name, err)
 		case ended(m):
 			return false, cli.Fail(cli.No, fmt.Errorf("%s did not answer: it is %s", m.Name, m.Status))
-		case asks(s.table(), m): // some clients have no hook for this
+		case asks(s.Table(), m): // some clients have no hook for this
 			if asking.IsZero() {
 				asking = time.Now()
 			}
@@ -226,7 +227,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 	})
 	switch {
 	case errors.Is(err, errTimeout):
-		return cli.Fail(cli.No, fmt.Errorf("%w: %s is %s", err, s.in.Name, statusText(m)))
+		return cli.Fail(cli.No, fmt.Errorf("%w: %s is %s", err, s.in.Name, roster.StatusText(m)))
 	case err != nil:
 		return err
 	case !a.asked: // the answer may belong to the turn before

@@ -20,6 +20,7 @@ import (
 	"gt/lib/sys/tmux"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
+	"gt/lib/view/roster"
 )
 
 type list struct {
@@ -90,8 +91,8 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 		l.TmuxSession, l.Pane = m.Pane.Session, m.Pane.ID
 	}
 	l.MCPChanged, l.Moved = outOfSync(m), m.Moved
-	if isStranger(m) {
-		l.Adopt = adopts
+	if roster.IsStranger(m) {
+		l.Adopt = roster.Adopts
 	}
 	return l
 }
@@ -104,24 +105,24 @@ func outOfSync(m fleet.Member) bool {
 
 // in sets the profile or town of the instance.
 func (l *line) in(p scope) {
-	if l.Profile = p.profile; !p.town.Personal {
-		l.Town = p.town.Root
+	if l.Profile = p.Profile; !p.Town.Personal {
+		l.Town = p.Town.Root
 	}
 }
 
 func (c *list) Run(env *cli.Env) error {
-	defer deferGC()() // until the list is printed
+	defer roster.DeferGC()() // until the list is printed
 	all, unread := c.scopes(env)
 	if all == nil || unread != nil && !c.Everywhere {
 		return unread
 	}
-	at, err := c.withStrangers(env, all)
+	at, err := roster.ReadWithStrangers(env, c.Profile, all)
 	found := c.find(at)
 	unread = errors.Join(unread, err, found.unread)
 	rows := found.rows
 	// Another town's table may know the agent; in that case it has instances there.
 	if len(rows) == 0 && c.Agent != "" {
-		if known := all[0].table(); !known.Known(c.Agent) {
+		if known := all[0].Table(); !known.Known(c.Agent) {
 			return known.Unknown(c.Agent)
 		}
 	}
@@ -149,7 +150,7 @@ func (c *list) Run(env *cli.Env) error {
 	}
 	var panes []string
 	for _, r := range rows {
-		if isStranger(*r.Member) {
+		if roster.IsStranger(*r.Member) {
 			panes = append(panes, r.Name)
 		}
 	}
@@ -164,25 +165,25 @@ type listed struct {
 	unread error
 }
 
-func (c *list) find(at []scopeMembers) (l listed) {
+func (c *list) find(at []roster.Listed) (l listed) {
 	for _, s := range at {
 		if c.retired() {
-			more, err := retiredOf(s.store)
-			s.members, l.unread = append(s.members, more...), errors.Join(l.unread, err)
+			more, err := retiredOf(s.Store)
+			s.Agents, l.unread = append(s.Agents, more...), errors.Join(l.unread, err)
 		}
-		groups, err := s.store.Groups()
+		groups, err := s.Store.Groups()
 		l.unread = errors.Join(l.unread, err)
 		var found []*fleet.Member
-		for i := range s.members {
-			if c.selects(&s.members[i]) {
-				found = append(found, &s.members[i])
+		for i := range s.Agents {
+			if c.selects(&s.Agents[i]) {
+				found = append(found, &s.Agents[i])
 			}
 		}
-		l.total += len(s.members)
-		l.named = l.named || len(found) > 0 && s.name() != ""
-		for _, r := range flatten(groups, found) {
-			r.scope = s.scope
-			l.rows = append(l.rows, r)
+		l.total += len(s.Agents)
+		l.named = l.named || len(found) > 0 && s.Name() != ""
+		for _, r := range roster.Flatten(groups, found) {
+			r.Scope = s.Scope
+			l.rows = append(l.rows, row{Row: r})
 		}
 	}
 	return l
@@ -201,15 +202,15 @@ func (c *list) printJSON(env *cli.Env, rows []row, unread error) error {
 	share(len(rows), func(i int) { lines[i] = lineOf(env, *rows[i].Member) })
 	host := ""
 	if c.Hosts {
-		host, _ = ownHost(env) // hosted reports the error
+		host, _ = roster.OwnHost(env) // hosted reports the error
 	}
 	marked := marks{}
 	for i, r := range rows {
-		if err := marked.tell(r.scope.store, lines[i].templated, r.Name); err != nil {
+		if err := marked.tell(r.Scope.Store, lines[i].templated, r.Name); err != nil {
 			unread = errors.Join(unread, err)
 		}
 		if c.Everywhere {
-			lines[i].in(r.scope)
+			lines[i].in(r.Scope)
 		}
 		lines[i].Host = host
 	}
@@ -239,83 +240,8 @@ func share(n int, do func(i int)) {
 
 // row is an instance in the tree of the list.
 type row struct {
-	*fleet.Member
-	scope     scope
-	depth     int  // levels below the root
+	roster.Row
 	outOfSync bool // .mcp.json changed; only set for a table
-}
-
-// flatten sorts instances by group, those without a group first, and puts each after its
-// parent.
-func flatten(groups []instance.Group, all []*fleet.Member) []row {
-	order := map[string]int{"": -1}
-	for i, g := range groups {
-		order[g.Path] = i
-	}
-	type placed struct {
-		*fleet.Member
-		at int
-	}
-	sorted := make([]placed, len(all))
-	children := false
-	for i, m := range all {
-		at, ok := order[m.Group]
-		if !ok || isStranger(*m) {
-			at = len(groups) // the groups file does not have it
-		}
-		sorted[i], children = placed{m, at}, children || m.ParentID != ""
-	}
-	slices.SortStableFunc(sorted, func(a, b placed) int {
-		if c := cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt)); c != 0 {
-			return c
-		}
-		return strings.Compare(string(a.ID), string(b.ID))
-	})
-	rows := make([]row, 0, len(all))
-	for i, m := range sorted {
-		all[i] = m.Member
-		rows = append(rows, row{Member: m.Member})
-	}
-	if !children {
-		return rows
-	}
-	return indent(all)
-}
-
-// indent puts each instance after its parent.
-func indent(all []*fleet.Member) (rows []row) {
-	here := map[instance.ID]bool{}
-	children := map[instance.ID][]*fleet.Member{}
-	for _, m := range all {
-		here[m.ID] = true
-	}
-	var roots []*fleet.Member
-	for _, m := range all {
-		if m.ParentID != "" && m.ParentID != m.ID && here[m.ParentID] {
-			children[m.ParentID] = append(children[m.ParentID], m)
-		} else {
-			roots = append(roots, m)
-		}
-	}
-	seen := map[*fleet.Member]bool{}
-	var add func(m *fleet.Member, depth int)
-	add = func(m *fleet.Member, depth int) {
-		if seen[m] {
-			return
-		}
-		seen[m] = true
-		rows = append(rows, row{Member: m, depth: depth})
-		for _, child := range children[m.ID] {
-			add(child, depth+1)
-		}
-	}
-	for _, m := range roots {
-		add(m, 0)
-	}
-	for _, m := range all { // a damaged file can contain a cycle of parents
-		add(m, 0)
-	}
-	return rows
 }
 
 type column = term.Column[row]
@@ -352,7 +278,7 @@ func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
 		nameColumn(env),
 		{Heading: "STATUS", Cell: func(r row) string {
 			if r.Status == status.Waiting || r.Background || r.Moved != nil {
-				return statusText(*r.Member)
+				return roster.StatusText(*r.Member)
 			}
 			return string(r.Status)
 		}},
@@ -360,7 +286,7 @@ func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
 			if r.Since.IsZero() {
 				return ""
 			}
-			return duration.Format(rough(now.Sub(r.Since)))
+			return duration.Format(roster.Rough(now.Sub(r.Since)))
 		}},
 		{Heading: "AGENT", Cell: func(r row) string { return line(r.Agent) }},
 		{Heading: "GROUP", Hidden: !inAny(func(r row) bool { return r.Group != "" }), Cell: func(r row) string { return line(r.Group) }},
@@ -375,12 +301,12 @@ func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
 }
 
 func nameColumn(env *cli.Env) column {
-	return column{Heading: "NAME", Cell: func(r row) string { return strings.Repeat("  ", r.depth) + env.Line(r.Name, maxCell) }}
+	return column{Heading: "NAME", Cell: func(r row) string { return strings.Repeat("  ", r.Depth) + env.Line(r.Name, maxCell) }}
 }
 
 // placeColumn returns the column of profiles and towns.
 func placeColumn(env *cli.Env, shown bool) column {
-	return column{Heading: "PROFILE", Hidden: !shown, Cell: func(r row) string { return cmp.Or(env.Line(r.scope.name(), maxCell), "-") }}
+	return column{Heading: "PROFILE", Hidden: !shown, Cell: func(r row) string { return cmp.Or(env.Line(r.Scope.Name(), maxCell), "-") }}
 }
 
 // painted colours the cells of the status column by their first word.
@@ -403,27 +329,16 @@ func painted(env *cli.Env, column int) term.Painter {
 	}
 }
 
-// rough drops the smaller units of a long duration.
-func rough(d time.Duration) time.Duration {
-	switch d = max(d, 0); {
-	case d >= 24*time.Hour:
-		return d.Truncate(time.Hour)
-	case d >= time.Hour:
-		return d.Truncate(time.Minute)
-	}
-	return d
-}
-
 // maxCell limits a cell, in characters. The table narrows it further to the terminal.
 const maxCell = 4096
 
 // printLine prints one agent as list --json does.
 func printLine(at scope, m fleet.Member) error {
-	l := lineOf(at.env, m)
-	if err := (marks{}).tell(at.store, l.templated, m.Name); err != nil {
+	l := lineOf(at.Env, m)
+	if err := (marks{}).tell(at.Store, l.templated, m.Name); err != nil {
 		return err
 	}
-	return at.env.JSON(l)
+	return at.Env.JSON(l)
 }
 
 type show struct {
@@ -450,7 +365,7 @@ func (c *show) Run(env *cli.Env) error {
 	if c.JSON {
 		return printLine(at, m)
 	}
-	state := statusText(m)
+	state := roster.StatusText(m)
 	l := lineOf(env, m)
 	for _, field := range [][2]string{
 		{"name", m.Name}, {"id", string(m.ID)}, {"title", m.Title}, {"status", state}, {"wanted", string(m.Desired)},
@@ -493,9 +408,9 @@ func (p profile) member(env *cli.Env, name string) (fleet.Member, scope, error) 
 	if err != nil {
 		return fleet.Member{}, at, err
 	}
-	m := []fleet.Member{at.member(in)}
+	m := []fleet.Member{at.Member(in)}
 	if agents.Remote(in) {
-		at.askAway(m)
+		at.AskAway(m)
 	}
 	return m[0], at, nil
 }
@@ -591,11 +506,11 @@ func (c *ack) Run(env *cli.Env) error {
 }
 
 func acknowledge(at scope, id instance.ID) error {
-	held, err := at.store.Hold(id, readyWait)
+	held, err := at.Store.Hold(id, readyWait)
 	if err != nil {
 		return err
 	}
 	defer held.Release()
-	held.Acknowledged = at.env.Now().UTC()
-	return held.Put(at.env.Now())
+	held.Acknowledged = at.Env.Now().UTC()
+	return held.Put(at.Env.Now())
 }

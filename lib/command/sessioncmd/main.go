@@ -20,6 +20,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/sys/flock"
 	"gt/lib/sys/tmux"
+	"gt/lib/view/roster"
 )
 
 const summary = `
@@ -131,14 +132,6 @@ type profile struct {
 	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the agents of this profile, a list of its own; the first 'new' makes it."`
 }
 
-// storeIn returns the store of a profile, or of the town if profile is "".
-func storeIn(t town.Town, profile string) instance.Store {
-	if profile == "" && !t.Personal {
-		return instance.OfTown(t.State, t.Root)
-	}
-	return instance.Personal(t.State, profile)
-}
-
 // one returns the instance that a name means. It tries exact matches before prefixes. If
 // nothing matches it returns unread, because the instance may be among those that could not
 // be read.
@@ -167,7 +160,7 @@ func one(all []*instance.Instance, unread error, name string) (*instance.Instanc
 	case len(found) == 0:
 		hint := "gt-session lists them"
 		if strings.HasPrefix(name, "%") {
-			hint += "; " + adopts + " adopts those that it did not start"
+			hint += "; " + roster.Adopts + " adopts those that it did not start"
 		}
 		return nil, cli.Fail(cli.No, fmt.Errorf("there is no agent '%.80s'", name), hint)
 	case len(found) == 1:
@@ -191,7 +184,7 @@ func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, err
 	if err != nil {
 		return nil, at, err
 	}
-	all, unread := at.store.All()
+	all, unread := at.Store.All()
 	in, err := one(all, unread, name)
 	return in, at, err
 }
@@ -254,7 +247,7 @@ func (s several) each(env *cli.Env, do func(scope, *instance.Instance) (string, 
 	if err != nil {
 		return err
 	}
-	all, unread, err := s.chosen(at.store)
+	all, unread, err := s.chosen(at.Store)
 	if err != nil {
 		return err
 	}
@@ -266,9 +259,9 @@ func (s several) each(env *cli.Env, do func(scope, *instance.Instance) (string, 
 
 // noneYet hints that there are no agents yet, and that an agent in tmux can be adopted.
 func noneYet(at scope) {
-	at.env.Hint("no agents yet; gt-session new starts one in this folder")
+	at.Env.Hint("no agents yet; gt-session new starts one in this folder")
 	if found, err := unmanaged(at, tmux.Around()); err == nil && len(found) > 0 {
-		at.env.Hint("%s runs in pane %s of tmux, and gt-session did not start it; gt-session import --tmux adopts all such agents", found[0].Client.Name, found[0].Pane.ID)
+		at.Env.Hint("%s runs in pane %s of tmux, and gt-session did not start it; gt-session import --tmux adopts all such agents", found[0].Client.Name, found[0].Pane.ID)
 	}
 }
 

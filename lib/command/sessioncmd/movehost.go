@@ -32,7 +32,7 @@ func (c *move) toHost(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if m := at.member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
+	if m := at.Member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
 		return cli.Fail(cli.No, fmt.Errorf("%s cannot move itself", in.Name), "run it from a terminal outside of it")
 	}
 	if err := (&remoteAgent{env, state, host, in.Name}).run(peer.Ask{Command: peer.Move}, patience); err != nil {
@@ -41,7 +41,7 @@ func (c *move) toHost(env *cli.Env) error {
 	out := peer.OutboxOf(state)
 	id := ""
 	l, err := out.PutLarge(host.Name, peer.Session, env.Now(), func(w io.Writer) error {
-		p := parcel.Packer{Env: env, Store: at.store, Table: at.table(), To: host.Name, Now: c.Now}
+		p := parcel.Packer{Env: env, Store: at.Store, Table: at.Table(), To: host.Name, Now: c.Now}
 		var err error
 		id, err = p.Pack(in.ID, w)
 		return err
@@ -55,7 +55,7 @@ func (c *move) toHost(env *cli.Env) error {
 	refused := new(peer.NotTaken)
 	switch {
 	case errors.As(err, &refused):
-		if err := parcel.Cancel(at.store, in.ID, id, true, env.Now()); err != nil && cli.ExitCode(err) != cli.No {
+		if err := parcel.Cancel(at.Store, in.ID, id, true, env.Now()); err != nil && cli.ExitCode(err) != cli.No {
 			return err
 		}
 		return cli.Fail(cli.No, fmt.Errorf("%s does not take %s: %s", host.Name, in.Name, env.Line(strings.TrimSpace(refused.Reason), 400)),

@@ -35,18 +35,18 @@ func (c *pack) Run(env *cli.Env) error {
 		return err
 	}
 	if c.Cancel {
-		err := parcel.Cancel(at.store, in.ID, c.Parcel, c.Force, env.Now())
+		err := parcel.Cancel(at.Store, in.ID, c.Parcel, c.Force, env.Now())
 		return done(env, withExitCode(in.Name, err), "took %s back; gt-session start %[1]s starts it", in.Name)
 	}
 	if f, ok := env.Stdout.(*os.File); ok && term.IsTerminal(f) {
 		return cli.Fail(cli.Usage, errors.New("a parcel is not for a terminal"),
 			fmt.Sprintf("gt-session pack %s >FILE, or: gt-session pack %[1]s | ssh HOST gt-session unpack", in.Name))
 	}
-	if m := at.member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
+	if m := at.Member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
 		return cli.Fail(cli.No, fmt.Errorf("%s cannot pack itself", in.Name), "run it from a terminal outside of it")
 	}
 	p := parcel.Packer{
-		Env: env, Store: at.store, Table: at.table(), To: env.Line(c.To, 200), Now: c.Now, Timeout: time.Duration(c.Timeout), Again: c.Force,
+		Env: env, Store: at.Store, Table: at.Table(), To: env.Line(c.To, 200), Now: c.Now, Timeout: time.Duration(c.Timeout), Again: c.Force,
 	}
 	if _, err := p.Pack(in.ID, env.Stdout); err != nil {
 		return withExitCode(in.Name, err)
@@ -85,13 +85,13 @@ func (c *unpack) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if !at.town.Personal && at.profile == "" {
+	if !at.Town.Personal && at.Profile == "" {
 		return cli.Fail(cli.No, errors.New("this folder is in a town, whose agents do not move"), "go to another, or name a profile: -p NAME")
 	}
 	if term.IsTerminal(env.Stdin) {
 		return cli.Fail(cli.Usage, errors.New("a parcel comes from standard input"), "gt-session unpack <FILE")
 	}
-	u := parcel.Unpacker{Env: env, Store: at.store, Table: at.table(), Name: c.Name, Agent: c.Agent, Args: c.Args, Force: c.Force}
+	u := parcel.Unpacker{Env: env, Store: at.Store, Table: at.Table(), Name: c.Name, Agent: c.Agent, Args: c.Args, Force: c.Force}
 	if c.Folder != "" {
 		if u.Folder, err = folder(env, c.Folder); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (c *unpack) Run(env *cli.Env) error {
 	if len(made.ArgsLeft) > 0 {
 		env.Hint("not taken of its arguments: %s; gt-session new --replace -n %s sets them", typed(env, made.ArgsLeft), made.Name)
 	}
-	in, err := at.store.Get(made.ID)
+	in, err := at.Store.Get(made.ID)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (c *start) whenReset(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	all, unread, err := c.chosen(at.store)
+	all, unread, err := c.chosen(at.Store)
 	if err != nil {
 		return err
 	}
@@ -62,13 +62,13 @@ func (c *start) whenReset(env *cli.Env) error {
 // limit returns when an agent reached its limit, and when that ends.
 func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 	one := limited{in: in}
-	m := at.member(in)
+	m := at.Member(in)
 	switch {
 	case in.Managed != nil:
 		return one, cli.Fail(cli.No, fmt.Errorf("%s was made from a template", in.Name), "gt-reconcile starts it again by itself")
 	case m.Reason == status.Limited:
 		if screen, err := tmux.Server(m.TmuxServer).CaptureStyled(m.Pane.ID); err == nil {
-			if shown, _ := at.table().Of(m.Agent).Input(screen); shown == agent.Asks { // nobody may be there to answer then
+			if shown, _ := at.Table().Of(m.Agent).Input(screen); shown == agent.Asks { // nobody may be there to answer then
 				return one, refused(m, send.ErrAsks)
 			}
 		}
@@ -76,7 +76,7 @@ func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 	case m.Process.IsSet():
 	default:
 		if one.since = m.LimitedAt(); !one.since.IsZero() {
-			one.till = m.Resets(at.env.Getenv, m.StartedAt.Add(time.Minute))
+			one.till = m.Resets(at.Env.Getenv, m.StartedAt.Add(time.Minute))
 		}
 	}
 	switch {
@@ -93,11 +93,11 @@ func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) 
 	for end := one.till.Add(itself); env.Now().Before(end); { // the machine may sleep meanwhile
 		time.Sleep(min(end.Sub(env.Now()), time.Minute))
 	}
-	in, err := at.store.Get(one.in.ID)
+	in, err := at.Store.Get(one.in.ID)
 	if err != nil {
 		return "", err
 	}
-	m := at.member(in)
+	m := at.Member(in)
 	text := cmp.Or(c.Message, goOn)
 	switch {
 	case m.Process.IsSet() && m.Reason == status.Limited && m.Since.Equal(one.since):

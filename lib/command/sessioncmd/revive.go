@@ -11,6 +11,7 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/sys/process"
+	"gt/lib/view/roster"
 )
 
 // revive restarts an agent that crashed. A hook of its tmux session calls it.
@@ -37,8 +38,8 @@ func (c *revive) Run(env *cli.Env) error {
 			return err
 		}
 		time.Sleep(breath)
-		at := newScope(env, town.Find(env.Getenv, in.Path), "")
-		at.store = s
+		at := roster.New(env, town.Find(env.Getenv, in.Path), "")
+		at.Store = s
 		again := starter(at)
 		again.Revives = true
 		_, err = again.Start(in.ID, false)

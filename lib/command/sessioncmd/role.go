@@ -25,13 +25,13 @@ import (
 // agent's client.
 func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 	in := &instance.Instance{
-		Name: c.Name, Title: at.env.Line(c.Title, 200), Group: strings.Trim(c.Group, "/"), Args: c.Arg,
+		Name: c.Name, Title: at.Env.Line(c.Title, 200), Group: strings.Trim(c.Group, "/"), Args: c.Arg,
 		Desired: instance.Stopped, TmuxServer: string(tmux.Around()),
 	}
 	var id identity.Identity
 	dir, own := "", "" // own is the role's folder
 	if c.Role != "" {
-		t := town.Find(at.env.Getenv, at.env.Dir)
+		t := town.Find(at.Env.Getenv, at.Env.Dir)
 		var err error
 		if id, own, err = c.worker(t, in); err != nil {
 			return nil, agent.Client{}, err
@@ -42,20 +42,20 @@ func (c *newOne) place(at scope) (*instance.Instance, agent.Client, error) {
 		in.Path = own
 	} else {
 		var err error
-		if dir, err = folder(at.env, c.Dir); err != nil {
+		if dir, err = folder(at.Env, c.Dir); err != nil {
 			return nil, agent.Client{}, err
 		}
-		in.Path, id = dir, home.Elsewhere(at.env.Getenv, dir).Identity
+		in.Path, id = dir, home.Elsewhere(at.Env.Getenv, dir).Identity
 	}
-	client, _, err := at.table().For(string(id.Role), id.Rig)
+	client, _, err := at.Table().For(string(id.Role), id.Rig)
 	if err != nil {
-		at.env.Warn("%v", err)
+		at.Env.Warn("%v", err)
 	}
 	if c.Agent != "" {
-		if !at.table().Known(c.Agent) {
-			return nil, client, at.table().Unknown(c.Agent)
+		if !at.Table().Known(c.Agent) {
+			return nil, client, at.Table().Unknown(c.Agent)
 		}
-		client = at.table().Of(c.Agent)
+		client = at.Table().Of(c.Agent)
 	}
 	in.Agent = client.Name
 	if c.Worktree != "" && dir != own {
@@ -145,7 +145,7 @@ func (c *newOne) former(store instance.Store, in *instance.Instance) (*instance.
 // replace ends the agent of an existing instance, applies the flags and starts it again. It
 // keeps the conversation, and the notes, which belong to the folder.
 func (c *newOne) replace(at scope, old, in *instance.Instance) error {
-	m := at.member(old)
+	m := at.Member(old)
 	switch {
 	case old.Managed != nil:
 		return cli.Fail(cli.No, fmt.Errorf("%s is a template's", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
@@ -160,10 +160,10 @@ func (c *newOne) replace(at scope, old, in *instance.Instance) error {
 	}
 	if c.Explain {
 		if m.Process.IsSet() {
-			fmt.Fprintf(at.env.Stdout, "   %-11s  end the agent that runs, process %d\n", "replace", m.Process.PID)
+			fmt.Fprintf(at.Env.Stdout, "   %-11s  end the agent that runs, process %d\n", "replace", m.Process.PID)
 		}
 		next := *old
-		c.change(&next, in, at.env.Now())
+		c.change(&next, in, at.Env.Now())
 		c.replaces = true
 		return c.starter(at).Explain(&next)
 	}
@@ -173,12 +173,12 @@ func (c *newOne) replace(at scope, old, in *instance.Instance) error {
 	if _, err := (stopping{wanted: true}).one(at, old.ID); err != nil {
 		return withExitCode(old.Name, err)
 	}
-	held, err := at.store.Hold(old.ID, readyWait)
+	held, err := at.Store.Hold(old.ID, readyWait)
 	if err != nil {
 		return withExitCode(old.Name, err)
 	}
-	c.change(held.Instance, in, at.env.Now())
-	err = held.Put(at.env.Now())
+	c.change(held.Instance, in, at.Env.Now())
+	err = held.Put(at.Env.Now())
 	held.Release()
 	if err != nil {
 		return err

@@ -121,16 +121,16 @@ func (c *sendPrompt) send(env *cli.Env, text string) (sent, error) {
 	defer held.Release()
 	now := env.Now()
 	s := sent{in: held.Instance, scope: at, text: text, before: now}
-	m := at.member(held.Instance)
+	m := at.Member(held.Instance)
 	if err := runs(m); err != nil {
 		return s, err
 	}
 	if c.Wait {
 		s.mark = markOf(at, m)
 	}
-	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.table().Of(m.Agent), Busy: m.Status == status.Running}
+	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().Of(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {
-		to.LastPromptAt, to.Refused = fleet.LastPromptAt(at.store, m.Instance), m.Refused(env.Getenv)
+		to.LastPromptAt, to.Refused = fleet.LastPromptAt(at.Store, m.Instance), m.Refused(env.Getenv)
 		to.PromptSeen = func(since time.Time) bool { return toldSince(at, m, text, since) }
 	}
 	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {

@@ -24,6 +24,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
+	"gt/lib/view/roster"
 )
 
 // readyWait is how long a command waits for another one that starts or stops the same
@@ -89,7 +90,7 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 	defer release()
 	in, client, err := c.place(at)
 	if err != nil {
-		return unfinished(at.store, in, err)
+		return unfinished(at.Store, in, err)
 	}
 	for _, set := range []func(scope, *instance.Instance, agent.Client) error{
 		c.setName, c.setPane, c.setLauncher, c.setAccount, c.setParent, c.setConversation,
@@ -98,7 +99,7 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 			return err
 		}
 	}
-	if old, err := c.former(at.store, in); err != nil {
+	if old, err := c.former(at.Store, in); err != nil {
 		return err
 	} else if old != nil {
 		return c.replace(at, old, in)
@@ -106,8 +107,8 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 	if c.Explain {
 		return c.explain(at, in)
 	}
-	if err := at.store.Create(in, env.Now()); err != nil {
-		return unfinished(at.store, in, withExitCode(in.Name, err))
+	if err := at.Store.Create(in, env.Now()); err != nil {
+		return unfinished(at.Store, in, withExitCode(in.Name, err))
 	}
 	release()
 	if in.Worktree != nil {
@@ -124,7 +125,7 @@ func (c *newOne) setName(at scope, in *instance.Instance, _ agent.Client) error 
 	if in.Name == "" {
 		in.Name = instance.NameFor(filepath.Base(cmp.Or(in.WorktreePath(), in.Path)))
 		if !c.Replace {
-			if err := ownName(at.store, in); err != nil {
+			if err := ownName(at.Store, in); err != nil {
 				return err
 			}
 		}
@@ -154,7 +155,7 @@ func (c *newOne) setLauncher(at scope, in *instance.Instance, _ agent.Client) (e
 	if c.In == "" {
 		return nil
 	}
-	env := at.env
+	env := at.Env
 	if in.Launcher, err = launcher.Split(c.In, env.Getenv("HOME")); err != nil {
 		return cli.Failf(cli.Usage, "invalid --in '%s': %w", env.Line(c.In, maxCell), err)
 	}
@@ -172,7 +173,7 @@ func (c *newOne) setAccount(at scope, in *instance.Instance, client agent.Client
 	if c.Account == "" {
 		return nil
 	}
-	if in.Account, err = folder(at.env, c.Account); err != nil {
+	if in.Account, err = folder(at.Env, c.Account); err != nil {
 		return err
 	}
 	if client.StoreEnv == "" {
@@ -185,7 +186,7 @@ func (c *newOne) setParent(at scope, in *instance.Instance, _ agent.Client) erro
 	if c.Parent == "" {
 		return nil
 	}
-	all, unread := at.store.All()
+	all, unread := at.Store.All()
 	parent, err := one(all, unread, c.Parent)
 	if err != nil {
 		return err
@@ -209,7 +210,7 @@ func (c *newOne) setConversation(at scope, in *instance.Instance, client agent.C
 	if err := claimed(at, id, c.Replace, in.Name); err != nil {
 		return err
 	}
-	in.SessionID, in.SessionAt, c.resumes = id, at.env.Now().UTC(), true
+	in.SessionID, in.SessionAt, c.resumes = id, at.Env.Now().UTC(), true
 	return nil
 }
 
@@ -247,17 +248,17 @@ func unfinished(store instance.Store, in *instance.Instance, err error) error {
 // makeWorktree makes the worktree of a new instance. If that fails it removes the instance,
 // unless part of the worktree exists.
 func (c *newOne) makeWorktree(at scope, in *instance.Instance) error {
-	held, err := at.store.Hold(in.ID, readyWait)
+	held, err := at.Store.Hold(in.ID, readyWait)
 	if err != nil {
 		return withExitCode(in.Name, err)
 	}
 	defer held.Release()
-	if err := ensure(at.env, held.Instance, func() error { return held.Put(at.env.Now()) }); err != nil {
+	if err := ensure(at.Env, held.Instance, func() error { return held.Put(at.Env.Now()) }); err != nil {
 		if _, there := os.Lstat(in.Worktree.Path); there == nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
-		if rerr := held.Remove(at.env.Now()); rerr != nil {
-			at.env.Warn("%v", rerr)
+		if rerr := held.Remove(at.Env.Now()); rerr != nil {
+			at.Env.Warn("%v", rerr)
 		}
 		return err
 	}
@@ -266,7 +267,7 @@ func (c *newOne) makeWorktree(at scope, in *instance.Instance) error {
 
 // explain prints how an instance that does not exist yet would be started.
 func (b begin) explain(at scope, in *instance.Instance) error {
-	all, err := at.store.All()
+	all, err := at.Store.All()
 	if err != nil {
 		return err
 	}
@@ -281,15 +282,15 @@ func (b begin) explain(at scope, in *instance.Instance) error {
 
 func starter(at scope) launch.Starter {
 	return launch.Starter{
-		Env: at.env, Store: at.store, Table: at.table(),
-		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(at.env.Getenv, at.store.State, id) },
-		Worktree: func(in *instance.Instance, put func() error) error { return ensure(at.env, in, put) },
+		Env: at.Env, Store: at.Store, Table: at.Table(),
+		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(at.Env.Getenv, at.Store.State, id) },
+		Worktree: func(in *instance.Instance, put func() error) error { return ensure(at.Env, in, put) },
 	}
 }
 
 // unmade removes the instance of an agent that could not resume its conversation.
 func (b begin) unmade(at scope, id instance.ID, err error) error {
-	held, herr := at.store.Hold(id, readyWait)
+	held, herr := at.Store.Hold(id, readyWait)
 	if herr != nil {
 		return errors.Join(err, herr)
 	}
@@ -298,7 +299,7 @@ func (b begin) unmade(at scope, id instance.ID, err error) error {
 		herr = removeWorktree(at, held)
 	}
 	if herr == nil {
-		herr = held.Remove(at.env.Now())
+		herr = held.Remove(at.Env.Now())
 	}
 	if herr != nil {
 		return errors.Join(err, herr)
@@ -309,7 +310,7 @@ func (b begin) unmade(at scope, id instance.ID, err error) error {
 // starter returns a Starter with the flags of the command.
 func (b begin) starter(at scope) launch.Starter {
 	s := starter(at)
-	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, at.env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
+	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, at.Env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
 	s.Resumes = b.resumes && !b.replaces
 	return s
 }
@@ -319,13 +320,13 @@ const maxTopic = 100
 
 // run starts the agent of a new instance unless --no-start is set.
 func (b begin) run(at scope, id instance.ID) error {
-	in, err := at.store.Get(id)
+	in, err := at.Store.Get(id)
 	if err != nil {
 		return err
 	}
 	asks := ""
 	if b.Give != "" {
-		if err := give(at.env, in, b.Give); err != nil {
+		if err := give(at.Env, in, b.Give); err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s starts it", in.Name, in.Name)
 		}
 	}
@@ -339,22 +340,22 @@ func (b begin) run(at scope, id instance.ID) error {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
 		asks = waits(began)
-		if in, err = at.store.Get(id); err != nil {
+		if in, err = at.Store.Get(id); err != nil {
 			return err
 		}
 	}
 	if b.JSON {
-		return at.env.JSON(lineOf(at.env, at.member(in)))
+		return at.Env.JSON(lineOf(at.Env, at.Member(in)))
 	}
 	if !b.Start {
-		_, err = fmt.Fprintf(at.env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
+		_, err = fmt.Fprintf(at.Env.Stdout, "made %s; gt-session start %s starts it\n", in.Name, in.Name)
 		return err
 	}
-	if _, err = fmt.Fprintf(at.env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, at.env.DisplayPath(in.Path), in.Name, asks); err != nil {
+	if _, err = fmt.Fprintf(at.Env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, at.Env.DisplayPath(in.Path), in.Name, asks); err != nil {
 		return err
 	}
-	if c := at.table().Of(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && at.member(in).Status == status.Unknown {
-		at.env.Hint("no hook has told what %s does; gt-hooks install %s wires gt into its settings", in.Name, in.Agent)
+	if c := at.Table().Of(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && at.Member(in).Status == status.Unknown {
+		at.Env.Hint("no hook has told what %s does; gt-hooks install %s wires gt into its settings", in.Name, in.Agent)
 	}
 	return nil
 }
@@ -371,11 +372,11 @@ func waits(b *launch.Launch) string {
 // replaced instance may keep its own.
 func claimed(at scope, id session.ID, replaces bool, name string) error {
 	own := false
-	err := all(at.store.State, func(s instance.Store, in *instance.Instance) error {
+	err := all(at.Store.State, func(s instance.Store, in *instance.Instance) error {
 		if s.Session(in) != id {
 			return nil
 		}
-		if replaces && s.Dir == at.store.Dir && in.Name == name {
+		if replaces && s.Dir == at.Store.Dir && in.Name == name {
 			own = true
 			return nil
 		}
@@ -385,7 +386,7 @@ func claimed(at scope, id session.ID, replaces bool, name string) error {
 	if err != nil || own {
 		return err
 	}
-	if by := scan.HolderOf(at.env.Getenv, at.store.State, id); by != nil {
+	if by := scan.HolderOf(at.Env.Getenv, at.Store.State, id); by != nil {
 		return cli.Fail(cli.No, fmt.Errorf("the conversation %s is open already, %s", id, by), "end that one first")
 	}
 	return nil
@@ -512,22 +513,22 @@ func (c *restore) Run(env *cli.Env) error {
 	if all == nil || unread != nil && c.Profile != "" {
 		return unread
 	}
-	at, err := membersOf(env, all)
+	at, err := roster.Read(env, all)
 	unread = errors.Join(unread, err)
 	var gone, down []*instance.Instance
 	starters := map[*instance.Instance]launch.Starter{}
 	where := map[*instance.Instance]string{}
 	of := map[*instance.Instance]scope{}
 	for _, s := range at {
-		for _, m := range s.members {
+		for _, m := range s.Agents {
 			if perform.Down(m.Instance) {
 				down = append(down, m.Instance)
-				of[m.Instance], where[m.Instance] = s.scope, s.in()
+				of[m.Instance], where[m.Instance] = s.Scope, s.In()
 			}
 			if m.Managed == nil && m.Wanted() && !m.Process.IsSet() && m.Status != "unknown" {
 				gone = append(gone, m.Instance)
-				starters[m.Instance] = starter(s.scope)
-				where[m.Instance] = s.in()
+				starters[m.Instance] = starter(s.Scope)
+				where[m.Instance] = s.In()
 			}
 		}
 	}

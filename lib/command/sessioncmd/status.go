@@ -10,6 +10,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/text/duration"
+	"gt/lib/view/roster"
 )
 
 type summed struct {
@@ -34,13 +35,13 @@ func (c *summed) Run(env *cli.Env) error {
 	if c.Name != "" {
 		return c.named(env)
 	}
-	defer deferGC()() // until the summary is printed
+	defer roster.DeferGC()() // until the summary is printed
 	here, err := c.scope(env)
 	if err != nil {
 		return err
 	}
-	found, unread := c.withStrangers(env, []scope{here})
-	all := found[0].members
+	found, unread := roster.ReadWithStrangers(env, c.Profile, []scope{here})
+	all := found[0].Agents
 	by := map[status.Status][]fleet.Member{}
 	for _, m := range all {
 		by[m.Status] = append(by[m.Status], m)
@@ -67,7 +68,7 @@ func (c *summed) Run(env *cli.Env) error {
 		}
 		var panes []string
 		for _, m := range all {
-			if isStranger(m) {
+			if roster.IsStranger(m) {
 				panes = append(panes, m.Name)
 			}
 		}
@@ -76,13 +77,10 @@ func (c *summed) Run(env *cli.Env) error {
 	return errors.Join(err, unread)
 }
 
-// order is the order of statuses in a summary. What needs the person comes first.
-var order = [...]status.Status{status.Waiting, status.Error, status.Running, status.Starting, status.Idle, status.Unknown, status.Stopped}
-
 // print prints a line of counts, and the agents that wait or failed.
 func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error {
 	var counts []string
-	for _, s := range order {
+	for _, s := range roster.Order {
 		if n := len(by[s]); n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, s))
 		}
@@ -95,14 +93,14 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	for _, one := range logins(by[status.Waiting]) {
 		fmt.Fprintf(out, "  %s  %s\n", env.Line(strings.Join(one.names, ", "), maxCell), one.what(env))
 	}
-	for _, s := range order[:2] {
+	for _, s := range roster.Order[:2] {
 		for _, m := range by[s] {
 			if m.Login {
 				continue
 			}
-			line := "  " + env.Line(m.Name, maxCell) + "  " + statusText(m)
+			line := "  " + env.Line(m.Name, maxCell) + "  " + roster.StatusText(m)
 			if !m.Since.IsZero() {
-				line += " for " + duration.Format(rough(env.Now().Sub(m.Since)))
+				line += " for " + duration.Format(roster.Rough(env.Now().Sub(m.Since)))
 			}
 			fmt.Fprintln(out, line)
 		}
@@ -117,7 +115,7 @@ const maxNamed = 3
 // escapes tmux's style characters.
 func forTmux(by map[status.Status][]fleet.Member) string {
 	var parts []string
-	for _, s := range order[:2] {
+	for _, s := range roster.Order[:2] {
 		all := by[s]
 		if len(all) == 0 {
 			continue

@@ -49,7 +49,7 @@ type stopping struct {
 }
 
 func (s stopping) one(at scope, id instance.ID) (stopped bool, err error) {
-	return launch.Stopper{Env: at.env, Store: at.store, Table: at.table(), Now: s.now, Wanted: s.wanted}.Stop(id)
+	return launch.Stopper{Env: at.Env, Store: at.Store, Table: at.Table(), Now: s.now, Wanted: s.wanted}.Stop(id)
 }
 
 type down struct {
@@ -66,12 +66,12 @@ func (c *down) Run(env *cli.Env) error {
 		return err
 	}
 	switch {
-	case c.Town && at.town.Personal:
+	case c.Town && at.Town.Personal:
 		return cli.Fail(cli.Usage, errors.New("--town: this folder is in no town that you trust"), "gt-session shutdown ends your own agents")
-	case !c.Town && !at.town.Personal:
+	case !c.Town && !at.Town.Personal:
 		return cli.Fail(cli.Usage, errors.New("this folder is in a town"), "gt-session shutdown --town ends the agents of the town")
 	}
-	all, unread := at.store.All()
+	all, unread := at.Store.All()
 	if len(all) == 0 && unread == nil {
 		noneYet(at)
 	}

@@ -29,11 +29,11 @@ func (p profile) world(env *cli.Env) (*perform.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return at.world()
+	return worldOf(at)
 }
 
 // world returns the World in which sessions of templates are changed.
-func (at scope) world() (*perform.World, error) { return agents.Open(at.env, at.town, at.profile) }
+func worldOf(at scope) (*perform.World, error) { return agents.Open(at.Env, at.Town, at.Profile) }
 
 // withExitCodeOf adds exit codes and hints to errors about a session of a template.
 func withExitCodeOf(name string, err error) error {
@@ -75,10 +75,10 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if err := untrusted(at.town); err != nil {
+	if err := untrusted(at.Town); err != nil {
 		return err
 	}
-	w, err := at.world()
+	w, err := worldOf(at)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (c fromTemplate) make(env *cli.Env, p profile, asJSON bool) error {
 		return cli.WithHint(cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", in.Name, err)), "the next gt-reconcile tick tries again; gt-session close %s removes it", in.Name)
 	}
 	if asJSON {
-		return printLine(at, at.member(in))
+		return printLine(at, at.Member(in))
 	}
 	_, err = fmt.Fprintf(env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it\n", in.Name, in.Agent, env.DisplayPath(in.Path), in.Name)
 	return err
@@ -173,12 +173,12 @@ func (c picked) find(store instance.Store) (found []*instance.Instance, err erro
 func (c picked) each(env *cli.Env, done string, do action) error {
 	at, err := c.scope(env)
 	if err == nil && len(c.Names) == 0 {
-		err = untrusted(at.town)
+		err = untrusted(at.Town)
 	}
 	if err != nil {
 		return err
 	}
-	w, err := at.world()
+	w, err := worldOf(at)
 	if err != nil {
 		return err
 	}
@@ -439,7 +439,7 @@ func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instanc
 		held := map[*instance.Instance]error{}
 		err = errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) {
 			at := of[in]
-			w, err := at.world()
+			w, err := worldOf(at)
 			if err == nil {
 				err = w.Resume(context.Background(), in.ID)
 			}
@@ -452,7 +452,7 @@ func bringBack(env *cli.Env, down []*instance.Instance, of map[*instance.Instanc
 			case err != nil:
 				return "", withExitCodeOf(in.Name, err)
 			}
-			return "started " + in.Name + at.in(), nil
+			return "started " + in.Name + at.In(), nil
 		}))
 		if len(held) == len(down) {
 			return errors.Join(err, each(env, down, func(in *instance.Instance) (string, error) { return "", withExitCodeOf(in.Name, held[in]) }))

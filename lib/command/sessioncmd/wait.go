@@ -15,6 +15,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/sys/flock"
 	"gt/lib/text/duration"
+	"gt/lib/view/roster"
 )
 
 type wait struct {
@@ -47,26 +48,26 @@ func (c *wait) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	left, _, err := several{Names: c.Names}.chosen(at.store)
+	left, _, err := several{Names: c.Names}.chosen(at.Store)
 	if err != nil {
 		return err
 	}
 	var failed error
 	err = watch(env, time.Duration(c.Timeout), func() (bool, error) {
 		for i, in := range left { // reload, because a restart changes it; a removed one is noticed below
-			if now, err := at.store.Get(in.ID); err == nil {
+			if now, err := at.Store.Get(in.ID); err == nil {
 				left[i] = now
 			}
 		}
-		members := at.members(left)
-		at.askAway(members)
+		members := at.Members(left)
+		at.AskAway(members)
 		for _, m := range members {
 			now, err := settled(at, m)
 			switch {
 			case err != nil:
 				failed = errors.Join(failed, withExitCode(m.Name, err))
 			case slices.Contains(c.Until, now.Status):
-				fmt.Fprintf(env.Stdout, "%s %s\n", m.Name, statusText(now))
+				fmt.Fprintf(env.Stdout, "%s %s\n", m.Name, roster.StatusText(now))
 			case ended(now):
 				err := cli.Fail(cli.No, fmt.Errorf("%s will not become %s: it is %s", m.Name, c.Until, now.Status), fmt.Sprintf("gt-session start %s starts it", m.Name))
 				failed = errors.Join(failed, err)
@@ -79,10 +80,10 @@ func (c *wait) Run(env *cli.Env) error {
 	})
 	if errors.Is(err, errTimeout) {
 		var names []string
-		members := at.members(left)
-		at.askAway(members)
+		members := at.Members(left)
+		at.AskAway(members)
 		for _, m := range members {
-			names = append(names, m.Name+" is "+statusText(m))
+			names = append(names, m.Name+" is "+roster.StatusText(m))
 		}
 		err = cli.Failf(cli.No, "%v: %s", err, strings.Join(names, ", "))
 		if i := slices.IndexFunc(members, func(m fleet.Member) bool { return m.Status == status.Unknown }); i >= 0 {
@@ -98,32 +99,6 @@ func (u until) String() string {
 		words[i] = string(s)
 	}
 	return strings.Join(words, " or ")
-}
-
-// untilText returns the end of a limit, with the day if it is more than a day long.
-func untilText(m fleet.Member) string {
-	if m.Until.Sub(m.Since) < 24*time.Hour {
-		return m.Until.Local().Format("15:04")
-	}
-	return m.Until.Local().Format("Jan 2 15:04")
-}
-
-func statusText(m fleet.Member) string {
-	reason := string(m.Reason)
-	if !m.Until.IsZero() {
-		reason += " until " + untilText(m)
-	}
-	switch {
-	case m.Moved != nil && m.Pane.ID == "":
-		return m.Moved.String()
-	case m.Background && m.Reason != "":
-		return fmt.Sprintf("%s (%s, background runs)", m.Status, reason)
-	case m.Background:
-		return fmt.Sprintf("%s (background runs)", m.Status)
-	case m.Reason != "":
-		return fmt.Sprintf("%s (%s)", m.Status, reason)
-	}
-	return string(m.Status)
 }
 
 // lost reports whether an agent's tmux session is gone, and hints how to bring it back. It
@@ -144,7 +119,7 @@ func settled(at scope, m fleet.Member) (fleet.Member, error) {
 	if !ended(m) || agents.Remote(m.Instance) {
 		return m, nil
 	}
-	held, err := at.store.Hold(m.ID, 0)
+	held, err := at.Store.Hold(m.ID, 0)
 	switch {
 	case errors.Is(err, flock.ErrBusy):
 		m.Status, m.Reason = status.Unknown, ""
@@ -153,7 +128,7 @@ func settled(at scope, m fleet.Member) (fleet.Member, error) {
 		return m, err
 	}
 	defer held.Release()
-	return at.member(held.Instance), nil
+	return at.Member(held.Instance), nil
 }
 
 var errTimeout = errors.New("timed out")

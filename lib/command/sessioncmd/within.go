@@ -35,12 +35,12 @@ func (w within) outlive(env *cli.Env, s several, done string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	all, _, err := s.chosen(at.store)
+	all, _, err := s.chosen(at.Store)
 	if err != nil {
 		return false, err
 	}
 	above := process.Ancestors(os.Getpid())
-	for _, m := range at.members(all) {
+	for _, m := range at.Members(all) {
 		if !m.Process.IsSet() || !slices.Contains(above, m.Process.PID) {
 			continue
 		}

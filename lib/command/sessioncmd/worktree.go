@@ -165,7 +165,7 @@ func removeWorktree(at scope, held *instance.Locked) error {
 	if is, err := there(w.Path); err != nil {
 		return stays(err)
 	} else if is {
-		if err := idle(at.store, held, w.Path); err != nil {
+		if err := idle(at.Store, held, w.Path); err != nil {
 			return stays(err)
 		}
 		if is, err := there(w.Path + aside); err != nil {
@@ -180,7 +180,7 @@ func removeWorktree(at scope, held *instance.Locked) error {
 	if is, err := there(w.Path + aside); err != nil {
 		return stays(err)
 	} else if is {
-		if err := idle(at.store, held, w.Path+aside); err != nil {
+		if err := idle(at.Store, held, w.Path+aside); err != nil {
 			return stays(errors.Join(err, back(w.Path)))
 		}
 		if err := os.RemoveAll(w.Path + gone); err != nil { // left by an earlier removal
@@ -194,7 +194,7 @@ func removeWorktree(at scope, held *instance.Locked) error {
 		return atomicfile.Error("remove", w.Path+gone, err)
 	}
 	if err := git.ForgetWorktree(w.Repository, w.Path); err != nil {
-		at.env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // the repository may be gone
+		at.Env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // the repository may be gone
 	}
 	return nil
 }

@@ -1,0 +1,60 @@
+package roster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/live/status"
+	"gt/lib/place/town"
+	"gt/lib/state/peer"
+	"gt/lib/text/term"
+)
+
+// Hosted is an agent in a list of all hosts.
+type Hosted struct {
+	Host, Name, Text, Agent, Group, Folder string // Text is the status with its reason
+
+	Status status.Status
+	Depth  int
+	Since  time.Time // zero if the agent does not run, or if that is unknown
+}
+
+// Peers returns what is known of the other hosts.
+func Peers(env *cli.Env) peer.Hosts { return peer.Of(town.Personal(env.Getenv).State) }
+
+// OwnHost returns what other hosts call this one, or "".
+func OwnHost(env *cli.Env) (string, error) {
+	own, err := Peers(env).Own()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return own.Name, err
+}
+
+// HostedRow returns an agent of this host, which others call own.
+func HostedRow(env *cli.Env, own string, r Row) Hosted {
+	return Hosted{
+		Host: own, Name: r.Name, Text: StatusText(*r.Member), Agent: r.Agent, Group: r.Group, Folder: term.Tilde(r.Path, env.Getenv("HOME")),
+		Status: r.Status, Depth: r.Depth, Since: r.Since,
+	}
+}
+
+// HostedAgent returns an agent of another host.
+func HostedAgent(a peer.Agent) Hosted {
+	h := Hosted{Host: a.Host, Name: a.Name, Text: PeerStatus(a), Agent: a.Agent, Group: a.Group, Folder: a.Path, Status: status.Status(a.Status)}
+	if a.Since != nil && a.Runs() {
+		h.Since = *a.Since
+	}
+	return h
+}
+
+// PeerStatus returns the status of an agent of another host with the reason.
+func PeerStatus(a peer.Agent) string {
+	if a.Reason == "" {
+		return a.Status
+	}
+	return fmt.Sprintf("%s (%s)", a.Status, a.Reason)
+}

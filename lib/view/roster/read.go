@@ -1,0 +1,129 @@
+package roster
+
+import (
+	"errors"
+	"runtime/debug"
+	"slices"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/live/fleet"
+	"gt/lib/place/town"
+	"gt/lib/sys/tmux"
+)
+
+// gcPercent is the value of GOGC while agents are listed. A list of a thousand agents then
+// needs no collection, and one of ten thousand takes 80 MB.
+const gcPercent = 1600
+
+// Listed is a scope with the status of its agents.
+type Listed struct {
+	Scope
+	Agents []fleet.Member
+}
+
+// loaded is a table of agents that is loaded in the background.
+type loaded struct {
+	*cli.Task
+	table *agent.Table
+	err   error
+}
+
+func (l *loaded) load(env *cli.Env, t town.Town) {
+	l.Task = cli.Go(func() { l.table, l.err = agent.Load(env.Getenv, t) })
+}
+
+// DeferGC raises GOGC until end is called, because a list ends before memory matters.
+func DeferGC() (end func()) {
+	before := debug.SetGCPercent(gcPercent)
+	return func() { debug.SetGCPercent(before) }
+}
+
+// Read returns the agents of scopes with their status. unread reports instances that
+// could not be read.
+func Read(env *cli.Env, all []Scope) (found []Listed, unread error) {
+	return ReadIn(fleet.NewSurvey(env.Getenv, env.Now()), env, all)
+}
+
+// ReadIn is Read in a look that has more.
+func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unread error) {
+	defer DeferGC()()
+	said := map[string]bool{}
+	var at []fleet.Place
+	loads := make([]loaded, len(all))
+	for i := range all {
+		loads[i].load(env, all[i].Town) // runs while the instances are read
+	}
+	for i, p := range all {
+		instances, err := p.Store.All()
+		unread = errors.Join(unread, err)
+		loads[i].Wait()
+		known, err := loads[i].table, loads[i].err
+		if err != nil && len(instances) > 0 && !said[err.Error()] {
+			said[err.Error()] = true
+			env.Warn("%v", err)
+		}
+		at = append(at, fleet.Place{Store: p.Store, Instances: instances, Table: known})
+	}
+	for i, members := range look.At(at) {
+		all[i].AskAway(members)
+		all[i].Table = func() *agent.Table { return at[i].Table }
+		found = append(found, Listed{all[i], members})
+	}
+	return found, unread
+}
+
+// Adopts is the command that makes gt's agents of those that it did not start.
+const Adopts = "gt-session import --tmux"
+
+// IsStranger reports whether gt did not start an agent, and no list has it.
+func IsStranger(m fleet.Member) bool { return m.ID == "" }
+
+// ReadWithStrangers is Read, and has in the first scope the agents in tmux that gt did not
+// start. A named profile has none.
+func ReadWithStrangers(env *cli.Env, profile string, all []Scope) (found []Listed, unread error) {
+	look := fleet.NewSurvey(env.Getenv, env.Now())
+	if profile == "" {
+		look.Ask(tmux.Around()) // while the instances are read
+	}
+	found, unread = ReadIn(look, env, all)
+	if profile != "" || unread != nil { // a pane may be an agent's that cannot be read
+		return found, unread
+	}
+	found[0].Agents = append(found[0].Agents, strangers(env, look, found)...)
+	return found, nil
+}
+
+// strangers returns the agents in tmux that no scope has.
+func strangers(env *cli.Env, look *fleet.Survey, found []Listed) []fleet.Member {
+	server := tmux.Around()
+	taken := PanesOf(server, found)
+	all := look.Strangers(found[0].Table(), server, func(pane string) bool { return taken[pane] })
+	if len(all) == 0 {
+		return nil
+	}
+	// They may be agents of scopes that are not listed.
+	others, unread := All(env)
+	others = slices.DeleteFunc(others, func(other Scope) bool {
+		return slices.ContainsFunc(found, func(s Listed) bool { return s.Store.Dir == other.Store.Dir })
+	})
+	rest, err := ReadIn(look, env, others)
+	if unread != nil || err != nil {
+		return nil
+	}
+	taken = PanesOf(server, rest)
+	return slices.DeleteFunc(all, func(m fleet.Member) bool { return taken[m.Pane.ID] })
+}
+
+// PanesOf returns the panes of a tmux server that agents have.
+func PanesOf(server tmux.Server, all []Listed) map[string]bool {
+	taken := map[string]bool{}
+	for _, s := range all {
+		for _, m := range s.Agents {
+			if m.Pane.ID != "" && tmux.Server(m.TmuxServer).Is(server) {
+				taken[m.Pane.ID] = true
+			}
+		}
+	}
+	return taken
+}

@@ -1,0 +1,134 @@
+package roster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/state/instance"
+)
+
+// Row is an instance in the tree of the list.
+type Row struct {
+	*fleet.Member
+	Scope Scope
+	Depth int // levels below the root
+}
+
+// Flatten sorts instances by group, those without a group first, and puts each after its
+// parent.
+func Flatten(groups []instance.Group, all []*fleet.Member) []Row {
+	order := map[string]int{"": -1}
+	for i, g := range groups {
+		order[g.Path] = i
+	}
+	type placed struct {
+		*fleet.Member
+		at int
+	}
+	sorted := make([]placed, len(all))
+	children := false
+	for i, m := range all {
+		at, ok := order[m.Group]
+		if !ok || IsStranger(*m) {
+			at = len(groups) // the groups file does not have it
+		}
+		sorted[i], children = placed{m, at}, children || m.ParentID != ""
+	}
+	slices.SortStableFunc(sorted, func(a, b placed) int {
+		if c := cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.Group, b.Group), a.CreatedAt.Compare(b.CreatedAt)); c != 0 {
+			return c
+		}
+		return strings.Compare(string(a.ID), string(b.ID))
+	})
+	rows := make([]Row, 0, len(all))
+	for i, m := range sorted {
+		all[i] = m.Member
+		rows = append(rows, Row{Member: m.Member})
+	}
+	if !children {
+		return rows
+	}
+	return indent(all)
+}
+
+// indent puts each instance after its parent.
+func indent(all []*fleet.Member) (rows []Row) {
+	here := map[instance.ID]bool{}
+	children := map[instance.ID][]*fleet.Member{}
+	for _, m := range all {
+		here[m.ID] = true
+	}
+	var roots []*fleet.Member
+	for _, m := range all {
+		if m.ParentID != "" && m.ParentID != m.ID && here[m.ParentID] {
+			children[m.ParentID] = append(children[m.ParentID], m)
+		} else {
+			roots = append(roots, m)
+		}
+	}
+	seen := map[*fleet.Member]bool{}
+	var add func(m *fleet.Member, depth int)
+	add = func(m *fleet.Member, depth int) {
+		if seen[m] {
+			return
+		}
+		seen[m] = true
+		rows = append(rows, Row{Member: m, Depth: depth})
+		for _, child := range children[m.ID] {
+			add(child, depth+1)
+		}
+	}
+	for _, m := range roots {
+		add(m, 0)
+	}
+	for _, m := range all { // a damaged file can contain a cycle of parents
+		add(m, 0)
+	}
+	return rows
+}
+
+// untilText returns the end of a limit, with the day if it is more than a day long.
+func untilText(m fleet.Member) string {
+	if m.Until.Sub(m.Since) < 24*time.Hour {
+		return m.Until.Local().Format("15:04")
+	}
+	return m.Until.Local().Format("Jan 2 15:04")
+}
+
+// StatusText returns the status of an agent with its reason: "waiting (question)".
+func StatusText(m fleet.Member) string {
+	reason := string(m.Reason)
+	if !m.Until.IsZero() {
+		reason += " until " + untilText(m)
+	}
+	switch {
+	case m.Moved != nil && m.Pane.ID == "":
+		return m.Moved.String()
+	case m.Background && m.Reason != "":
+		return fmt.Sprintf("%s (%s, background runs)", m.Status, reason)
+	case m.Background:
+		return fmt.Sprintf("%s (background runs)", m.Status)
+	case m.Reason != "":
+		return fmt.Sprintf("%s (%s)", m.Status, reason)
+	}
+	return string(m.Status)
+}
+
+// Rough drops the smaller units of a long duration.
+func Rough(d time.Duration) time.Duration {
+	switch d = max(d, 0); {
+	case d >= 24*time.Hour:
+		return d.Truncate(time.Hour)
+	case d >= time.Hour:
+		return d.Truncate(time.Minute)
+	}
+	return d
+}
+
+// Order is the order of statuses in a summary. What needs the person comes first.
+var Order = [...]status.Status{status.Waiting, status.Error, status.Running, status.Starting, status.Idle, status.Unknown, status.Stopped}
