@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -161,6 +162,11 @@ func inPane() {
 }
 
 func runInPane(name string) error {
+	if slices.Equal(os.Args[1:], []string{"--version"}) {
+		version, _ := os.ReadFile(filepath.Join(os.Getenv("WORK"), "version"))
+		_, err := os.Stdout.Write(version)
+		return err
+	}
 	var path string
 	for n := 1; ; n++ {
 		path = filepath.Join(os.Getenv("WORK"), fmt.Sprint(name, "-", n))

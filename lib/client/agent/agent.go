@@ -140,8 +140,8 @@ type Hooks struct {
 	// The run also gets ProveEnv ("NAME=value"). nil means that no such run is known.
 	ProveFlags Argv     `toml:"prove_flags"`
 	ProveEnv   []string `toml:"prove_env"`
-	// ProvedVersions are the agent's versions with which gt was tested. nil means that the
-	// version does not matter.
+	// ProvedVersions are the agent's versions with which gt was tested, the oldest first. nil
+	// means that the version does not matter.
 	ProvedVersions []string `toml:"proved_versions"`
 }
 

@@ -327,6 +327,27 @@ func TestHeadlessCommand(t *testing.T) {
 	}
 }
 
+// A version is untested if it is not between the oldest and the newest.
+func TestUntested(t *testing.T) {
+	c := Client{Name: "x", Hooks: Hooks{ProvedVersions: []string{"2.1.197", "2.1.330"}}}
+	for version, want := range map[string]string{
+		"": "", "2.1.197": "", "2.1.200": "", "2.1.330": "", "2.1.330-beta.1": "",
+		"2.1.1000": "x 2.1.1000 is newer than the versions that were tested (2.1.197 to 2.1.330)",
+		"2.1.99":   "x 2.1.99 is older than the versions that were tested (2.1.197 to 2.1.330)",
+	} {
+		if got := c.Untested(version); got != want {
+			t.Errorf("%q: %q", version, got)
+		}
+	}
+	c.Hooks.ProvedVersions = c.Hooks.ProvedVersions[1:]
+	if got, want := c.Untested("3"), "x 3 is newer than the version that was tested (2.1.330)"; got != want {
+		t.Errorf("%q", got)
+	}
+	if c.Hooks.ProvedVersions = nil; c.Untested("3") != "" {
+		t.Error("no version was tested, and one is new")
+	}
+}
+
 // docs/agents.md names the versions with which each agent was tested.
 func TestProvedVersions(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/agents.md")

@@ -192,8 +192,9 @@ func (p *proof) isNew(v *verdict) {
 	if p.fire == nil {
 		return
 	}
-	if v.Version = p.fire.version; v.Version != "" && !slices.Contains(p.fire.tested, v.Version) {
-		v.why("version %s was not tested with gt, only %s: it is not known whether gt reads its conversations and its screen", v.Version, strings.Join(p.fire.tested, ", "))
+	v.Version = p.fire.version
+	if p.fire.untested != "" {
+		v.why("%s: it is not known whether gt reads its conversations and its screen", p.fire.untested)
 	}
 }
 
@@ -392,23 +393,9 @@ type firing struct {
 	hookErrors []string                 // the errors of hooks
 	cut        time.Duration            // the limit after which it was stopped; 0 if it ended before
 	version    string                   // the agent's, "" if it is not asked or does not say
-	tested     []string                 // the versions with which gt was tested
+	untested   string                   // in which way gt was not tested with that, or ""
 	err        error
 }
-
-// versionIn returns the version that an agent says: "codex-cli 0.169.0", "2.1.330 (Claude
-// Code)".
-func versionIn(said string) string {
-	for _, word := range strings.Fields(said) {
-		word = strings.TrimRight(strings.TrimPrefix(word, "v"), ".,")
-		if word != "" && word[0] >= '0' && word[0] <= '9' && strings.Contains(word, ".") {
-			return term.Cut(term.Clean(word), maxVersion)
-		}
-	}
-	return ""
-}
-
-const maxVersion = 40 // columns
 
 // fired reports whether the run shows that hooks fire.
 func (f *firing) fired() bool { return f.err == nil && f.took[primes] != 0 }
@@ -452,6 +439,10 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 		dir = git.Top(env.Dir)
 	}
 	environ := w.Environ(table.StripRunVars(env.ChildEnviron()), c.Hooks.ProveEnv)
+	if len(c.Hooks.ProvedVersions) > 0 {
+		f.version = w.Version(ctx, c, environ)
+		f.untested = c.Untested(f.version)
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began := time.Now()
@@ -485,10 +476,6 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 		return started
 	}
 	f.output, f.err = sandbox.Run(ctx, dir, environ, slices.Concat(c.Command, c.Hooks.ProveFlags), look)
-	if f.tested = c.Hooks.ProvedVersions; len(f.tested) > 0 {
-		said, _ := sandbox.Run(ctx, w.Project, environ, slices.Concat(c.Command, []string{"--version"}), func() bool { return false })
-		f.version = versionIn(said)
-	}
 	look()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		f.cut = limit

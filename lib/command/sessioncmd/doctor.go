@@ -2,17 +2,21 @@ package sessioncmd
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/client/sandbox"
 	"gt/lib/client/wiring"
 	"gt/lib/client/wirings"
 	"gt/lib/live"
@@ -51,6 +55,7 @@ const (
 	foreignUnit    trouble = "unit"    // its tmux server ends with somebody else's systemd unit
 	loggedOut      trouble = "login"   // its account has to log in anew
 	missingProgram trouble = "program" // it cannot be found
+	untested       trouble = "version" // gt was not tested with it; maybe nothing is wrong
 )
 
 // finding is a trouble. What names the thing, Fix has the command that mends it.
@@ -91,15 +96,16 @@ func (c *doctor) Run(env *cli.Env) error {
 	e.scope = scope{}
 	e.orphans()
 	e.units(at)
+	e.versions(at)
 	if err := e.print(c.JSON); err != nil {
 		return err
 	}
 	switch {
 	case unread != nil:
 		return unread
-	case len(e.found) > 0:
+	case slices.ContainsFunc(e.found, func(f finding) bool { return f.Kind != untested }):
 		return cli.Silent
-	case !c.JSON:
+	case len(e.found) == 0 && !c.JSON:
 		env.Hint("nothing is wrong (%d agents)", total)
 	}
 	return nil
@@ -416,6 +422,41 @@ func (e *examination) units(at []roster.Listed) {
 		if in := process.Unit(pid); in != "" && !ownUnit(in) {
 			e.add(foreignUnit, "", fmt.Sprintf("the tmux server of %s (process %d) is in %s and ends with it", strings.Join(names[server], ", "), pid, in),
 				fmt.Sprintf("gt-session shutdown && tmux -S %s kill-server && gt-session restore", term.Typed(string(server))))
+		}
+	}
+}
+
+// versions looks for agents with whose version gt was not tested. It starts none of them.
+func (e *examination) versions(at []scopeMembers) {
+	var all []agent.Client
+	for _, s := range at {
+		for _, m := range s.members {
+			c := s.scope.table().Of(m.Agent)
+			same := func(o agent.Client) bool { return o.Name == c.Name && o.Command[0] == c.Command[0] }
+			if len(c.Hooks.ProvedVersions) > 0 && !agents.Remote(m.Instance) && !slices.ContainsFunc(all, same) {
+				all = append(all, c)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	w, err := sandbox.New()
+	if err != nil {
+		return
+	}
+	defer w.End()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	what, tasks := make([]string, len(all)), make([]*cli.Task, len(all))
+	for i, c := range all {
+		tasks[i] = cli.Go(func() {
+			what[i] = c.Untested(w.Version(ctx, c, w.Environ(c.Inherit(e.env.ChildEnviron()), c.Hooks.ProveEnv)))
+		})
+	}
+	for i, task := range tasks {
+		if task.Wait(); what[i] != "" {
+			e.add(untested, "", what[i]+": it is not known whether gt reads all of it", "gt-hooks prove "+all[i].Name+" --run")
 		}
 	}
 }

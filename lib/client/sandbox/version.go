@@ -1,0 +1,74 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/client/agent"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
+)
+
+// Version returns an agent's version, or "": that of its npm package, otherwise what its
+// program prints in a run with --version, within seconds. environ is that of a run. A command
+// that begins with a shell or an interpreter names no version of the agent.
+func (w World) Version(ctx context.Context, c agent.Client, environ []string) string {
+	program := c.Command[0]
+	if name := filepath.Base(program); name == "node" || !slices.Contains(c.Processes, name) {
+		return ""
+	}
+	path, err := process.LookPath(program, w.Project, environ)
+	if err != nil {
+		return ""
+	}
+	if version := packaged(path); version != "" {
+		return version
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
+	defer cancel()
+	printed, _ := Run(ctx, w.Project, environ, []string{program, "--version"}, func() bool { return false })
+	return versionIn(printed)
+}
+
+// versionLimit bounds a run that prints a version. A client takes up to three seconds on a
+// busy machine.
+const versionLimit = 10 * time.Second
+
+// maxPackage bounds a package.json.
+const maxPackage = 1 << 20
+
+// packaged returns the version of the npm package that a program is in, or "". Clients that
+// run in Node.js take seconds to print theirs.
+func packaged(program string) string {
+	path, err := filepath.EvalSymlinks(program)
+	if err != nil {
+		return ""
+	}
+	for dir := filepath.Dir(path); strings.Contains(dir, "/node_modules/"); dir = filepath.Dir(dir) {
+		var p struct{ Name, Version string }
+		data, err := atomicfile.Read(filepath.Join(dir, "package.json"), maxPackage)
+		if err == nil && json.Unmarshal(data, &p) == nil && p.Name != "" && p.Version != "" {
+			return versionIn(p.Version)
+		}
+	}
+	return ""
+}
+
+// versionIn returns the version in what an agent prints: "codex-cli 0.169.0", "2.1.330
+// (Claude Code)".
+func versionIn(printed string) string {
+	for _, word := range strings.Fields(printed) {
+		word = strings.TrimRight(strings.TrimPrefix(word, "v"), ".,")
+		if word != "" && word[0] >= '0' && word[0] <= '9' && strings.Contains(word, ".") {
+			return term.Cut(term.Clean(word), maxVersion)
+		}
+	}
+	return ""
+}
+
+const maxVersion = 40 // columns
