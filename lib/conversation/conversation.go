@@ -126,6 +126,14 @@ type Skipper interface {
 	Skipped(f File) (int, error)
 }
 
+// Classifier is a Reader that knows the kinds of its client's records: those that it reads
+// and those without text for it.
+type Classifier interface {
+	// Unknown calls each with the kind of every record that it does not know. It reads the
+	// whole conversation, so no hook calls it.
+	Unknown(f File, each func(kind string)) error
+}
+
 // File is the place of a conversation.
 type File struct {
 	Client string

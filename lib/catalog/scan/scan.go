@@ -153,6 +153,12 @@ func Skipped(f conversation.File) (n int) {
 	return n
 }
 
+// CountUnknown counts the records of a conversation whose kind its reader does not know.
+func CountUnknown(f conversation.File) conversation.Unknown {
+	u, _ := conversation.CountUnknown(ReaderOf(f.Client), f) // reading it reports the error
+	return u
+}
+
 // valid returns the metadata for the cache: with invalid UTF-8 replaced, and without
 // secrets.
 func valid(f conversation.Metadata, clean func(string) string) conversation.Metadata {

@@ -33,6 +33,7 @@ type detail struct {
 	Usage     []conversation.ModelUsage `json:"usage,omitempty"`     // by model, with its subagents
 	Turns     int                       `json:"turns,omitempty"`     // of its conversation
 	Skipped   int                       `json:"skipped,omitempty"`   // records that are too long to be read
+	Unknown   conversation.Unknown      `json:"unknown,omitzero"`    // records of a kind that gt does not know
 	Forks     []session.ID              `json:"forks,omitempty"`     // its forks
 	Subagents []session.ID              `json:"subagents,omitempty"` // its subagents
 	Resume    string                    `json:"resume,omitempty"`    // the command that resumes it
@@ -105,6 +106,10 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	if f, _ := s.Conversation(own); f.Path != "" && scan.ReaderOf(f.Client) != nil {
 		d.Turns, _ = count(f)
 		d.Skipped = scan.Skipped(f)
+		d.Unknown = scan.CountUnknown(f)
+		for i, kind := range d.Unknown.First {
+			d.Unknown.First[i] = env.Line(kind, maxKind)
+		}
 	}
 	if on, err := continuationOf(own, table, s, false); err == nil && len(on.Args) > 0 {
 		d.Resume = env.Redact(on.String())
@@ -125,6 +130,9 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	}
 	return d
 }
+
+// maxKind is the longest name of a kind that is shown, in characters.
+const maxKind = 40
 
 func portrait(env *cli.Env, d detail) string {
 	var b strings.Builder
@@ -211,6 +219,13 @@ func portrait(env *cli.Env, d detail) string {
 	}
 	if d.Skipped > 0 {
 		line("Not read", fmt.Sprintf("%s over %d MB", number(d.Skipped, "record"), conversation.MaxRecord>>20))
+	}
+	if u := d.Unknown; u.Records > 0 {
+		kinds := strings.Join(u.First, ", ")
+		if u.Kinds > len(u.First) {
+			kinds += ", …"
+		}
+		line("Not known", fmt.Sprintf("%s of %s (%s): this version of gt may not read all of it", number(u.Records, "record"), number(u.Kinds, "kind"), kinds))
 	}
 	for _, u := range d.Usage {
 		line("Tokens", spent(u, len(d.Usage) > 1))

@@ -194,6 +194,25 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// A part of a kind that only a newer version writes is named.
+func TestUnknown(t *testing.T) {
+	dir := fixture(t, storeOf("run"))
+	h := readHeld(t, dir)[0]
+	parts, err := filepath.Glob(filepath.Join(dir, "storage", "part", "*", "*.json"))
+	if err != nil || len(parts) == 0 {
+		t.Fatal(err)
+	}
+	for _, path := range parts {
+		if err := os.WriteFile(path, []byte(`{"type":"tomorrow"}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u, err := conversation.CountUnknown(&Reader{}, h.File)
+	if want := []string{"tomorrow"}; err != nil || u.Records < 4 || u.Kinds != 1 || !slices.Equal(u.First, want) {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
 // Following gives each complete entry once: no text that is being written and no result
 // of a running tool. Of a client that died, it gives everything.
 func TestGrows(t *testing.T) {
