@@ -25,7 +25,7 @@ import (
 //
 // S3-3 S3-8
 func TestRecordOfKilled(t *testing.T) {
-	for _, client := range []string{"claude", "codex", "gemini", "qwen", "opencode", "pi"} {
+	for _, client := range []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "kimi"} {
 		t.Run(client, func(t *testing.T) {
 			w := newWorldOf(t, client)
 			w.setUp(client)

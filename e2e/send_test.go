@@ -94,7 +94,7 @@ func TestSends(t *testing.T) {
 		client string
 		begin  func(*testing.T) *world
 	}{
-		{"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot},
+		{"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot}, {"kimi", newKimi},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
@@ -171,7 +171,7 @@ func TestSendsAtALimit(t *testing.T) {
 		client string
 		begin  func(*testing.T) *world
 	}{
-		{"claude", newWorld}, {"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot},
+		{"claude", newWorld}, {"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot}, {"kimi", newKimi},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)

@@ -229,7 +229,7 @@ func (p *plan) moves(t *testing.T, r result) (problems []string) {
 }
 
 // thin leaves out most points of a sample, for each takes a dozen runs of git.
-func thin[P any](points []P) []P {
+func thin[P any](_ *plan, points []P) []P {
 	i := -1
 	return slices.DeleteFunc(points, func(P) bool {
 		i++
@@ -239,51 +239,14 @@ func thin[P any](points []P) []P {
 
 // TestKillMove kills a pack and an unpack before each of their system calls.
 func TestKillMove(t *testing.T) {
-	needsTrace(t)
-	for _, s := range moving {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlan(t, s)
-			points, violations := thin(p.killPoints()), 0
-			for _, c := range points {
-				r, stop, met := p.disturb(t, c, "signal=KILL")
-				if stop(); !met {
-					t.Logf("it was not killed before %v in %d runs", c, tries)
-				}
-				if problems := p.moves(t, r); len(problems) > 0 {
-					violations++
-					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
-				}
-			}
-			totals.add(len(points), 0, violations)
-			t.Logf("%s: %d kill points, %d violations", s.name, len(points), violations)
-		})
-	}
+	sweepKills(t, moving, thin[call], (*plan).moves)
 }
 
 // TestErrorsMove lets each of their calls fail.
 func TestErrorsMove(t *testing.T) {
-	needsTrace(t)
-	for _, s := range moving {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlan(t, s)
-			points, violations := thin(p.errorPoints()), 0
-			for _, f := range points {
-				if p.name == "session-unpack-back" && !f.changes() {
-					continue // a folder that cannot be read is left alone, and gets a worktree beside it
-				}
-				r, stop, met := p.disturb(t, f.call, "error="+f.err)
-				if stop(); !met {
-					t.Logf("%v was not met in %d runs", f, tries)
-				}
-				if problems := p.moves(t, r); len(problems) > 0 {
-					violations++
-					t.Errorf("%v:\n%s", f, strings.Join(problems, "\n"))
-				}
-			}
-			totals.add(0, len(points), violations)
-			t.Logf("%s: %d faults, %d violations", s.name, len(points), violations)
+	sweepFaults(t, moving, func(p *plan, points []fault) []fault {
+		return slices.DeleteFunc(thin(p, points), func(f fault) bool {
+			return p.name == "session-unpack-back" && !f.changes() // a folder that cannot be read is left alone, and gets a worktree beside it
 		})
-	}
+	}, func(p *plan, t *testing.T, r result, _ bool) []string { return p.moves(t, r) })
 }

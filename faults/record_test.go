@@ -300,53 +300,15 @@ func few[P any](p *plan, points []P) []P {
 
 // TestKillRecord kills gt-record before each of its system calls.
 func TestKillRecord(t *testing.T) {
-	needsTrace(t)
-	for _, s := range recording {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlan(t, s)
-			points, violations := few(p, p.killPoints()), 0
-			for _, c := range points {
-				_, stop, met := p.disturb(t, c, "signal=KILL")
-				if stop(); !met {
-					t.Logf("it was not killed before %v in %d runs", c, tries)
-				}
-				if problems := p.disturbed(t); len(problems) > 0 {
-					violations++
-					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
-				}
-			}
-			totals.add(len(points), 0, violations)
-			t.Logf("%s: %d kill points, %d violations", s.name, len(points), violations)
-		})
-	}
+	sweepKills(t, recording, few[call], func(p *plan, t *testing.T, _ result) []string { return p.disturbed(t) })
 }
 
 // TestErrorsRecord lets each of gt-record's calls fail.
 func TestErrorsRecord(t *testing.T) {
-	needsTrace(t)
-	for _, s := range recording {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlan(t, s)
-			points, violations := few(p, p.errorPoints()), 0
-			for _, f := range points {
-				r, stop, met := p.disturb(t, f.call, "error="+f.err)
-				stop()
-				var problems []string
-				switch {
-				case !met:
-					t.Logf("there was no %v in %d runs", f, tries)
-				case !slices.Contains([]int{0, 1, 74, 75}, r.code):
-					problems = append(problems, r.String())
-				}
-				if problems = append(problems, p.disturbed(t)...); len(problems) > 0 {
-					violations++
-					t.Errorf("%v:\n%s", f, strings.Join(problems, "\n"))
-				}
-			}
-			totals.add(0, len(points), violations)
-			t.Logf("%s: %d faults, %d violations", s.name, len(points), violations)
-		})
-	}
+	sweepFaults(t, recording, few[fault], func(p *plan, t *testing.T, r result, met bool) (problems []string) {
+		if met && !slices.Contains([]int{0, 1, 74, 75}, r.code) {
+			problems = append(problems, r.String())
+		}
+		return append(problems, p.disturbed(t)...)
+	})
 }
