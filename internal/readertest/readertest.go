@@ -67,6 +67,99 @@ func ReadStore(t *testing.T, r conversation.Reader, store string) []Held {
 	return all
 }
 
+// Want is what a conversation of a captured store has.
+type Want struct {
+	Kinds, Prompts string // as Kinds returns them; the prompts with a | between them
+	Title          string
+	Headless       bool
+	Spent          conversation.Usage
+}
+
+// Check checks the conversations of a store, the oldest first. spent returns what each cost:
+// SpentBy, or a function of Adds. more, if not nil, checks what only this client has.
+func Check(t *testing.T, store string, all []Held, spent func(Held) conversation.Usage, want []Want, more func(i int, h Held)) {
+	t.Helper()
+	if len(all) != len(want) {
+		t.Errorf("%s: %d conversations, want %d", store, len(all), len(want))
+		return
+	}
+	for i, h := range all {
+		want, f := want[i], h.Metadata
+		if h.Kinds() != want.Kinds {
+			t.Errorf("%s, %d: the conversation is\n%s, want\n%s", store, i, h.Kinds(), want.Kinds)
+		}
+		if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.Prompts {
+			t.Errorf("%s, %d: the prompts are %q, want %q", store, i, got, want.Prompts)
+		}
+		first, _, _ := strings.Cut(want.Prompts, "|")
+		if f.Prompt != first || f.Title != want.Title || f.Headless != want.Headless || f.First != h.Entries[0].ID || f.Started.IsZero() || f.Last.Before(f.Started) {
+			t.Errorf("%s, %d: the facts are %+v", store, i, f)
+		}
+		if got := spent(h); got != want.Spent {
+			t.Errorf("%s, %d: it cost %+v, want %+v", store, i, got, want.Spent)
+		}
+		if more != nil {
+			more(i, h)
+		}
+	}
+}
+
+// Adds returns a function that returns what a conversation adds to the cost of those before.
+func Adds(t *testing.T, r conversation.Reader) func(Held) conversation.Usage {
+	var bill conversation.UsageTally
+	return func(h Held) (last conversation.Usage) {
+		h.File.Client = r.Client()
+		all, err := bill.Add(r, h.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range all {
+			last = s.Usage
+		}
+		return last
+	}
+}
+
+// CheckFork checks that a fork names its origin, starts after it, and that its copies, and no
+// other entries, keep the ids.
+func CheckFork(t *testing.T, origin, fork Held) {
+	t.Helper()
+	if fork.Metadata.ForkOf != origin.Metadata.ID || origin.Metadata.ForkOf != "" || fork.Metadata.First != origin.Metadata.First ||
+		!fork.Metadata.Started.After(origin.Metadata.Started) {
+		t.Errorf("the fork is %+v, its origin %+v", fork.Metadata, origin.Metadata)
+	}
+	for i, e := range fork.Entries {
+		copied := i < len(origin.Entries)
+		if copied && (e.ID != origin.Entries[i].ID || e.Text != origin.Entries[i].Text) ||
+			!copied && slices.ContainsFunc(origin.Entries, func(o conversation.Entry) bool { return o.ID == e.ID }) {
+			t.Errorf("of the fork, copied %v: %+v", copied, e)
+		}
+	}
+}
+
+// CheckFamily is CheckFork for a fork whose time is its own. A subagent names its session.
+func CheckFamily(t *testing.T, origin, fork, parent, child Held) {
+	t.Helper()
+	CheckFork(t, origin, fork)
+	if !fork.Metadata.Started.After(origin.Metadata.Last) {
+		t.Errorf("the fork is %+v", fork.Metadata)
+	}
+	if child.Metadata.Parent != parent.Metadata.ID || parent.Metadata.Parent != "" || parent.Metadata.ForkOf != "" {
+		t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
+	}
+}
+
+// CheckParts checks what is read of a part of each conversation of some stores.
+func CheckParts(t *testing.T, r conversation.Reader, stores ...string) {
+	t.Helper()
+	for _, store := range stores {
+		for _, h := range ReadStore(t, r, store) {
+			CheckGoesOn(t, r, h)
+			CheckSkips(t, r, h)
+		}
+	}
+}
+
 // ReadFrom reads a conversation from an offset on, until it has so many entries.
 func ReadFrom(t testing.TB, r conversation.Reader, f conversation.File, from int64, most int) (all []conversation.Entry, next int64) {
 	t.Helper()

@@ -31,74 +31,40 @@ func TestVersions(t *testing.T) {
 		turn  = "prompt thought answer call spent result answer spent"
 		more  = " prompt answer spent"
 		early = "prompt spent thought answer call result spent answer prompt spent answer" // tokens came first
+		asked = "please run:echo hello|second one"
 	)
-	type want struct {
-		kinds, prompts string
-		headless       bool
-		requests       int64 // what the conversation adds to the earlier ones
+	n := func(n int64) conversation.Usage {
+		return conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}
 	}
-	for _, test := range []struct {
-		store string
-		want  []want
-	}{
-		{"0.20.0", []want{{"prompt thought answer call result answer", "please run:echo hello", false, 0}}},
-		{"0.44.0", []want{{early, "please run:echo hello|second one", true, 3}}},
-		{"0.94.0", []want{
-			{turn + more, "please run:echo hello|second one", true, 3},
-			{turn + more + more, "please run:echo hello|second one|asked in the fork", false, 1},
-		}},
-		{"0.124.0", []want{
-			{turn + more, "please run:echo hello|second one", true, 3},
-			{turn + more + more, "please run:echo hello|second one|asked in the fork", false, 1},
-		}},
-		{"0.124.0-then-0.169.0", []want{
-			{turn + more + more, "please run:echo hello|second one|third, by the new one", true, 4},
-			{turn + more + more, "please run:echo hello|second one|asked in the fork", false, 1},
-			{turn + more + more + more, "please run:echo hello|second one|third, by the new one|fork, by the new one", true, 1},
-		}},
-		{"0.169.0-exec", []want{
-			{turn + more, "please echo|second prompt", true, 3},
-			{strings.TrimSpace(more), "asked in the fork", true, 1},
-			{"prompt answer call spent result answer call spent result answer spent", "delegate this", true, 3},
-			{strings.TrimSpace(more), "You are the child.", true, 1},
-		}},
-		{"0.169.0-pane", []want{{turn + " spent summary" + more, "please echo|after the compaction", false, 4}}},
+	forked := []readertest.Want{
+		{Kinds: turn + more, Prompts: asked, Headless: true, Spent: n(3)},
+		{Kinds: turn + more + more, Prompts: asked + "|asked in the fork", Spent: n(1)},
+	}
+	for store, want := range map[string][]readertest.Want{
+		"0.20.0":  {{Kinds: "prompt thought answer call result answer", Prompts: "please run:echo hello"}},
+		"0.44.0":  {{Kinds: early, Prompts: asked, Headless: true, Spent: n(3)}},
+		"0.94.0":  forked,
+		"0.124.0": forked,
+		"0.124.0-then-0.169.0": {
+			{Kinds: turn + more + more, Prompts: asked + "|third, by the new one", Headless: true, Spent: n(4)},
+			forked[1],
+			{Kinds: turn + more + more + more, Prompts: asked + "|third, by the new one|fork, by the new one", Headless: true, Spent: n(1)},
+		},
+		"0.169.0-exec": {
+			{Kinds: turn + more, Prompts: "please echo|second prompt", Headless: true, Spent: n(3)},
+			{Kinds: strings.TrimSpace(more), Prompts: "asked in the fork", Headless: true, Spent: n(1)},
+			{Kinds: "prompt answer call spent result answer call spent result answer spent", Prompts: "delegate this", Headless: true, Spent: n(3)},
+			{Kinds: strings.TrimSpace(more), Prompts: "You are the child.", Headless: true, Spent: n(1)},
+		},
+		"0.169.0-pane": {{Kinds: turn + " spent summary" + more, Prompts: "please echo|after the compaction", Title: "A fine name", Spent: n(4)}},
 	} {
-		all := readertest.ReadStore(t, &Reader{}, filepath.Join("testdata", test.store))
-		if len(all) != len(test.want) {
-			t.Errorf("%s: %d conversations, want %d", test.store, len(all), len(test.want))
-			continue
-		}
-		var bill conversation.UsageTally
-		for i, h := range all {
-			want := test.want[i]
-			if h.Kinds() != want.kinds {
-				t.Errorf("%s, %d: the conversation is\n%s, want\n%s", test.store, i, h.Kinds(), want.kinds)
-			}
-			if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts {
-				t.Errorf("%s, %d: the prompts are %q, want %q", test.store, i, got, want.prompts)
-			}
+		all := readertest.ReadStore(t, &Reader{}, filepath.Join("testdata", store))
+		readertest.Check(t, store, all, readertest.Adds(t, &Reader{}), want, func(i int, h readertest.Held) {
 			f := h.Metadata
-			first, _, _ := strings.Cut(want.prompts, "|")
-			if f.ID != h.File.ID || f.Prompt != first || f.Headless != want.headless || f.Started.IsZero() || f.First != h.Entries[0].ID {
-				t.Errorf("%s, %d: the facts are %+v", test.store, i, f)
+			if f.ID != h.File.ID || store != "0.20.0" && (f.CWD != "/home/max/project" || f.Branch != "main" || f.Model == "" || f.Version == "") {
+				t.Errorf("%s, %d: the facts are %+v", store, i, f)
 			}
-			if old := test.store == "0.20.0"; !old && (f.CWD != "/home/max/project" || f.Branch != "main" || f.Model == "" || f.Last.Before(f.Started) || f.Version == "") {
-				t.Errorf("%s, %d: the facts are %+v", test.store, i, f)
-			}
-			h.File.Client = "codex"
-			spent, err := bill.Add(&Reader{}, h.File)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var u conversation.Usage
-			for _, s := range spent {
-				u = s.Usage
-			}
-			if n := want.requests; u != (conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}) {
-				t.Errorf("%s, %d: %d requests cost %+v", test.store, i, n, u)
-			}
-		}
+		})
 	}
 }
 
@@ -152,12 +118,7 @@ func TestSubagents(t *testing.T) {
 }
 
 func TestGoesOn(t *testing.T) {
-	for _, store := range stores(t) {
-		for _, h := range readertest.ReadStore(t, &Reader{}, store) {
-			readertest.CheckGoesOn(t, &Reader{}, h)
-			readertest.CheckSkips(t, &Reader{}, h)
-		}
-	}
+	readertest.CheckParts(t, &Reader{}, stores(t)...)
 }
 
 func TestHostile(t *testing.T) {

@@ -29,85 +29,42 @@ func stores(t testing.TB) []string {
 // versions report it with the request, at the end of a run, or again at the end of each
 // later run.
 func TestVersions(t *testing.T) {
-	type want struct {
-		kinds, prompts, title string
-		headless              bool
-		requests              int64 // what the session adds to the earlier ones
+	n := func(n int64) conversation.Usage {
+		return conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}
 	}
 	const turn = "prompt spent thought answer call result spent answer"
-	for _, test := range []struct {
-		store string
-		want  []want
-	}{
-		{"1.0.45", []want{{"prompt thought answer call result answer spent prompt answer spent", "please run:echo hello|second one", "", true, 3}}},
-		{"1.0.66", []want{{"prompt thought answer call result answer spent prompt answer spent", "please run:echo hello|second one", "", true, 3}}},
-		{"1.0.102-prompt", []want{
-			{turn + " prompt spent answer", "please echo|second prompt", "", true, 3},
-			{"prompt spent answer call spent result spent answer", "delegate this", "", true, 3},
-		}},
-		{"1.0.102-pane", []want{
-			{turn + " spent summary prompt spent answer", "please echo|after the compaction", "A fine name", false, 4},
-			{turn + " spent summary prompt spent answer prompt spent answer", "please echo|after the compaction|asked in the fork", "A fine name (fork)", false, 1},
-		}},
+	old := []readertest.Want{
+		{Kinds: "prompt thought answer call result answer spent prompt answer spent", Prompts: "please run:echo hello|second one", Headless: true, Spent: n(3)},
+	}
+	for store, want := range map[string][]readertest.Want{
+		"1.0.45": old,
+		"1.0.66": old,
+		"1.0.102-prompt": {
+			{Kinds: turn + " prompt spent answer", Prompts: "please echo|second prompt", Headless: true, Spent: n(3)},
+			{Kinds: "prompt spent answer call spent result spent answer", Prompts: "delegate this", Headless: true, Spent: n(3)},
+		},
+		"1.0.102-pane": {
+			{Kinds: turn + " spent summary prompt spent answer", Prompts: "please echo|after the compaction", Title: "A fine name", Spent: n(4)},
+			{Kinds: turn + " spent summary prompt spent answer prompt spent answer", Prompts: "please echo|after the compaction|asked in the fork", Title: "A fine name (fork)", Spent: n(1)},
+		},
 	} {
-		all := readertest.ReadStore(t, Reader{}, filepath.Join("testdata", test.store))
-		if len(all) != len(test.want) {
-			t.Errorf("%s: %d sessions, want %d", test.store, len(all), len(test.want))
-			continue
-		}
-		var bill conversation.UsageTally
-		for i, h := range all {
-			want := test.want[i]
-			if h.Kinds() != want.kinds {
-				t.Errorf("%s, %d: the session is\n%s, want\n%s", test.store, i, h.Kinds(), want.kinds)
+		all := readertest.ReadStore(t, Reader{}, filepath.Join("testdata", store))
+		readertest.Check(t, store, all, readertest.Adds(t, Reader{}), want, func(i int, h readertest.Held) {
+			if f := h.Metadata; f.ID != h.File.ID || f.Parent != "" || f.CWD != "/home/max/project" || f.Branch != "main" || f.Model != "gpt-5.4" ||
+				!strings.HasPrefix(store, f.Version) || f.Version == "" {
+				t.Errorf("%s, %d: the facts are %+v", store, i, f)
 			}
-			if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts {
-				t.Errorf("%s, %d: the prompts are %q, want %q", test.store, i, got, want.prompts)
-			}
-			f := h.Metadata
-			first, _, _ := strings.Cut(want.prompts, "|")
-			if f.ID != h.File.ID || f.Prompt != first || f.Title != want.title || f.Headless != want.headless || f.Parent != "" ||
-				f.CWD != "/home/max/project" || f.Branch != "main" || f.Model != "gpt-5.4" || !strings.HasPrefix(test.store, f.Version) || f.Version == "" ||
-				f.Started.IsZero() || f.Last.Before(f.Started) || f.First != h.Entries[0].ID {
-				t.Errorf("%s, %d: the facts are %+v", test.store, i, f)
-			}
-			spent, err := bill.Add(Reader{}, h.File)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var u conversation.Usage
-			for _, s := range spent {
-				u = s.Usage
-			}
-			if n := want.requests; u != (conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}) {
-				t.Errorf("%s, %d: %d requests cost %+v", test.store, i, n, u)
-			}
-		}
+		})
 	}
 }
 
-// A fork names its origin, and its copies keep the ids.
 func TestForks(t *testing.T) {
 	all := readertest.ReadStore(t, Reader{}, filepath.Join("testdata", "1.0.102-pane"))
-	origin, fork := all[0], all[1]
-	if fork.Metadata.ForkOf != origin.Metadata.ID || origin.Metadata.ForkOf != "" || fork.Metadata.First != origin.Metadata.First || !fork.Metadata.Started.After(origin.Metadata.Started) {
-		t.Errorf("the fork is %+v, its origin %+v", fork.Metadata, origin.Metadata)
-	}
-	for i, e := range fork.Entries {
-		if copied := i < len(origin.Entries); copied && (e.ID != origin.Entries[i].ID || e.Text != origin.Entries[i].Text) ||
-			!copied && slices.ContainsFunc(origin.Entries, func(o conversation.Entry) bool { return o.ID == e.ID }) {
-			t.Errorf("entry %d of the fork is %+v", i, e)
-		}
-	}
+	readertest.CheckFork(t, all[0], all[1])
 }
 
 func TestGoesOn(t *testing.T) {
-	for _, store := range stores(t) {
-		for _, h := range readertest.ReadStore(t, Reader{}, store) {
-			readertest.CheckGoesOn(t, Reader{}, h)
-			readertest.CheckSkips(t, Reader{}, h)
-		}
-	}
+	readertest.CheckParts(t, Reader{}, stores(t)...)
 }
 
 func TestHostile(t *testing.T) {

@@ -23,70 +23,49 @@ func storeOf(name string) string { return filepath.Join("testdata", name) }
 // S0-17 S2-45: every format is found, and each conversation once, although the client
 // copies old files and continues in a file beside them.
 func TestVersions(t *testing.T) {
-	type want struct {
-		form, kinds, prompts, summary, parent string
-		headless                              bool
-		spent                                 conversation.Usage
-	}
 	n := func(n int64) conversation.Usage {
 		return conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 14 * n}
 	}
 	much := n(6)
 	much.Input += 899_900
+	const turn = "prompt spent answer call result spent answer"
 	for _, test := range []struct {
-		store string
-		want  []want
+		store, forms, summaries string // of its conversations
+		want                    []readertest.Want
 	}{
-		{"0.20.0", []want{
-			{".json", "prompt spent thought answer", "please RUNIT now", "", "", true, n(1)},
-			{".json", "prompt spent answer call result spent answer", "SUB? no: plain", "", "", true, n(2)},
+		{"0.20.0", ".json .json", "", []readertest.Want{
+			{Kinds: "prompt spent thought answer", Prompts: "please RUNIT now", Headless: true, Spent: n(1)},
+			{Kinds: turn, Prompts: "SUB? no: plain", Headless: true, Spent: n(2)},
 		}},
-		{"0.20.0-then-0.61.0", []want{
-			{".json", "prompt spent thought answer", "please RUNIT now", "", "", true, n(1)},
-			{".jsonl", "prompt spent answer call result spent answer prompt spent answer", "SUB? no: plain|goes on", "", "", true, n(3)},
+		{"0.20.0-then-0.61.0", ".json .jsonl", "", []readertest.Want{
+			{Kinds: "prompt spent thought answer", Prompts: "please RUNIT now", Headless: true, Spent: n(1)},
+			{Kinds: turn + " prompt spent answer", Prompts: "SUB? no: plain|goes on", Headless: true, Spent: n(3)},
 		}},
-		{"0.61.0-headless", []want{
-			{".jsonl", "prompt spent thought answer call result spent answer prompt spent answer", "please echo|second prompt", "", "", true, n(3)},
-			{".jsonl", "prompt spent answer call result spent answer", "delegate this", "", "", true, n(2)},
-			{".jsonl", "prompt spent call result", "You are the child.", "", "the one before", false, n(1)},
+		{"0.61.0-headless", ".jsonl .jsonl .jsonl", "", []readertest.Want{
+			{Kinds: "prompt spent thought answer call result spent answer prompt spent answer", Prompts: "please echo|second prompt", Headless: true, Spent: n(3)},
+			{Kinds: turn, Prompts: "delegate this", Headless: true, Spent: n(2)},
+			{Kinds: "prompt spent call result", Prompts: "You are the child.", Spent: n(1)},
 		}},
-		{"0.61.0-pane", []want{{
-			".jsonl", "prompt spent thought answer call result spent answer prompt spent answer summary prompt spent answer spent prompt spent answer",
-			"please echo|this is much|after the compaction|at last", "<state_snapshot>SUMMARY-CANARY</state_snapshot>", "", false, much,
+		{"0.61.0-pane", ".jsonl", "<state_snapshot>SUMMARY-CANARY</state_snapshot>", []readertest.Want{{
+			Kinds:   "prompt spent thought answer call result spent answer prompt spent answer summary prompt spent answer spent prompt spent answer",
+			Prompts: "please echo|this is much|after the compaction|at last", Spent: much,
 		}}},
 	} {
 		all := readertest.ReadAll(t, Reader{}, storeOf(test.store))
-		if len(all) != len(test.want) {
-			t.Errorf("%s: %d conversations, want %d", test.store, len(all), len(test.want))
-			continue
-		}
-		for i, h := range all {
-			want := test.want[i]
+		var forms, summaries []string
+		readertest.Check(t, test.store, all, readertest.SpentBy, test.want, func(i int, h readertest.Held) {
+			forms, summaries = append(forms, filepath.Ext(h.File.Path)), append(summaries, h.Texts(conversation.Summary)...)
 			f := h.Metadata
-			if h.Kinds() != want.kinds {
-				t.Errorf("%s, %d: the conversation is\n%s, want\n%s", test.store, i, h.Kinds(), want.kinds)
-			}
-			if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts {
-				t.Errorf("%s, %d: the prompts are %q, want %q", test.store, i, got, want.prompts)
-			}
-			if got := strings.Join(h.Texts(conversation.Summary), "|"); got != want.summary {
-				t.Errorf("%s, %d: the summaries are %q", test.store, i, got)
-			}
-			first, _, _ := strings.Cut(want.prompts, "|")
-			if f.Prompt != first || f.Headless != want.headless || f.First != h.Entries[0].ID || !strings.HasPrefix(f.Model, "gemini-") ||
-				f.Started.IsZero() || f.Last.Before(f.Started) || (f.Parent != "") != (want.parent != "") || filepath.Ext(h.File.Path) != want.form {
+			if child := test.want[i].Prompts == "You are the child."; !strings.HasPrefix(f.Model, "gemini-") || (f.Parent != "") != child || child && f.Parent != all[i-1].Metadata.ID {
 				t.Errorf("%s, %d: the facts are %+v", test.store, i, f)
-			}
-			if f.Parent != "" && f.Parent != all[i-1].Metadata.ID {
-				t.Errorf("%s: the subagent is %s's", test.store, f.Parent)
 			}
 			// Nothing names the folder of a project that has only a hash.
 			if test.store != "0.20.0" && f.CWD != "/home/max/project" {
 				t.Errorf("%s, %d: the folder is %q", test.store, i, f.CWD)
 			}
-			if got := readertest.SpentBy(h); got != want.spent {
-				t.Errorf("%s, %d: it cost %+v, want %+v", test.store, i, got, want.spent)
-			}
+		})
+		if strings.Join(forms, " ") != test.forms || strings.Join(summaries, "|") != test.summaries {
+			t.Errorf("%s: the files are %q, the summaries %q", test.store, forms, summaries)
 		}
 	}
 }

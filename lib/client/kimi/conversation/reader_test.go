@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,79 +16,37 @@ func storeOf(name string) string { return filepath.Join("testdata", name) }
 
 // S0-17: conversations headless and in front of a person.
 func TestVersions(t *testing.T) {
-	type want struct {
-		kinds, prompts, title string
-		headless              bool
-		spent                 conversation.Usage
-	}
 	n := func(n int64) conversation.Usage { return conversation.Usage{Input: 100 * n, Output: 10 * n} }
 	const (
 		turn = "prompt spent answer call result spent answer"
 		more = " prompt spent answer"
 	)
-	for _, test := range []struct {
-		store string
-		want  []want
-	}{
-		{"2.1.0-headless", []want{
-			{turn + more, "run: echo E2E-OUTPUT|second prompt", "", true, n(3)},
-			{turn + more + more, "run: echo E2E-OUTPUT|second prompt|asked in the fork", "", false, n(4)},
-			{turn, "delegate this", "", true, n(2)},
-			{strings.TrimSpace(more), "You are the child.", "", false, n(1)},
-		}},
-		{"2.1.0-pane", []want{
-			{turn + more + " spent summary" + more + " spent", "run: echo E2E-OUTPUT|the second prompt|after the compaction", "A fine name", false, n(6)},
-		}},
+	for store, want := range map[string][]readertest.Want{
+		"2.1.0-headless": {
+			{Kinds: turn + more, Prompts: "run: echo E2E-OUTPUT|second prompt", Headless: true, Spent: n(3)},
+			{Kinds: turn + more + more, Prompts: "run: echo E2E-OUTPUT|second prompt|asked in the fork", Spent: n(4)},
+			{Kinds: turn, Prompts: "delegate this", Headless: true, Spent: n(2)},
+			{Kinds: strings.TrimSpace(more), Prompts: "You are the child.", Spent: n(1)},
+		},
+		"2.1.0-pane": {
+			{Kinds: turn + more + " spent summary" + more + " spent", Prompts: "run: echo E2E-OUTPUT|the second prompt|after the compaction", Title: "A fine name", Spent: n(6)},
+		},
 	} {
-		all := readertest.ReadStore(t, Reader{}, storeOf(test.store))
-		if len(all) != len(test.want) {
-			t.Errorf("%s: %d conversations, want %d", test.store, len(all), len(test.want))
-			continue
-		}
-		for i, h := range all {
-			want := test.want[i]
+		readertest.Check(t, store, readertest.ReadStore(t, Reader{}, storeOf(store)), readertest.SpentBy, want, func(i int, h readertest.Held) {
 			f := h.Metadata
-			if h.Kinds() != want.kinds {
-				t.Errorf("%s, %d: the conversation is\n%s, want\n%s", test.store, i, h.Kinds(), want.kinds)
+			if f.ID != h.File.ID || f.CWD != "/home/max/project" || f.Model != "e2e" {
+				t.Errorf("%s, %d: the facts are %+v", store, i, f)
 			}
-			if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts {
-				t.Errorf("%s, %d: the prompts are %q, want %q", test.store, i, got, want.prompts)
+			if path := wireOf(storeOf(store), f.CWD, string(f.ID)); f.Parent == "" && path != h.File.Path {
+				t.Errorf("%s, %d: it is in %s, not %s", store, i, h.File.Path, path)
 			}
-			first, _, _ := strings.Cut(want.prompts, "|")
-			if f.ID != h.File.ID || f.Prompt != first || f.Title != want.title || f.Headless != want.headless || f.First != h.Entries[0].ID ||
-				f.CWD != "/home/max/project" || f.Model != "e2e" || f.Last.Before(f.Started) {
-				t.Errorf("%s, %d: the facts are %+v", test.store, i, f)
-			}
-			if got := readertest.SpentBy(h); got != want.spent {
-				t.Errorf("%s, %d: it cost %+v, want %+v", test.store, i, got, want.spent)
-			}
-			if f.Parent == "" {
-				if path := wireOf(storeOf(test.store), f.CWD, string(f.ID)); path != h.File.Path {
-					t.Errorf("%s, %d: it is in %s, not %s", test.store, i, h.File.Path, path)
-				}
-			}
-		}
+		})
 	}
 }
 
-// A fork names its origin, and its copies keep the ids. It starts when it was made. A
-// subagent names its session.
 func TestFamily(t *testing.T) {
 	all := readertest.ReadStore(t, Reader{}, storeOf("2.1.0-headless"))
-	origin, fork, parent, child := all[0], all[1], all[2], all[3]
-	if fork.Metadata.ForkOf != origin.Metadata.ID || fork.Metadata.First != origin.Metadata.First || !fork.Metadata.Started.After(origin.Metadata.Last) {
-		t.Errorf("the fork is %+v", fork.Metadata)
-	}
-	for i, e := range fork.Entries {
-		copied := i < len(origin.Entries)
-		if copied && (e.ID != origin.Entries[i].ID || e.Text != origin.Entries[i].Text) ||
-			!copied && slices.ContainsFunc(origin.Entries, func(o conversation.Entry) bool { return o.ID == e.ID }) {
-			t.Errorf("of the fork, copied %v: %+v", copied, e)
-		}
-	}
-	if child.Metadata.Parent != parent.Metadata.ID || parent.Metadata.Parent != "" || parent.Metadata.ForkOf != "" {
-		t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
-	}
+	readertest.CheckFamily(t, all[0], all[1], all[2], all[3])
 }
 
 // A turn that was taken back is not part of the conversation, whatever number it has; its
@@ -127,12 +84,7 @@ func TestRejected(t *testing.T) {
 }
 
 func TestOddities(t *testing.T) {
-	for _, name := range []string{"2.1.0-headless", "2.1.0-pane"} {
-		for _, h := range readertest.ReadStore(t, Reader{}, storeOf(name)) {
-			readertest.CheckGoesOn(t, Reader{}, h)
-			readertest.CheckSkips(t, Reader{}, h)
-		}
-	}
+	readertest.CheckParts(t, Reader{}, storeOf("2.1.0-headless"), storeOf("2.1.0-pane"))
 }
 
 // The checks copy the records and not the session's state, so the facts are those of the

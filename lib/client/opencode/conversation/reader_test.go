@@ -79,45 +79,23 @@ func TestSkipped(t *testing.T) {
 const turn = "prompt answer call result spent answer spent"
 
 func TestReader(t *testing.T) {
+	n := func(n int64) conversation.Usage {
+		return conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}
+	}
+	const more = " prompt answer spent"
 	all := append(readHeld(t, storeOf("run")), readHeld(t, storeOf("pane"))...)
-	var bill conversation.UsageTally
-	for i, want := range []struct {
-		kinds, title, prompts string
-		headless              bool
-		requests              int64
-	}{
-		{turn + " " + turn, "SUMMARY-CANARY", `"please echo"|"delegate this"`, true, 4},
-		{"prompt answer spent", "A part (@general subagent)", "You are the child.", false, 1},
-		{turn + " " + turn + " prompt answer spent", "SUMMARY-CANARY (fork #1)", `"please echo"|"delegate this"|"asked in the fork"`, false, 1},
-		{"prompt answer spent", "A fine name", "another", true, 1},
-		{turn + " summary spent prompt answer spent", "SUMMARY-CANARY", "please echo|after the compaction", false, 4},
-	} {
-		h := all[i]
-		if h.Kinds() != want.kinds {
-			t.Errorf("%d is\n%s, want\n%s", i, h.Kinds(), want.kinds)
-		}
-		first, _, _ := strings.Cut(want.prompts, "|")
-		f := h.Metadata
-		if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts || f.Prompt != first {
-			t.Errorf("%d: the prompts are %q, the first %q", i, got, f.Prompt)
-		}
-		if f.ID != h.File.ID || f.Title != want.title || f.Headless != want.headless || f.CWD != "/home/max/project" || f.Version != "1.18.33" ||
-			f.Model != "e2e-model" || f.Started.Year() != 2026 || f.Last.Before(f.Started) || f.First != h.Entries[0].ID {
+	readertest.Check(t, "1.18.33", all, readertest.Adds(t, &Reader{}), []readertest.Want{
+		{Kinds: turn + " " + turn, Title: "SUMMARY-CANARY", Prompts: `"please echo"|"delegate this"`, Headless: true, Spent: n(4)},
+		{Kinds: strings.TrimSpace(more), Title: "A part (@general subagent)", Prompts: "You are the child.", Spent: n(1)},
+		{Kinds: turn + " " + turn + more, Title: "SUMMARY-CANARY (fork #1)", Prompts: `"please echo"|"delegate this"|"asked in the fork"`, Spent: n(1)},
+		{Kinds: strings.TrimSpace(more), Title: "A fine name", Prompts: "another", Headless: true, Spent: n(1)},
+		{Kinds: turn + " summary spent" + more, Title: "SUMMARY-CANARY", Prompts: "please echo|after the compaction", Spent: n(4)},
+	}, func(i int, h readertest.Held) {
+		if f := h.Metadata; f.ID != h.File.ID || f.CWD != "/home/max/project" || f.Version != "1.18.33" || f.Model != "e2e-model" || f.Started.Year() != 2026 {
 			t.Errorf("%d: the facts are %+v", i, f)
 		}
-		spent, err := bill.Add(&Reader{}, h.File)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var u conversation.Usage
-		for _, s := range spent {
-			u = s.Usage
-		}
-		if n := want.requests; u != (conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}) {
-			t.Errorf("%d: %d requests cost %+v", i, n, u)
-		}
 		readertest.CheckGoesOn(t, &Reader{}, h)
-	}
+	})
 	if all[1].Metadata.Parent != all[0].Metadata.ID || all[2].Metadata.First != all[0].Metadata.First || all[3].Metadata.First == all[0].Metadata.First {
 		t.Errorf("the subagent is %+v, the fork %+v", all[1].Metadata, all[2].Metadata)
 	}

@@ -18,64 +18,40 @@ import (
 func storeOf(version string) string { return filepath.Join("testdata", version) }
 
 func TestReader(t *testing.T) {
-	const turn = "prompt answer call spent result answer spent"
-	for _, test := range []struct {
-		version, kinds, prompts, title string
-		fork                           bool
-		requests                       int64
-	}{
-		{"0.74.2", turn + " prompt answer spent", "run: echo hi from tool|second prompt", "", false, 3},
-		{"1.5.2", turn + " prompt answer spent", "run: echo hi from tool|second prompt", "", false, 3},
-		{"1.5.2", turn + " prompt answer spent prompt answer spent", "run: echo hi from tool|second prompt|asked in the fork", "", true, 1},
-		{"1.5.2", "prompt answer spent", "named", "A fine name", false, 1},
-		{"1.5.2", "prompt answer spent spent prompt answer spent summary spent prompt answer spent call result",
-			"hello from the tui|another way|after the compaction", "Given name", false, 6},
-	} {
-		var bill conversation.UsageTally
-		all := readertest.ReadStore(t, Reader{}, storeOf(test.version))
-		i := slices.IndexFunc(all, func(h readertest.Held) bool {
-			if _, err := bill.Add(Reader{}, h.File); err != nil {
-				t.Fatal(err)
-			}
-			return strings.Join(h.Texts(conversation.Prompt), "|") == test.prompts
-		})
-		if i < 0 {
-			t.Errorf("%s: nobody asked %q", test.version, test.prompts)
-			continue
-		}
-		h := all[i]
-		if h.Kinds() != test.kinds {
-			t.Errorf("%s: %q is\n%s, want\n%s", test.version, test.prompts, h.Kinds(), test.kinds)
-		}
-		f := h.Metadata
-		first, _, _ := strings.Cut(test.prompts, "|")
-		if f.ID != h.File.ID || f.Prompt != first || f.Title != test.title || f.CWD != "/home/max/project" || f.Model != "m1" || f.Started.Year() != 2026 ||
-			f.Last.Before(f.Started) || f.First != h.Entries[0].ID || (f.ForkOf != "") != test.fork || test.fork && (f.ForkOf != all[0].Metadata.ID || f.First != all[0].Metadata.First) {
-			t.Errorf("%s: the facts are %+v", test.version, f)
-		}
-		var own conversation.UsageTally
-		for _, h := range all[:i] {
-			own.Add(Reader{}, h.File)
-		}
-		var u conversation.Usage
-		spent, err := own.Add(Reader{}, h.File)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range spent {
-			u = s.Usage
-		}
-		if cost := u.Cost; cost < 0.00008*float64(test.requests) || cost > 0.00009*float64(test.requests) {
-			t.Errorf("%s: %q cost %f", test.version, test.prompts, cost)
-		}
-		u.Cost = 0
-		if n := test.requests; u != (conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}) {
-			t.Errorf("%s: %d requests cost %+v", test.version, n, u)
-		}
-		readertest.CheckGoesOn(t, Reader{}, h)
-		readertest.CheckSkips(t, Reader{}, h)
-		readertest.CheckHostile(t, Reader{}, h)
+	const turn, more = "prompt answer call spent result answer spent", " prompt answer spent"
+	n := func(n int64) conversation.Usage {
+		return conversation.Usage{Input: 60 * n, CacheRead: 40 * n, Output: 10 * n}
 	}
+	begun := readertest.Want{Kinds: turn + more, Prompts: "run: echo hi from tool|second prompt", Spent: n(3)}
+	for store, want := range map[string][]readertest.Want{
+		"0.74.2": {begun},
+		"1.5.2": {
+			begun,
+			{Kinds: turn + more + more, Prompts: begun.Prompts + "|asked in the fork", Spent: n(1)},
+			{Kinds: strings.TrimSpace(more), Prompts: "named", Title: "A fine name", Spent: n(1)},
+			{Kinds: "prompt answer spent spent" + more + " summary spent" + more + " call result", Prompts: "hello from the tui|another way|after the compaction", Title: "Given name", Spent: n(6)},
+		},
+	} {
+		all := readertest.ReadStore(t, Reader{}, storeOf(store))
+		adds := readertest.Adds(t, Reader{})
+		spent := func(h readertest.Held) conversation.Usage {
+			u := adds(h)
+			if n := float64(u.Output / 10); u.Cost < 0.00008*n || u.Cost > 0.00009*n {
+				t.Errorf("%s: %q cost %f", store, h.Metadata.Prompt, u.Cost)
+			}
+			u.Cost = 0
+			return u
+		}
+		readertest.Check(t, store, all, spent, want, func(i int, h readertest.Held) {
+			if f := h.Metadata; f.ID != h.File.ID || f.CWD != "/home/max/project" || f.Model != "m1" || f.Started.Year() != 2026 || (f.ForkOf != "") != (i == 1) {
+				t.Errorf("%s, %d: the facts are %+v", store, i, f)
+			}
+			readertest.CheckHostile(t, Reader{}, h)
+		})
+		readertest.CheckParts(t, Reader{}, storeOf(store))
+	}
+	all := readertest.ReadStore(t, Reader{}, storeOf("1.5.2"))
+	readertest.CheckFork(t, all[0], all[1])
 }
 
 // Records of the first format version have no ids. One record cannot hide another.

@@ -19,11 +19,6 @@ func storeOf(name string) string { return filepath.Join("testdata", name) }
 
 // S0-17: conversations of two versions, headless and in front of a person.
 func TestVersions(t *testing.T) {
-	type want struct {
-		kinds, prompts, title string
-		headless              bool
-		spent                 conversation.Usage
-	}
 	n := func(n, tokens int64) conversation.Usage {
 		return conversation.Usage{Input: tokens - 40*n, CacheRead: 40 * n, Output: 10 * n}
 	}
@@ -31,82 +26,45 @@ func TestVersions(t *testing.T) {
 		turn = "prompt spent answer call result spent answer"
 		more = " prompt spent answer"
 	)
-	for _, test := range []struct {
-		store string
-		want  []want
-	}{
-		{"0.15.10-headless", []want{
-			{turn + more, "please echo|second prompt", "", true, n(3, 300)},
-			{turn, "delegate this", "", true, n(2, 200)},
-		}},
-		{"0.15.10-pane", []want{
-			{turn + more + " summary" + more, "please echo|this is much|after the compaction", "A fine name", false, n(4, 600_300)},
-		}},
-		{"0.24.4-headless", []want{
-			{turn + more, "please echo|second prompt", "", true, n(3, 300)},
-			{turn + more + more, "please echo|second prompt|asked in the fork", "", true, n(4, 400)},
-			{turn + " spent answer", "delegate this", "", true, n(3, 300)},
-			{strings.TrimSpace(more), "You are the child.", "", false, n(1, 100)},
-		}},
-		{"0.24.4-pane", []want{
-			{turn + more + " summary" + more, "please echo|this is much|after the compaction", "A fine name", false, n(4, 600_300)},
-		}},
+	pane := []readertest.Want{
+		{Kinds: turn + more + " summary" + more, Prompts: "please echo|this is much|after the compaction", Title: "A fine name", Spent: n(4, 600_300)},
+	}
+	for store, want := range map[string][]readertest.Want{
+		"0.15.10-headless": {
+			{Kinds: turn + more, Prompts: "please echo|second prompt", Headless: true, Spent: n(3, 300)},
+			{Kinds: turn, Prompts: "delegate this", Headless: true, Spent: n(2, 200)},
+		},
+		"0.15.10-pane": pane,
+		"0.24.4-headless": {
+			{Kinds: turn + more, Prompts: "please echo|second prompt", Headless: true, Spent: n(3, 300)},
+			{Kinds: turn + more + more, Prompts: "please echo|second prompt|asked in the fork", Headless: true, Spent: n(4, 400)},
+			{Kinds: turn + " spent answer", Prompts: "delegate this", Headless: true, Spent: n(3, 300)},
+			{Kinds: strings.TrimSpace(more), Prompts: "You are the child.", Spent: n(1, 100)},
+		},
+		"0.24.4-pane": pane,
 	} {
-		all := readertest.ReadStore(t, Reader{}, storeOf(test.store))
-		if len(all) != len(test.want) {
-			t.Errorf("%s: %d conversations, want %d", test.store, len(all), len(test.want))
-			continue
-		}
-		for i, h := range all {
-			want := test.want[i]
-			f := h.Metadata
-			if h.Kinds() != want.kinds {
-				t.Errorf("%s, %d: the conversation is\n%s, want\n%s", test.store, i, h.Kinds(), want.kinds)
-			}
-			if got := strings.Join(h.Texts(conversation.Prompt), "|"); got != want.prompts {
-				t.Errorf("%s, %d: the prompts are %q, want %q", test.store, i, got, want.prompts)
-			}
+		readertest.Check(t, store, readertest.ReadStore(t, Reader{}, storeOf(store)), readertest.SpentBy, want, func(i int, h readertest.Held) {
 			for _, summary := range h.Texts(conversation.Summary) {
 				if !strings.HasPrefix(summary, "<state_snapshot>SUMMARY-CANARY</state_snapshot>") {
-					t.Errorf("%s, %d: the summary is %q", test.store, i, summary)
+					t.Errorf("%s, %d: the summary is %q", store, i, summary)
 				}
 			}
-			first, _, _ := strings.Cut(want.prompts, "|")
-			version, _, _ := strings.Cut(test.store, "-")
-			if f.ID != h.File.ID || f.Prompt != first || f.Title != want.title || f.Headless != want.headless || f.First != h.Entries[0].ID ||
-				f.CWD != "/home/max/project" || f.Branch != "main" || f.Model != "e2e-model" || f.Version != version || f.Last.Before(f.Started) {
-				t.Errorf("%s, %d: the facts are %+v", test.store, i, f)
-			}
-			if got := readertest.SpentBy(h); got != want.spent {
-				t.Errorf("%s, %d: it cost %+v, want %+v", test.store, i, got, want.spent)
+			version, _, _ := strings.Cut(store, "-")
+			if f := h.Metadata; f.ID != h.File.ID || f.CWD != "/home/max/project" || f.Branch != "main" || f.Model != "e2e-model" || f.Version != version {
+				t.Errorf("%s, %d: the facts are %+v", store, i, f)
 			}
 			for _, e := range h.Entries {
 				if (e.Kind == conversation.TokenUsage || e.Kind == conversation.Answer) && e.Model != "e2e-model" {
-					t.Errorf("%s, %d: of no model is %+v", test.store, i, e)
+					t.Errorf("%s, %d: of no model is %+v", store, i, e)
 				}
 			}
-		}
+		})
 	}
 }
 
-// A fork names its origin, and its copies keep the ids. It starts with its own first
-// record. A subagent names its session.
 func TestFamily(t *testing.T) {
 	all := readertest.ReadStore(t, Reader{}, storeOf("0.24.4-headless"))
-	origin, fork, parent, child := all[0], all[1], all[2], all[3]
-	if fork.Metadata.ForkOf != origin.Metadata.ID || fork.Metadata.First != origin.Metadata.First || !fork.Metadata.Started.After(origin.Metadata.Last) {
-		t.Errorf("the fork is %+v", fork.Metadata)
-	}
-	for i, e := range fork.Entries {
-		copied := i < len(origin.Entries)
-		if copied && (e.ID != origin.Entries[i].ID || e.Text != origin.Entries[i].Text) ||
-			!copied && slices.ContainsFunc(origin.Entries, func(o conversation.Entry) bool { return o.ID == e.ID }) {
-			t.Errorf("of the fork, copied %v: %+v", copied, e)
-		}
-	}
-	if child.Metadata.Parent != parent.Metadata.ID || parent.Metadata.Parent != "" || parent.Metadata.ForkOf != "" {
-		t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
-	}
+	readertest.CheckFamily(t, all[0], all[1], all[2], all[3])
 }
 
 func record(id, parent, kind, more string) string {
