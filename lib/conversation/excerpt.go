@@ -97,3 +97,20 @@ func CallText(input gjson.Result) string {
 	}
 	return Arguments(input)
 }
+
+// ContentText returns the text of a message's content, which is a text or a list of parts.
+func ContentText(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return content.Str
+	}
+	var parts []string
+	for _, part := range content.Array() {
+		switch part.Get("type").Str {
+		case "text":
+			parts = append(parts, part.Get("text").Str)
+		case "image", "image_url":
+			parts = append(parts, "[image]")
+		}
+	}
+	return strings.Join(parts, "\n")
+}

@@ -30,6 +30,16 @@ func Lines(path string, from int64, each func(line []byte, at int64) bool) (next
 	return LinesWithin(path, from, MaxRecord, each, nil)
 }
 
+// HasMore reports whether a file has complete lines from an offset on. A follower asks often,
+// and mostly nothing is new.
+func HasMore(path string, from int64) (more bool, err error) {
+	_, err = Lines(path, from, func([]byte, int64) bool {
+		more = true
+		return false
+	})
+	return more, err
+}
+
 // Skipped returns how many lines of a file Lines skips.
 func Skipped(path string) (n int, err error) {
 	_, err = LinesWithin(path, 0, MaxRecord, func([]byte, int64) bool { return true }, func(_, _ []byte, _ int64) bool {

@@ -219,10 +219,9 @@ func milliseconds(v gjson.Result) time.Time {
 
 // Read leaves out the turns that the person took back, but for their tokens.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	if o.From > 0 { // a follower asks often, and mostly nothing is new
-		more := false
-		if next, err := conversation.Lines(f.Path, o.From, func([]byte, int64) bool { more = true; return false }); err != nil || !more {
-			return next, err
+	if o.From > 0 {
+		if more, err := conversation.HasMore(f.Path, o.From); err != nil || !more {
+			return o.From, err
 		}
 	}
 	undone, err := undone(f.Path)
@@ -284,30 +283,13 @@ func content(r gjson.Result) (conversation.Kind, string) {
 	}
 	switch m.Get("origin.kind").Str {
 	case "user":
-		return conversation.Prompt, textOf(m.Get("content"))
+		return conversation.Prompt, conversation.ContentText(m.Get("content"))
 	case "system_trigger":
 		if m.Get("origin.name").Str == "subagent" {
-			return conversation.Prompt, textOf(m.Get("content"))
+			return conversation.Prompt, conversation.ContentText(m.Get("content"))
 		}
 	}
 	return "", ""
-}
-
-// textOf returns the text of a content, which is a text or a list of parts.
-func textOf(content gjson.Result) string {
-	if content.Type == gjson.String {
-		return content.Str
-	}
-	var parts []string
-	for _, part := range content.Array() {
-		switch part.Get("type").Str {
-		case "text":
-			parts = append(parts, part.Get("text").Str)
-		case "image_url", "image":
-			parts = append(parts, "[image]")
-		}
-	}
-	return strings.Join(parts, "\n")
 }
 
 func entriesOf(r gjson.Result) (all []conversation.Entry) {
@@ -359,7 +341,7 @@ func eventOf(event gjson.Result) conversation.Entry {
 		}
 	case "tool.result":
 		result := event.Get("result")
-		text, failed := textOf(result.Get("output")), result.Get("isError").Bool()
+		text, failed := conversation.ContentText(result.Get("output")), result.Get("isError").Bool()
 		return conversation.Entry{
 			Kind: conversation.Result, Text: text, Failed: failed, ID: event.Get("parentUuid").Str, CallID: event.Get("toolCallId").Str,
 			Rejected: failed && strings.Contains(text, "was not run because the user rejected"),

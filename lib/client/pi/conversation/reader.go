@@ -150,7 +150,7 @@ func (h *header) front(r gjson.Result) {
 	case "message":
 		if m := r.Get("message"); m.Get("role").Str == "user" {
 			conversation.Keep(&h.First, entryID(r))
-			conversation.Keep(&h.Prompt, conversation.Asked(textOf(m.Get("content"))))
+			conversation.Keep(&h.Prompt, conversation.Asked(conversation.ContentText(m.Get("content"))))
 		}
 	}
 	h.copied = h.copied || at.Before(h.Started) && !at.IsZero()
@@ -233,30 +233,12 @@ func entryID(r gjson.Result) string {
 	return fmt.Sprintf("%s.%s", r.Get("id").Str, r.Get("timestamp").Str)
 }
 
-// textOf returns the text of a content, which is a text or a list of parts.
-func textOf(content gjson.Result) string {
-	if content.Type == gjson.String {
-		return content.Str
-	}
-	var parts []string
-	for _, part := range content.Array() {
-		switch part.Get("type").Str {
-		case "text":
-			parts = append(parts, part.Get("text").Str)
-		case "image":
-			parts = append(parts, "[image]")
-		}
-	}
-	return strings.Join(parts, "\n")
-}
-
 // Read gives the records on the path to the last one, in the file's order, and the tokens
 // of the others.
 func (c Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	if o.From > 0 { // a follower asks often, and mostly nothing is new
-		more := false
-		if next, err := conversation.Lines(f.Path, o.From, func([]byte, int64) bool { more = true; return false }); err != nil || !more {
-			return next, err
+	if o.From > 0 {
+		if more, err := conversation.HasMore(f.Path, o.From); err != nil || !more {
+			return o.From, err
 		}
 	}
 	left, model, err := tree(f.Path, o.From)
@@ -361,7 +343,7 @@ func (e *entries) spend(usage gjson.Result, model string) {
 func (e *entries) message(m gjson.Result, chosen string) {
 	switch m.Get("role").Str {
 	case "user":
-		e.give(conversation.Prompt, "", textOf(m.Get("content")))
+		e.give(conversation.Prompt, "", conversation.ContentText(m.Get("content")))
 	case "assistant":
 		model := strings.Clone(cmp.Or(m.Get("model").Str, chosen))
 		e.answer(m.Get("content"))
@@ -372,7 +354,7 @@ func (e *entries) message(m gjson.Result, chosen string) {
 		}
 		e.spend(m.Get("usage"), model)
 	case "toolResult":
-		e.result(m.Get("toolName").Str, textOf(m.Get("content")), m.Get("isError").Bool())
+		e.result(m.Get("toolName").Str, conversation.ContentText(m.Get("content")), m.Get("isError").Bool())
 	case "bashExecution": // a command that the person gave, after a "!"
 		e.give(conversation.Call, "bash", m.Get("command").Str)
 		e.result("bash", m.Get("output").Str, conversation.TokenCount(m.Get("exitCode")) > 0)
