@@ -148,17 +148,7 @@ func TestCodexInPane(t *testing.T) {
 	p.codex("/quit", "")
 	w.until("the client has ended", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
 
-	all := w.conversations("codex")
-	if len(all) != 1 {
-		t.Fatalf("%d conversations are found, want 1", len(all))
-	}
-	c := all[0]
-	if f := c.Metadata; f.Headless || f.Title != "A fine name" || f.Prompt != "please echo" || f.Parent != "" {
-		t.Errorf("the conversation's facts are %+v", f)
-	}
-	if got := c.said(conversation.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
-		t.Errorf("the person asked %q", got)
-	}
+	c := w.heldInPane("codex", "A fine name", "please echo", "after the compaction")
 	if got := c.said(conversation.Summary); !slices.Equal(got, []string{"SUMMARY-CANARY"}) {
 		t.Errorf("the compactions left %q", got)
 	}
@@ -166,10 +156,10 @@ func TestCodexInPane(t *testing.T) {
 		t.Error("a summary counts as an answer")
 	}
 	n := len(w.model.Turns()) + len(w.model.All().Kind(model.Compaction))
-	if got, want := w.spent(all), requests(n); got != want {
+	if got, want := w.spent([]told{c}), requests(n); got != want {
 		t.Errorf("%d requests cost %+v, want %+v", n, got, want)
 	}
-	w.keepFixture("codex", "pane", filepath.Join(w.home, ".codex"), append(paths(all), filepath.Join(w.home, ".codex", "session_index.jsonl"))...)
+	w.keepFixture("codex", "pane", filepath.Join(w.home, ".codex"), filepath.Join(w.home, ".codex", "session_index.jsonl"), c.File.Path)
 }
 
 // codex types a line into Codex, and waits until the screen shows what follows.

@@ -208,16 +208,9 @@ func TestGeminiInPane(t *testing.T) {
 	p.line(mark, "/quit", "")
 	w.ended()
 
-	all := spoken(w.conversations("gemini"))
-	if len(all) != 1 {
-		t.Fatalf("%d conversations are found, want 1", len(all))
-	}
-	c := all[0]
-	if f := c.Metadata; f.Headless || f.Prompt != "please echo" || f.Parent != "" || f.CWD != w.project {
-		t.Errorf("the conversation's facts are %+v", f)
-	}
-	if got, want := c.said(conversation.Prompt), []string{"please echo", "this is much", "after the compaction", "at last"}; !slices.Equal(got, want) {
-		t.Errorf("the person asked %q, want %q", got, want)
+	c := w.heldInPane("gemini", "", "please echo", "this is much", "after the compaction", "at last")
+	if c.Metadata.CWD != w.project {
+		t.Errorf("it was held in %s", c.Metadata.CWD)
 	}
 	if got := c.said(conversation.Summary); !slices.Equal(got, []string{"<state_snapshot>SUMMARY-CANARY</state_snapshot>"}) {
 		t.Errorf("the compactions left %q", got)
@@ -226,8 +219,8 @@ func TestGeminiInPane(t *testing.T) {
 		"ANSWER to after the compaction", "ANSWER to at last"}; !slices.Equal(got, want) {
 		t.Errorf("the answers are %q, want %q", got, want)
 	}
-	if got, want := w.spent(all), geminiSpent(100, 100, 900_000, 100, 100, 100); got != want {
+	if got, want := w.spent([]told{c}), geminiSpent(100, 100, 900_000, 100, 100, 100); got != want {
 		t.Errorf("it cost %+v, want %+v", got, want)
 	}
-	w.keepFixture("gemini", "pane", filepath.Join(w.home, ".gemini"), geminiFiles(w, all)...)
+	w.keepFixture("gemini", "pane", filepath.Join(w.home, ".gemini"), geminiFiles(w, []told{c})...)
 }

@@ -75,6 +75,9 @@ func (w *world) conversations(client string) []told {
 		}); err != nil || again != next {
 			w.Errorf("%s: from %d on reading went to %d (%v)", c.File.Path, next, again, err)
 		}
+		if u, err := conversation.CountUnknown(readers.Of(client), c.File); err != nil || u.Records > 0 {
+			w.Errorf("%s has records that its reader does not know: %+v, %v", c.File.Path, u, err)
+		}
 		found = append(found, t)
 	}
 	slices.SortFunc(found, func(a, b told) int { return a.Metadata.Started.Compare(b.Metadata.Started) })
@@ -87,6 +90,61 @@ func (w *world) conversations(client string) []told {
 		}
 	}
 	return found
+}
+
+// heldInPane is the one conversation of a client, which a person held, with its name ("" if it
+// has none) and their prompts.
+func (w *world) heldInPane(client, title string, prompts ...string) told {
+	w.Helper()
+	all := spoken(w.conversations(client))
+	if len(all) != 1 {
+		w.Fatalf("%d conversations are found, want 1", len(all))
+	}
+	c := all[0]
+	if f := c.Metadata; f.Headless || f.Prompt != prompts[0] || f.Parent != "" || title != "" && f.Title != title {
+		w.Errorf("the conversation's facts are %+v", f)
+	}
+	if got := c.said(conversation.Prompt); !slices.Equal(got, prompts) {
+		w.Errorf("the person asked %q, want %q", got, prompts)
+	}
+	return c
+}
+
+// isFirst fails the test unless a conversation is one of a command and a second prompt.
+func (w *world) isFirst(c told, id, prompt string) {
+	w.Helper()
+	if f := c.Metadata; string(f.ID) != id || f.Prompt != prompt || f.ForkOf != "" || f.Parent != "" {
+		w.Errorf("the first conversation is %+v", f)
+	}
+	if want := "prompt spent answer call result spent answer prompt spent answer"; c.kinds() != want {
+		w.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
+	}
+	for kind, want := range map[conversation.Kind][]string{
+		conversation.Prompt: {prompt, "second prompt"},
+		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
+	} {
+		if got := c.said(kind); !slices.Equal(got, want) {
+			w.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
+		}
+	}
+}
+
+// areFamily fails the test unless fork is a copy of c with one more prompt, and child the
+// subagent of parent.
+func (w *world) areFamily(c, fork, parent, child told) {
+	w.Helper()
+	if fork.Metadata.ForkOf != c.Metadata.ID || fork.Metadata.First != c.Metadata.First || !fork.Metadata.Started.After(c.Metadata.Last) ||
+		!slices.Equal(fork.said(conversation.Prompt), append(c.said(conversation.Prompt), "asked in the fork")) {
+		w.Errorf("the fork is %+v, with %q", fork.Metadata, fork.said(conversation.Prompt))
+	}
+	for i, e := range c.entries {
+		if f := fork.entries[i]; f.ID != e.ID || f.Text != e.Text {
+			w.Errorf("the fork's copy of %+v is %+v", e, f)
+		}
+	}
+	if parent.Metadata.Parent != "" || child.Metadata.Parent != parent.Metadata.ID || child.Metadata.Prompt != "You are the child." {
+		w.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
+	}
 }
 
 // getenv is the world's environment.

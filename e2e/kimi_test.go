@@ -94,35 +94,14 @@ func TestKimiConversations(t *testing.T) {
 			t.Errorf("a conversation's facts are %+v", f)
 		}
 	}
-	c, fork := all[0], all[1]
-	if f := c.Metadata; string(f.ID) != id || f.Prompt != "run: echo E2E-OUTPUT" || f.ForkOf != "" || f.Parent != "" {
-		t.Errorf("the first conversation is %+v", f)
+	w.isFirst(all[0], id, "run: echo E2E-OUTPUT")
+	if got := all[0].said(conversation.Result); !slices.Equal(got, []string{"E2E-OUTPUT\n"}) {
+		t.Errorf("the command's result is %q", got)
 	}
-	if want := "prompt spent answer call result spent answer prompt spent answer"; c.kinds() != want {
-		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
+	if got := string(all[1].Metadata.ID); got != forked {
+		t.Errorf("the fork is %s, not %s", got, forked)
 	}
-	for kind, want := range map[conversation.Kind][]string{
-		conversation.Prompt: {"run: echo E2E-OUTPUT", "second prompt"},
-		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
-		conversation.Result: {"E2E-OUTPUT\n"},
-	} {
-		if got := c.said(kind); !slices.Equal(got, want) {
-			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
-		}
-	}
-	if string(fork.Metadata.ID) != forked || string(fork.Metadata.ForkOf) != id || fork.Metadata.First != c.Metadata.First ||
-		!slices.Equal(fork.said(conversation.Prompt), []string{"run: echo E2E-OUTPUT", "second prompt", "asked in the fork"}) {
-		t.Errorf("the fork is %+v, with %q", fork.Metadata, fork.said(conversation.Prompt))
-	}
-	for i, e := range c.entries {
-		if f := fork.entries[i]; f.ID != e.ID || f.Text != e.Text {
-			t.Errorf("the fork's copy of %+v is %+v", e, f)
-		}
-	}
-	parent, child := all[2], all[3]
-	if parent.Metadata.Parent != "" || child.Metadata.Parent != parent.Metadata.ID || child.Metadata.Prompt != "You are the child." {
-		t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
-	}
+	w.areFamily(all[0], all[1], all[2], all[3])
 	w.keepFixture("kimi", "headless", filepath.Join(w.home, ".kimi-code"), kimiFiles(w, all)...)
 }
 
@@ -151,19 +130,12 @@ func TestKimiInPane(t *testing.T) {
 	p.kimi("/exit", "")
 	w.ended()
 
-	all := spoken(w.conversations("kimi"))
-	if len(all) != 1 {
-		t.Fatalf("%d conversations are found, want 1", len(all))
-	}
-	c := all[0]
-	if f := c.Metadata; f.Headless || f.Prompt != "run: echo E2E-OUTPUT" || f.Title != "A fine name" || f.Parent != "" || f.CWD != w.project {
-		t.Errorf("the conversation's facts are %+v", f)
-	}
-	if got, want := c.said(conversation.Prompt), []string{"run: echo E2E-OUTPUT", "the second prompt", "after the compaction"}; !slices.Equal(got, want) {
-		t.Errorf("the person asked %q, want %q", got, want)
+	c := w.heldInPane("kimi", "A fine name", "run: echo E2E-OUTPUT", "the second prompt", "after the compaction")
+	if c.Metadata.CWD != w.project {
+		t.Errorf("it was held in %s", c.Metadata.CWD)
 	}
 	if got := c.said(conversation.Summary); len(got) != 1 || !strings.HasPrefix(got[0], "SUMMARY-CANARY") {
 		t.Errorf("the compaction left %q", got)
 	}
-	w.keepFixture("kimi", "pane", filepath.Join(w.home, ".kimi-code"), kimiFiles(w, all)...)
+	w.keepFixture("kimi", "pane", filepath.Join(w.home, ".kimi-code"), kimiFiles(w, []told{c})...)
 }

@@ -116,26 +116,16 @@ func TestPiInPane(t *testing.T) {
 	w.tmux("send-keys", "-t", p.id, "C-d")
 	w.until("the client has ended", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
 
-	all := w.conversations("pi")
-	if len(all) != 1 {
-		t.Fatalf("%d conversations are found, want 1", len(all))
-	}
-	c := all[0]
-	if f := c.Metadata; f.Title != "A fine name" || f.Prompt != "please echo" || f.Parent != "" {
-		t.Errorf("the conversation's facts are %+v", f)
-	}
-	if got := c.said(conversation.Prompt); !slices.Equal(got, []string{"please echo", "the right way", "after the compaction"}) {
-		t.Errorf("the person asked %q", got)
-	}
+	c := w.heldInPane("pi", "A fine name", "please echo", "the right way", "after the compaction")
 	if got := c.said(conversation.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-CANARY") {
 		t.Errorf("the compactions left %q", got)
 	}
 	// A compaction's own requests are told by newer versions only.
 	turns, n := chats(len(w.model.Turns())), len(w.model.All())
-	if got := w.spent(all); got != turns && got != chats(n) {
+	if got := w.spent([]told{c}); got != turns && got != chats(n) {
 		t.Errorf("%d requests cost %+v, want %+v", n, got, chats(n))
 	}
-	w.keepFixture("pi", "pane", filepath.Join(w.home, ".pi", "agent"), paths(all)...)
+	w.keepFixture("pi", "pane", filepath.Join(w.home, ".pi", "agent"), c.File.Path)
 	if os.Getenv("GT_E2E_RECORD") != "" {
 		t.Log(c.kinds())
 	}

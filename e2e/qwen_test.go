@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,20 +72,7 @@ func TestQwenConversations(t *testing.T) {
 		}
 	}
 	c := all[0]
-	if f := c.Metadata; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" {
-		t.Errorf("the first conversation is %+v", f)
-	}
-	if want := "prompt spent answer call result spent answer prompt spent answer"; c.kinds() != want {
-		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
-	}
-	for kind, want := range map[conversation.Kind][]string{
-		conversation.Prompt: {"please echo", "second prompt"},
-		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
-	} {
-		if got := c.said(kind); !slices.Equal(got, want) {
-			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
-		}
-	}
+	w.isFirst(c, id, "please echo")
 	if got := c.said(conversation.Call); len(got) != 1 || !strings.Contains(got[0], "echo E2E-OUTPUT") {
 		t.Errorf("the call is %q", got)
 	}
@@ -94,19 +80,7 @@ func TestQwenConversations(t *testing.T) {
 		t.Errorf("the command's result is %q", got)
 	}
 	if forks {
-		fork, parent, child := all[1], all[2], all[3]
-		if string(fork.Metadata.ForkOf) != id || fork.Metadata.First != c.Metadata.First || !fork.Metadata.Started.After(c.Metadata.Last) ||
-			!slices.Equal(fork.said(conversation.Prompt), []string{"please echo", "second prompt", "asked in the fork"}) {
-			t.Errorf("the fork is %+v, with %q", fork.Metadata, fork.said(conversation.Prompt))
-		}
-		for i, e := range c.entries {
-			if f := fork.entries[i]; f.ID != e.ID || f.Text != e.Text {
-				t.Errorf("the fork's copy of %+v is %+v", e, f)
-			}
-		}
-		if parent.Metadata.Parent != "" || child.Metadata.Parent != parent.Metadata.ID || child.Metadata.Prompt != "You are the child." {
-			t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
-		}
+		w.areFamily(c, all[1], all[2], all[3])
 		// What it asks to keep its own notes is in no transcript.
 		n := int64(len(w.model.Turns().Where(func(r *model.Request) bool { return !strings.Contains(r.Asked(), "Managed memory") })))
 		if got, want := w.spent(all), qwenSpent(n*model.ChatTokens, n); got != want {
@@ -147,22 +121,15 @@ func TestQwenInPane(t *testing.T) {
 	p.line(mark, "/quit", "")
 	w.ended()
 
-	all := spoken(w.conversations("qwen"))
-	if len(all) != 1 {
-		t.Fatalf("%d conversations are found, want 1", len(all))
-	}
-	c := all[0]
-	if f := c.Metadata; f.Headless || f.Prompt != "please echo" || f.Title != "A fine name" || f.Parent != "" || f.CWD != w.project {
-		t.Errorf("the conversation's facts are %+v", f)
-	}
-	if got, want := c.said(conversation.Prompt), []string{"please echo", "this is much", "after the compaction"}; !slices.Equal(got, want) {
-		t.Errorf("the person asked %q, want %q", got, want)
+	c := w.heldInPane("qwen", "A fine name", "please echo", "this is much", "after the compaction")
+	if c.Metadata.CWD != w.project {
+		t.Errorf("it was held in %s", c.Metadata.CWD)
 	}
 	if got := c.said(conversation.Summary); len(got) != 1 || !strings.HasPrefix(got[0], "<state_snapshot>SUMMARY-CANARY</state_snapshot>") {
 		t.Errorf("the compactions left %q", got)
 	}
-	if got, want := w.spent(all), qwenSpent(600_300, 4); got != want {
+	if got, want := w.spent([]told{c}), qwenSpent(600_300, 4); got != want {
 		t.Errorf("it cost %+v, want %+v", got, want)
 	}
-	w.keepFixture("qwen", "pane", filepath.Join(w.home, ".qwen"), qwenFiles(w, all)...)
+	w.keepFixture("qwen", "pane", filepath.Join(w.home, ".qwen"), qwenFiles(w, []told{c})...)
 }
