@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/readers"
@@ -80,10 +81,12 @@ func All(getenv func(string) string, clean func(string) string, cache string, pr
 			progress(int64(done), int64(len(fresh)))
 		}
 	}
-	for part := range slices.Chunk(fresh, saveEvery) {
+	saved := time.Now()
+	for part := range slices.Chunk(fresh, partSize) {
 		cli.Parallel(part, look)
-		if done < len(fresh) {
+		if done < len(fresh) && time.Since(saved) >= saveAfter {
 			save(cache, all, kept) // if the person ends it now, the next list goes on from here
+			saved = time.Now()
 		}
 	}
 	for _, s := range stores {
@@ -105,9 +108,12 @@ func All(getenv func(string) string, clean func(string) string, cache string, pr
 	return withoutCopies(all), errs
 }
 
-// saveEvery is after how many conversations the cache is written, if there are more to
-// read. Tests use less.
-var saveEvery = 2000
+// partSize is how many conversations are read before the cache may be written, which
+// happens if there are more to read and the last time is saveAfter ago. Tests use less.
+var (
+	partSize  = 1000
+	saveAfter = time.Second
+)
 
 // withoutCopies leaves out records of conversations that their clients still have: the
 // client's own has more, and earlier.

@@ -209,9 +209,9 @@ func write(t *testing.T, path string, data []byte) {
 
 // A first look that a person ends goes on from there.
 func TestScanGoesOn(t *testing.T) {
-	was := saveEvery
-	saveEvery = 10
-	t.Cleanup(func() { saveEvery = was })
+	size, after := partSize, saveAfter
+	partSize, saveAfter = 10, 0
+	t.Cleanup(func() { partSize, saveAfter = size, after })
 	s := newStore(t)
 	for i := range 45 {
 		id := fmt.Sprintf("s%02d", i)

@@ -178,16 +178,14 @@ func (h *header) front(rec record) {
 	}
 }
 
-// back adds a record from the end, the last one first.
+// back adds a record from the end, the last one first. It parses only a line that can have
+// what is still missing.
 func (h *header) back(line []byte) bool {
-	if h.last.branch != "" && h.last.cwd != "" && h.last.model != "" && !h.Last.IsZero() {
-		// Only a title is of interest.
-		if h.custom != "" {
-			return false
-		}
-		if front := line[:min(len(line), 32)]; !bytes.Contains(front, titled) && !bytes.Contains(front, []byte(`"summary"`)) {
-			return true
-		}
+	has := func(key string) bool { return bytes.Contains(line, []byte(key)) }
+	missing := h.last.branch == "" && has(`"gitBranch"`) || h.last.cwd == "" && has(`"cwd"`) ||
+		h.last.model == "" && has(`"model"`) || h.Last.IsZero() && has(`"timestamp"`)
+	if front := line[:min(len(line), 32)]; !missing && !bytes.Contains(front, titled) && !bytes.Contains(front, []byte(`"summary"`)) {
+		return true
 	}
 	rec := parse(line)
 	switch rec.Kind {
