@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash/fnv"
-	"io"
 	"iter"
 	"maps"
 	"math"
@@ -68,10 +67,7 @@ func sumOf(names ...string) uint64 {
 		return 0
 	}
 	h := fnv.New64a()
-	for _, name := range names {
-		io.WriteString(h, name)
-		h.Write([]byte{0})
-	}
+	h.Write([]byte(strings.Join(names, "\x00") + "\x00"))
 	return h.Sum64()
 }
 

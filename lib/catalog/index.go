@@ -25,7 +25,7 @@ import (
 // only grown since. Each page has a checksum.
 
 // indexVersion changes with the index's format and with what entry.take makes of an event.
-const indexVersion = 4
+const indexVersion = 5
 
 // guarded is how many bytes at the beginning of a file, and before the end of the part
 // read, must be unchanged.
@@ -213,10 +213,10 @@ func (b *book) tables(db *sqlite.Own, header string) error {
 	if b.index == nil {
 		before = []string{
 			"CREATE TABLE header(header TEXT)",
-			"CREATE TABLE session(id TEXT PRIMARY KEY, started INTEGER, last INTEGER, parent TEXT, chain TEXT, actor INTEGER, work INTEGER, names INTEGER, outcome INTEGER, events BLOB) WITHOUT ROWID",
+			"CREATE TABLE session(id TEXT, started INTEGER, last INTEGER, parent TEXT, chain TEXT, actor INTEGER, work INTEGER, names INTEGER, outcome INTEGER, events BLOB, PRIMARY KEY(started DESC, id)) WITHOUT ROWID",
 		}
 		after = []string{
-			"CREATE INDEX newest ON session(started DESC, id)",
+			"CREATE UNIQUE INDEX id ON session(id)",
 			"CREATE INDEX latest ON session(last DESC, id)",
 			"CREATE INDEX child ON session(parent) WHERE parent <> ''",
 			"CREATE INDEX chained ON session(chain) WHERE chain > '.'",
@@ -229,13 +229,12 @@ func (b *book) tables(db *sqlite.Own, header string) error {
 			return err
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(b.fresh)) {
-		e := b.fresh[id]
+	for _, e := range slices.SortedFunc(maps.Values(b.fresh), byStart.compareEntries) { // the table's order
 		chain := e.chain
-		if chain == id {
+		if chain == e.id {
 			chain = ownChain
 		}
-		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", string(id), e.started, e.last,
+		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", string(e.id), e.started, e.last,
 			string(e.parent), string(chain), int64(e.actor), int64(e.work), int64(e.facets.names), int64(e.facets.outcome), e.events); err != nil {
 			return err
 		}
