@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"regexp"
 	"slices"
 	"time"
 
@@ -64,7 +63,7 @@ var (
 const unknown = "unknown"
 
 // pane is the name of an agent that gt did not start.
-var pane = regexp.MustCompile(`^%[0-9]{1,9}$`)
+var pane = compiled(`^%[0-9]{1,9}$`)
 
 // Runs reports whether the agent's process runs.
 func (a Agent) Runs() bool { return slices.Contains(running, a.Status) }
@@ -88,7 +87,7 @@ func (h Hosts) Agents(host Host, now time.Time) (all []Agent, err error) {
 	}
 	for line := range bytes.Lines(data) {
 		var a Agent
-		if len(line) > maxLine || json.Unmarshal(line, &a) != nil || instance.CheckName(a.Name) != nil && !pane.MatchString(a.Name) {
+		if len(line) > maxLine || json.Unmarshal(line, &a) != nil || instance.CheckName(a.Name) != nil && !pane().MatchString(a.Name) {
 			continue
 		}
 		if host.Away(now) || !a.Runs() && !slices.Contains(notRunning, a.Status) { // mutant never: TestAgents

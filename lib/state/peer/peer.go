@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gt/lib/cli"
@@ -52,12 +53,18 @@ const (
 	MaxLarge  = 1 << 30
 )
 
-var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
+// compiled compiles an expression when it is first used. Most users of this package meet no
+// other host, and compiling is a fifth of what they do before they start.
+func compiled(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
+var hostName = compiled(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
 
 // CheckName returns an error unless s can name a host: 1 to 63 lower-case letters, digits,
 // '-' and '.', beginning and ending with a letter or digit.
 func CheckName(s string) error {
-	if !hostName.MatchString(s) || strings.Contains(s, "..") {
+	if !hostName().MatchString(s) || strings.Contains(s, "..") {
 		return fmt.Errorf("invalid host name '%.80s' (1 to 63 lower-case letters, digits, '-' and '.')", s)
 	}
 	return nil
@@ -293,13 +300,13 @@ const (
 )
 
 var (
-	letterID   = regexp.MustCompile(`^[0-9]{1,12}\.M[0-9]{1,6}R[0-9a-f]{8,32}\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
-	letterKind = regexp.MustCompile(`^[a-z]{1,16}$`)
+	letterID   = compiled(`^[0-9]{1,12}\.M[0-9]{1,6}R[0-9a-f]{8,32}\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+	letterKind = compiled(`^[a-z]{1,16}$`)
 )
 
 // CheckID returns an error unless s can be a letter's ID.
 func CheckID(s string) error {
-	if !letterID.MatchString(s) {
+	if !letterID().MatchString(s) {
 		return fmt.Errorf("invalid letter ID '%.80s'", s)
 	}
 	return nil
@@ -307,7 +314,7 @@ func CheckID(s string) error {
 
 // CheckKind returns an error unless s can be a letter's kind.
 func CheckKind(s string) error {
-	if !letterKind.MatchString(s) {
+	if !letterKind().MatchString(s) {
 		return fmt.Errorf("invalid kind of letter '%.40s'", s)
 	}
 	return nil
