@@ -73,6 +73,9 @@ func steps(how mode) []step {
 		{name: "soak", proves: "an hour of pools whose agents fail in each way, alone", from: all, figures: true, run: func(p *printer) error {
 			return p.test(suite{flags: []string{"-timeout", "90m", "-v", "-run", "TestSoak"}, packages: []string{"."}, args: []string{"-soak", "1h"}})
 		}},
+		{name: "storm", proves: "notes and logs between hosts, ten minutes of cuts, delays and duplicates", from: all, run: func(p *printer) error {
+			return p.test(suite{flags: []string{"-timeout", "30m", "-run", "TestStorm"}, packages: []string{"./lib/relay"}, args: []string{"-storm", "10m"}})
+		}},
 		{name: "newest tmux", proves: "sessions and hand-overs with the newest that Debian has", from: all, figures: true, spare: true, missing: newest.fetch, run: newest.run},
 		{name: "packages", proves: fmt.Sprintf("the tests of %d", len(packages.alone)+len(packages.tmux)), run: func(p *printer) error {
 			if err != nil {

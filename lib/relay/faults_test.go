@@ -186,6 +186,20 @@ func TestForgotten(t *testing.T) {
 	})
 }
 
+// TestNewcomer shows that a host that joins learns what the agents of the others do, also
+// where nothing changes any more.
+func TestNewcomer(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, b := f.host("a"), f.host("b")
+	a.have("{\"name\":\"x\"}\n")
+	a.up()
+	c := f.host("c").up()
+	eventually(t, "the agents are known", func() bool { return c.statesOf(a, "a") })
+	b.up()
+	eventually(t, "the newcomer knows them", func() bool { return b.statesOf(a, "a") })
+}
+
 // TestTwoNames shows that two hosts with one name stay two hosts.
 func TestTwoNames(t *testing.T) {
 	t.Parallel()

@@ -122,7 +122,8 @@ type Relay struct {
 	lastBeat  time.Time
 	beatSoon  bool // somebody waits for a beat
 	helloSent bool
-	// early are messages of hosts that were not met yet, of at most maxEarly bytes.
+	// early are messages that stand before the hello or the grant of their host, of at most
+	// maxEarly bytes.
 	early      map[string][]message
 	earlyBytes int
 }

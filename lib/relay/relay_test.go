@@ -29,9 +29,11 @@ type fleet struct {
 	t     *testing.T
 	root  string
 	store string
-	hub   *hub.Hub
-	mu    sync.Mutex
-	cut   bool // nobody reaches the hub
+	// listen is the address of the hub, "" if hosts reach it in this process alone.
+	listen string
+	hub    *hub.Hub
+	mu     sync.Mutex
+	cut    bool // nobody reaches the hub
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -45,7 +47,7 @@ func newFleet(t *testing.T) *fleet {
 
 func (f *fleet) start() {
 	f.t.Helper()
-	h, err := hub.Start(hub.Options{Store: f.store, MaxStore: 1 << 30, Now: time.Now, Warn: func(err error) { f.t.Log("hub:", err) }})
+	h, err := hub.Start(hub.Options{Store: f.store, Listen: f.listen, MaxStore: 1 << 30, Now: time.Now, Warn: func(err error) { f.t.Log("hub:", err) }})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -74,6 +76,7 @@ type host struct {
 	mu     sync.Mutex
 	boxes  map[string][]string // text of the letters that were delivered, by ID
 	fail   error               // what Deliver returns
+	agents string              // what Instances returns
 	cancel context.CancelFunc
 	done   chan struct{}
 	lock   *flock.Lock
@@ -101,6 +104,11 @@ func (h *host) options() relay.Options {
 		State: h.state, Now: h.now, Version: "test", Changed: changed,
 		Warn: func(err error) { h.f.t.Log(h.name+":", err) },
 		Logs: func() map[string]string { return map[string]string{"events": h.log()} },
+		Instances: func(context.Context) ([]byte, error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return []byte(h.agents), nil
+		},
 		Connect: func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
 			h.f.mu.Lock()
 			defer h.f.mu.Unlock()
@@ -200,6 +208,21 @@ func (h *host) waiting() int {
 		h.f.t.Error(err)
 	}
 	return len(all)
+}
+
+// have makes these the agents of the host.
+func (h *host) have(agents string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.agents = agents
+}
+
+// statesOf reports whether this host knows another host's agents.
+func (h *host) statesOf(o *host, as string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	got, _ := os.ReadFile(peer.Of(h.state).Path(as, "instances.jsonl"))
+	return string(got) == o.agents
 }
 
 // copyOf reports whether this host's copy of another host's log is that log.

@@ -31,6 +31,7 @@ const (
 	maxStatesBody  = 1 << 20
 	seenSavedEvery = 5 * time.Second
 	asksAtOnce     = 32
+	mostHeld       = 64
 	clocksKept     = 32 // beats: more than a hub keeps for a machine that sleeps
 )
 
@@ -47,7 +48,7 @@ type remote struct {
 	saved   time.Time
 
 	clocks []time.Duration // how much this host's clock seemed to be ahead, by its latest beats
-	held   []message       // commands that came before its first beat
+	held   []held          // commands that came before its first beat
 
 	letterRate, byteRate *rate.Limiter
 }
@@ -156,10 +157,7 @@ func (r *Relay) take(msg message) error {
 	if from == nil {
 		// A host says hello again with each connection, so its hello can stand behind its
 		// grant. A letter or a part of a log comes again.
-		if msg.stream == streams.Fleet && r.earlyBytes+len(msg.data) <= maxEarly {
-			r.early[m.From] = append(r.early[m.From], msg)
-			r.earlyBytes += len(msg.data)
-		}
+		r.putOff(m.From, msg)
 		return nil
 	}
 	if from.trust, err = r.hosts.Trust(from.host); err != nil {
@@ -180,7 +178,12 @@ func (r *Relay) take(msg message) error {
 	case "beat":
 		return r.takeBeat(from, m)
 	case "states":
-		return r.takeStates(from, m)
+		body, err := m.FeedBody(from.feedKey, maxStatesBody)
+		if err != nil { // they can stand before the grant, and come again only once they change
+			r.putOff(m.From, msg)
+			return nil
+		}
+		return atomicfile.Write(r.hosts.Path(from.host.Name, "instances.jsonl"), body, atomicfile.Unsynced)
 	case "grant":
 		return r.takeGrant(from, m)
 	case "feed":
@@ -191,9 +194,7 @@ func (r *Relay) take(msg message) error {
 		return r.takeChunk(from, body, false)
 	case "to":
 		if m.Kind == peer.Command && len(from.clocks) == 0 { // how old it is cannot be known yet
-			if len(from.held) < 16 {
-				from.held = append(from.held, msg)
-			}
+			from.hold(m.ID, msg)
 			return nil
 		}
 		return r.takeLetter(from, m)
@@ -211,6 +212,40 @@ func (r *Relay) take(msg message) error {
 			return r.takePart(from, m, body)
 		}
 		return r.takeChunk(from, body, true)
+	}
+	return nil
+}
+
+// putOff keeps a message of the stream of the fleet until more is known of its host. As
+// there, the last one of each subject counts.
+func (r *Relay) putOff(host string, msg message) {
+	if msg.stream != streams.Fleet {
+		return
+	}
+	r.early[host] = slices.DeleteFunc(r.early[host], func(m message) bool {
+		same := m.subject == msg.subject
+		if same {
+			r.earlyBytes -= len(m.data)
+		}
+		return same
+	})
+	if r.earlyBytes+len(msg.data) <= maxEarly {
+		r.early[host] = append(r.early[host], msg)
+		r.earlyBytes += len(msg.data)
+	}
+}
+
+// takeEarly takes what was put off of a host.
+func (r *Relay) takeEarly(host string) error {
+	early := r.early[host]
+	delete(r.early, host)
+	for _, msg := range early {
+		r.earlyBytes -= len(msg.data)
+	}
+	for _, msg := range early {
+		if err := r.take(msg); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -269,11 +304,8 @@ func (r *Relay) takeHello(m seal.Message) error {
 		r.refuse(err.Error())
 		return nil
 	}
-	for _, msg := range r.early[m.From] {
-		delete(r.early, m.From)
-		if err := r.take(msg); err != nil {
-			return err
-		}
+	if err := r.takeEarly(m.From); err != nil {
+		return err
 	}
 	if from.host.Box != says.Box || from.host.Version != says.Version {
 		from.granted = from.granted && from.host.Box == says.Box
@@ -306,12 +338,26 @@ func (r *Relay) takeBeat(from *remote, m seal.Message) error {
 	}
 	held := from.held
 	from.held = nil
-	for _, msg := range held {
-		if err := r.take(msg); err != nil {
+	for _, h := range held {
+		if err := r.take(h.message); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// held is a command that waits, by its ID.
+type held struct {
+	id string
+	message
+}
+
+// hold keeps a command until the clock of its host is known. It comes again with each
+// connection.
+func (m *remote) hold(id string, msg message) {
+	if len(m.held) < mostHeld && !slices.ContainsFunc(m.held, func(h held) bool { return h.id == id }) {
+		m.held = append(m.held, held{id, msg})
+	}
 }
 
 // ahead returns how much this host's clock is ahead of the other's. A beat that was held up,
@@ -340,14 +386,6 @@ func (r *Relay) complete(from *remote) bool {
 	return from.heads != nil
 }
 
-func (r *Relay) takeStates(from *remote, m seal.Message) error {
-	body, err := m.FeedBody(from.feedKey, maxStatesBody)
-	if err != nil {
-		return nil
-	}
-	return atomicfile.Write(r.hosts.Path(from.host.Name, "instances.jsonl"), body, atomicfile.Unsynced)
-}
-
 func (r *Relay) takeGrant(from *remote, m seal.Message) error {
 	key, err := r.keys.Body(m, 256)
 	if err != nil {
@@ -358,7 +396,10 @@ func (r *Relay) takeGrant(from *remote, m seal.Message) error {
 		return nil
 	}
 	from.feedKey = string(key)
-	return atomicfile.Write(r.hosts.Path(from.host.Name, "feed.key"), append(key, '\n'), atomicfile.Synced)
+	if err := atomicfile.Write(r.hosts.Path(from.host.Name, "feed.key"), append(key, '\n'), atomicfile.Synced); err != nil {
+		return err
+	}
+	return r.takeEarly(m.From)
 }
 
 // takeChunk adds to a copy. What is still missing after an answer is asked for at once.

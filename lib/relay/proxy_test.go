@@ -1,0 +1,288 @@
+package relay_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"gt/lib/relay"
+	"gt/lib/relay/dial"
+	"gt/lib/relay/hub"
+	"gt/lib/relay/seal"
+	"gt/lib/state/peer"
+)
+
+var storm = flag.Duration("storm", 5*time.Second, "how long TestStorm cuts and delays connections")
+
+// proxy forwards connections to a hub. Until it is calm it delays what goes through, cuts
+// connections, and holds up one direction until it cuts it: what was sent is there, and its
+// sender does not know.
+type proxy struct {
+	net.Listener
+	to string
+
+	mu    sync.Mutex
+	dice  *rand.Rand
+	calm  bool
+	conns []net.Conn
+	cuts  int
+	wait  sync.WaitGroup
+}
+
+func newProxy(t *testing.T, to string, dice *rand.Rand) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{Listener: l, to: to, dice: dice}
+	t.Cleanup(func() {
+		l.Close()
+		p.cut()
+		p.wait.Wait()
+	})
+	p.wait.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			up, err := net.Dial("tcp", to)
+			if err != nil { // the hub is down
+				c.Close()
+				continue
+			}
+			p.mu.Lock()
+			p.conns = append(p.conns, c, up)
+			p.mu.Unlock()
+			p.wait.Go(func() { p.pump(up, c) })
+			p.wait.Go(func() { p.pump(c, up) })
+		}
+	})
+	return p
+}
+
+// cut ends all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.conns = nil
+}
+
+// calms ends the faults. Connections of which something was held up end.
+func (p *proxy) calms() {
+	p.mu.Lock()
+	p.calm = true
+	p.mu.Unlock()
+	p.cut()
+}
+
+// fault returns for how long the next piece is held up, and whether it is the last one.
+func (p *proxy) fault() (hold time.Duration, last bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.calm {
+		return 0, false
+	}
+	switch n := p.dice.IntN(150); {
+	case n == 0:
+		p.cuts++
+		return 0, true
+	case n == 1: // a partition of this direction
+		p.cuts++
+		return time.Duration(p.dice.IntN(1500)) * time.Millisecond, true
+	case n < 30:
+		return time.Duration(p.dice.IntN(30)) * time.Millisecond, false
+	}
+	return 0, false
+}
+
+func (p *proxy) pump(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	buf := make([]byte, 4096)
+	for {
+		n, err := from.Read(buf)
+		hold, last := p.fault()
+		time.Sleep(hold)
+		if last || err != nil {
+			return
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// twice is a hub that sends messages once more, now or later. A proxy cannot: the bytes of a
+// TLS connection go through once. States are left out: the last one that comes holds.
+func twice(t *testing.T, h *hub.Hub, dice *rand.Rand) (stop func()) {
+	t.Helper()
+	nc, err := h.Connect(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var again sync.WaitGroup
+	if _, err := nc.Subscribe("gt.>", func(m *nats.Msg) {
+		mu.Lock()
+		n, after := dice.IntN(3), time.Duration(dice.IntN(800))*time.Millisecond
+		mu.Unlock()
+		if n > 0 || strings.HasSuffix(m.Subject, ".states") {
+			return
+		}
+		again.Go(func() {
+			time.Sleep(after)
+			_ = nc.Publish(m.Subject, m.Data)
+		})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		again.Wait()
+		_ = nc.Flush()
+		nc.Close()
+	}
+}
+
+// TestStorm has two to five hosts send each other notes, commands, states and logs while the
+// connections to their hub are cut, delayed and held up, the hub sends what it has twice, and
+// ends in between. At rest each note is once in its box, each command was carried out once or
+// not at all, and each copy is as its original.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	child := func() *rand.Rand { return rand.New(rand.NewPCG(dice.Uint64(), 0)) }
+	f := newFleet(t)
+	f.stop()
+	f.listen = "127.0.0.1:0"
+	f.start()
+	f.listen = f.hub.Addr() // where the proxies look for it
+	i, err := hub.Invite(f.store, f.listen, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := twice(t, f.hub, child())
+	var all []*host
+	var proxies []*proxy
+	var mu sync.Mutex
+	done := map[string]int{}
+	for n := range 2 + dice.IntN(4) {
+		h, p := f.host(string(rune('a'+n))), newProxy(t, f.listen, child())
+		keys, err := seal.Load(h.state, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.hub.Admit(keys.Public(), h.name); err != nil {
+			t.Fatal(err)
+		}
+		o := h.options()
+		o.Connect = func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
+			return dial.Hub{URL: "gt://" + p.Addr().String(), Fingerprint: i.Fingerprint}.Connect(ctx, keys, dial.Program{})
+		}
+		o.Deliver[peer.Command] = func(from relay.Sender, l peer.Letter, text io.Reader) error {
+			if from.Sent.IsZero() {
+				return fmt.Errorf("%s: the clock of %s is not known", h.name, from.Name)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done[l.ID]++
+			return nil
+		}
+		all, proxies = append(all, h.upWith(o)), append(proxies, p)
+	}
+	want := map[*host][]string{}
+	n, commands := 0, 0
+	for end := time.Now().Add(*storm); time.Now().Before(end); time.Sleep(time.Duration(dice.IntN(20)) * time.Millisecond) {
+		from, to := all[dice.IntN(len(all))], all[dice.IntN(len(all))]
+		n++
+		switch what := dice.IntN(100); {
+		case what < 50 && from != to:
+			text := fmt.Sprintf("%s to %s %06d", from.name, to.name, n)
+			if what == 0 { // in parts
+				text += strings.Repeat("long ", 200_000)
+			}
+			from.send(to.name, text)
+			want[to] = append(want[to], text)
+		case what < 60 && from != to:
+			if _, err := peer.OutboxOf(from.state).Put(to.name, peer.Command, []byte("{}"), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			commands++
+		case what < 70:
+			from.have(fmt.Sprintf("{\"name\":\"x\",\"title\":\"%d\"}\n", n))
+		case what < 98:
+			from.event(strings.Repeat(fmt.Sprint(n, " "), 1+dice.IntN(2000)))
+		case what == 98:
+			stop()
+			f.stop()
+			time.Sleep(time.Duration(dice.IntN(300)) * time.Millisecond)
+			f.start()
+			stop = twice(t, f.hub, child())
+		}
+	}
+	cuts := 0
+	for _, p := range proxies {
+		p.calms()
+		cuts += p.cuts
+	}
+	stop()
+	for _, h := range all {
+		h.event("last")
+	}
+	began := time.Now()
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		for _, h := range all {
+			status, _ := relay.ReadStatus(h.state)
+			t.Logf("%s: %d letters wait, %d of %d notes are here; %+v", h.name, h.waiting(), len(h.notes()), len(want[h]), status)
+			for _, o := range all {
+				if o != h {
+					t.Logf("%s of %s: log %v, states %v", h.name, o.name, h.copyOf(o, o.name), h.statesOf(o, o.name))
+				}
+			}
+		}
+	})
+	eventually(t, "everything is at rest", func() bool {
+		for _, h := range all {
+			if h.waiting() > 0 || !slices.Equal(h.notes(), slices.Sorted(slices.Values(want[h]))) {
+				return false
+			}
+			for _, o := range all {
+				if o != h && (!h.copyOf(o, o.name) || !h.statesOf(o, o.name)) {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	carried := 0
+	mu.Lock()
+	defer mu.Unlock()
+	for id, times := range done {
+		if carried++; times != 1 {
+			t.Errorf("the command %s was carried out %d times", id, times)
+		}
+	}
+	if carried != commands { // none is too late here
+		t.Errorf("%d of %d commands were carried out", carried, commands)
+	}
+	t.Logf("%d hosts, %d steps, %d cuts, %d commands; at rest after %v", len(all), n, cuts, commands, time.Since(began).Round(time.Millisecond))
+}
