@@ -391,6 +391,9 @@ func (r *Relay) keep(ctx context.Context, subject string, data []byte, opts ...j
 	ctx, done := context.WithTimeout(ctx, publishWait)
 	defer done()
 	_, err := r.js.Publish(ctx, subject, data, opts...)
+	if errors.Is(err, context.DeadlineExceeded) { // what NATS does then
+		return errors.New("the hub acknowledges nothing: its disk may be full")
+	}
 	return err
 }
 

@@ -69,6 +69,8 @@ type Hub struct {
 	cert     tls.Certificate
 	clients  atomic.Int64
 	lastSeen atomic.Int64 // nanoseconds since 1970
+	storage  server.JetStreamConfig
+	full     atomic.Bool // the disk was full, and streams take no more
 }
 
 // InviteFor is how long an invitation can be used.
@@ -111,6 +113,7 @@ func Start(o Options) (h *Hub, err error) {
 	if h.server, err = server.NewServer(opts); err != nil {
 		return nil, err
 	}
+	h.server.SetLoggerV2(logger{h}, false, false, false)
 	h.server.Start()
 	if !h.server.ReadyForConnections(20 * time.Second) {
 		h.server.Shutdown()
@@ -120,7 +123,61 @@ func Start(o Options) (h *Hub, err error) {
 		h.server.Shutdown()
 		return nil, err
 	}
+	h.storage = *h.server.JetStreamConfig()
+	h.storage.StoreDir = opts.StoreDir
 	return h, nil
+}
+
+// logger takes what the server logs.
+type logger struct{ h *Hub }
+
+func (l logger) Errorf(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	if strings.Contains(err.Error(), "no space left on device") && l.h.full.Swap(true) {
+		return // it says so for each message
+	}
+	l.h.Warn(err)
+}
+
+func (l logger) Fatalf(format string, args ...any) { l.Errorf(format, args...) }
+func (logger) Noticef(string, ...any)              {}
+func (logger) Warnf(string, ...any)                {}
+func (logger) Debugf(string, ...any)               {}
+func (logger) Tracef(string, ...any)               {}
+
+// room is what has to be free on the disk before a hub that had none goes on, in bytes.
+const room = 8 << 20
+
+// again makes the streams take messages again once there is room. NATS itself does that
+// with its next start.
+func (h *Hub) again() error {
+	probe := filepath.Join(h.Store, "room")
+	err := os.WriteFile(probe, make([]byte, room), 0o600)
+	if err := errors.Join(err, os.Remove(probe)); err != nil {
+		return err
+	}
+	h.full.Store(false)
+	if err := h.server.ShutdownJetStream(); err != nil {
+		return err
+	}
+	storage := h.storage // which the server changes
+	if err := h.server.EnableJetStream(&storage); err != nil {
+		return err
+	}
+	return h.disconnect(func(string) bool { return true }) // their consumers are gone
+}
+
+func (h *Hub) disconnect(which func(key string) bool) error {
+	conns, err := h.server.Connz(&server.ConnzOptions{Username: true, Limit: 100_000})
+	if err != nil {
+		return err
+	}
+	for _, c := range conns.Conns {
+		if which(c.AuthorizedUser) {
+			_ = h.server.DisconnectClientByID(c.Cid)
+		}
+	}
+	return nil
 }
 
 func (h *Hub) serve() (err error) {
@@ -286,17 +343,15 @@ func Remove(store, key string) error {
 	return atomicfile.Remove(filepath.Join(store, "hosts", key))
 }
 
-// Sweep ends the connections of hosts that were removed, and removes old invitations. The
-// caller calls it every few seconds.
+// Sweep ends the connections of hosts that were removed, removes old invitations, and goes on
+// once there is room on a full disk. The caller calls it every few seconds.
 func (h *Hub) Sweep() {
-	conns, err := h.server.Connz(&server.ConnzOptions{Username: true, Limit: 100_000})
-	if err != nil {
+	if err := h.disconnect(func(key string) bool { return seal.CheckKey(key) == nil && !h.Knows(key) }); err != nil {
 		h.Warn(err)
-		return
 	}
-	for _, c := range conns.Conns {
-		if seal.CheckKey(c.AuthorizedUser) == nil && !h.Knows(c.AuthorizedUser) {
-			_ = h.server.DisconnectClientByID(c.Cid)
+	if h.full.Load() {
+		if err := h.again(); err != nil {
+			h.Warn(err)
 		}
 	}
 	dir := filepath.Join(h.Store, "invited")
