@@ -1,6 +1,7 @@
 package gt_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"math/rand/v2"
@@ -9,7 +10,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -96,8 +99,8 @@ func (w *relayWorld) start(name string) {
 	args := []string{"gt-relay", "run"}
 	if name == "hub" {
 		listen := "127.0.0.1:0"
-		if address, err := os.ReadFile(w.at("hub/.local/state/gt/relay/hub/address")); err == nil {
-			listen = strings.TrimSpace(string(address)) // where the hosts look for it
+		if address := w.address(); address != "" {
+			listen = address
 		}
 		args = []string{"gt-hub", "--listen", listen}
 	}
@@ -106,6 +109,12 @@ func (w *relayWorld) start(name string) {
 		w.t.Fatal(err)
 	}
 	w.runs[name] = c
+}
+
+// address returns where the hosts look for the hub, "" before its first start.
+func (w *relayWorld) address() string {
+	address, _ := os.ReadFile(w.at("hub/.local/state/gt/relay/hub/address"))
+	return strings.TrimSpace(string(address))
 }
 
 func (w *relayWorld) kill(name string) {
@@ -202,8 +211,58 @@ func TestRelayKilled(t *testing.T) {
 	w.check(want)
 }
 
-// TestRelayKilledAtEachCall kills a relay at each of its calls that change something,
-// first the sender's, then the receiver's.
+// changes are the calls that change files.
+const changes = "openat,write,pwrite64,fsync,fdatasync,ftruncate,fchmod,mkdirat,linkat,renameat,renameat2,unlinkat"
+
+// killedAt runs a program of a host, or of the hub, and kills it right after its nth call that
+// changes a file of its home. killed reports whether it came to that. strace counts its
+// injections by thread, and a goroutine changes threads, so the calls are counted here; the
+// delay keeps the program where it is meanwhile.
+func (w *relayWorld) killedAt(name string, n int, args ...string) (killed func() bool) {
+	w.t.Helper()
+	from, to, err := os.Pipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c := w.command(name, append([]string{"strace", "-D", "-f", "-y", "-qq", "-o", "/dev/fd/3", "-e", "trace=" + changes, "-e", "inject=" + changes + ":delay_exit=5000"}, args...)...)
+	c.ExtraFiles = []*os.File{to}
+	if err := c.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	to.Close()
+	w.runs[name] = c
+	home := w.at(name)
+	done := make(chan struct{})
+	came := false
+	go func() {
+		defer close(done)
+		defer from.Close()
+		lines := bufio.NewScanner(from)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			line := lines.Text()
+			if !strings.Contains(line, home) || strings.Contains(line, "openat(") && !strings.Contains(line, "O_CREAT") || strings.Contains(line, "resumed>") {
+				continue
+			}
+			if n--; n == 0 {
+				pid, _, _ := strings.Cut(line, " ")
+				if id, err := strconv.Atoi(pid); err == nil { // of a thread, which stands for all
+					_ = syscall.Kill(id, syscall.SIGKILL)
+					came = true
+				}
+			}
+		}
+	}()
+	return func() bool {
+		<-done
+		_ = c.Wait()
+		delete(w.runs, name)
+		return came
+	}
+}
+
+// TestRelayKilledAtEachCall kills the sender's relay, the receiver's and the hub right after
+// each of their calls that change a file.
 func TestRelayKilledAtEachCall(t *testing.T) {
 	t.Parallel()
 	if !*full {
@@ -217,26 +276,39 @@ func TestRelayKilledAtEachCall(t *testing.T) {
 		t.Skipf("may not trace: %s", out)
 	}
 	want := []string{"note 000"}
-	step := 3
-	points := 0
-	for _, call := range []string{"fsync", "renameat", "renameat2", "unlinkat", "ftruncate", "openat"} {
-		for _, name := range []string{"a", "b"} {
-			for when := 1; when < 60; when += step {
-				subject := fmt.Sprintf("note %03d", len(want))
-				w.send(subject)
-				want = append(want, subject)
-				if name == "b" { // the note is at the hub
-					_, _ = w.command("a", "gt-relay", "sync", "--wait", "10s").CombinedOutput()
-				}
-				c := w.command(name, "strace", "-f", "-qq", "-o", w.at("log"), "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, when), "gt-relay", "sync", "--wait", "10s")
-				err := c.Run()
-				if c.ProcessState.ExitCode() == 0 || err == nil {
-					break // it makes fewer calls of this kind
-				}
-				points++
+	send := func() {
+		subject := fmt.Sprintf("note %03d", len(want))
+		w.send(subject)
+		want = append(want, subject)
+	}
+	sync := []string{"gt-relay", "sync", "--wait", "10s"}
+	for _, name := range []string{"a", "b"} {
+		n := 1
+		for ; ; n++ {
+			send()
+			if name == "b" { // the note is at the hub
+				_, _ = w.command("a", sync...).CombinedOutput()
+			}
+			if !w.killedAt(name, n, sync...)() {
+				break
 			}
 		}
+		t.Logf("%d kill points of %s", n-1, name)
 	}
-	t.Logf("%d kill points", points)
+	n := 1
+	for ; ; n++ {
+		w.kill("hub")
+		killed := w.killedAt("hub", n, "gt-hub", "--listen", w.address())
+		send()
+		for _, name := range []string{"a", "b"} {
+			_, _ = w.command(name, "gt-relay", "sync", "--wait", "3s").CombinedOutput()
+		}
+		hub := w.runs["hub"]
+		_ = hub.Process.Signal(os.Interrupt)
+		if !killed() {
+			break
+		}
+	}
+	t.Logf("%d kill points of the hub", n-1)
 	w.check(want)
 }
