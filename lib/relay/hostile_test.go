@@ -1,7 +1,9 @@
 package relay_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,10 +12,12 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"gt/lib/relay"
 	"gt/lib/relay/feed"
 	"gt/lib/relay/seal"
+	"gt/lib/relay/streams"
 	"gt/lib/state/peer"
 )
 
@@ -140,6 +144,101 @@ func TestBlockedHello(t *testing.T) {
 	})
 	if o, err := peer.Of(b.state).Get("a"); err != nil || o.Version != "" {
 		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestBlockedReader shows that a blocked host opens nothing that is written after the block:
+// it keeps the key that it had, and takes what the hub has.
+func TestBlockedReader(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, b := f.host("a"), f.host("b").up()
+	o := a.options()
+	agents := make(chan string, 1)
+	o.Instances = func(context.Context) ([]byte, error) {
+		select {
+		case now := <-agents:
+			return []byte(now), nil
+		default:
+			return []byte("an agent\n"), nil
+		}
+	}
+	a.upWith(o)
+	c := f.host("c").up()
+	meet(t, a, b, c)
+	a.event("before")
+	eventually(t, "all have the log", func() bool { return b.copyOf(a, "a") && c.copyOf(a, "a") })
+	b.down()
+	theirs, err := seal.Load(b.state, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := os.ReadFile(peer.Of(b.state).Path("a", "feed.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if err := peer.Of(a.state).SetTrust("b", peer.Trust{Key: theirs.Public(), Revoked: true}); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := seal.Load(a.state, false)
+	if err == nil {
+		err = errors.Join(keys.Rotate(), keys.Store(a.state))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.event("after")
+	agents <- "another agent\n"
+	eventually(t, "the other host has it", func() bool { return c.copyOf(a, "a") })
+	d := f.host("d").up()
+	eventually(t, "a new host has it, and the agents", func() bool {
+		agents, _ := os.ReadFile(peer.Of(d.state).Path("a", "instances.jsonl"))
+		return d.copyOf(a, "a") && len(agents) > 0
+	})
+
+	nc, err := nats.Connect("", nats.InProcessServer(f.hub))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := map[string]int{}
+	for _, name := range []string{streams.Fleet, streams.Feeds, streams.In(theirs.Public())} {
+		stream, err := js.Stream(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seq := uint64(1); seq <= stream.CachedInfo().State.LastSeq; seq++ {
+			raw, err := stream.GetMsg(t.Context(), seq)
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				continue
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			m, err := seal.Parse(raw.Data)
+			if err != nil || m.From != keys.Public() {
+				continue
+			}
+			body, err := m.FeedBody(strings.TrimSpace(string(old)), 1<<20)
+			if err == nil {
+				opened[m.Kind]++
+			}
+			for _, secret := range []string{"after", "another agent"} {
+				if strings.Contains(string(body), secret) {
+					t.Errorf("the old key opens %s: %q", m.Kind, body)
+				}
+			}
+			if key, err := theirs.Body(m, 256); err == nil && string(key) == keys.Feed {
+				t.Error("the blocked host was given the new key")
+			}
+		}
+	}
+	if opened["feed"] == 0 {
+		t.Errorf("the old key opens %v: this test shows nothing", opened)
 	}
 }
 

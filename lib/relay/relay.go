@@ -16,7 +16,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -101,6 +103,7 @@ type Status struct {
 type Relay struct {
 	Options
 	keys    *seal.Keys
+	keysAt  fs.FileInfo // the file of the keys when they were read
 	own     peer.Host
 	hosts   peer.Hosts
 	outbox  peer.Outbox
@@ -171,7 +174,7 @@ func seldom(warn func(error), now func() time.Time) func(error) {
 }
 
 func (r *Relay) load() (err error) {
-	if r.keys, err = seal.Load(r.State, false); err != nil {
+	if _, err := r.reload(); err != nil {
 		return err
 	}
 	if r.own, err = r.hosts.Own(); err != nil {
@@ -283,7 +286,9 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	tick := time.NewTicker(scanEvery)
 	defer tick.Stop()
 	for {
-		if err := r.scan(ctx); err != nil && !nc.IsClosed() {
+		if err := r.scan(ctx); errors.Is(err, errGone) {
+			return err
+		} else if err != nil && !nc.IsClosed() {
 			r.status.Error = err.Error() // such as a full disk at the hub: what comes is still taken
 			r.caughtUp = false
 			r.writeStatus()
@@ -450,6 +455,9 @@ func (r *Relay) scan(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := r.rekey(ctx); err != nil { // a host that was blocked gets no letter
+		return err
+	}
 	waiting, err := r.sendLetters(ctx, now)
 	if err != nil {
 		return err
@@ -478,13 +486,60 @@ func (r *Relay) beat(now time.Time) error {
 	return r.nc.Publish(r.subject("beat"), msg)
 }
 
+// reload reads this host's keys if their file is another one than the last time.
+func (r *Relay) reload() (changed bool, err error) {
+	info, err := os.Lstat(r.State.Path("relay", "keys.json")) // before it is read
+	if err != nil {
+		return false, err
+	}
+	if was := r.keysAt; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) {
+		return false, nil
+	}
+	keys, err := seal.Load(r.State, false)
+	if err != nil {
+		return false, err
+	}
+	if r.keys != nil && keys.Public() != r.keys.Public() { // this is another host now
+		return false, errGone
+	}
+	changed = r.keys != nil && keys.Feed != r.keys.Feed
+	r.keys, r.keysAt = keys, info
+	return changed, nil
+}
+
+// rekey takes up the key that gt-relay block makes for this host's logs, and gives it to all
+// hosts but the blocked ones.
+func (r *Relay) rekey(ctx context.Context) error {
+	changed, err := r.reload()
+	if err != nil || !changed {
+		return err
+	}
+	for _, m := range r.remotes {
+		m.granted = false
+		if m.trust, err = r.hosts.Trust(m.host); err != nil { // the block came before the key
+			return err
+		}
+	}
+	return r.grant(ctx)
+}
+
+// forFeed seals a message to all who may read this host's logs and states. The caller has
+// read its body: what was written after a host was blocked is not for that host.
+func (r *Relay) forFeed(ctx context.Context, kind string, body []byte) ([]byte, error) {
+	if err := r.rekey(ctx); err != nil {
+		return nil, err
+	}
+	return r.keys.ForFeed(r.header(kind, "", ""), body)
+}
+
 // grant gives the key of this host's logs to each host that does not have it.
 func (r *Relay) grant(ctx context.Context) error {
 	if r.pending[streams.Fleet] {
 		return nil
 	}
 	for key, m := range r.remotes {
-		if m.granted || m.trust.Revoked || m.host.Box == "" {
+		if m.granted || m.host.Box == "" ||
+			m.trust.Revoked { // mutant never: TestBlockedReader
 			continue
 		}
 		msg, err := r.keys.ForHost(m.host.Box, r.header("grant", key, r.grantID(m)), []byte(r.keys.Feed))
@@ -497,7 +552,8 @@ func (r *Relay) grant(ctx context.Context) error {
 			return err
 		}
 		m.granted = true
-		r.lastBeat = time.Time{} // a newcomer wants to know how far the logs have grown
+		r.lastBeat = time.Time{}                // a newcomer wants to know how far the logs have grown
+		r.states, r.statesAt = nil, time.Time{} // and cannot open the states that the hub keeps
 	}
 	return nil
 }
@@ -525,7 +581,7 @@ func (r *Relay) sendLogs(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			msg, err := r.keys.ForFeed(r.header("feed", "", ""), body)
+			msg, err := r.forFeed(ctx, "feed", body)
 			if err != nil {
 				return err
 			}
@@ -562,7 +618,7 @@ func (r *Relay) sendStates(ctx context.Context, now time.Time) error {
 	if r.states != nil && string(states) == string(r.states) {
 		return nil
 	}
-	msg, err := r.keys.ForFeed(r.header("states", "", ""), states)
+	msg, err := r.forFeed(ctx, "states", states)
 	if err != nil {
 		return err
 	}

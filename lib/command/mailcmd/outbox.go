@@ -26,6 +26,9 @@ func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, a
 	} else if err != nil {
 		return err
 	}
+	if err := peer.Of(state).Blocked(host); err != nil {
+		return err
+	}
 	body, err := m.body(env)
 	if err != nil {
 		return err

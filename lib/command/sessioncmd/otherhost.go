@@ -51,6 +51,9 @@ const patience = 10 * time.Second
 // run has the host carry out a command, and prints what it printed.
 func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
 	ask.Name = e.name
+	if err := peer.Of(e.state).Blocked(e.host); err != nil {
+		return err
+	}
 	now := e.env.Now()
 	if e.host.Away(now) {
 		return cli.Fail(cli.Busy, fmt.Errorf("%s does not answer: %s", e.host.Name, e.host.Seen(now)), "gt-relay shows whether this host is connected")

@@ -267,6 +267,15 @@ func (h Hosts) Trust(host Host) (Trust, error) {
 	return t, err
 }
 
+// Blocked returns an error for a host that the person has blocked: nothing is sent to it.
+func (h Hosts) Blocked(host Host) error {
+	t, err := h.Trust(host)
+	if err == nil && t.Revoked {
+		err = cli.Fail(cli.No, fmt.Errorf("%s is blocked here", host.Name), fmt.Sprintf("gt-relay allow %s none takes that back", host.Name))
+	}
+	return err
+}
+
 // SetTrust stores what the person decided about a host, synced to disk.
 func (h Hosts) SetTrust(name string, t Trust) error {
 	if err := CheckName(name); err != nil {
