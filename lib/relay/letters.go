@@ -259,7 +259,16 @@ func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
 		r.refuse("a receipt that cannot be opened")
 		return nil
 	}
-	if len(refused) == 0 {
+	if l.Kind == peer.Offer {
+		says := peer.Try{Letter: l.ID, State: peer.Open}
+		if len(refused) > 0 {
+			says.State, says.Reason = peer.Declined, string(refused)
+		}
+		if err := r.settle(from.host.Key, says); err != nil {
+			return err
+		}
+	}
+	if len(refused) == 0 || l.Kind == peer.Offer {
 		return r.outbox.Remove(l)
 	}
 	if err := r.outbox.Refuse(l, string(refused)); err != nil {

@@ -55,6 +55,11 @@ type Options struct {
 	Logs func() map[string]string
 	// Instances returns the agents of this host, a JSON object a line.
 	Instances func(ctx context.Context) ([]byte, error)
+	// Held returns where work is that a host gave: the letter of its last offer, its state.
+	Held func(from peer.Host, l peer.Lease) (peer.Try, error)
+	// LostAfter is the time after which a host that is not heard loses work that any host may
+	// do.
+	LostAfter time.Duration
 	// Refused, if set, is told of each letter of this host that its receiver does not take.
 	Refused func(peer.Letter)
 	// Started, if set, is called when this relay is the only one of the host.
@@ -113,6 +118,7 @@ type Relay struct {
 	written Status // as in the file
 	process string // this process among those that use the same keys
 	began   time.Time
+	leases  leases
 
 	// of a connection
 	nc        *nats.Conn
@@ -144,6 +150,9 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 		return nil, nil, fmt.Errorf("%w: %w", ErrRunning, err)
 	}
 	o.Warn = seldom(o.Warn, o.Now)
+	if o.LostAfter == 0 {
+		o.LostAfter = LostAfter
+	}
 	r := &Relay{Options: o, hosts: peer.Of(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now()}
 	var id [8]byte
 	rand.Read(id[:])
@@ -178,6 +187,10 @@ func (r *Relay) load() (err error) {
 		return err
 	}
 	if r.own, err = r.hosts.Own(); err != nil {
+		return err
+	}
+	r.own.Key = r.keys.Public()
+	if err := r.loadLeases(); err != nil {
 		return err
 	}
 	if r.source, err = feed.NewSource(r.State); err != nil {
@@ -265,8 +278,9 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	r.pending, r.caughtUp, r.helloSent = map[string]bool{}, false, false
 	r.early, r.earlyBytes = map[string][]message{}, 0
 	for _, m := range r.remotes {
-		m.granted = false
+		m.granted, m.silence = false, 0
 	}
+	r.leases.scanned = r.Now()
 	incoming := make(chan message, 64)
 	if err := r.subscribe(ctx, incoming); err != nil {
 		return err
@@ -456,6 +470,9 @@ func (r *Relay) scan(ctx context.Context) error {
 		}
 	}
 	if err := r.rekey(ctx); err != nil { // a host that was blocked gets no letter
+		return err
+	}
+	if err := r.offer(now); err != nil {
 		return err
 	}
 	waiting, err := r.sendLetters(ctx, now)

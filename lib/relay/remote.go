@@ -46,6 +46,7 @@ type remote struct {
 	letters *letters
 	granted bool // it has the key of this host's logs
 	saved   time.Time
+	silence time.Duration // for how long it was not heard while this host listened
 
 	clocks []time.Duration // how much this host's clock seemed to be ahead, by its latest beats
 	held   []held          // commands that came before its first beat
@@ -193,7 +194,7 @@ func (r *Relay) take(msg message) error {
 		}
 		return r.takeChunk(from, body, false)
 	case "to":
-		if m.Kind == peer.Command && len(from.clocks) == 0 { // how old it is cannot be known yet
+		if (m.Kind == peer.Command || m.Kind == peer.Offer) && len(from.clocks) == 0 { // how old it is cannot be known yet
 			from.hold(m.ID, msg)
 			return nil
 		}
@@ -208,8 +209,11 @@ func (r *Relay) take(msg message) error {
 			r.refuse("a chunk that cannot be opened")
 			return nil
 		}
-		if m.Kind == "part" {
+		switch m.Kind {
+		case "part":
 			return r.takePart(from, m, body)
+		case "leases":
+			return r.takeLeases(from, body)
 		}
 		return r.takeChunk(from, body, true)
 	}
@@ -270,7 +274,7 @@ func (r *Relay) echo(m seal.Message) error {
 // see records that a host was seen just now.
 func (r *Relay) see(m *remote) {
 	now := r.Now()
-	m.host.LastSeen = now
+	m.host.LastSeen, m.silence = now, 0
 	if now.Sub(m.saved).Abs() >= seenSavedEvery {
 		m.saved = now
 		r.save(m)
@@ -479,13 +483,16 @@ func (r *Relay) askForMissing(now time.Time) {
 
 // takeAsk answers what another host lacks: of a log, or of a long letter.
 func (r *Relay) takeAsk(from *remote, m seal.Message) error {
-	body, err := r.keys.Body(m, 4096)
+	body, err := r.keys.Body(m, maxLeases)
 	if err != nil {
 		r.refuse("a question that cannot be opened")
 		return nil
 	}
-	if m.Kind == "part" {
+	switch m.Kind {
+	case "part":
 		return r.answerPart(from, m, body)
+	case "leases":
+		return r.answerLeases(from, body)
 	}
 	var want feed.Want
 	if err := json.Unmarshal(body, &want); err != nil || want.Check() != nil {

@@ -53,11 +53,13 @@ func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, a
 		w.Body = ""
 		return env.JSON(w)
 	}
-	since := ""
-	if now := env.Now(); host.Away(now) {
-		since = ", " + host.Seen(now)
+	waits := host.Name
+	if now := env.Now(); kind == peer.Work && host.Name == peer.Any {
+		waits = fmt.Sprintf("a session of %s on any host", to)
+	} else if host.Away(now) {
+		waits += ", " + host.Seen(now)
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s  waits for %s%s\n", w.ID, host.Name, since)
+	_, err = fmt.Fprintf(env.Stdout, "%s  waits for %s\n", w.ID, waits)
 	return err
 }
 
@@ -66,6 +68,7 @@ type pending struct {
 	mail.Note
 	Kind    string      `json:"kind"`
 	Refused string      `json:"refused,omitempty"` // why the host does not take it
+	Tries   []peer.Try  `json:"tries,omitempty"`   // of work for any host: who was offered it
 	Letter  peer.Letter `json:"-"`
 }
 
@@ -84,8 +87,19 @@ func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 		return nil, box, err
 	}
 	for _, l := range waiting {
+		if l.Kind == peer.Offer {
+			continue // the work is listed
+		}
 		if text, err := box.Read(l); !errors.Is(err, fs.ErrNotExist) { // otherwise the host has it by now
-			all = append(all, pendingOf(env, l, text, err))
+			w := pendingOf(env, l, text, err)
+			if l.Host == peer.Any {
+				tries, err := box.Tries(l.ID)
+				if err != nil {
+					env.Warn("%v", err)
+				}
+				w.Tries = tries.Tries
+			}
+			all = append(all, w)
 		}
 	}
 	for _, l := range refused {
@@ -115,6 +129,29 @@ func pendingOf(env *cli.Env, l peer.Letter, text []byte, err error) pending {
 		w.Date = l.Sent()
 	}
 	return w
+}
+
+// where says who has work for any host.
+func (w pending) where() string {
+	if len(w.Tries) == 0 {
+		return ""
+	}
+	t := w.Tries[len(w.Tries)-1]
+	switch t.State {
+	case peer.Offered:
+		return "offered to " + t.Host
+	case peer.Open:
+		return t.Host + " has it"
+	case peer.Claimed:
+		return t.Session + "@" + t.Host + " has it"
+	case peer.Blocked:
+		return "blocked: " + t.Session + "@" + t.Host + " had it"
+	case peer.Declined:
+		return t.Host + ": " + t.Reason
+	case peer.Missing:
+		return t.Host + " had it, and cannot find it"
+	}
+	return ""
 }
 
 func (w pending) isMail() bool { return w.Kind == peer.Note || w.Kind == peer.Work }
@@ -147,6 +184,7 @@ func (c *outbox) Run(env *cli.Env) error {
 		{Heading: "TO", Cell: func(w pending) string { return term.CutFront(term.Clean(cmp.Or(w.To, w.Host)), maxFrom) }},
 		{Heading: "FOR", Cell: func(w pending) string { return peer.Age(now.Sub(w.Letter.Sent())) }},
 		{Heading: "SUBJECT", Cell: func(w pending) string { return cmp.Or(w.Subject, w.Problem) }},
+		{Heading: "WHERE", Hidden: !slices.ContainsFunc(all, func(w pending) bool { return w.where() != "" }), Cell: func(w pending) string { return env.Line(w.where(), maxReason) }},
 		{Heading: "REFUSED", Hidden: !slices.ContainsFunc(all, func(w pending) bool { return w.Refused != "" }), Cell: func(w pending) string { return w.Refused }},
 	}, all)
 	width := term.Width(env.Stdout, env.Getenv)
@@ -188,6 +226,10 @@ func (c *unsend) Run(env *cli.Env) error {
 	if err := box.Remove(w.Letter); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s  taken back, unless it is on its way to %s: %s\n", w.ID, w.Host, term.Clean(w.Subject))
+	unless := "it is on its way to " + w.Host
+	if w.Host == peer.Any {
+		unless = "a session has it"
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s  taken back, unless %s: %s\n", w.ID, unless, term.Clean(w.Subject))
 	return err
 }

@@ -28,7 +28,7 @@ type works struct {
 }
 
 type workGive struct {
-	Template string `arg:"" help:"The template whose sessions may claim it; TEMPLATE@HOST is one of another host."`
+	Template string `arg:"" help:"The template whose sessions may claim it; TEMPLATE@HOST is one of another host, TEMPLATE@any one of any host."`
 	message
 }
 
@@ -49,6 +49,9 @@ func (c *workGive) Run(env *cli.Env) error {
 		return err
 	}
 	h, w := placed(env)
+	if name, at, ok := peer.Split(c.Template); ok && at == peer.Any {
+		return self(env).leave(env, peer.Host{Name: peer.Any}, peer.Work, name, c.message, false)
+	}
 	name, host, err := post.Abroad(h.Town.State, env.Dir, c.Template)
 	if err != nil {
 		return err
@@ -133,7 +136,10 @@ func (c *workDone) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if err = w.Done(in.Name, c.ID); request.Denied(err) {
+	if err = w.Done(in.Name, c.ID); errors.Is(err, work.ErrLate) {
+		env.Warn("%v", err)
+		return nil
+	} else if request.Denied(err) {
 		return self(env).askWork(env, request.Item{Kind: request.Done, Work: c.ID}, "close work: it is closed when your turn ends", err)
 	}
 	return unfound(err)
@@ -206,7 +212,9 @@ func (c *workAsked) Run(env *cli.Env) error {
 		}
 		return nil
 	case request.Done:
-		err = w.Done(in.Name, c.ID)
+		if err = w.Done(in.Name, c.ID); errors.Is(err, work.ErrLate) {
+			return tell(fmt.Sprintf("The work %.40s came late", c.ID), err.Error())
+		}
 	default:
 		err = w.BackOf(in.Name, c.ID)
 	}
@@ -243,6 +251,9 @@ func (c *workList) Run(env *cli.Env) error {
 			state = fmt.Sprintf("blocked: %s had it (%s)", i.Holder, env.Line(i.Blocked, 64))
 		case i.Holder != "":
 			state = i.Holder + " has it"
+		}
+		if i.Late {
+			state += ", its giver took it back"
 		}
 		if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", i.ID, env.Line(i.Template, 64), state, env.Line(i.Subject, 200)); err != nil {
 			return err

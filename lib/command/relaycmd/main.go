@@ -239,9 +239,17 @@ func readInvitation(env *cli.Env) (invite.Invitation, error) {
 	return i, nil
 }
 
-type run struct{}
+type run struct {
+	LostAfter timeout `name:"lost-after" help:"Give work for any host to another one if its host is not heard for this long." default:"10m" placeholder:"TIME"`
+}
+
+// leastLost is well over the time in which a host can take up an offer.
+const leastLost = 2 * peer.CommandFor
 
 func (c *run) Run(env *cli.Env) error {
+	if time.Duration(c.LostAfter) < leastLost {
+		return cli.Failf(cli.Usage, "--lost-after is under %s", duration.Format(leastLost))
+	}
 	f, _, err := joined(env)
 	if err != nil {
 		return err
@@ -253,12 +261,14 @@ func (c *run) Run(env *cli.Env) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	return f.relay(ctx, f.warn)
+	return f.relay(ctx, f.warn, time.Duration(c.LostAfter))
 }
 
 // relay relays until the context ends.
-func (f fleet) relay(ctx context.Context, warn func(error)) error {
-	r, lock, err := relay.New(local.Options(ctx, f.env, f.state, warn))
+func (f fleet) relay(ctx context.Context, warn func(error), lostAfter time.Duration) error {
+	o := local.Options(ctx, f.env, f.state, warn)
+	o.LostAfter = lostAfter
+	r, lock, err := relay.New(o)
 	if errors.Is(err, relay.ErrRunning) {
 		return cli.Fail(cli.Busy, relay.ErrRunning, "gt-relay shows what it does")
 	} else if err != nil {
@@ -302,7 +312,7 @@ func (c *syncNow) Run(env *cli.Env) error {
 	var last error
 	done := make(chan error, 1)
 	cli.Go(func() { // if no relay runs, this process is one
-		done <- f.relay(ctx, func(err error) { last = err })
+		done <- f.relay(ctx, func(err error) { last = err }, relay.LostAfter)
 	})
 	for {
 		select {

@@ -427,11 +427,11 @@ func (e *examination) units(at []roster.Listed) {
 }
 
 // versions looks for agents with whose version gt was not tested. It starts none of them.
-func (e *examination) versions(at []scopeMembers) {
+func (e *examination) versions(at []roster.Listed) {
 	var all []agent.Client
 	for _, s := range at {
-		for _, m := range s.members {
-			c := s.scope.table().Of(m.Agent)
+		for _, m := range s.Agents {
+			c := s.Table().Of(m.Agent)
 			same := func(o agent.Client) bool { return o.Name == c.Name && o.Command[0] == c.Command[0] }
 			if len(c.Hooks.ProvedVersions) > 0 && !agents.Remote(m.Instance) && !slices.ContainsFunc(all, same) {
 				all = append(all, c)

@@ -55,11 +55,8 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	if !slices.Contains(from.Trust.Allowed, ask.Command) { // mutant never: TestNotAllowed
 		return &relay.Refused{Reason: fmt.Sprintf("this host may not %s there; its person allows it with: gt-relay allow %s %s", ask.Command, from.Name, ask.Command)}
 	}
-	if from.Sent.IsZero() { // it comes again
-		return errors.New("the sender's clock is not known yet")
-	}
-	if age := c.env.Now().Sub(from.Sent); age.Abs() > peer.CommandFor { // one of a time to come has a wrong age
-		return &relay.Refused{Reason: "the command came too late; nothing was done"}
+	if err := timely(from, c.env.Now()); err != nil {
+		return err
 	}
 	path := c.path(from.Name, l.ID)
 	if atomicfile.Exists(path) {

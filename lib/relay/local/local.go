@@ -76,9 +76,10 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 		Logs:      func() map[string]string { return logs(state, warn) },
 		Instances: func(ctx context.Context) ([]byte, error) { return instances(ctx, env) },
 		Deliver: map[string]relay.Deliver{
-			peer.Note: n.deliver, peer.Work: n.give, peer.Command: c.deliver, peer.Result: c.result, peer.Session: c.session,
+			peer.Note: n.deliver, peer.Work: n.give, peer.Offer: n.give, peer.Command: c.deliver, peer.Result: c.result, peer.Session: c.session,
 		},
 		Refused: c.comesBack,
+		Held:    n.held,
 		Started: func() {
 			c.interrupted()
 			peer.ResultsOf(state).Sweep(env.Now())

@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"io"
+	"time"
 
 	"gt/lib/cli"
 	"gt/lib/place"
@@ -26,10 +27,33 @@ func (n notes) deliver(from relay.Sender, l peer.Letter, text io.Reader) error {
 
 func (n notes) give(from relay.Sender, l peer.Letter, text io.Reader) error {
 	return whole(text, func(data []byte) error {
-		return post.Give(n.state, from.Host, l, data, func(template string) ([]instance.Store, error) {
-			return config.Stores(n.state, n.env.Getenv, template)
+		return post.Give(n.state, from.Host, l, data, n.stores, func() error {
+			if l.Kind != peer.Offer {
+				return nil
+			}
+			return timely(from, n.env.Now())
 		})
 	})
+}
+
+func (n notes) stores(template string) ([]instance.Store, error) {
+	return config.Stores(n.state, n.env.Getenv, template)
+}
+
+func (n notes) held(from peer.Host, l peer.Lease) (peer.Try, error) {
+	return post.Held(from, l, n.stores)
+}
+
+// timely returns an error for a letter that came too late to be acted on: its sender does not
+// count on it any more.
+func timely(from relay.Sender, now time.Time) error {
+	if from.Sent.IsZero() { // it comes again
+		return errors.New("the sender's clock is not known yet")
+	}
+	if age := now.Sub(from.Sent); age.Abs() > peer.CommandFor { // one of a time to come has a wrong age
+		return &relay.Refused{Reason: "it came too late; nothing was done"}
+	}
+	return nil
 }
 
 // whole reads a letter for do. What is refused for ever is told to the sender.

@@ -50,6 +50,7 @@ type Agent struct {
 	Town       string     `json:"town,omitempty"`
 	Template   string     `json:"template,omitempty"`
 	State      string     `json:"state,omitempty"`
+	Routable   bool       `json:"routable,omitempty"` // it can get new work
 	// Host is the host's name here.
 	Host string `json:"host"`
 }
@@ -75,8 +76,7 @@ const (
 	mostLines = 10_000
 )
 
-// Agents returns the agents of a host. Their status is unknown if the host is away. It
-// leaves out lines that are not an agent.
+// Agents returns the agents of a host.
 func (h Hosts) Agents(host Host, now time.Time) (all []Agent, err error) {
 	path := h.Path(host.Name, "instances.jsonl")
 	data, err := atomicfile.Read(path, maxAgents)
@@ -85,6 +85,12 @@ func (h Hosts) Agents(host Host, now time.Time) (all []Agent, err error) {
 	} else if err != nil {
 		return nil, atomicfile.Error("read", path, err)
 	}
+	return ParseAgents(host, data, now), nil
+}
+
+// ParseAgents returns the agents of a host from what it says. Their status is unknown if the
+// host is away. It leaves out lines that are not an agent.
+func ParseAgents(host Host, data []byte, now time.Time) (all []Agent) {
 	for line := range bytes.Lines(data) {
 		var a Agent
 		if len(line) > maxLine || json.Unmarshal(line, &a) != nil || instance.CheckName(a.Name) != nil && !pane().MatchString(a.Name) {
@@ -98,5 +104,5 @@ func (h Hosts) Agents(host Host, now time.Time) (all []Agent, err error) {
 			break
 		}
 	}
-	return all, nil
+	return all
 }

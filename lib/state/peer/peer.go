@@ -4,6 +4,8 @@
 //
 //	<state>/relay/host.json                this host: its name and public keys
 //	<state>/relay/out/<host>/<id>.<kind>   a letter that the host does not have yet
+//	<state>/relay/out/any/<id>.work        work for one session of any host
+//	<state>/relay/any/<id>.json            to whom that was offered
 //	<state>/relay/refused/<host>/<id>.<kind>, .reason   a letter that the host does not take
 //	<state>/peers/<host>/host.json         another host: its keys, when it was last seen
 //	<state>/peers/<host>/trust.json        what the person allows it here
@@ -62,19 +64,19 @@ func compiled(expression string) func() *regexp.Regexp {
 var hostName = compiled(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
 
 // CheckName returns an error unless s can name a host: 1 to 63 lower-case letters, digits,
-// '-' and '.', beginning and ending with a letter or digit.
+// '-' and '.', beginning and ending with a letter or digit. No host is called any.
 func CheckName(s string) error {
-	if !hostName().MatchString(s) || strings.Contains(s, "..") {
+	if !hostName().MatchString(s) || strings.Contains(s, "..") || s == Any {
 		return fmt.Errorf("invalid host name '%.80s' (1 to 63 lower-case letters, digits, '-' and '.')", s)
 	}
 	return nil
 }
 
-// Split splits NAME@HOST at its last '@'. ok reports whether host is a valid host name and
-// name is not empty.
+// Split splits NAME@HOST at its last '@'. ok reports whether host is a valid host name or
+// Any, and name is not empty.
 func Split(address string) (name, host string, ok bool) {
 	i := strings.LastIndexByte(address, '@')
-	if i < 1 || CheckName(address[i+1:]) != nil {
+	if i < 1 || checkHost(address[i+1:]) != nil {
 		return "", "", false
 	}
 	return address[:i], address[i+1:], true
@@ -288,7 +290,7 @@ func (h Hosts) SetTrust(name string, t Trust) error {
 type Letter struct {
 	Host string
 	ID   string // also the name of a note's file
-	Kind string // note, work, command, session
+	Kind string // note, work, offer, command, session
 }
 
 // Sent returns when the letter was written, by the clock of its sender.
@@ -349,17 +351,30 @@ func (o Outbox) Put(host, kind string, data []byte, now time.Time) (Letter, erro
 	if len(data) > MaxLetter {
 		return Letter{}, fmt.Errorf("the letter has %d bytes, over %d", len(data), MaxLetter)
 	}
-	l, err := o.newLetter(host, kind, now)
+	l, err := o.NewLetter(host, kind, now)
 	if err != nil {
 		return Letter{}, err
 	}
-	return l, atomicfile.Write(o.Path(l), data, atomicfile.Synced)
+	return l, o.PutAs(l, data)
 }
 
-// newLetter returns a letter with a new ID, and makes the folder for it.
-func (o Outbox) newLetter(host, kind string, now time.Time) (Letter, error) {
+// PutAs is Put for a letter of NewLetter.
+func (o Outbox) PutAs(l Letter, data []byte) error {
+	return atomicfile.Write(o.Path(l), data, atomicfile.Synced)
+}
+
+// checkHost returns an error unless there can be letters for a host.
+func checkHost(host string) error {
+	if host == Any {
+		return nil
+	}
+	return CheckName(host)
+}
+
+// NewLetter returns a letter with a new ID, and makes the folder for it.
+func (o Outbox) NewLetter(host, kind string, now time.Time) (Letter, error) {
 	name, _ := mail.NewName(now)
-	if err := errors.Join(CheckName(host), CheckID(name), CheckKind(kind)); err != nil {
+	if err := errors.Join(checkHost(host), CheckID(name), CheckKind(kind)); err != nil {
 		return Letter{}, err
 	}
 	dir := o.state.Path("relay", "out", host)
@@ -373,7 +388,7 @@ func (o Outbox) newLetter(host, kind string, now time.Time) (Letter, error) {
 // PutLarge is Put for a letter of up to MaxLarge bytes that write writes. Before the letter
 // appears, noted is called with its ID.
 func (o Outbox) PutLarge(host, kind string, now time.Time, write func(io.Writer) error, noted func(Letter) error) (Letter, error) {
-	l, err := o.newLetter(host, kind, now)
+	l, err := o.NewLetter(host, kind, now)
 	if err != nil {
 		return Letter{}, err
 	}
@@ -476,7 +491,7 @@ func (o Outbox) in(folder string) ([]Letter, error) {
 	}
 	var all []Letter
 	for _, h := range hosts {
-		if !h.IsDir() || CheckName(h.Name()) != nil {
+		if !h.IsDir() || checkHost(h.Name()) != nil {
 			continue
 		}
 		dir := o.state.Path("relay", folder, h.Name())

@@ -63,28 +63,66 @@ func Deliver(state place.State, getenv func(string) string, from peer.Host, l pe
 }
 
 // Give is Deliver for work: any session of the template may claim it. The person must allow
-// the host to give work. stores returns the places that have a template.
-func Give(state place.State, from peer.Host, l peer.Letter, text []byte, stores func(template string) ([]instance.Store, error)) error {
+// the host to give work. stores returns the places that have a template. still returns an
+// error if work that is not here yet comes too late.
+func Give(state place.State, from peer.Host, l peer.Letter, text []byte, stores Stores, still func() error) error {
 	n, err := open(state, from, l, peer.Work, text)
 	if err != nil {
 		return err
 	}
-	found, err := stores(n.To)
-	switch {
-	case err != nil:
+	in, err := storeOf(stores, n.To)
+	if err != nil {
 		return err
-	case len(found) == 0:
-		return refuse("no template is called '%.80s' here", n.To)
-	case len(found) > 1:
-		return refuse("%d templates are called '%.80s' here", len(found), n.To)
 	}
 	name := mail.NameFrom(from.Name, l.ID)
 	message, err := n.Message(name)
 	if err != nil {
 		return &Refusal{err}
 	}
-	return work.Of(found[0]).Take(n.To, name, message)
+	return work.Of(in).Take(n.To, name, message, still)
 }
+
+// Stores returns the places that have a template.
+type Stores func(template string) ([]instance.Store, error)
+
+func storeOf(stores Stores, template string) (in instance.Store, err error) {
+	found, err := stores(template)
+	switch {
+	case err != nil:
+		return in, err
+	case len(found) == 0:
+		return in, refuse("no template is called '%.80s' here", template)
+	case len(found) > 1:
+		return in, refuse("%d templates are called '%.80s' here", len(found), template)
+	}
+	return found[0], nil
+}
+
+// Held returns where work is that another host gave. With recall, that host takes it back; see
+// work.Recall.
+func Held(from peer.Host, l peer.Lease, stores Stores) (peer.Try, error) {
+	t := peer.Try{Letter: l.Letter, State: peer.Missing}
+	in, err := storeOf(stores, l.Template)
+	if errors.As(err, new(*Refusal)) {
+		return t, nil // it has no sessions any more
+	} else if err != nil {
+		return t, err
+	}
+	var h work.Held
+	name := mail.NameFrom(from.Name, l.Letter)
+	if l.Recall {
+		h, err = work.Of(in).Recall(l.Template, name, l.Late)
+	} else {
+		h, err = work.Of(in).Held(l.Template, name)
+	}
+	if state, ok := states[h.State]; ok {
+		t.State, t.Session = state, h.Session
+	}
+	return t, err
+}
+
+// states are the states of an offer, by those of work.
+var states = map[string]string{"new": peer.Open, "cur": peer.Claimed, "blocked": peer.Blocked, "done": peer.Finished, "recalled": peer.Recalled}
 
 // open returns the note in a letter of a kind, as it may be kept here. To is the name that
 // the sender gave, without the host.
@@ -92,14 +130,16 @@ func open(state place.State, from peer.Host, l peer.Letter, kind string, text []
 	if err := errors.Join(peer.CheckName(from.Name), peer.CheckID(l.ID)); err != nil {
 		return mail.Note{}, &Refusal{err}
 	}
-	switch trust, err := peer.Of(state).Trust(from); {
+	hosts := peer.Of(state)
+	own, _ := hosts.Own()
+	switch trust, err := hosts.Trust(from); {
 	case err != nil:
 		return mail.Note{}, err
 	case trust.Revoked:
 		return mail.Note{}, refuse("nothing of %s is taken here", from.Name)
-	case kind == peer.Work && !slices.Contains(trust.Allowed, peer.Work): // mutant never: TestGive
+	case kind == peer.Work && from.Name != own.Name && !slices.Contains(trust.Allowed, peer.Work): // mutant never: TestGive
 		return mail.Note{}, refuse("%s may not give work here", from.Name)
-	case l.Kind != kind:
+	case l.Kind != kind && !(kind == peer.Work && l.Kind == peer.Offer):
 		return mail.Note{}, refuse("not a letter with a %s: %.40s", kind, l.Kind)
 	}
 	n, err := mail.Parse(bytes.NewReader(text))

@@ -263,7 +263,7 @@ func TestGive(t *testing.T) {
 		return nil, nil
 	}
 	give := func(to string) error {
-		return Give(h.state, h.box, peer.Letter{ID: id, Kind: peer.Work}, h.letter(to+"@laptop", "a@box", "port it", "b"), stores)
+		return Give(h.state, h.box, peer.Letter{ID: id, Kind: peer.Work}, h.letter(to+"@laptop", "a@box", "port it", "b"), stores, func() error { return nil })
 	}
 	var refusal *Refusal
 	if err := give("worker"); !errors.As(err, &refusal) {
@@ -277,6 +277,18 @@ func TestGive(t *testing.T) {
 	}
 	h.must(give("worker"))
 	h.must(give("worker"))
+	if err := Give(h.state, h.box, peer.Letter{ID: id, Kind: peer.Offer}, h.letter("worker@any", "a@box", "port it", "b"), stores, nil); err != nil {
+		t.Errorf("an offer: %v", err)
+	}
+	held, err := Held(h.box, peer.Lease{Letter: id, Template: "worker"}, stores)
+	if err != nil || held != (peer.Try{Letter: id, State: peer.Open}) {
+		t.Errorf("%+v, %v", held, err)
+	}
+	for _, l := range []peer.Lease{{Letter: id, Template: "nobody"}, {Letter: strings.Replace(id, "3f9a", "4f9a", 1), Template: "worker", Recall: true}} {
+		if held, err := Held(h.box, l, stores); err != nil || held.State != peer.Missing {
+			t.Errorf("%+v: %+v, %v", l, held, err)
+		}
+	}
 	all, err := work.Of(store).List()
 	h.must(err)
 	if len(all) != 1 || all[0].From != "a@box" || all[0].ID != "3f9a01c2@box" || all[0].Template != "worker" {

@@ -6,6 +6,8 @@
 //	work/<template>/members/<session>/leaving/<why>/<note>   the same, and is about to go
 //	work/<template>/members/<session>/blocked/<why>/<note>   the session is gone
 //	work/<template>/done/<note>
+//	work/<template>/recalled/<note>                          another host took it back
+//	work/<template>/late/<note>                              empty: it did, of claimed work
 //
 // Each change is one rename, so that a kill neither loses nor doubles a note, and only one
 // of two sessions can claim it.
@@ -40,13 +42,15 @@ type Work struct {
 func Of(s instance.Store) Work { return Work{store: s, markers: route.Of(s)} }
 
 const (
-	folder  = "work"
-	fresh   = "new"
-	done    = "done"
-	members = "members"
-	cur     = "cur"
-	leaving = "leaving"
-	blocked = "blocked"
+	folder   = "work"
+	fresh    = "new"
+	done     = "done"
+	members  = "members"
+	cur      = "cur"
+	leaving  = "leaving"
+	blocked  = "blocked"
+	recalled = "recalled"
+	late     = "late"
 )
 
 func (w Work) path(elem ...string) string {
@@ -58,6 +62,8 @@ var (
 	ErrNotFound = mail.ErrNotFound
 	// ErrUnrouted reports a session that may get no new work.
 	ErrUnrouted = errors.New("the session gets no work now")
+	// ErrLate reports that work was closed that its giver had taken back.
+	ErrLate = errors.New("it is closed, but late: this host was not heard for too long, or the giver took it back, and another session may have done it as well")
 )
 
 // names returns the notes of a folder, oldest first.
@@ -120,12 +126,16 @@ func (w Work) Give(template string, n mail.Note, now time.Time) (id string, err 
 }
 
 // Take leaves a note of another host under a name, unless the template has it already, in
-// whatever state. It is synced to disk.
-func (w Work) Take(template, name string, text []byte) error {
+// whatever state. It is synced to disk. A note that the template does not have is taken only if
+// still returns nil.
+func (w Work) Take(template, name string, text []byte, still func() error) error {
 	if err := instance.CheckName(template); err != nil {
 		return err
 	}
-	if there, err := w.has(template, name); err != nil || there { // mutant never: TestTake
+	if where, err := w.Held(template, name); err != nil || where.State != "" { // mutant never: TestTake
+		return err
+	}
+	if err := still(); err != nil {
 		return err
 	}
 	dir := w.path(template, fresh)
@@ -135,20 +145,66 @@ func (w Work) Take(template, name string, text []byte) error {
 	return atomicfile.Write(filepath.Join(dir, name), text, atomicfile.Synced)
 }
 
-// has reports whether a template has a note. It looks at what nobody has again at the end:
-// a note can be given back meanwhile.
-func (w Work) has(template, name string) (there bool, err error) {
+// Held is where a note is.
+type Held struct {
+	State   string // new, cur, blocked, done or recalled; "" if the template does not have it
+	Session string // that has or had claimed it
+}
+
+// Held returns where a note is, by its name. It looks at what nobody has again at the end: a
+// note can be given back meanwhile.
+func (w Work) Held(template, name string) (h Held, err error) {
+	if err := instance.CheckName(template); err != nil {
+		return h, err
+	}
 	in := func(state string) error {
 		found, err := names(w.path(template, state))
-		there = there || slices.Contains(found, name)
+		if slices.Contains(found, name) {
+			h = Held{State: state}
+		}
 		return err
 	}
 	err = in(fresh)
-	err = errors.Join(err, w.withLock(template, func(_, _, path string) error {
-		there = there || filepath.Base(path) == name
+	err = errors.Join(err, w.withLock(template, func(session, why, path string) error {
+		if filepath.Base(path) == name {
+			h = Held{cur, session}
+			if why != "" {
+				h.State = blocked
+			}
+		}
 		return nil
 	}))
-	return there, errors.Join(err, in(done), in(fresh))
+	err = errors.Join(err, in(done), in(recalled))
+	if h.State == "" {
+		err = errors.Join(err, in(fresh))
+	}
+	return h, err
+}
+
+// Recall is Held for a note whose giver takes it back: one that nobody has claimed is
+// recalled, and of a claimed one its session is told, if tell is set, once it closes it.
+func (w Work) Recall(template, name string, tell bool) (Held, error) {
+	h, err := w.Held(template, name)
+	if err != nil {
+		return h, err
+	}
+	if h.State == fresh {
+		if err = w.move(w.path(template, fresh, name), template, recalled); err == nil {
+			return Held{State: recalled}, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return h, err
+		}
+		if h, err = w.Held(template, name); err != nil { // a session was faster
+			return h, err
+		}
+	}
+	if tell && (h.State == cur || h.State == blocked) && !atomicfile.Exists(w.path(template, late, name)) {
+		if err := w.store.State.Prepare(w.path(template, late)); err != nil {
+			return h, err
+		}
+		err = atomicfile.Write(w.path(template, late, name), nil, atomicfile.Unsynced)
+	}
+	return h, err
 }
 
 // move renames a note into a folder, which it creates if necessary. If the note is gone, it
@@ -226,6 +282,7 @@ type Item struct {
 	Template string `json:"template"`
 	Holder   string `json:"holder,omitempty"`  // the session that has or had claimed it
 	Blocked  string `json:"blocked,omitempty"` // reason; "" if it is not blocked
+	Late     bool   `json:"late,omitempty"`    // its giver took it back
 }
 
 // List returns all notes that are not done. Free ones come last.
@@ -237,7 +294,7 @@ func (w Work) List() ([]Item, error) {
 	var all, open []Item
 	for _, t := range templates {
 		err := w.withLock(t, func(session, why, path string) error {
-			all = append(all, Item{read(path, false), t, session, why})
+			all = append(all, Item{read(path, false), t, session, why, atomicfile.Exists(w.path(t, late, filepath.Base(path)))})
 			return nil
 		})
 		if err != nil {
@@ -390,12 +447,24 @@ func (w Work) each(session, reason string, to func(template, aside string) ([]st
 			if filepath.Dir(c.path) == w.path(there...) {
 				continue
 			}
+			if there[len(there)-1] == fresh {
+				there = []string{t, w.free(t, c.path)}
+			}
 			if err := w.move(c.path, there...); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// free returns the state of a note that its session gives back: no other session is to have
+// one that its giver took back.
+func (w Work) free(template, path string) string {
+	if atomicfile.Exists(w.path(template, late, filepath.Base(path))) { // mutant never: TestRecall
+		return recalled
+	}
+	return fresh
 }
 
 func (w Work) Done(session, id string) error {
@@ -436,9 +505,16 @@ func (w Work) one(id string, fits func(template, holder, why string) bool, to st
 	case 0:
 		return fmt.Errorf("%w: '%s'", ErrNotFound, id)
 	case 1:
-		err := w.move(found[0], at[found[0]], to)
-		if errors.Is(err, fs.ErrNotExist) {
+		t, mark := at[found[0]], w.path(at[found[0]], late, filepath.Base(found[0]))
+		if to == fresh {
+			to = w.free(t, found[0])
+		}
+		err := w.move(found[0], t, to)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("%w: '%s'", ErrNotFound, id)
+		case err == nil && to == done && atomicfile.Exists(mark):
+			return errors.Join(ErrLate, atomicfile.Remove(mark))
 		}
 		return err
 	}

@@ -253,8 +253,8 @@ func TestNames(t *testing.T) {
 func TestTake(t *testing.T) {
 	w := Of(instance.Personal(place.State(t.TempDir()), ""))
 	name := mail.NameFrom("box", "1768629600.M000001R3f9a01c2.desk")
-	for _, at := range [][]string{{"worker", fresh}, {"worker", members, "worker-1", cur}, {"worker", members, "worker-1", leaving, "drained"}, {"worker", members, "worker-1", blocked, "crashed"}, {"worker", done}} {
-		if err := w.Take("worker", name, []byte("Subject: x\n\n")); err != nil {
+	for _, at := range [][]string{{"worker", fresh}, {"worker", members, "worker-1", cur}, {"worker", members, "worker-1", leaving, "drained"}, {"worker", members, "worker-1", blocked, "crashed"}, {"worker", done}, {"worker", recalled}} {
+		if err := w.Take("worker", name, []byte("Subject: x\n\n"), timely); err != nil {
 			t.Fatal(err)
 		}
 		all := found(t, w.path("worker"))
@@ -267,8 +267,76 @@ func TestTake(t *testing.T) {
 			}
 		}
 	}
-	if err := w.Take("../x", name, nil); err == nil {
+	late := errors.New("late")
+	tooLate := func() error { return late }
+	if err := w.Take("worker", name, nil, tooLate); err != nil {
+		t.Error("it is here already:", err)
+	}
+	if err := w.Take("worker", strings.Replace(name, "3f9a", "4f9a", 1), nil, tooLate); !errors.Is(err, late) || len(found(t, w.path("worker"))) != 1 {
+		t.Error("a note came late, and was taken:", err)
+	}
+	if err := w.Take("../x", name, nil, timely); err == nil {
 		t.Error("a path is a template's name")
+	}
+}
+
+func timely() error { return nil }
+
+// A note that its giver takes back goes unless a session has it, which is told when it closes
+// it. Nobody else gets it then.
+func TestRecall(t *testing.T) {
+	w, _ := fixture(t, "a")
+	name := func(n int) string { return mail.NameFrom("box", fmt.Sprintf("1768629600.M000001R%08x.desk", n)) }
+	where := func(n int, want Held) {
+		t.Helper()
+		if h, err := w.Held("worker", name(n)); err != nil || h != want {
+			t.Errorf("note %d: %+v, %v", n, h, err)
+		}
+	}
+	recall := func(n int, tell bool, want Held) {
+		t.Helper()
+		if h, err := w.Recall("worker", name(n), tell); err != nil || h != want {
+			t.Errorf("note %d: %+v, %v", n, h, err)
+		}
+	}
+	for n := range 4 {
+		if err := w.Take("worker", name(n), []byte("Subject: x\n\n"), timely); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim := func() {
+		t.Helper()
+		if _, err := w.Claim("worker", "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim()
+	claim()
+	claim()
+	where(0, Held{cur, "a"})
+	recall(0, false, Held{cur, "a"})
+	if err := w.Done("a", "00000000"); err != nil {
+		t.Error(err)
+	}
+	where(0, Held{done, ""})
+	recall(1, true, Held{cur, "a"})
+	if all, _ := w.List(); !all[0].Late || all[1].Late {
+		t.Errorf("%+v", all)
+	}
+	if err := w.Done("a", "00000001"); !errors.Is(err, ErrLate) {
+		t.Error(err)
+	}
+	where(1, Held{done, ""})
+	recall(2, true, Held{cur, "a"})
+	if err := w.Back("00000002"); err != nil {
+		t.Error(err)
+	}
+	where(2, Held{recalled, ""})
+	recall(3, true, Held{recalled, ""})
+	where(3, Held{recalled, ""})
+	where(4, Held{})
+	if _, err := w.Claim("worker", "a"); !errors.Is(err, ErrNone) {
+		t.Error(err)
 	}
 }
 

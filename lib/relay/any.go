@@ -1,0 +1,362 @@
+package relay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"gt/lib/state/peer"
+	"gt/lib/sys/atomicfile"
+)
+
+// Work for any host. The giver's relay offers it to one host at a time, and asks that host
+// where it is. Each offer is a letter of its own, which the host refuses if it comes late, so
+// an offer that was given up cannot be taken up later. A host that is not heard for too long
+// loses what it holds: the next offer goes to another one, and the first one is told when it is
+// heard again. What it does all the same is done twice; nobody can tell a dead host from one
+// that is cut off.
+
+const (
+	// LostAfter is the usual time after which a host that is not heard loses work.
+	LostAfter   = 10 * time.Minute
+	mostLeases  = 200 // in a question
+	maxLeases   = 256 << 10
+	leasesEvery = 5 * time.Second
+	// stepMost bounds the silence that one scan counts: this machine may have slept.
+	stepMost = 10 * time.Second
+)
+
+// leases are the works of this host for any host, by the IDs of their letters.
+type leases struct {
+	tries   map[string]*peer.Tries
+	scanned time.Time
+	asked   time.Time
+}
+
+func (r *Relay) loadLeases() error {
+	r.leases.tries = map[string]*peer.Tries{}
+	ids, err := r.outbox.Tried()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		t, err := r.outbox.Tries(id)
+		if err != nil {
+			return err
+		}
+		r.leases.tries[id] = &t
+	}
+	return nil
+}
+
+// silences counts for how long each host was not heard while this one listened.
+func (r *Relay) silences(now time.Time) {
+	step := min(now.Sub(r.leases.scanned).Abs(), stepMost)
+	r.leases.scanned = now
+	for _, m := range r.remotes {
+		m.silence += step
+	}
+}
+
+// offer offers the work that waits for any host, and asks where the work is that was offered.
+func (r *Relay) offer(now time.Time) error {
+	r.silences(now)
+	all, err := r.outbox.All()
+	if err != nil {
+		return err
+	}
+	waits := map[string]peer.Letter{}
+	for _, l := range all {
+		if l.Host == peer.Any {
+			waits[l.ID] = l
+			if r.leases.tries[l.ID] == nil {
+				r.leases.tries[l.ID] = &peer.Tries{}
+			}
+		}
+	}
+	ask := now.Sub(r.leases.asked).Abs() >= min(leasesEvery, r.LostAfter/4)
+	if ask {
+		r.leases.asked = now
+	}
+	questions := map[string][]peer.Lease{}
+	for _, id := range slices.Sorted(maps.Keys(r.leases.tries)) { // the oldest first
+		w := r.leases.tries[id]
+		l, wanted := waits[id]
+		if wanted && r.done(w) {
+			if err := r.outbox.Remove(l); err != nil {
+				return err
+			}
+			wanted = false
+		}
+		if wanted && r.toOffer(w) {
+			if err := r.offerTo(w, l, now); err != nil {
+				return err
+			}
+		}
+		if !wanted && !slices.ContainsFunc(w.Tries, func(t peer.Try) bool { return !t.Over() && r.remote(t.Key) != nil }) { // all know
+			delete(r.leases.tries, id)
+			if err := r.outbox.RemoveTries(id); err != nil {
+				return err
+			}
+			continue
+		}
+		for i, t := range w.Tries {
+			late := i < len(w.Tries)-1 || !wanted
+			if ask && !t.Over() {
+				questions[t.Key] = append(questions[t.Key], peer.Lease{Letter: t.Letter, Template: w.Template, Recall: late || w.Late != "", Late: late})
+			}
+		}
+	}
+	for key, q := range questions {
+		if err := r.askLeases(key, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remote returns a host, this one included, or nil if nothing can be sent to it any more.
+func (r *Relay) remote(key string) *remote {
+	if key == r.own.Key {
+		return &remote{host: r.own}
+	}
+	if m := r.remotes[key]; m != nil && !m.trust.Revoked {
+		return m
+	}
+	return nil
+}
+
+// lost reports whether the host of an offer was not heard for too long.
+func (r *Relay) lost(t *peer.Try) bool {
+	m := r.remote(t.Key)
+	return m == nil || m.silence > r.LostAfter
+}
+
+// done reports whether a work is done, and no other session has begun it again.
+func (r *Relay) done(w *peer.Tries) bool {
+	last := w.Last()
+	return last != nil && (last.State == peer.Finished || w.Late != "" && (last.Over() || r.lost(last)))
+}
+
+// toOffer reports whether no host has a work.
+func (r *Relay) toOffer(w *peer.Tries) bool {
+	last := w.Last()
+	return last == nil || last.Over() || r.lost(last)
+}
+
+// offerTo offers a work to the host that has most free sessions for it, if there is one.
+func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
+	text, err := r.outbox.Read(l)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if w.Template == "" {
+		if w.Template, err = peer.TemplateOf(text); err != nil {
+			r.Warn(fmt.Errorf("cannot offer %s: %w", l.ID, err))
+			return nil
+		}
+	}
+	to := r.free(w, now)
+	if to == nil {
+		return nil
+	}
+	host := to.host.Name
+	offer, err := r.outbox.NewLetter(host, peer.Offer, now)
+	if err != nil {
+		return err
+	}
+	tries := slices.DeleteFunc(slices.Clone(w.Tries), func(t peer.Try) bool { return t.Over() && t.Key == to.host.Key })
+	tries = append(tries, peer.Try{Host: host, Key: to.host.Key, Letter: offer.ID, At: now, State: peer.Offered})
+	if err := r.outbox.SetTries(l.ID, peer.Tries{Template: w.Template, Tries: tries, Late: w.Late}); err != nil {
+		return err
+	}
+	w.Tries = tries // from here on no other host has it, if the next step fails as well
+	if to.host.Key != r.own.Key {
+		return r.outbox.PutAs(offer, text)
+	}
+	says := peer.Try{Letter: offer.ID, State: peer.Open}
+	err = r.Deliver[peer.Offer](Sender{Host: r.own, Sent: now}, offer, bytes.NewReader(text))
+	if refused := new(Refused); errors.As(err, &refused) {
+		says.State, says.Reason = peer.Declined, refused.Reason
+	} else if err != nil {
+		return err
+	}
+	return r.settle(r.own.Key, says)
+}
+
+// free returns the host with the most sessions that can get this work.
+func (r *Relay) free(w *peer.Tries, now time.Time) (to *remote) {
+	most := 0
+	for _, m := range r.remotes {
+		if m.trust.Revoked || m.host.Box == "" || m.host.Away(now) {
+			continue
+		}
+		agents, err := r.hosts.Agents(m.host, now)
+		if err != nil {
+			r.Warn(err)
+		}
+		if n := r.room(w, m.host.Key, agents, now); n > most {
+			to, most = m, n
+		}
+	}
+	own := &remote{host: r.own}
+	own.host.LastSeen = now
+	if n := r.room(w, r.own.Key, peer.ParseAgents(own.host, r.states, now), now); n > most {
+		to = own
+	}
+	return to
+}
+
+// room returns how many of a host's sessions can get a work, and have none of this giver.
+func (r *Relay) room(w *peer.Tries, key string, agents []peer.Agent, now time.Time) (n int) {
+	for _, a := range agents {
+		if a.Template == w.Template && a.Routable && a.Runs() {
+			n++
+		}
+	}
+	for _, other := range r.leases.tries {
+		for _, t := range other.Tries {
+			switch {
+			case t.Key != key:
+			case other == w && t.State == peer.Declined && now.Sub(t.At).Abs() < r.LostAfter:
+				return 0
+			case other.Template == w.Template && !t.Over():
+				n--
+			}
+		}
+	}
+	return n
+}
+
+// askLeases asks a host where work is.
+func (r *Relay) askLeases(key string, q []peer.Lease) error {
+	to := r.remote(key)
+	if to == nil {
+		return nil
+	}
+	if key == r.own.Key {
+		for _, l := range q {
+			t, err := r.Held(r.own, l)
+			if t.State == peer.Missing { // a kill came before it was delivered
+				t.State = peer.Offered
+			}
+			if err != nil {
+				r.Warn(err)
+			} else if err := r.settle(key, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for part := range slices.Chunk(q, mostLeases) {
+		body, err := json.Marshal(part)
+		if err != nil {
+			return err
+		}
+		if err := r.send(to, "ask", "leases", "", body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerLeases tells a host where the work is that it gave. What it takes back before it came
+// is refused once it comes.
+func (r *Relay) answerLeases(from *remote, body []byte) error {
+	var q []peer.Lease
+	if json.Unmarshal(body, &q) != nil || len(q) > mostLeases || r.Held == nil {
+		r.refuse("a question that cannot be read")
+		return nil
+	}
+	var answers []peer.Try
+	for _, l := range q {
+		if peer.CheckID(l.Letter) != nil {
+			continue
+		}
+		t, err := r.heldHere(from, l)
+		if err != nil {
+			return err
+		}
+		if t.State != "" {
+			answers = append(answers, t)
+		}
+	}
+	data, err := json.Marshal(answers)
+	if err != nil {
+		return err
+	}
+	return r.send(from, "chunk", "leases", "", data)
+}
+
+func (r *Relay) heldHere(from *remote, l peer.Lease) (peer.Try, error) {
+	reason, came := from.letters.came[l.Letter]
+	if !came && l.Recall {
+		if !from.letterRate.AllowN(r.Now(), 1) {
+			return peer.Try{}, nil
+		}
+		if t, err := r.Held(from.host, l); err != nil || t.State != peer.Missing { // a kill came before it was noted
+			return t, err
+		}
+		came, reason = true, "it was taken back"
+		if err := from.letters.add(l.Letter, reason); err != nil {
+			return peer.Try{}, err
+		}
+	}
+	switch {
+	case !came:
+		return peer.Try{Letter: l.Letter, State: peer.Offered}, nil
+	case reason != "":
+		return peer.Try{Letter: l.Letter, State: peer.Declined, Reason: reason}, nil
+	}
+	return r.Held(from.host, l)
+}
+
+// takeLeases takes the answers of a host.
+func (r *Relay) takeLeases(from *remote, body []byte) error {
+	var answers []peer.Try
+	if json.Unmarshal(body, &answers) != nil || len(answers) > mostLeases {
+		r.refuse("an answer that cannot be read")
+		return nil
+	}
+	for _, t := range answers {
+		if err := r.settle(from.host.Key, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle records what a host says of a work that it was offered.
+func (r *Relay) settle(key string, says peer.Try) error {
+	for id, w := range r.leases.tries {
+		i := slices.IndexFunc(w.Tries, func(t peer.Try) bool { return t.Key == key && t.Letter == says.Letter })
+		if i < 0 {
+			continue
+		}
+		t := &w.Tries[i]
+		offer := peer.Letter{Host: t.Host, ID: t.Letter, Kind: peer.Offer}
+		if says.State == peer.Offered && t.State == peer.Offered && !atomicfile.Exists(r.outbox.Path(offer)) {
+			says.State = peer.Recalled // a kill came before it was sent
+		}
+		if t.Over() || says.State == peer.Offered || t.State == says.State && t.Session == says.Session {
+			return nil
+		}
+		if !slices.Contains(peer.OfferStates, says.State) {
+			r.refuse("an answer that cannot be read")
+			return nil
+		}
+		t.State, t.Session, t.Reason = says.State, fmt.Sprintf("%.128s", says.Session), fmt.Sprintf("%.1000s", says.Reason)
+		if t.State == peer.Finished && i < len(w.Tries)-1 { // mutant never: TestAnyLate
+			w.Late = t.Host
+		}
+		return r.outbox.SetTries(id, *w)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package peer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"gt/lib/state/mail"
+	"gt/lib/sys/atomicfile"
+)
+
+// Any is the host in TEMPLATE@any: one session of any host. The work is a letter of the
+// outbox for that host, and stays until a session has done it. The giver's relay offers it
+// to one host at a time.
+const Any = "any"
+
+// Offer is the kind of a letter with work that its host holds only as long as it is heard.
+const Offer = "offer"
+
+// States of an offer.
+const (
+	Offered  = "offered" // the host has not taken it yet
+	Open     = "open"    // no session there has claimed it
+	Claimed  = "claimed"
+	Blocked  = "blocked" // the session that had claimed it is gone; a person there decides
+	Finished = "done"
+	Declined = "refused"  // the host does not take it
+	Recalled = "recalled" // no session there gets it any more
+	Missing  = "missing"  // the host had it, and cannot find it
+)
+
+// OfferStates are what a host can say of an offer that it has.
+var OfferStates = []string{Open, Claimed, Blocked, Finished, Declined, Recalled, Missing}
+
+// TemplateOf returns the template that a work for any host is for.
+func TemplateOf(text []byte) (string, error) {
+	n, err := mail.Parse(bytes.NewReader(text))
+	template, _, ok := Split(n.To)
+	if err == nil && !ok {
+		err = fmt.Errorf("invalid recipient '%.80s'", n.To)
+	}
+	return template, err
+}
+
+// Try is an offer of work to a host.
+type Try struct {
+	Host    string    `json:"host"`
+	Key     string    `json:"key"` // of the host
+	Letter  string    `json:"letter"`
+	At      time.Time `json:"at"`
+	State   string    `json:"state"`
+	Session string    `json:"session,omitempty"` // the one that has or had claimed it
+	Reason  string    `json:"reason,omitempty"`  // of a refusal
+}
+
+// Over reports whether no session of the host has the work or will get it.
+func (t Try) Over() bool {
+	return t.State == Finished || t.State == Declined || t.State == Recalled
+}
+
+// Lease is the question where work is that was offered.
+type Lease struct {
+	Letter   string `json:"letter"`
+	Template string `json:"template"`
+	Recall   bool   `json:"recall,omitempty"` // it is taken back, unless a session has it
+	Late     bool   `json:"late,omitempty"`   // a session that has it is told, once it closes it
+}
+
+// Tries are the offers of a work, the one that counts last. Any host before it had the work
+// and was not heard for too long.
+type Tries struct {
+	Template string `json:"template"`
+	Tries    []Try  `json:"tries"`
+	// Late names a host that was not heard, and had done the work all the same.
+	Late string `json:"late,omitempty"`
+}
+
+// Last returns the offer that counts, or nil.
+func (t *Tries) Last() *Try {
+	if len(t.Tries) == 0 {
+		return nil
+	}
+	return &t.Tries[len(t.Tries)-1]
+}
+
+func (o Outbox) triesPath(id string) string { return o.state.Path("relay", "any", id+".json") }
+
+// Tries returns the offers of a work for any host, by the letter's ID.
+func (o Outbox) Tries(id string) (Tries, error) {
+	var t Tries
+	if err := CheckID(id); err != nil {
+		return t, err
+	}
+	err := read(o.triesPath(id), &t)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return t, err
+}
+
+// SetTries stores the offers of a work, synced to disk: an offer counts once it is there.
+func (o Outbox) SetTries(id string, t Tries) error {
+	data, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	if err := o.state.Prepare(o.state.Path("relay", "any")); err != nil {
+		return err
+	}
+	return atomicfile.Write(o.triesPath(id), append(data, '\n'), atomicfile.Synced)
+}
+
+// RemoveTries forgets the offers of a work.
+func (o Outbox) RemoveTries(id string) error { return atomicfile.Remove(o.triesPath(id)) }
+
+// Tried returns the IDs of the works that were offered.
+func (o Outbox) Tried() (ids []string, err error) {
+	entries, err := atomicfile.ReadDir(o.state.Path("relay", "any"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && CheckID(id) == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
