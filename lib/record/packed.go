@@ -222,6 +222,32 @@ func (s Store) unpack(id ID) error {
 	return atomicfile.Remove(from)
 }
 
+// Unpacked opens the lines of a record. Those of a packed one are in a file without a name
+// on the file system of dir.
+func (s Store) Unpacked(id ID, dir string) (*os.File, error) {
+	o, err := s.open(id)
+	if err != nil || o.gz == nil {
+		return o.f, err
+	}
+	defer o.Close()
+	f, err := os.CreateTemp(dir, ".unpacked-")
+	if err != nil {
+		return nil, err
+	}
+	z, err := gzip.NewReader(bufio.NewReader(io.NewSectionReader(o.f, 0, 1<<62)))
+	if err == nil {
+		_, err = io.Copy(f, io.LimitReader(z, o.length()))
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
+		f.Close()
+		return nil, atomicfile.Error("unpack", s.packedPath(id), err)
+	}
+	return f, nil
+}
+
 func (s Store) packedPath(id ID) string { return s.Path(id) + ".gz" }
 
 // PackOld packs the records that were not written to since a time.

@@ -489,9 +489,7 @@ func (r *Relay) scan(ctx context.Context) error {
 }
 
 func (r *Relay) beat(now time.Time) error {
-	heads := r.source.Heads()
-	maps.DeleteFunc(heads, func(name string, _ feed.Head) bool { return strings.HasPrefix(name, "record.") })
-	body, err := json.Marshal(beat{r.process, heads})
+	body, err := json.Marshal(beat{r.process, r.source.Heads()})
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"gt/lib/place"
@@ -100,7 +101,7 @@ func (w Want) Check() error {
 }
 
 var (
-	feedName  = regexp.MustCompile(`^(events|(town|record)\.[A-Za-z0-9_][A-Za-z0-9._-]{0,127})$`)
+	feedName  = regexp.MustCompile(`^(events|town\.[A-Za-z0-9_][A-Za-z0-9._-]{0,127})$`)
 	epochName = regexp.MustCompile(`^[0-9]{16}-[0-9a-f]{8}$`)
 )
 
@@ -216,7 +217,7 @@ func (s *Source) Sent(c Chunk, path string) error {
 	}
 	defer f.Close()
 	was.Size = c.At + int64(len(c.Data))
-	was.Check, err = check(f, was.Size)
+	was.Check, err = Check(f, was.Size)
 	return err
 }
 
@@ -265,9 +266,17 @@ func open(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// read reads complete lines from a place on, but at least a part of a long line.
+// read returns the next part of a file as a chunk.
 func read(f *os.File, name string, head Head, from, size int64) (Chunk, error) {
-	end, err := lastLine(f, from, size)
+	c, err := Part(f, from, size)
+	c.Feed, c.Epoch = name, head.Epoch
+	return c, err
+}
+
+// Part reads complete lines of a file from a place on, but at least a part of a long line. The
+// chunk names no feed.
+func Part(f *os.File, from, size int64) (Chunk, error) {
+	end, err := LastLine(f, from, size)
 	if err != nil {
 		return Chunk{}, atomicfile.Error("read", f.Name(), err)
 	}
@@ -275,16 +284,16 @@ func read(f *os.File, name string, head Head, from, size int64) (Chunk, error) {
 	if _, err := f.ReadAt(data, from); err != nil && !errors.Is(err, io.EOF) {
 		return Chunk{}, atomicfile.Error("read", f.Name(), err)
 	}
-	before, err := check(f, from)
+	before, err := Check(f, from)
 	if err != nil {
 		return Chunk{}, atomicfile.Error("read", f.Name(), err)
 	}
-	return Chunk{Feed: name, Epoch: head.Epoch, At: from, Size: end, Before: before, Data: data}, nil
+	return Chunk{At: from, Size: end, Before: before, Data: data}, nil
 }
 
-// lastLine returns the end of the last complete line, at least from: what follows it may
+// LastLine returns the end of the last complete line, at least from: what follows it may
 // still be written.
-func lastLine(f *os.File, from, size int64) (int64, error) {
+func LastLine(f *os.File, from, size int64) (int64, error) {
 	buf := make([]byte, 64<<10)
 	for end := size; end > from; {
 		begin := max(from, end-int64(len(buf)))
@@ -305,12 +314,12 @@ func (s *sent) holds(f *os.File, size int64) bool {
 	if size < s.Size {
 		return false
 	}
-	sum, err := check(f, s.Size)
+	sum, err := Check(f, s.Size)
 	return err == nil && (s.Size == 0 || sum == s.Check)
 }
 
-// check returns the check of the bytes before a place; see Head.
-func check(f *os.File, size int64) (string, error) {
+// Check returns the check of the bytes before a place; see Head.
+func Check(f *os.File, size int64) (string, error) {
 	first := make([]byte, min(size, 4<<10))
 	last := make([]byte, min(size, 64<<10))
 	if _, err := f.ReadAt(first, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -369,11 +378,8 @@ func (c *Copies) store() error {
 
 // Path returns where the copy of a feed is.
 func (c *Copies) Path(name string) string {
-	switch kind, rest, _ := bytes.Cut([]byte(name), []byte(".")); string(kind) {
-	case "town":
-		return filepath.Join(c.dir, "towns", string(rest), ".events.jsonl")
-	case "record":
-		return filepath.Join(c.dir, "records", string(rest)+".jsonl")
+	if town, ok := strings.CutPrefix(name, "town."); ok {
+		return filepath.Join(c.dir, "towns", town, ".events.jsonl")
 	}
 	return filepath.Join(c.dir, ".events.jsonl")
 }
@@ -449,7 +455,7 @@ func (c *Copies) Missing(name string, head Head) *Want {
 			return &Want{Feed: name, Epoch: head.Epoch, From: have}
 		}
 		if h.checked != have && head.Check != "" {
-			if sum, err := checkAt(c.Path(name), have); err != nil || sum != head.Check {
+			if sum, err := CheckAt(c.Path(name), have); err != nil || sum != head.Check {
 				h.Differs = true
 				return &Want{Feed: name, Epoch: h.Epoch, Renew: true}
 			}
@@ -495,54 +501,60 @@ func size(path string) int64 {
 
 // append writes what a file lacks of a chunk.
 func (c *Copies) append(path string, ch Chunk) (*Want, error) {
-	if err := atomicfile.EnsurePrivateDir(filepath.Dir(path)); err != nil {
-		return nil, err
-	}
-	f, err := atomicfile.OpenAppend(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, atomicfile.Error("write", path, err)
-	}
-	have := info.Size()
-	switch {
+	switch have := size(path); {
 	case ch.At > have:
 		return &Want{Feed: ch.Feed, Epoch: ch.Epoch, From: have}, nil
 	case ch.At+int64(len(ch.Data)) > MaxCopy:
 		return nil, ErrFull
 	}
-	known := ch.Data[:min(have-ch.At, int64(len(ch.Data)))]
-	h := c.feeds[ch.Feed]
-	before, err := checkAt(path, ch.At)
-	if err != nil {
+	same, err := Append(path, ch)
+	if err != nil || same {
 		return nil, err
 	}
-	same, err := equal(path, ch.At, known)
-	if err != nil {
-		return nil, err
+	c.feeds[ch.Feed].Differs = true
+	return &Want{Feed: ch.Feed, Epoch: ch.Epoch, Renew: true}, c.store()
+}
+
+// Append writes what the file at path lacks of a chunk that begins within it or at its end.
+// same is false, and nothing is written, if the file differs from what the chunk is of.
+func Append(path string, ch Chunk) (same bool, err error) {
+	if err := atomicfile.EnsurePrivateDir(filepath.Dir(path)); err != nil {
+		return false, err
 	}
-	if !same || before != ch.Before { // mutant never: TestHistory
-		h.Differs = true
-		return &Want{Feed: ch.Feed, Epoch: ch.Epoch, Renew: true}, c.store()
+	f, err := atomicfile.OpenAppend(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false, atomicfile.Error("write", path, err)
+	}
+	known := ch.Data[:min(max(info.Size()-ch.At, 0), int64(len(ch.Data)))]
+	before, err := CheckAt(path, ch.At)
+	if err != nil {
+		return false, err
+	}
+	same, err = equal(path, ch.At, known)
+	if err != nil || !same || before != ch.Before { // mutant never: TestHistory
+		return false, err
 	}
 	if rest := ch.Data[len(known):]; len(rest) > 0 {
 		if _, err := f.Write(rest); err != nil { // what was written stays: the size says how much
-			return nil, atomicfile.Error("write", path, err)
+			return true, atomicfile.Error("write", path, err)
 		}
 	}
-	return nil, nil
+	return true, nil
 }
 
-func checkAt(path string, size int64) (string, error) {
+// CheckAt is Check of the file at path.
+func CheckAt(path string, size int64) (string, error) {
 	f, err := atomicfile.Open(path)
 	if err != nil {
 		return "", atomicfile.Error("read", path, err)
 	}
 	defer f.Close()
-	return check(f, size)
+	return Check(f, size)
 }
 
 // equal reports whether a file has these bytes at a place.

@@ -1,0 +1,255 @@
+package mirror
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"gt/lib/record"
+	"gt/lib/relay/feed"
+)
+
+func must(t interface{ Fatal(...any) }, err error) {
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func idOf(n int) record.ID { return record.ID(fmt.Sprintf("session-m0000%03d-abc%03d", n, n)) }
+
+// mark is a line without which no record is packed.
+const mark = `{"prev":"` + "0000000000000000000000000000000000000000000000000000000000000000" + `","kind":"read","read":{"source":"x","next":1}}` + "\n"
+
+// TestHistory runs random histories of a host's records and their copies: records that grow,
+// are torn, packed, forgotten, removed, set back; messages that are lost, late and doubled;
+// kills and new lists on both sides. Once the two can talk, the copies are the records.
+func TestHistory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		root, err := os.MkdirTemp("", "mirror")
+		must(t, err)
+		defer os.RemoveAll(root)
+		store := record.Store{Sessions: filepath.Join(root, "sessions"), Contexts: filepath.Join(root, "context")}
+		must(t, store.Prepare())
+		dir := filepath.Join(root, "peers", "a", "records")
+		lists := 0
+		source := func() *Source { lists++; return NewSource(store, fmt.Sprint("list", lists), root) }
+		s := source()
+		c, err := Open(dir)
+		must(t, err)
+		var answers []Chunk
+		which := func(t *rapid.T) record.ID { return idOf(rapid.IntRange(0, 4).Draw(t, "which")) }
+		n := 0
+		write := func(id record.ID, data string, flag int) {
+			f, err := os.OpenFile(store.Path(id), flag|os.O_CREATE|os.O_WRONLY, 0o600)
+			must(t, err)
+			_, err = f.WriteString(data)
+			must(t, errors.Join(err, f.Close()))
+		}
+		packed := func(id record.ID) bool { return strings.HasSuffix(store.File(id), ".gz") }
+		list := func(lose func() bool) {
+			must(t, s.Scan())
+			for next := (&Next{}); next != nil; {
+				if lose() {
+					return
+				}
+				p := s.Page(*next)
+				next, err = c.Listed(p)
+				must(t, err)
+			}
+		}
+		ask := func() bool {
+			w, ok, err := c.Want()
+			must(t, err)
+			if !ok {
+				return false
+			}
+			ch, err := s.Answer("b", w)
+			if err != nil && !ch.Unread {
+				t.Fatal(err)
+			}
+			data, err := ch.Marshal()
+			must(t, err)
+			ch, err = Unmarshal(data)
+			must(t, err)
+			answers = append(answers, ch)
+			return true
+		}
+		var backup []byte
+		var backed record.ID
+		t.Repeat(map[string]func(*rapid.T){
+			"grow": func(t *rapid.T) {
+				if id := which(t); !packed(id) {
+					n++
+					size := rapid.SampledFrom([]int{0, 10, 9000, 300_000}).Draw(t, "size")
+					write(id, fmt.Sprintf(`{"n":%d,"text":"%s"}`+"\n", n, strings.Repeat("x", size+7*n)), os.O_APPEND)
+				}
+			},
+			"torn": func(t *rapid.T) {
+				if id := which(t); !packed(id) {
+					write(id, `{"torn":`, os.O_APPEND)
+				}
+			},
+			"pack": func(t *rapid.T) {
+				if id := which(t); !packed(id) {
+					write(id, "\n"+mark, os.O_APPEND)
+					must(t, store.Pack(id))
+				}
+			},
+			"forgotten": func(t *rapid.T) {
+				id := which(t)
+				must(t, os.RemoveAll(store.Path(id)+".gz"))
+				write(id, "{\"kind\":\"session\"}\n{\"kind\":\"forgotten\"}\n", os.O_TRUNC)
+			},
+			"removed": func(t *rapid.T) {
+				id := which(t)
+				must(t, errors.Join(os.RemoveAll(store.Path(id)), os.RemoveAll(store.Path(id)+".gz")))
+			},
+			"backup": func(t *rapid.T) { backed = which(t); backup, _ = os.ReadFile(store.Path(backed)) },
+			"restore": func(t *rapid.T) {
+				if backup != nil && !packed(backed) {
+					write(backed, string(backup), os.O_TRUNC)
+				}
+			},
+			"list":          func(t *rapid.T) { list(func() bool { return rapid.Bool().Draw(t, "lost") }) },
+			"ask":           func(t *rapid.T) { ask() },
+			"later":         func(*rapid.T) { c.Later() },
+			"source killed": func(*rapid.T) { s = source() },
+			"answer": func(t *rapid.T) {
+				if len(answers) > 0 {
+					must(t, c.Add(answers[rapid.IntRange(0, len(answers)-1).Draw(t, "answer")]))
+				}
+			},
+			"go on": func(t *rapid.T) {
+				if ask() {
+					if err := c.Add(answers[len(answers)-1]); err != nil && !errors.Is(err, errChunk) {
+						t.Fatal(err)
+					}
+				}
+			},
+			"copies killed": func(t *rapid.T) {
+				id := which(t)
+				if info, err := os.Stat(filepath.Join(dir, string(id)+ext)); err == nil {
+					must(t, os.Truncate(filepath.Join(dir, string(id)+ext), info.Size()/2))
+				}
+				c, err = Open(dir)
+				must(t, err)
+			},
+		})
+		for range 20 { // what was listed before an answer came may be old
+			list(func() bool { return false })
+			for range 1000 {
+				if !ask() {
+					break
+				}
+				must(t, c.Add(answers[len(answers)-1]))
+			}
+			s = source()
+		}
+		ids, err := store.IDs()
+		must(t, err)
+		for _, id := range ids {
+			f, err := store.Unpacked(id, root)
+			must(t, err)
+			want, err := io.ReadAll(f)
+			must(t, errors.Join(err, f.Close()))
+			want = want[:bytes.LastIndexByte(want, '\n')+1]
+			got, _ := os.ReadFile(filepath.Join(dir, string(id)+ext))
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%s: the copy has %d bytes, the record %d", id, len(got), len(want))
+			}
+		}
+		entries, _ := os.ReadDir(dir)
+		if len(entries) > len(ids) || c.Lacking() > 0 {
+			t.Fatalf("%d copies of %d records: %v", len(entries), len(ids), entries)
+		}
+		if left, _ := filepath.Glob(filepath.Join(root, ".unpacked-*")); len(left) > 0 {
+			t.Fatal(left)
+		}
+	})
+}
+
+// TestHostile shows that a host cannot have more copied than is allowed, nor anything else
+// written.
+func TestHostile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "records")
+	c, err := Open(dir)
+	must(t, err)
+	for _, p := range []Page{
+		{List: "l", Last: 1, Through: 1, Records: []Entry{{ID: "../../x", Size: 1}}},
+		{List: "l", Last: 1, Through: 1, Records: []Entry{{ID: "session-x-../../y", Size: 1}}},
+		{List: "l", Last: 1, Through: 1, Records: []Entry{{ID: idOf(1), Size: -2}}},
+		{List: "l", Last: 1, Through: 2}, {List: "l", After: 2, Through: 1, Last: 3}, {List: "", Last: 1}, {List: strings.Repeat("l", 65)},
+		{List: "l", Last: 1, Through: 1, Records: make([]Entry, pageSize+1)},
+	} {
+		if _, err := c.Listed(p); err == nil {
+			t.Errorf("%+v was taken", p)
+		}
+	}
+	for _, head := range []string{
+		`{"id":"../x","size":1}`, `{"id":"session-x-../../y","size":1}`, `{"id":"session-m-abcdef","at":-1,"size":1}`,
+		`{"id":"session-m-abcdef","at":5,"size":5}`, `{"id":"session-m-abcdef","at":9223372036854775807,"size":1}`, `[]`, ``,
+	} {
+		if ch, err := Unmarshal([]byte(head + "\nx\n")); err == nil {
+			t.Errorf("%s became %+v", head, ch)
+		}
+	}
+	if _, err := NewSource(record.Store{Sessions: t.TempDir()}, "l", dir).Answer("b", Want{ID: "../x"}); err == nil {
+		t.Error("../x was read")
+	}
+
+	// The latest records are copied, as many as fit.
+	p := Page{List: "m", Through: 12, Last: 12}
+	for n := range 12 {
+		p.Records = append(p.Records, Entry{ID: idOf(n), Size: MaxRecord, Changed: int64(n)})
+	}
+	p.Records[11].Size++
+	_, err = c.Listed(p)
+	must(t, err)
+	if w, _, err := c.Want(); c.Left() != 5 || c.Lacking() != 7 || w.ID != idOf(10) || err != nil {
+		t.Errorf("%d are left out, %d lack, first %s, %v", c.Left(), c.Lacking(), w.ID, err)
+	}
+	// Of a record, no more comes than was counted.
+	_, err = c.Listed(Page{List: "n", Through: 1, Last: 1, Records: []Entry{{ID: idOf(1), Size: 3}}})
+	must(t, err)
+	w, _, err := c.Want()
+	must(t, err)
+	f, err := os.Open(os.DevNull)
+	must(t, err)
+	defer f.Close()
+	sum, err := feed.Check(f, 0)
+	must(t, err)
+	must(t, c.Add(Chunk{ID: w.ID, Size: MaxRecord, Check: sum, Data: []byte("{}\n{}\n{}\n")}))
+	if data, err := os.ReadFile(filepath.Join(dir, string(w.ID)+ext)); err != nil || string(data) != "{}\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	// What was not asked for is not taken.
+	must(t, c.Add(Chunk{ID: w.ID, At: 3, Size: 6, Data: []byte("{}\n")}))
+	must(t, c.Add(Chunk{ID: idOf(2), Size: 6, Check: sum, Data: []byte("{}\n")}))
+	if entries, err := os.ReadDir(dir); len(entries) != 1 || err != nil {
+		t.Errorf("%v, %v", entries, err)
+	}
+	for n := 0; ; n++ {
+		p := Page{List: "o", After: int64(n * pageSize), Through: int64((n + 1) * pageSize), Last: 1 << 40}
+		for i := range pageSize {
+			p.Records = append(p.Records, Entry{ID: record.ID(fmt.Sprintf("session-%d-abcdef", n*pageSize+i)), Size: 1})
+		}
+		if _, err := c.Listed(p); errors.Is(err, ErrMany) {
+			break
+		} else if err != nil || len(c.listed) > MaxRecords {
+			t.Fatal(len(c.listed), err)
+		}
+	}
+	if _, err := c.Listed(Page{Off: true}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); err == nil || !c.Empty() {
+		t.Error("the copies are still there")
+	}
+}

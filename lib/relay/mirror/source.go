@@ -1,0 +1,287 @@
+// Package mirror copies the records of conversations of a host to another one that may read
+// them.
+//
+// The other host asks, and this one answers, while both are there; the hub keeps nothing.
+// A list says which records there are, in the order of their changes, so that the other
+// host asks only for what changed since. A copy is a prefix of its record: its size, and a
+// check of its end, say how it goes on. Neither side has to remember anything.
+package mirror
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"gt/lib/record"
+	"gt/lib/relay/feed"
+)
+
+// Limits of what is taken of a host: a record, all of them, and their number.
+const (
+	MaxRecord  = 256 << 20
+	MaxBytes   = 2 << 30
+	MaxRecords = 50_000
+)
+
+// pageSize is how many records are listed at once: about 180 KB.
+const pageSize = 1500
+
+// Entry is a record in a list.
+type Entry struct {
+	ID      record.ID `json:"id"`
+	Size    int64     `json:"size"`    // of its complete lines; -1: it is gone
+	Changed int64     `json:"changed"` // in seconds since 1970
+	// Tail is a digest of the last bytes; of a packed record, which does not change, "".
+	Tail string `json:"tail,omitempty"`
+}
+
+// tailOf returns the digest of the last bytes before a place in a file.
+func tailOf(f *os.File, size int64) (string, error) {
+	last := make([]byte, min(size, 4<<10))
+	if _, err := f.ReadAt(last, size-int64(len(last))); err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	sum := sha256.Sum256(last)
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// Page is a part of a list: the records that changed after number After, up to number
+// Through. A page without records only says how long the list is.
+type Page struct {
+	List    string  `json:"list"` // names the numbering
+	After   int64   `json:"after"`
+	Through int64   `json:"through"`
+	Last    int64   `json:"last"`
+	Off     bool    `json:"off,omitempty"` // the receiver may read none
+	Records []Entry `json:"records,omitempty"`
+}
+
+// Next asks for the page after a number.
+type Next struct {
+	List  string `json:"list,omitempty"`
+	After int64  `json:"after"`
+}
+
+// Want asks for the bytes of a record from a place on. Check is that of what precedes them.
+type Want struct {
+	ID    record.ID `json:"id"`
+	At    int64     `json:"at"`
+	Check string    `json:"check"`
+}
+
+// Chunk is a part of a record. It begins at the place that was asked for, or at 0 if what
+// precedes that is different.
+type Chunk struct {
+	ID    record.ID `json:"id"`
+	At    int64     `json:"at"`
+	Size  int64     `json:"size"` // of the record, as far as its lines are complete
+	Check string    `json:"check"`
+	// Unread says that the record cannot be read now.
+	Unread bool   `json:"unread,omitempty"`
+	Data   []byte `json:"-"`
+}
+
+// Marshal returns the chunk as a line of JSON and its data.
+func (c Chunk) Marshal() ([]byte, error) {
+	head, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(head, '\n'), c.Data...), nil
+}
+
+var errChunk = errors.New("an invalid part of a record")
+
+// Unmarshal parses what Marshal returned.
+func Unmarshal(data []byte) (c Chunk, err error) {
+	head, rest, ok := bytes.Cut(data, []byte("\n"))
+	if !ok || json.Unmarshal(head, &c) != nil || c.At < 0 || c.Size < 0 || len(rest) > feed.MaxChunk || int64(len(rest)) > c.Size-c.At && len(rest) > 0 {
+		return c, errChunk
+	}
+	c.Data = rest
+	_, err = record.ParseID(string(c.ID))
+	return c, err
+}
+
+// Source lists and reads the records of this host.
+type Source struct {
+	store   record.Store
+	list    string
+	scratch string
+	last    int64
+	all     map[record.ID]*listed
+	open    map[string]*unpacked // by the host that asks
+}
+
+type listed struct {
+	Entry
+	number int64
+	seen   fs.FileInfo
+}
+
+// unpacked is a packed record that a host reads part by part.
+type unpacked struct {
+	id   record.ID
+	seen fs.FileInfo
+	f    *os.File
+}
+
+// NewSource returns a Source. list names its numbers, which no other Source has; packed records
+// are unpacked on the file system of the folder scratch.
+func NewSource(store record.Store, list, scratch string) *Source {
+	return &Source{store: store, list: list, scratch: scratch, all: map[record.ID]*listed{}, open: map[string]*unpacked{}}
+}
+
+// Last returns the number of the last change.
+func (s *Source) Last() int64 { return s.last }
+
+// Scan notes which records have changed.
+func (s *Source) Scan() error {
+	ids, err := s.store.IDs()
+	if err != nil {
+		return err
+	}
+	there := make(map[record.ID]bool, len(ids))
+	var changed []*listed
+	for _, id := range ids {
+		there[id] = true
+		path := s.store.File(id)
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue // the next time tells
+		}
+		was := s.all[id]
+		if was != nil && same(was.seen, info) {
+			continue
+		}
+		e := Entry{ID: id, Changed: info.ModTime().Unix()}
+		if path != s.store.Path(id) { // packed
+			e.Size, err = s.store.Size(id)
+		} else {
+			e.Size, e.Tail, err = s.end(id, info.Size())
+		}
+		if err == nil {
+			changed = append(changed, &listed{Entry: e, seen: info})
+		}
+	}
+	for id, was := range s.all {
+		if !there[id] && was.Size >= 0 {
+			changed = append(changed, &listed{Entry: Entry{ID: id, Size: -1, Changed: was.Changed}})
+		}
+	}
+	slices.SortFunc(changed, func(a, b *listed) int { return cmp.Or(cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.ID, b.ID)) })
+	for _, c := range changed {
+		s.last++
+		c.number = s.last
+		s.all[c.ID] = c
+	}
+	return nil
+}
+
+// end returns where the last complete line of a record ends, and the digest of its last bytes.
+func (s *Source) end(id record.ID, size int64) (end int64, tail string, err error) {
+	f, err := s.store.Unpacked(id, s.scratch)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	if end, err = feed.LastLine(f, 0, size); err == nil {
+		tail, err = tailOf(f, end)
+	}
+	return end, tail, err
+}
+
+func same(a, b fs.FileInfo) bool {
+	return a != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// Page answers what asks for a page.
+func (s *Source) Page(n Next) Page {
+	if n.List != s.list || n.After < 0 || n.After > s.last {
+		n.After = 0
+	}
+	p := Page{List: s.list, After: n.After, Through: n.After, Last: s.last}
+	later := slices.SortedFunc(maps.Values(s.all), func(a, b *listed) int { return cmp.Compare(a.number, b.number) })
+	for _, l := range later {
+		if l.number <= n.After {
+			continue
+		}
+		if len(p.Records) == pageSize {
+			return p
+		}
+		p.Records, p.Through = append(p.Records, l.Entry), l.number
+	}
+	p.Through = s.last
+	return p
+}
+
+// Length returns a page that only says how long the list is.
+func (s *Source) Length() Page {
+	return Page{List: s.list, After: s.last, Through: s.last, Last: s.last}
+}
+
+// Answer returns what a host asks for of a record.
+func (s *Source) Answer(host string, w Want) (c Chunk, err error) {
+	if _, err := record.ParseID(string(w.ID)); err != nil || w.At < 0 {
+		return c, errChunk
+	}
+	f, done, err := s.lines(host, w.ID)
+	if err != nil {
+		return Chunk{ID: w.ID, Unread: true}, err
+	}
+	defer done()
+	info, err := f.Stat()
+	if err != nil {
+		return Chunk{ID: w.ID, Unread: true}, err
+	}
+	from := w.At
+	if from > info.Size() {
+		from = 0
+	} else if sum, err := feed.Check(f, from); err != nil || sum != w.Check {
+		from = 0
+	}
+	part, err := feed.Part(f, from, info.Size())
+	if err != nil {
+		return Chunk{ID: w.ID, Unread: true}, err
+	}
+	return Chunk{ID: w.ID, At: from, Size: part.Size, Check: part.Before, Data: part.Data}, nil
+}
+
+// lines opens the lines of a record. A packed one stays open for the next part.
+func (s *Source) lines(host string, id record.ID) (f *os.File, done func(), err error) {
+	path := s.store.File(id)
+	if path == s.store.Path(id) {
+		s.Left(host)
+		f, err = s.store.Unpacked(id, s.scratch)
+		return f, func() { f.Close() }, err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if u := s.open[host]; u != nil && u.id == id && same(u.seen, info) {
+		return u.f, func() {}, nil
+	}
+	s.Left(host)
+	if f, err = s.store.Unpacked(id, s.scratch); err != nil {
+		return nil, nil, err
+	}
+	s.open[host] = &unpacked{id, info, f}
+	return f, func() {}, nil
+}
+
+// Left closes what a host was reading.
+func (s *Source) Left(host string) {
+	if u := s.open[host]; u != nil {
+		u.f.Close()
+		delete(s.open, host)
+	}
+}
