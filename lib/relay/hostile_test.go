@@ -377,3 +377,25 @@ func TestLongReason(t *testing.T) {
 	b.down()
 	b.up()
 }
+
+// receives returns what comes for it under a subject.
+func (l *liar) receives(t *testing.T, kind string) <-chan []byte {
+	t.Helper()
+	came := make(chan []byte, 64)
+	if _, err := l.nc.Subscribe("gt.*."+kind+"."+l.keys.Public(), func(msg *nats.Msg) {
+		m, err := seal.Parse(msg.Data)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		body, err := l.keys.Body(m, 1<<20)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		came <- body
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return came
+}

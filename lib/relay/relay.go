@@ -27,7 +27,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"gt/lib/place"
+	"gt/lib/record"
 	"gt/lib/relay/feed"
+	"gt/lib/relay/mirror"
 	"gt/lib/relay/seal"
 	"gt/lib/relay/streams"
 	"gt/lib/state/peer"
@@ -53,6 +55,8 @@ type Options struct {
 	Deliver map[string]Deliver
 	// Logs returns the logs of this host, by the name of their feed.
 	Logs func() map[string]string
+	// Records, if set, returns the records of this host's conversations.
+	Records func() (record.Store, error)
 	// Instances returns the agents of this host, a JSON object a line.
 	Instances func(ctx context.Context) ([]byte, error)
 	// Held returns where work is that a host gave: the letter of its last offer, its state.
@@ -100,6 +104,8 @@ type Status struct {
 	CurrentAt time.Time `json:"current_at,omitzero"`
 	// Refused counts messages that were not accepted, by their reason.
 	Refused map[string]int `json:"refused,omitempty"`
+	// Left counts the records of each host that are not copied, because they are too many.
+	Left map[string]int `json:"left,omitempty"`
 	// Clone says that another machine uses this host's keys.
 	Clone string `json:"clone,omitempty"`
 }
@@ -119,6 +125,9 @@ type Relay struct {
 	process string // this process among those that use the same keys
 	began   time.Time
 	leases  leases
+
+	recordSource *mirror.Source // nil before a host may read the records
+	recordsAt    time.Time      // when they were last looked at
 
 	// of a connection
 	nc        *nats.Conn
@@ -157,7 +166,7 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 	var id [8]byte
 	rand.Read(id[:])
 	r.process = hex.EncodeToString(id[:])
-	r.status.Refused = map[string]int{}
+	r.status.Refused, r.status.Left = map[string]int{}, map[string]int{}
 	if err := r.load(); err != nil {
 		lock.Unlock()
 		return nil, nil, err
@@ -279,6 +288,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	r.early, r.earlyBytes = map[string][]message{}, 0
 	for _, m := range r.remotes {
 		m.granted, m.silence = false, 0
+		r.recordsAnew(m)
 	}
 	r.leases.scanned = r.Now()
 	incoming := make(chan message, 64)
@@ -480,7 +490,10 @@ func (r *Relay) scan(ctx context.Context) error {
 		return err
 	}
 	r.askForMissing(now)
-	if len(r.pending) == 0 && !waiting {
+	if err := r.tellOfRecords(now); err != nil {
+		r.Warn(err)
+	}
+	if len(r.pending) == 0 && !waiting && !r.copying(now) {
 		r.status.CurrentAt = now
 		r.caughtUp = true
 	}

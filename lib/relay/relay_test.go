@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"gt/lib/place"
+	"gt/lib/record"
 	"gt/lib/relay"
 	"gt/lib/relay/hub"
 	"gt/lib/relay/seal"
@@ -109,6 +110,7 @@ func (h *host) options() relay.Options {
 			defer h.mu.Unlock()
 			return []byte(h.agents), nil
 		},
+		Records: func() (record.Store, error) { return h.store(), nil },
 		Connect: func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
 			h.f.mu.Lock()
 			defer h.f.mu.Unlock()
@@ -133,6 +135,11 @@ func (h *host) options() relay.Options {
 			},
 		},
 	}
+}
+
+// store returns the records of the host.
+func (h *host) store() record.Store {
+	return record.Store{Sessions: filepath.Join(filepath.Dir(string(h.state)), "sessions")}
 }
 
 func (h *host) log() string { return h.state.Path(".events.jsonl") }

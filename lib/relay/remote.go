@@ -47,6 +47,7 @@ type remote struct {
 	granted bool // it has the key of this host's logs
 	saved   time.Time
 	silence time.Duration // for how long it was not heard while this host listened
+	records shared
 
 	clocks []time.Duration // how much this host's clock seemed to be ahead, by its latest beats
 	held   []held          // commands that came before its first beat
@@ -62,6 +63,9 @@ func (r *Relay) open(h peer.Host) (*remote, error) {
 	}
 	var err error
 	if m.copies, err = feed.OpenCopies(r.hosts.Path(h.Name)); err != nil {
+		return nil, err
+	}
+	if err = r.openShared(m); err != nil {
 		return nil, err
 	}
 	if m.letters, err = openLetters(r.hosts.Path(h.Name, "letters")); err != nil {
@@ -215,6 +219,9 @@ func (r *Relay) take(msg message) error {
 		case "leases":
 			return r.takeLeases(from, body)
 		}
+		if isRecords(m) {
+			return r.takeRecords(from, m, body)
+		}
 		return r.takeChunk(from, body, true)
 	}
 	return nil
@@ -308,6 +315,7 @@ func (r *Relay) takeHello(m seal.Message) error {
 		r.refuse(err.Error())
 		return nil
 	}
+	r.recordsAnew(from)
 	if err := r.takeEarly(m.From); err != nil {
 		return err
 	}
@@ -478,6 +486,9 @@ func (r *Relay) askForMissing(now time.Time) {
 			}
 		}
 		r.askForParts(m, now)
+		if err := r.askForRecords(m, now); err != nil {
+			r.Warn(err)
+		}
 	}
 }
 
@@ -493,6 +504,9 @@ func (r *Relay) takeAsk(from *remote, m seal.Message) error {
 		return r.answerPart(from, m, body)
 	case "leases":
 		return r.answerLeases(from, body)
+	}
+	if isRecords(m) {
+		return r.answerRecords(from, m, body)
 	}
 	var want feed.Want
 	if err := json.Unmarshal(body, &want); err != nil || want.Check() != nil {

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"reflect"
 	"time"
@@ -35,6 +36,7 @@ func (r *Relay) writeStatus() {
 	for k, v := range r.status.Refused {
 		r.written.Refused[k] = v
 	}
+	r.written.Left = maps.Clone(r.status.Left)
 }
 
 // wanted reports whether somebody waits for the status: gt-relay sync.

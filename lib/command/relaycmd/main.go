@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os/signal"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"gt/lib/relay/dial"
 	"gt/lib/relay/invite"
 	"gt/lib/relay/local"
+	"gt/lib/relay/mirror"
 	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
 	"gt/lib/sys/atomicfile"
@@ -485,6 +487,9 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 		for _, r := range l.Refused {
 			env.Warn("%s did not take %s", l.Name, r)
 		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(s.Left)) {
+		env.Warn("%s: %d of its records are not copied, over %d MiB each or %d GiB together", host, s.Left[host], mirror.MaxRecord>>20, mirror.MaxBytes>>30)
 	}
 	for _, reason := range slices.Sorted(keysOf(s.Refused)) {
 		env.Warn("not accepted: %s (%d)", env.Line(reason, 200), s.Refused[reason])

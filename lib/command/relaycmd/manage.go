@@ -47,7 +47,7 @@ func ago(at *time.Time, now time.Time) string {
 
 type allow struct {
 	Host string   `arg:"" completer:"host" help:"The host."`
-	What []string `arg:"" help:"What it may do here: peek, send, answer, start, stop, work, move; all; or none."`
+	What []string `arg:"" help:"What it may do here: peek, send, answer, start, stop, work, move; records (copy this host's records of conversations); all; or none."`
 }
 
 func (c *allow) Run(env *cli.Env) error {

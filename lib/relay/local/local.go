@@ -19,6 +19,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/place"
 	"gt/lib/place/town"
+	"gt/lib/record"
 	"gt/lib/relay"
 	"gt/lib/relay/dial"
 	"gt/lib/relay/seal"
@@ -74,6 +75,7 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 	return relay.Options{
 		State: state, Version: cli.Version(), Now: env.Now, Warn: warn,
 		Logs:      func() map[string]string { return logs(state, warn) },
+		Records:   func() (record.Store, error) { return record.StoreOf(env.Getenv) },
 		Instances: func(ctx context.Context) ([]byte, error) { return instances(ctx, env) },
 		Deliver: map[string]relay.Deliver{
 			peer.Note: n.deliver, peer.Work: n.give, peer.Offer: n.give, peer.Command: c.deliver, peer.Result: c.result, peer.Session: c.session,

@@ -75,8 +75,8 @@ func (c *Copies) growing(id record.ID) string {
 	return c.path(id)
 }
 
-// Empty reports whether there are no copies.
-func (c *Copies) Empty() bool { return len(c.held) == 0 }
+// Any reports whether there are copies.
+func (c *Copies) Any() bool { return len(c.held) > 0 }
 
 // Left returns how many records are not copied, because they are too large or too many.
 func (c *Copies) Left() int { return c.left }
@@ -230,7 +230,7 @@ func (c *Copies) Add(ch Chunk) error {
 		c.done(ch.ID)
 		return nil
 	case ch.At != w.At && ch.At != 0:
-		return errChunk
+		return ErrPart
 	case ch.At == 0 && w.At > 0: // the copy differs
 		if err := c.renew(ch.ID); err != nil {
 			return err
@@ -248,7 +248,7 @@ func (c *Copies) Add(ch Chunk) error {
 	}
 	at := ch.At + int64(len(data))
 	if at < end && len(data) == 0 {
-		return errChunk
+		return ErrPart
 	}
 	if at < end {
 		if c.anew != ch.ID {

@@ -128,7 +128,7 @@ func TestHistory(t *testing.T) {
 			},
 			"go on": func(t *rapid.T) {
 				if ask() {
-					if err := c.Add(answers[len(answers)-1]); err != nil && !errors.Is(err, errChunk) {
+					if err := c.Add(answers[len(answers)-1]); err != nil && !errors.Is(err, ErrPart) {
 						t.Fatal(err)
 					}
 				}
@@ -249,7 +249,7 @@ func TestHostile(t *testing.T) {
 	if _, err := c.Listed(Page{Off: true}); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(dir); err == nil || !c.Empty() {
+	if _, err := os.Stat(dir); err == nil || c.Any() {
 		t.Error("the copies are still there")
 	}
 }

@@ -98,17 +98,20 @@ func (c Chunk) Marshal() ([]byte, error) {
 	return append(append(head, '\n'), c.Data...), nil
 }
 
-var errChunk = errors.New("an invalid part of a record")
+// ErrPart is returned for an invalid part of a record.
+var ErrPart = errors.New("an invalid part of a record")
 
 // Unmarshal parses what Marshal returned.
 func Unmarshal(data []byte) (c Chunk, err error) {
 	head, rest, ok := bytes.Cut(data, []byte("\n"))
 	if !ok || json.Unmarshal(head, &c) != nil || c.At < 0 || c.Size < 0 || len(rest) > feed.MaxChunk || int64(len(rest)) > c.Size-c.At && len(rest) > 0 {
-		return c, errChunk
+		return c, ErrPart
 	}
 	c.Data = rest
-	_, err = record.ParseID(string(c.ID))
-	return c, err
+	if _, err := record.ParseID(string(c.ID)); err != nil {
+		return c, ErrPart
+	}
+	return c, nil
 }
 
 // Source lists and reads the records of this host.
@@ -231,7 +234,7 @@ func (s *Source) Length() Page {
 // Answer returns what a host asks for of a record.
 func (s *Source) Answer(host string, w Want) (c Chunk, err error) {
 	if _, err := record.ParseID(string(w.ID)); err != nil || w.At < 0 {
-		return c, errChunk
+		return c, ErrPart
 	}
 	f, done, err := s.lines(host, w.ID)
 	if err != nil {

@@ -19,7 +19,10 @@ import (
 var Commands = []string{"peek", "send", "answer", "start", "stop", Move}
 
 // Allowable are the commands, and what else a host can be allowed.
-var Allowable = append(slices.Clone(Commands), Work)
+var Allowable = append(slices.Clone(Commands), Work, Records)
+
+// Records allows a host to copy the records of this host's conversations.
+const Records = "records"
 
 // Move asks whether a session may move to a host.
 const Move = "move"

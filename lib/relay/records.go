@@ -1,0 +1,269 @@
+package relay
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"gt/lib/relay/mirror"
+	"gt/lib/relay/seal"
+	"gt/lib/state/peer"
+)
+
+// Records of conversations go from host to host, while both are there: what a host may read
+// is for nobody else, and a hub has no room for it. A host that may read them is told how
+// long the list of records is, and asks for what it lacks.
+const (
+	recordsEvery = 15 * time.Second // how often this host looks for changes
+	toldEvery    = 10 * time.Minute // a message can be lost
+	stillCopying = time.Second      // after the last part that was sent
+
+	// Kinds of messages.
+	kindRecords = "records" // a page of the list, or the question for one
+	kindRecord  = "record"  // a part of a record, or the question for one
+)
+
+// shared is what passes between this host and another one of records.
+type shared struct {
+	copies *mirror.Copies // of its records
+	asked  time.Time      // when something was asked for
+	tries  int            // how often in vain
+	// listed reports whether its list came since it has connected, and listedAt is when it
+	// was asked for without that.
+	listed   bool
+	listedAt time.Time
+
+	may     bool      // it was told that it may read this host's
+	length  int64     // how long this host's list is, as far as it was told
+	toldAt  time.Time // zero: not over this connection
+	sentAt  time.Time // when a part was sent
+	bounded *rate.Limiter
+}
+
+func (r *Relay) openShared(m *remote) (err error) {
+	m.records.bounded = rate.NewLimiter(bytesPerSec, bytesAtOnce)
+	m.records.copies, err = mirror.Open(r.hosts.Path(m.host.Name, "records"))
+	return err
+}
+
+// mayRead reports whether a host may read this host's records.
+func (m *remote) mayRead() bool {
+	return !m.trust.Revoked && slices.Contains(m.trust.Allowed, peer.Records) // mutant always: TestRecordsNotAllowed
+}
+
+// tellOfRecords tells the hosts that may read this host's records of changes, and the others
+// that they may not any more.
+func (r *Relay) tellOfRecords(now time.Time) error {
+	if now.Sub(r.recordsAt).Abs() < recordsEvery || r.Records == nil {
+		return nil
+	}
+	r.recordsAt = now
+	var errs []error
+	scanned := false
+	for _, m := range r.remotes {
+		var err error
+		if m.trust, err = r.hosts.Trust(m.host); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		t, may := &m.records, m.mayRead()
+		if m.host.Away(now) || !may && !t.may {
+			continue
+		}
+		if may && !scanned {
+			scanned = true
+			errs = append(errs, r.scanRecords())
+		}
+		if r.recordSource == nil {
+			continue
+		}
+		switch last := r.recordSource.Last(); {
+		case !may:
+			errs = append(errs, r.sendPage(m, mirror.Page{Off: true}))
+			r.recordSource.Left(m.host.Key)
+		case last != t.length || now.Sub(t.toldAt).Abs() >= toldEvery:
+			errs = append(errs, r.sendPage(m, r.recordSource.Length()))
+			t.length, t.toldAt = last, now
+		}
+		t.may = may
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Relay) scanRecords() error {
+	if r.recordSource == nil {
+		store, err := r.Records()
+		if err != nil {
+			return err
+		}
+		r.recordSource = mirror.NewSource(store, r.process, r.State.Path("relay"))
+	}
+	return r.recordSource.Scan()
+}
+
+func (r *Relay) sendPage(to *remote, p mirror.Page) error {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return r.send(to, "chunk", kindRecords, "", body)
+}
+
+// answerRecords answers a host that asks for this host's list, or for a part of a record.
+func (r *Relay) answerRecords(to *remote, m seal.Message, body []byte) error {
+	if !to.mayRead() || r.Records == nil {
+		return r.sendPage(to, mirror.Page{Off: true})
+	}
+	if r.recordSource == nil {
+		if err := r.scanRecords(); err != nil {
+			return err
+		}
+	}
+	if m.Kind == kindRecords {
+		var next mirror.Next
+		if json.Unmarshal(body, &next) != nil {
+			r.refuse("a question that cannot be read")
+			return nil
+		}
+		return r.sendPage(to, r.recordSource.Page(next))
+	}
+	var want mirror.Want
+	if json.Unmarshal(body, &want) != nil {
+		r.refuse("a question that cannot be read")
+		return nil
+	}
+	c, err := r.recordSource.Answer(to.host.Key, want)
+	if err != nil && !c.Unread {
+		r.refuse("a question that cannot be read")
+		return nil
+	} else if err != nil {
+		r.Warn(err)
+	}
+	if !to.records.bounded.AllowN(r.Now(), len(c.Data)) {
+		return nil // it asks again
+	}
+	data, err := c.Marshal()
+	if err != nil {
+		return err
+	}
+	to.records.sentAt = r.Now()
+	return r.send(to, "chunk", kindRecord, "", data)
+}
+
+// takeRecords takes a page of another host's list, or a part of a record, and asks for what
+// is missing then.
+func (r *Relay) takeRecords(from *remote, m seal.Message, body []byte) error {
+	t := &from.records
+	if m.Kind == kindRecords {
+		var p mirror.Page
+		if json.Unmarshal(body, &p) != nil {
+			r.refuse("a list of records that cannot be read")
+			return nil
+		}
+		t.listed = true
+		next, err := t.copies.Listed(p)
+		if errors.Is(err, mirror.ErrMany) {
+			r.refuse("the records of " + from.host.Name + ": " + err.Error())
+			return nil
+		} else if err != nil {
+			return err
+		}
+		r.leftOut(from)
+		if next == nil {
+			return r.askForRecord(from)
+		}
+		if body, err = json.Marshal(next); err != nil {
+			return err
+		}
+		return r.send(from, "ask", kindRecords, "", body)
+	}
+	c, err := mirror.Unmarshal(body)
+	if err == nil {
+		err = t.copies.Add(c)
+	}
+	if errors.Is(err, mirror.ErrPart) {
+		r.refuse(err.Error())
+		return nil
+	} else if err != nil {
+		return err
+	}
+	t.tries = 0
+	return r.askForRecord(from)
+}
+
+// leftOut notes in the status how many records of a host are not copied.
+func (r *Relay) leftOut(from *remote) {
+	if n := from.records.copies.Left(); n > 0 {
+		r.status.Left[from.host.Name] = n
+	} else {
+		delete(r.status.Left, from.host.Name)
+	}
+}
+
+// askForRecord asks a host for the next part of its records, unless it has sent so much
+// that its letters would be held up.
+func (r *Relay) askForRecord(from *remote) error {
+	want, ok, err := from.records.copies.Want()
+	if err != nil || !ok {
+		return err
+	}
+	now := r.Now()
+	from.records.asked = now
+	if from.byteRate.TokensAt(now) < bytesAtOnce/4 {
+		return nil
+	}
+	body, err := json.Marshal(want)
+	if err != nil {
+		return err
+	}
+	return r.send(from, "ask", kindRecord, "", body)
+}
+
+// askForRecords asks again for what did not come.
+func (r *Relay) askForRecords(from *remote, now time.Time) error {
+	t := &from.records
+	switch {
+	case t.copies.Lacking() > 0:
+		if now.Sub(t.asked).Abs() < askAgain {
+			return nil
+		}
+		if t.tries++; t.tries%3 == 0 {
+			t.copies.Later()
+		}
+		return r.askForRecord(from)
+	case t.copies.Any() && !t.listed && now.Sub(t.listedAt).Abs() >= toldEvery: // may this host still read them?
+		t.listedAt = now
+		body, err := json.Marshal(mirror.Next{})
+		if err != nil {
+			return err
+		}
+		return r.send(from, "ask", kindRecords, "", body)
+	}
+	return nil
+}
+
+// copying reports whether records are being copied, from or to a host that is there.
+func (r *Relay) copying(now time.Time) bool {
+	for _, m := range r.remotes {
+		t := &m.records
+		if m.host.Away(now) || m.trust.Revoked {
+			continue
+		}
+		if now.Sub(t.sentAt).Abs() < stillCopying || t.copies.Lacking() > 0 && t.tries < 3 {
+			return true
+		}
+	}
+	return false
+}
+
+// recordsAnew tells a host of this host's records, and asks for its own: it has connected.
+func (r *Relay) recordsAnew(m *remote) {
+	m.records.toldAt, m.records.listed, m.records.listedAt = time.Time{}, false, time.Time{}
+	r.recordsAt = time.Time{}
+}
+
+// isRecords reports whether a message is about records.
+func isRecords(m seal.Message) bool { return m.Kind == kindRecords || m.Kind == kindRecord }

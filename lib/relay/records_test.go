@@ -1,0 +1,200 @@
+package relay_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/lib/record"
+	"gt/lib/relay"
+	"gt/lib/relay/mirror"
+	"gt/lib/relay/seal"
+	"gt/lib/state/peer"
+)
+
+const (
+	firstRecord = record.ID("session-m0000001-abcdef")
+	otherRecord = record.ID("session-m0000002-abcdef")
+)
+
+// records appends to a record of the host.
+func (h *host) records(id record.ID, text string) {
+	h.f.t.Helper()
+	s := h.store()
+	err := os.MkdirAll(s.Sessions, 0o700)
+	if err == nil {
+		var f *os.File
+		if f, err = os.OpenFile(s.Path(id), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+			_, err = f.WriteString(text)
+			err = errors.Join(err, f.Close())
+		}
+	}
+	if err != nil {
+		h.f.t.Fatal(err)
+	}
+}
+
+// allows allows another host something.
+func (h *host) allows(other string, what ...string) {
+	h.f.t.Helper()
+	o, err := peer.Of(h.state).Get(other)
+	if err == nil {
+		err = peer.Of(h.state).SetTrust(other, peer.Trust{Key: o.Key, Allowed: what})
+	}
+	if err != nil {
+		h.f.t.Fatal(err)
+	}
+}
+
+// hasRecords reports whether this host has copies of all records of another one, and no other.
+func (h *host) hasRecords(o *host) bool {
+	dir := peer.Of(h.state).Path(o.name, "records")
+	copies, _ := os.ReadDir(dir)
+	originals, _ := os.ReadDir(o.store().Sessions)
+	for _, e := range originals {
+		want, err := os.ReadFile(filepath.Join(o.store().Sessions, e.Name()))
+		got, _ := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil || string(got) != string(want) {
+			return false
+		}
+	}
+	return len(copies) == len(originals)
+}
+
+// noRecords reports whether this host has no file of another one's records.
+func (h *host) noRecords(o string) bool {
+	_, err := os.Stat(peer.Of(h.state).Path(o, "records"))
+	return errors.Is(err, os.ErrNotExist)
+}
+
+// TestRecords shows that the records of a host are with those that it allows them, and with
+// no other: also after kills, and after the hub has lost everything. What is removed there
+// goes here as well.
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, b := pair(t, f)
+	c := f.host("c").up()
+	meet(t, a, b, c)
+	a.records(firstRecord, "{\"n\":1}\n")
+	a.records(otherRecord, strings.Repeat("{\"n\":\"a long conversation\"}\n", 400_000))
+	a.allows("b", peer.Records)
+	a.allows("c", "peek", peer.Work)
+	a.down()
+	a.up()
+	grows := peer.Of(b.state).Path("a", "records", string(otherRecord)+".jsonl")
+	eventually(t, "the copy grows", func() bool { info, err := os.Stat(grows); return err == nil && info.Size() > 1<<20 })
+	b.down()
+	b.up()
+	eventually(t, "the records are copied", func() bool { return b.hasRecords(a) })
+	if !c.noRecords("a") {
+		t.Error("c has records of a")
+	}
+	f.stop()
+	if err := os.RemoveAll(f.store); err != nil {
+		t.Fatal(err)
+	}
+	a.records(firstRecord, "{\"n\":2}\n")
+	if err := os.WriteFile(a.store().Path(otherRecord), []byte("{}\n{\"forgotten\":1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.start()
+	eventually(t, "what changed is copied", func() bool { return b.hasRecords(a) })
+	if err := os.Remove(a.store().Path(firstRecord)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what was removed is gone", func() bool { return b.hasRecords(a) })
+	b.down()
+	a.allows("b", "peek") // while b is away
+	a.down()
+	a.up()
+	b.up()
+	eventually(t, "all copies are gone", func() bool { return b.noRecords("a") })
+}
+
+// TestRecordsNotAllowed shows that a host that asks for records gets none, unless it may.
+func TestRecordsNotAllowed(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a := f.host("a").up()
+	a.records(firstRecord, "{\"secret\":1}\n")
+	l := f.liar()
+	l.meets(a, "liar")
+	answers := l.receives(t, "chunk")
+	ask := func() {
+		body, _ := json.Marshal(mirror.Want{ID: firstRecord})
+		l.tells(a, "ask", seal.Header{Kind: "record"}, body)
+		l.tells(a, "ask", seal.Header{Kind: "records"}, []byte("{}"))
+		for range 2 {
+			var p mirror.Page
+			if data := <-answers; strings.Contains(string(data), "secret") || json.Unmarshal(data, &p) != nil || !p.Off {
+				t.Errorf("%s", data)
+			}
+		}
+	}
+	ask()
+	a.allows("liar", peer.Commands...)
+	ask()
+	if err := peer.Of(a.state).SetTrust("liar", peer.Trust{Key: "other", Allowed: []string{peer.Records}}); err != nil {
+		t.Fatal(err)
+	}
+	ask()
+	a.allows("liar", peer.Records)
+	for _, id := range []record.ID{"../../relay/keys", firstRecord} {
+		body, _ := json.Marshal(mirror.Want{ID: id})
+		l.tells(a, "ask", seal.Header{Kind: "record"}, body)
+	}
+	for {
+		if data := <-answers; strings.Contains(string(data), "seed") {
+			t.Errorf("%s", data)
+		} else if strings.Contains(string(data), "secret") {
+			break
+		}
+	}
+}
+
+// TestHostileRecords shows that a host writes nothing here but records that were asked for,
+// within their limits.
+func TestHostileRecords(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	b := f.host("b").up()
+	l := f.liar()
+	l.meets(b, "a")
+	part := func(id record.ID) []byte {
+		data, err := mirror.Chunk{ID: id, Size: 3, Check: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("{}\n")}.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	page := func(p mirror.Page) {
+		data, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.tells(b, "chunk", seal.Header{Kind: "records"}, data)
+	}
+	l.tells(b, "chunk", seal.Header{Kind: "record"}, part(firstRecord)) // not asked for
+	l.tells(b, "chunk", seal.Header{Kind: "record"}, part("../../x"))
+	l.tells(b, "chunk", seal.Header{Kind: "records"}, []byte("x"))
+	page(mirror.Page{List: "l", Through: 1, Last: 1, Records: []mirror.Entry{{ID: "../../x", Size: 3}}})
+	page(mirror.Page{List: "l", Through: 2, Last: 2, Records: []mirror.Entry{{ID: firstRecord, Size: 3}, {ID: otherRecord, Size: mirror.MaxRecord + 1}}})
+	time.Sleep(200 * time.Millisecond)
+	l.tells(b, "chunk", seal.Header{Kind: "record"}, part(firstRecord))
+	eventually(t, "one record is there", func() bool {
+		data, err := os.ReadFile(peer.Of(b.state).Path("a", "records", string(firstRecord)+".jsonl"))
+		return err == nil && string(data) == "{}\n"
+	})
+	eventually(t, "the status says what is missing", func() bool {
+		s, err := relay.ReadStatus(b.state)
+		return err == nil && s.Left["a"] == 1 && s.Refused[mirror.ErrPart.Error()] == 1 && s.Refused["a list of records that cannot be read"] == 1
+	})
+	if entries, err := os.ReadDir(peer.Of(b.state).Path("a", "records")); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
