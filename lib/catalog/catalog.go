@@ -74,8 +74,9 @@ type Session struct {
 	first       string    // the id of the conversation's first entry
 	unread      error     // why a part of it could not be read
 	hasMessages bool      // its conversation has text
-	peer        *Peer     // the other host that it is on
+	peer        *copied   // the other host that it is on
 	foreign     bool      // only other hosts know it
+	from        string    // the other host of whose record the conversation is a copy
 }
 
 // ResolveOutcome finds out whether a session that has not ended, according to the log,

@@ -2,10 +2,12 @@ package catalog
 
 import (
 	"cmp"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"gt/lib/catalog/scan"
 	"gt/lib/client/account"
@@ -41,6 +43,22 @@ func (t *talks) latest() []*talk {
 	})
 }
 
+// candidates iterates over the conversations with text, in an order. book is their place among
+// the sources.
+func (t *talks) candidates(o order, book int) iter.Seq[candidate] {
+	return func(yield func(candidate) bool) {
+		all, at := t.newest, func(t *talk) time.Time { return t.Metadata.Started }
+		if o.column == byLast.column {
+			all, at = t.latest(), func(t *talk) time.Time { return t.Metadata.Last }
+		}
+		for _, t := range all {
+			if !yield(candidate{t.id, at(t), book, nil, nil}) {
+				return
+			}
+		}
+	}
+}
+
 func (t *talks) of(id session.ID) *talk {
 	if t == nil {
 		return nil
@@ -59,6 +77,12 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]sca
 	if len(found) == 0 && len(run) == 0 {
 		return c
 	}
+	merged := catalogOf(c.books, talksOf(found, run))
+	merged.peers = c.peers
+	return merged
+}
+
+func talksOf(found []conversation.Conversation, run map[session.ID]scan.Run) *talks {
 	t := &talks{
 		byID: make(map[session.ID]*talk, len(found)), running: run,
 		below: map[session.ID][]session.ID{}, families: map[family][]session.ID{}, forks: map[session.ID][]session.ID{},
@@ -102,9 +126,7 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]sca
 		}
 	}
 	slices.Sort(t.ids)
-	merged := catalogOf(c.books, t)
-	merged.peers = c.peers
-	return merged
+	return t
 }
 
 func parentOf(c conversation.Conversation) session.ID {
@@ -225,14 +247,19 @@ func (s *Session) Conversation(own account.Own) (conversation.File, error) {
 func (c Catalog) Subagents() func(session.ID) []*Session {
 	return func(id session.ID) (found []*Session) {
 		taken := map[session.ID]bool{id: true}
+		all := c.talks
+		if s := c.session(id); s != nil && s.foreign {
+			all = s.peer.records
+		}
 		var below func(session.ID)
 		below = func(id session.ID) {
-			if c.talks == nil {
+			if all == nil {
 				return
 			}
 			var own []*Session
-			for _, of := range c.talks.below[id] {
-				if s := c.session(of); s != nil && !taken[of] { // a cycle must end
+			for _, of := range all.below[id] {
+				// A cycle must end, and no other host has subagents of a session here.
+				if s := c.session(of); s != nil && !taken[of] && s.foreign == (all != c.talks) {
 					taken[of] = true
 					own = append(own, s)
 				}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"gt/lib/conversation"
 	"gt/lib/state/session"
 )
 
@@ -20,18 +21,31 @@ type Peer struct {
 	Runs map[session.ID]bool
 }
 
-// copied are the copies of another host's logs.
+// copied are the copies of another host's logs and records.
 type copied struct {
 	Peer
-	logs Catalog
+	logs    Catalog
+	records *talks // nil if there are none
 }
 
-// JoinPeer adds the sessions of another host. What its logs say is a claim: it adds to a
-// session of this host only what came before the first event here, or after the end here.
-// No path, process or pane of it is kept, except the folder, as text.
-func (c Catalog) JoinPeer(p Peer, logs Catalog) Catalog {
+// JoinPeer adds the sessions of another host, from the copies of its logs, and of its records
+// if it lets this one read them. What they say is a claim: it adds to a session of this host
+// only what came before the first event here, or after the end here, and never a
+// conversation. No path, process or pane of it is kept, except the folder, as text.
+func (c Catalog) JoinPeer(p Peer, logs Catalog, records ...conversation.Conversation) Catalog {
 	joined := catalogOf(c.books, c.talks)
-	joined.peers = append(slices.Clone(c.peers), &copied{p, logs})
+	with := &copied{Peer: p, logs: logs}
+	records = slices.DeleteFunc(slices.Clone(records), func(r conversation.Conversation) bool {
+		return valid(string(r.Metadata.ID)) == "" || r.Metadata.Started.IsZero()
+	})
+	for i := range records {
+		m := &records[i].Metadata
+		m.Parent, m.ForkOf, m.First = valid(string(m.Parent)), valid(string(m.ForkOf)), ""
+	}
+	if len(records) > 0 {
+		with.records = talksOf(records, nil)
+	}
+	joined.peers = append(slices.Clone(c.peers), with)
 	return joined
 }
 
@@ -46,8 +60,17 @@ func (s *Session) Elsewhere() string {
 	return s.peer.Name
 }
 
-// Foreign reports whether nothing of the session is on this host: all that is known of it
-// is another host's claim.
+// Copied returns the name of the other host whose record the conversation is read from, and
+// when the copy last changed; "" if it is of this host.
+func (s *Session) Copied() (host string, at time.Time) {
+	if !s.foreign || s.File.Path == "" {
+		return "", time.Time{}
+	}
+	return s.from, time.Unix(0, s.File.Changed)
+}
+
+// Foreign reports whether nothing of the session is of this host: all that is known of it
+// is another host's claim. Its conversation, if there is one, is a copy of a record there.
 func (s *Session) Foreign() bool { return s.foreign }
 
 // Address returns the agent's address, or its folder without one, and the other host that
@@ -60,15 +83,26 @@ func (s *Session) Address() string {
 	return name
 }
 
-// of returns what the logs of a host say of a session, or nil.
-func (p *copied) of(id session.ID) *Session {
+// of returns what a host says of a session, or nil. recorded includes what only its records
+// say.
+func (p *copied) of(id session.ID, recorded bool) *Session {
+	var s Session
 	found := p.logs.logged(candidate{id: id, book: -1})
-	if found == nil {
+	record := p.records.of(id)
+	switch {
+	case found != nil:
+		s = *found
+	case record == nil || !recorded:
 		return nil
+	default:
+		s = Session{ID: id, native: true}
 	}
-	s := *found
 	s.Transcript, s.TmuxSession = "", "" // mutant skip: TestPeers
-	s.Host, s.peer, s.foreign = p.Name, &p.Peer, true
+	if record != nil && recorded {
+		s.converse(record.Conversation)
+		s.from = p.Name
+	}
+	s.Host, s.peer, s.foreign = p.Name, p, true
 	return &s
 }
 
@@ -76,7 +110,7 @@ func (p *copied) of(id session.ID) *Session {
 // One that runs here did not go on elsewhere.
 func (c Catalog) claim(id session.ID, s *Session, runs bool) *Session {
 	for _, p := range c.peers {
-		said := p.of(id)
+		said := p.of(id, s == nil || s.foreign) // mutant always: TestPeersRecords
 		switch {
 		case said == nil:
 		case s == nil:
@@ -99,6 +133,10 @@ func bothClaim(a, b *Session) *Session {
 	fill(&a.ChainID, b.ChainID)
 	fill(&a.Agent, b.Agent)
 	fill(&a.CWD, b.CWD)
+	if b.from != "" && (a.from == "" || !b.LastAt.Before(a.LastAt)) {
+		a.File, a.Transcript, a.Recorded, a.hasMessages, a.from = b.File, b.Transcript, b.Recorded, b.hasMessages, b.from
+		a.Title, a.Prompt, a.Model, a.Version, a.Headless, a.SubagentOf = b.Title, b.Prompt, b.Model, b.Version, b.Headless, b.SubagentOf
+	}
 	if !b.LastAt.Before(a.LastAt) {
 		a.follow(b)
 	}
@@ -158,6 +196,19 @@ func (c Catalog) allBooks() []*book {
 	return all
 }
 
+// allTalks returns the conversations of this host, and the records of the others.
+func (c Catalog) allTalks() (all []*talks) {
+	if c.talks != nil {
+		all = append(all, c.talks)
+	}
+	for _, p := range c.peers {
+		if p.records != nil {
+			all = append(all, p.records)
+		}
+	}
+	return all
+}
+
 // claims iterates over what the logs of a host have, in an order.
 func (p *copied) claims(o order) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
@@ -189,9 +240,10 @@ func (c Catalog) laterChild(id, child session.ID) session.ID {
 	return child
 }
 
-// countForeign returns the number of sessions of which only other hosts know.
-func (c Catalog) countForeign() (n int) {
-	own := map[session.ID]bool{}
+// countForeign returns the number of sessions of which only other hosts know, without
+// subagents'.
+func (c Catalog) countForeign() int {
+	own, foreign := map[session.ID]bool{}, map[session.ID]bool{}
 	if len(c.peers) > 0 {
 		for _, b := range c.books {
 			for _, id := range b.beginning("") {
@@ -199,14 +251,29 @@ func (c Catalog) countForeign() (n int) {
 			}
 		}
 	}
+	isOwn := func(id session.ID) bool {
+		t := c.talks.of(id)
+		return own[id] || t != nil && !t.Metadata.Started.IsZero()
+	}
 	for _, p := range c.peers {
 		for _, b := range p.logs.books {
 			for _, id := range b.beginning("") {
-				if t := c.talks.of(id); !own[id] && (t == nil || t.Metadata.Started.IsZero()) {
-					own[id] = true
-					n++
-				}
+				foreign[id] = !isOwn(id)
 			}
+		}
+	}
+	for _, p := range c.peers {
+		if p.records == nil {
+			continue
+		}
+		for id, t := range p.records.byID {
+			foreign[id] = !isOwn(id) && parentOf(t.Conversation) == ""
+		}
+	}
+	n := 0
+	for _, is := range foreign {
+		if is {
+			n++
 		}
 	}
 	return n

@@ -158,7 +158,14 @@ func TestPeersSayAnything(t *testing.T) {
 		own := logOf(t, "own", lines[0]...)
 		talks := []conversation.Conversation{said("s7", "/here/7", 1, conversation.Metadata{Started: at(3), Last: at(50), CWD: "/here"})}
 		alone := own.Merge(talks, nil)
-		all := own.JoinPeer(Peer{Name: "box"}, logOf(t, "box", lines[1]...)).JoinPeer(Peer{Name: "desk"}, logOf(t, "desk", lines[2]...)).Merge(talks, nil)
+		var records []conversation.Conversation
+		for i := range 12 {
+			if rnd.IntN(2) == 0 {
+				started := rnd.IntN(60)
+				records = append(records, recordOf(session.ID(fmt.Sprintf("s%d", i)), fmt.Sprintf("/copies/%d", i), started, started+rnd.IntN(60), ""))
+			}
+		}
+		all := own.JoinPeer(Peer{Name: "box"}, logOf(t, "box", lines[1]...), records...).JoinPeer(Peer{Name: "desk"}, logOf(t, "desk", lines[2]...)).Merge(talks, nil)
 		for _, o := range []order{byStart, byLast} {
 			listed := slices.Collect(all.each(o, none))
 			ids := map[session.ID]bool{}
@@ -172,18 +179,79 @@ func TestPeersSayAnything(t *testing.T) {
 		for s := range all.All() {
 			before := alone.Find(string(s.ID))
 			if len(before) != 1 || before[0].ID != s.ID {
-				if !s.Foreign() || s.Transcript+s.TmuxSession != "" {
+				if !s.Foreign() || s.Transcript != s.File.Path || s.TmuxSession != "" {
 					t.Fatalf("seed %d: %+v", seed, s)
 				}
 				continue
 			}
 			was := before[0]
-			if s.Foreign() || s.CWD != was.CWD || s.Transcript != was.Transcript || s.Agent != was.Agent {
+			if s.Foreign() || s.CWD != was.CWD || s.File != was.File || s.Transcript != was.Transcript || s.Agent != was.Agent {
 				t.Fatalf("seed %d: %+v\nwas %+v", seed, s, was)
 			}
 			if was.Outcome == "" && was.Logged() && (s.Outcome != "" || s.Elsewhere() != "" || !s.LastAt.Equal(was.LastAt) || s.TmuxSession != was.TmuxSession) {
 				t.Fatalf("seed %d: %+v\nwas %+v", seed, s, was)
 			}
 		}
+	}
+}
+
+// recordOf returns a conversation as the copy of a record has it.
+func recordOf(id session.ID, path string, started, last int, parent session.ID) conversation.Conversation {
+	c := said(string(id), path, 1, conversation.Metadata{Started: at(started), Last: at(last), CWD: "/there", Agent: "claude", Parent: parent, Title: "theirs"})
+	c.File.Client = "gt-record"
+	return c
+}
+
+// The records of another host give conversations to its sessions, and to none of this host:
+// not by an id of one, nor as its subagents.
+func TestPeersRecords(t *testing.T) {
+	own := logOf(t, "own", "1 session_start logged "+here, "2 session_end logged ,\"outcome\":\"done\"")
+	box := logOf(t, "box", "3 session_start theirs "+there, "4 session_end theirs ,\"outcome\":\"done\"", "6 session_start logged "+there)
+	talks := []conversation.Conversation{said("talked", "/here/talked", 1, conversation.Metadata{Started: at(5), Last: at(6), CWD: "/here"})}
+	c := own.JoinPeer(Peer{Name: "box"}, box,
+		recordOf("theirs", "/copies/theirs", 3, 9, ""), recordOf("below", "/copies/below", 3, 4, "theirs"),
+		recordOf("logged", "/copies/logged", 1, 90, ""), recordOf("talked", "/copies/talked", 1, 90, ""),
+		recordOf("forged", "/copies/forged", 1, 2, "logged"), recordOf("older", "/copies/older", 1, 2, ""),
+		recordOf("../x", "/copies/x", 1, 2, ""), recordOf("odd", "/copies/odd", 1, 2, "../x"),
+	).Merge(talks, nil)
+	for id, want := range map[session.ID]string{
+		"theirs": "box /copies/theirs claude", "below": "box /copies/below claude", "older": "box /copies/older claude", "odd": "box /copies/odd claude",
+		"logged": "-  claude", "talked": "- /here/talked claude",
+	} {
+		found := c.Find(string(id))
+		if len(found) != 1 {
+			t.Errorf("%s: %d sessions", id, len(found))
+			continue
+		}
+		s := found[0]
+		host, _ := s.Copied()
+		if host == "" {
+			host = "-"
+		}
+		if got := fmt.Sprint(host, " ", s.File.Path, " ", s.Agent); got != want || s.Foreign() != (host == "box") || s.Store != "" && s.Foreign() {
+			t.Errorf("%s: %s, not %s", id, got, want)
+		}
+	}
+	if s := c.Find("theirs")[0]; !s.LastAt.Equal(at(9)) || s.Title != "theirs" || s.CWD != "/there" || s.Outcome != session.Done {
+		t.Errorf("%+v", s)
+	}
+	older := c.Find("older")[0]
+	if older.ResolveOutcome(place.State(t.TempDir())); older.Outcome != Unknown {
+		t.Errorf("%+v", older)
+	}
+	if below := c.Subagents()("theirs"); len(below) != 1 || below[0].ID != "below" {
+		t.Errorf("%v", below)
+	}
+	if below := c.Subagents()("logged"); len(below) != 0 {
+		t.Errorf("%v", below)
+	}
+	if n := len(slices.Collect(c.All())); n != 7 || c.Len() != 5 { // two subagents
+		t.Errorf("%d sessions, counted as %d", n, c.Len())
+	}
+	// Of two hosts, the one where it went on has its conversation.
+	desk := logOf(t, "desk", "50 session_resume theirs "+there+`,"source":"resume"`)
+	c = c.JoinPeer(Peer{Name: "desk"}, desk, recordOf("theirs", "/copies/desk", 3, 60, ""))
+	if host, _ := c.Find("theirs")[0].Copied(); host != "desk" {
+		t.Errorf("it is read from %s", host)
 	}
 }

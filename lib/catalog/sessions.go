@@ -61,20 +61,13 @@ func (c Catalog) candidates(o order, skip func(candidate) bool) iter.Seq[candida
 		})
 	}
 	if c.talks != nil {
-		sources = append(sources, func(yield func(candidate) bool) {
-			all, at := c.talks.newest, func(t *talk) time.Time { return t.Metadata.Started }
-			if o.column == byLast.column {
-				all, at = c.talks.latest(), func(t *talk) time.Time { return t.Metadata.Last }
-			}
-			for _, t := range all {
-				if !yield(candidate{t.id, at(t), len(c.books), nil, nil}) {
-					return
-				}
-			}
-		})
+		sources = append(sources, c.talks.candidates(o, len(c.books)))
 	}
 	for _, p := range c.peers {
 		sources = append(sources, p.claims(o))
+		if p.records != nil {
+			sources = append(sources, p.records.candidates(o, -1))
+		}
 	}
 	if len(sources) == 1 {
 		return sources[0]
@@ -274,8 +267,8 @@ func (c Catalog) Find(prefix string) (found []*Session) {
 	for _, b := range c.allBooks() {
 		ids = append(ids, b.beginning(prefix)...)
 	}
-	if c.talks != nil {
-		ids = append(ids, c.talks.beginning(prefix)...)
+	for _, t := range c.allTalks() {
+		ids = append(ids, t.beginning(prefix)...)
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
@@ -302,8 +295,8 @@ func (c Catalog) Short() func(session.ID) string {
 			for _, b := range c.allBooks() {
 				all.ids = append(all.ids, b.beginning("")...)
 			}
-			if c.talks != nil {
-				all.ids = append(all.ids, c.talks.ids...)
+			for _, t := range c.allTalks() {
+				all.ids = append(all.ids, t.ids...)
 			}
 			slices.Sort(all.ids)
 			all.ids = slices.Compact(all.ids)
@@ -322,8 +315,8 @@ func (c Catalog) Short() func(session.ID) string {
 			for _, b := range c.allBooks() {
 				near(b.around(id))
 			}
-			if c.talks != nil {
-				near(c.talks.around(id))
+			for _, t := range c.allTalks() {
+				near(t.around(id))
 			}
 		}
 		if !there {

@@ -4,6 +4,7 @@ package scan
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -27,19 +28,34 @@ import (
 // be read. A conversation that cannot be read completely is left out or has what could be
 // read. errs has one error for each store.
 func All(getenv func(string) string, clean func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
-	type found struct {
-		reader conversation.Reader
-		store  string
-		files  []conversation.File
-		err    error
-		lost   conversation.ReadErrors // of its conversations
-	}
 	var stores []*found
 	for _, r := range append(readers.All[:len(readers.All):len(readers.All)], record.Reader{}) {
 		for _, store := range r.Stores(getenv) {
 			stores = append(stores, &found{reader: r, store: store})
 		}
 	}
+	all, errs = in(stores, clean, cache, progress)
+	return withoutCopies(all), errs
+}
+
+// Records finds the copies of another host's records in a folder, which need not exist.
+// Otherwise it is as All.
+func Records(store string, clean func(string) string, cache string) ([]conversation.Conversation, error) {
+	all, errs := in([]*found{{reader: record.Reader{}, store: store}}, clean, cache, nil)
+	return all, errors.Join(errs...)
+}
+
+// found is what a store has.
+type found struct {
+	reader conversation.Reader
+	store  string
+	files  []conversation.File
+	err    error
+	lost   conversation.ReadErrors // of its conversations
+}
+
+// in returns the conversations in stores.
+func in(stores []*found, clean func(string) string, cache string, progress func(done, total int64)) (all []conversation.Conversation, errs []error) {
 	var known cached
 	begin := []func(){func() { known = load(cache) }}
 	for _, s := range stores {
@@ -105,7 +121,7 @@ func All(getenv func(string) string, clean func(string) string, cache string, pr
 	if known.outdated(looked, len(fresh)-(len(all)-looked)) {
 		save(cache, all, kept)
 	}
-	return withoutCopies(all), errs
+	return all, errs
 }
 
 // partSize is how many conversations are read before the cache may be written, which
