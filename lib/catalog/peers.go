@@ -40,7 +40,7 @@ func (c Catalog) JoinPeer(p Peer, logs Catalog, records ...conversation.Conversa
 	})
 	for i := range records {
 		m := &records[i].Metadata
-		m.Parent, m.ForkOf, m.First = valid(string(m.Parent)), valid(string(m.ForkOf)), ""
+		m.Parent, m.ForkOf, m.First = valid(string(m.Parent)), "", "" // it is no fork of a conversation here
 	}
 	if len(records) > 0 {
 		with.records = talksOf(records, nil)

@@ -45,7 +45,7 @@ type shared struct {
 
 func (r *Relay) openShared(m *remote) (err error) {
 	m.records.bounded = rate.NewLimiter(bytesPerSec, bytesAtOnce)
-	m.records.copies, err = mirror.Open(r.hosts.Path(m.host.Name, "records"))
+	m.records.copies, err = mirror.Open(r.hosts.Records(m.host.Name))
 	return err
 }
 

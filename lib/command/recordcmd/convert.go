@@ -50,14 +50,11 @@ func (c *convert) Run(env *cli.Env) error {
 		}
 		return cli.Failf(cli.Usage, "gt does not know how %s keeps a conversation that it resumes (try %s)", c.To, strings.Join(names, ", "))
 	}
-	s, err := store(env)
+	s, err := continuable(env, c.ID)
 	if err != nil {
 		return err
 	}
-	id, err := current(env, s, c.ID)
-	if err != nil {
-		return err
-	}
+	id := s.id
 	i, err := s.Info(id)
 	switch {
 	case err != nil:
@@ -68,6 +65,9 @@ func (c *convert) Run(env *cli.Env) error {
 	head, err := s.Head(id)
 	if err != nil {
 		return err
+	}
+	if s.host != "" {
+		i.CWD = env.Dir // a folder there
 	}
 	dir, err := c.folder(env, i)
 	if err != nil {

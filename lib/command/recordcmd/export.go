@@ -47,8 +47,9 @@ func (c *export) Run(env *cli.Env) error {
 	if c.Chain != "" {
 		ids, err = inChain(env, s, c.Chain)
 	} else {
-		ids = make([]record.ID, 1)
-		ids[0], err = current(env, s, c.ID)
+		var from source
+		from, err = continuable(env, c.ID)
+		s, ids = from.Store, []record.ID{from.id}
 	}
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	case err != nil:
 		return "", err
 	case len(found) == 0:
-		return "", cli.Fail(cli.No, fmt.Errorf("no record of '%s'", name), "gt-record list shows the records; gt-record sync "+name+" makes one")
+		return "", cli.Fail(cli.No, missing{"record of", name}, "gt-record list shows the records; gt-record sync "+name+" makes one")
 	case len(found) > 1:
 		err := cli.Failf(cli.No, "'%s' means %d records", name, len(found))
 		for i, id := range found {
@@ -100,9 +100,9 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 // current is find for commands that continue or pass on a conversation. It first updates
 // the record from the client's conversation, or creates it.
 func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
-	id, missing := find(env, s, name)
+	id, none := find(env, s, name)
 	of := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
-	if missing == nil {
+	if none == nil {
 		h, err := s.Head(id)
 		if err != nil {
 			return "", err
@@ -111,7 +111,7 @@ func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	}
 	found, err := (&syncing{ID: []string{of}}).choose(env, s, conversations(env))
 	switch {
-	case err != nil && missing == nil:
+	case err != nil && none == nil:
 		return id, nil // its client has deleted it
 	case err != nil:
 		return "", err
@@ -119,7 +119,7 @@ func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	if _, err := syncAll(env, s, found); err != nil {
 		return "", err
 	}
-	if missing == nil {
+	if none == nil {
 		return id, nil
 	}
 	if id, err = find(env, s, idOf(found[0])); err == nil {

@@ -27,18 +27,19 @@ type show struct {
 }
 
 func (c *show) Run(env *cli.Env) error {
-	s, id, err := one(env, c.ID)
+	s, err := readable(env, c.ID)
 	if err != nil {
 		return err
 	}
+	id := s.id
 	if c.Steps {
-		return showSteps(env, s, id)
+		return showSteps(env, s.Store, id)
 	}
 	out := bufio.NewWriter(env.Stdout)
 	if c.JSON {
 		var failed error
 		if _, err := s.Each(id, 0, func(line []byte, _ int64) bool {
-			_, failed = out.Write(append(line, '\n'))
+			failed = s.line(out, line)
 			return failed == nil
 		}); err != nil {
 			return err
@@ -49,11 +50,15 @@ func (c *show) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	topic := i.Title
+	if s.host == "" {
+		topic = topics(env, []record.Info{i})(i)
+	}
 	clean := func(text string) string { return term.Clean(env.Redact(text)) }
 	style := term.StyleFor(env.Stdout, env.Getenv)
 	for _, fact := range [][2]string{
-		{"record", string(i.ID)}, {"session", i.Agent + " " + i.Session}, {"subagent of", i.Parent}, {"folder", i.CWD},
-		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", topics(env, []record.Info{i})(i)},
+		{"record", string(i.ID)}, {"host", s.host}, {"session", i.Agent + " " + i.Session}, {"subagent of", i.Parent}, {"folder", i.CWD},
+		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", topic},
 		{"size", fmt.Sprintf("%s, %s", count(i.Messages, "message", "messages"), count(i.Events, "event", "events"))},
 		{"removed", removed(i.Gone)},
 	} {
@@ -92,19 +97,23 @@ func (c *tail) Validate() error {
 }
 
 func (c *tail) Run(env *cli.Env) error {
-	s, id, err := one(env, c.ID)
+	s, err := readable(env, c.ID)
 	if err != nil {
 		return err
 	}
+	id := s.id
 	h, err := s.Head(id)
 	if err != nil {
 		return err
 	}
-	from, err := c.begin(s, id)
+	from, err := c.begin(s.Store, id)
 	if err != nil {
 		return err
 	}
-	p := &page{Page: transcript.Page{W: env.Stdout, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: h.Agent, tools: c.Tools, raw: c.JSON}
+	p := &page{Page: transcript.Page{W: env.Stdout, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: h.Agent, tools: c.Tools}
+	if c.JSON {
+		p.raw = s.line
+	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(stop)
@@ -175,12 +184,12 @@ type page struct {
 	env   *cli.Env
 	agent string
 	tools bool
-	raw   bool
+	raw   func(out io.Writer, line []byte) error // nil: a page
 }
 
 func (p *page) bytes(line []byte) {
-	if p.raw {
-		_, p.Err = p.W.Write(append(line, '\n'))
+	if p.raw != nil {
+		p.Err = p.raw(p.W, line)
 		return
 	}
 	if l, err := record.Parse(line); err == nil {

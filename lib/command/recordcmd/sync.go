@@ -152,7 +152,7 @@ func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conver
 			if ids, err := matching(s, of); err == nil && len(ids) > 0 {
 				return nil, cli.Failf(cli.No, "the client keeps no conversation '%s' any more; the record '%s' has what was taken in", of, ids[0])
 			}
-			return nil, cli.Fail(cli.No, fmt.Errorf("no conversation '%s'", name), "gt-seance list --limit 0 lists all")
+			return nil, cli.Fail(cli.No, missing{"conversation", name}, "gt-seance list --limit 0 lists all")
 		case len(found) > 1:
 			err := cli.Failf(cli.No, "'%s' means %d conversations", name, len(found))
 			for _, c := range found[:min(len(found), maxCandidates)] {

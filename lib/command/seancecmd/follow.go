@@ -42,6 +42,7 @@ func (c *follow) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	hintCopied(env, s)
 	n, err := count(f)
 	if err != nil {
 		return err

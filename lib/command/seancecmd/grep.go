@@ -197,7 +197,7 @@ func (p *printer) hit(at target, h search.Hit) {
 		switch {
 		case p.List:
 			if p.JSON {
-				p.json(found{Session: string(at.session.ID), Agent: at.session.Agent, CWD: at.session.CWD, Title: at.session.Title})
+				p.json(p.found())
 			} else {
 				p.put(string(at.session.ID) + "\n")
 			}
@@ -242,7 +242,9 @@ func (p *printer) end() {
 	}
 	s := p.session
 	if p.JSON {
-		p.json(found{Session: string(s.ID), Agent: s.Agent, CWD: s.CWD, Title: s.Title, Count: p.count})
+		f := p.found()
+		f.Count = p.count
+		p.json(f)
 		return
 	}
 	p.put(string(s.ID) + "\t" + strconv.Itoa(p.count) + "\n")
@@ -367,6 +369,7 @@ type found struct {
 	Agent    string            `json:"agent,omitempty"`
 	CWD      string            `json:"cwd,omitempty"`
 	Title    string            `json:"title,omitempty"`
+	Host     string            `json:"host,omitempty"` // another one, of whose record it is a copy
 	Turn     *int              `json:"turn,omitempty"`
 	Kind     conversation.Kind `json:"kind,omitempty"`
 	Tool     string            `json:"tool,omitempty"`
@@ -377,12 +380,17 @@ type found struct {
 	Count    int               `json:"count,omitempty"`
 }
 
+// found returns the session of the latest hit.
+func (p *printer) found() found {
+	s := p.session
+	host, _ := s.Copied()
+	return found{Session: string(s.ID), Agent: s.Agent, CWD: s.CWD, Title: s.Title, Host: host}
+}
+
 func (p *printer) object(h search.Hit) {
 	for _, l := range h.Lines {
-		f := found{
-			Session: string(p.session.ID), Agent: p.session.Agent, CWD: p.session.CWD, Title: p.session.Title,
-			Turn: &h.Turn, Kind: h.Kind, Tool: p.env.Redact(h.Tool), Time: h.Time, Line: l.Number, Text: &l.Text,
-		}
+		f := p.found()
+		f.Turn, f.Kind, f.Tool, f.Time, f.Line, f.Text = &h.Turn, h.Kind, p.env.Redact(h.Tool), h.Time, l.Number, &l.Text
 		if p.subagent != nil {
 			f.Subagent = string(p.subagent.ID)
 		}

@@ -7,18 +7,20 @@ import (
 	"io/fs"
 
 	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/town"
 	"gt/lib/state/peer"
 	"gt/lib/state/session"
+	"gt/lib/text/redact"
 )
 
 func peersOf(env *cli.Env) peer.Hosts { return peer.Of(town.Personal(env.Getenv).State) }
 
 // joinPeers adds the sessions of other hosts. What cannot be read of one is a warning.
 func joinPeers(env *cli.Env, all catalog.Catalog, progress catalog.Progress) catalog.Catalog {
-	hosts := peersOf(env)
+	hosts, clean := peersOf(env), redact.Cut(env.Environ)
 	known, err := hosts.All()
 	if err != nil {
 		env.Warn("%v", err)
@@ -43,10 +45,11 @@ func joinPeers(env *cli.Env, all catalog.Catalog, progress catalog.Progress) cat
 				}
 			}
 		}
-		if err != nil {
+		records, failed := scan.Records(hosts.Records(h.Name), clean, hosts.Path(h.Name, "transcripts.db"))
+		if err = errors.Join(err, failed); err != nil {
 			env.Warn("%s: %v", h.Name, err)
 		}
-		all = all.JoinPeer(p, read)
+		all = all.JoinPeer(p, read, records...)
 	}
 	return all
 }
@@ -86,10 +89,26 @@ func warnStale(env *cli.Env, found ...*catalog.Session) {
 	}
 }
 
-// foreign returns an error for a session of which nothing is on this host.
+// foreign returns an error for a session of another host.
 func foreign(s *catalog.Session) error {
 	if !s.Foreign() {
 		return nil
 	}
-	return cli.Fail(cli.No, fmt.Errorf("session %s is not here: it is on %s", s.ID, s.Elsewhere()), fmt.Sprintf("gt-seance show %s shows what is known of it here", s.ID))
+	err := cli.Fail(cli.No, fmt.Errorf("session %s is not here: it is on %s", s.ID, s.Elsewhere()))
+	if s.File.Path == "" {
+		return cli.WithHint(err, "gt-seance show %s shows what is known of it here", s.ID)
+	}
+	return cli.WithHint(err, "gt-seance resume %s resumes it there; gt-record convert %s --to AGENT makes of the copy of its record a conversation that goes on here", s.ID, s.ID)
+}
+
+// hintCopied says of which host's record a conversation is the copy, if it is one, and how old
+// that is.
+func hintCopied(env *cli.Env, s *catalog.Session) bool {
+	host, at := s.Copied()
+	if host == "" {
+		return false
+	}
+	env.Hint("%s is the copy of a record of %s, which last changed %s ago", s.ID, host, peer.Age(env.Now().Sub(at)))
+	warnStale(env, s)
+	return true
 }

@@ -81,6 +81,7 @@ func (c *read) Run(env *cli.Env) error {
 			env.Warn("%v", err)
 			continue
 		}
+		hintCopied(env, s)
 		from, to := max(c.Turns.from, 1), c.Turns.to
 		if c.Last > 0 {
 			n, err := count(f)
@@ -130,7 +131,7 @@ func count(f conversation.File) (n int, err error) {
 // transcriptOf returns the file of a session's conversation, or why it cannot be read.
 func transcriptOf(env *cli.Env, own account.Own, s *catalog.Session) (conversation.File, error) {
 	switch f, err := s.Conversation(own); {
-	case s.Foreign():
+	case s.Foreign() && f.Path == "":
 		return f, foreign(s)
 	case err != nil:
 		return f, passed(env, s, err)

@@ -10,6 +10,7 @@ import (
 	"gt/lib/catalog"
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/conversation"
 	"gt/lib/launch/beacon"
@@ -55,7 +56,9 @@ func (c *show) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	warnStale(env, s)
+	if !hintCopied(env, s) {
+		warnStale(env, s)
+	}
 	d := describe(env, all, s)
 	if c.JSON {
 		return env.JSON(d)
@@ -68,6 +71,7 @@ func (c *show) Run(env *cli.Env) error {
 func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	d := detail{Session: s}
 	if s.Foreign() {
+		_ = d.converse(env, all, account.Own{}) // no path of a log is used
 		return d
 	}
 	if r, err := session.Lookup(place.StateOf(env.Getenv), s.ID); err == nil && r != nil {
@@ -87,10 +91,31 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 			d.Commits = append(d.Commits, commit{c.Hash, env.Redact(c.Subject), c.At})
 		}
 	}
+	lost := d.converse(env, all, own)
+	if on, err := continuationOf(own, table, s, false); err == nil && len(on.Args) > 0 {
+		d.Resume = env.Redact(on.String())
+	} else {
+		lost = cmp.Or(lost, err)
+	}
+	if on, err := continuationOf(own, table, s, true); err == nil && len(on.Args) > 0 {
+		d.Fork = env.Redact(on.String())
+	}
+	if lost != nil {
+		env.Warn("%v", lost)
+	}
+	for _, o := range all.Forks(s.ID) {
+		d.Forks = append(d.Forks, o.ID)
+	}
+	return d
+}
+
+// converse adds what the conversation and those of its subagents say. The error names one that
+// only a log attributes to the person.
+func (d *detail) converse(env *cli.Env, all catalog.Catalog, own account.Own) error {
 	var tally conversation.UsageTally
 	var lost error
-	workers := all.Subagents()(s.ID)
-	for _, w := range append([]*catalog.Session{s}, workers...) {
+	workers := all.Subagents()(d.ID)
+	for _, w := range append([]*catalog.Session{d.Session}, workers...) {
 		f, err := w.Conversation(own)
 		lost = cmp.Or(lost, err)
 		if r := scan.ReaderOf(f.Client); f.Path != "" && r != nil {
@@ -103,7 +128,7 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	for i := range d.Usage {
 		d.Usage[i].Model = env.Redact(d.Usage[i].Model)
 	}
-	if f, _ := s.Conversation(own); f.Path != "" && scan.ReaderOf(f.Client) != nil {
+	if f, _ := d.Conversation(own); f.Path != "" && scan.ReaderOf(f.Client) != nil {
 		d.Turns, _ = count(f)
 		d.Skipped = scan.Skipped(f)
 		d.Unknown = scan.CountUnknown(f)
@@ -111,24 +136,10 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 			d.Unknown.First[i] = env.Line(kind, maxKind)
 		}
 	}
-	if on, err := continuationOf(own, table, s, false); err == nil && len(on.Args) > 0 {
-		d.Resume = env.Redact(on.String())
-	} else {
-		lost = cmp.Or(lost, err)
-	}
-	if on, err := continuationOf(own, table, s, true); err == nil && len(on.Args) > 0 {
-		d.Fork = env.Redact(on.String())
-	}
-	if lost != nil {
-		env.Warn("%v", lost)
-	}
 	for _, w := range workers {
 		d.Subagents = append(d.Subagents, w.ID)
 	}
-	for _, o := range all.Forks(s.ID) {
-		d.Forks = append(d.Forks, o.ID)
-	}
-	return d
+	return lost
 }
 
 // maxKind is the longest name of a kind that is shown, in characters.

@@ -31,6 +31,10 @@ func (h Hosts) Logs(host string) (logs []string, err error) {
 	return logs, nil
 }
 
+// Records returns the folder of the copies of a host's records of conversations, which it may
+// not have.
+func (h Hosts) Records(host string) string { return h.Path(host, "records") }
+
 // Agent is an agent of another host, as its gt-session list --json prints it.
 type Agent struct {
 	ID         string     `json:"id"`

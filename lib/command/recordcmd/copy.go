@@ -1,0 +1,114 @@
+package recordcmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/place"
+	"gt/lib/record"
+	"gt/lib/state/peer"
+	"gt/lib/text/term"
+)
+
+// source is a record that is read: of this host, or the copy of one of another host, which
+// that host's person lets this one have. What a copy says is that host's claim.
+type source struct {
+	record.Store
+	id   record.ID
+	host string // another one, or ""
+}
+
+// missing is the error for a name that no record or no conversation of this host has.
+type missing struct{ what, name string }
+
+func (m missing) Error() string { return fmt.Sprintf("no %s '%s'", m.what, m.name) }
+
+// readable is find, also among the copies of other hosts' records.
+func readable(env *cli.Env, name string) (source, error) {
+	s, err := store(env)
+	if err != nil {
+		return source{}, err
+	}
+	id, err := find(env, s, name)
+	return orCopy(env, source{s, id, ""}, name, err)
+}
+
+// continuable is current, also among the copies of other hosts' records.
+func continuable(env *cli.Env, name string) (source, error) {
+	s, err := store(env)
+	if err != nil {
+		return source{}, err
+	}
+	id, err := current(env, s, name)
+	return orCopy(env, source{s, id, ""}, name, err)
+}
+
+// clientName is what a client is called. A copy could have anything in its place.
+var clientName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9 ._-]{0,63}$`)
+
+// orCopy returns the record of this host, or if it has none of that name a copy of another
+// host's.
+func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
+	if !errors.As(none, new(missing)) {
+		return own, none
+	}
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
+	hosts := peer.Of(place.StateOf(env.Getenv))
+	known, err := hosts.All()
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	var found source
+	var size int64
+	for _, h := range known {
+		s := record.Store{Sessions: hosts.Records(h.Name), Contexts: hosts.Path(h.Name, "context")} // results are not copied
+		ids, err := matching(s, name)
+		if err != nil {
+			env.Warn("%s: %v", h.Name, err)
+		}
+		for _, id := range ids {
+			i, err := s.Info(id)
+			if err != nil || !clientName.MatchString(i.Agent) {
+				continue
+			}
+			if found.id != "" && found.id != id {
+				return own, cli.Fail(cli.No, fmt.Errorf("'%s' means several records of other hosts", name), "gt-seance list --host HOST shows whole ids")
+			}
+			if found.id == "" || i.Size > size { // of a session that moved, the one that went on
+				found, size = source{s, id, h.Name}, i.Size
+			}
+		}
+	}
+	if found.id == "" {
+		return own, none
+	}
+	h, err := hosts.Get(found.host)
+	how := ""
+	if err == nil {
+		if how = h.Stale(env.Now()); how != "" {
+			how = " (" + how + ")"
+		}
+	}
+	env.Hint("%s is the copy of a record of %s%s", found.id, found.host, how)
+	return found, nil
+}
+
+// line prints a line of the record as it is. One of a copy is escaped, and left out if it is no
+// JSON.
+func (s source) line(out io.Writer, line []byte) error {
+	if s.host != "" { // mutant never: ./ TestScripts/relay_records
+		var err error
+		if line, err = term.JSON(json.RawMessage(line)); err != nil {
+			return nil
+		}
+		_, err = out.Write(line)
+		return err
+	}
+	_, err := out.Write(append(line, '\n'))
+	return err
+}
