@@ -235,6 +235,9 @@ func TestPeersRecords(t *testing.T) {
 	if s := c.Find("theirs")[0]; !s.LastAt.Equal(at(9)) || s.Title != "theirs" || s.CWD != "/there" || s.Outcome != session.Done {
 		t.Errorf("%+v", s)
 	}
+	if s := c.Find("talked")[0]; s.Elsewhere() != "" || !s.LastAt.Equal(at(6)) {
+		t.Errorf("%+v", s)
+	}
 	older := c.Find("older")[0]
 	if older.ResolveOutcome(place.State(t.TempDir())); older.Outcome != Unknown {
 		t.Errorf("%+v", older)

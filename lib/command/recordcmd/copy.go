@@ -101,7 +101,7 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 // line prints a line of the record as it is. One of a copy is escaped, and left out if it is no
 // JSON.
 func (s source) line(out io.Writer, line []byte) error {
-	if s.host != "" { // mutant never: ./ TestScripts/relay_records
+	if s.host != "" { // mutant never: ./ TestScripts/relay_records$
 		var err error
 		if line, err = term.JSON(json.RawMessage(line)); err != nil {
 			return nil
