@@ -15,6 +15,8 @@ const (
 	// MaxRecord is the longest line that Lines gives. It skips longer ones, such as a
 	// picture or a tool's output of many megabytes, without holding them.
 	MaxRecord = 16 << 20
+	// Unread says of which records MaxRecord and gemini.MaxMessages are the limits.
+	Unread = "over 16 MB or after the 262,144th"
 	// EndSize is how much of each end of a file Ends reads.
 	EndSize = 64 << 10
 	// MaxFront is how much of a file's front is searched for the first prompt. Clients

@@ -5,6 +5,7 @@ package scan
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -179,6 +180,19 @@ func Skipped(f conversation.File) (n int) {
 func CountUnknown(f conversation.File) conversation.Unknown {
 	u, _ := conversation.CountUnknown(ReaderOf(f.Client), f) // reading it reports the error
 	return u
+}
+
+// CheckRead returns an error that says how many records of a session's conversation its
+// reader does not give, or nil if it gives all.
+func CheckRead(id session.ID, f conversation.File) error {
+	switch n := Skipped(f); n {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("not read of session %s: 1 record, %s", id, conversation.Unread)
+	default:
+		return fmt.Errorf("not read of session %s: %d records, %s", id, n, conversation.Unread)
+	}
 }
 
 // valid returns the metadata for the cache: with invalid UTF-8 replaced, and without

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"io"
 	"io/fs"
@@ -387,9 +386,7 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 		return whole
 	})
 	if err == nil && whole && done != nil {
-		if n := scan.Skipped(f); n > 0 {
-			err = fmt.Errorf("not searched of session %s, over %d MB each: %d", s.all[i].Metadata.ID, conversation.MaxRecord>>20, n)
-		}
+		err = scan.CheckRead(s.all[i].Metadata.ID, f)
 	}
 	return err
 }

@@ -205,6 +205,8 @@ func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum
 		if sum.read++; err != nil {
 			sum.failed++
 			env.Warn("%s's session %s: %v", c.File.Client, idOf(c), err)
+		} else if err := scan.CheckRead(session.ID(idOf(c)), c.File); got.Lines > 0 && err != nil {
+			env.Warn("%v", err)
 		}
 		if got.Gone != "" {
 			if len(all) == 1 {

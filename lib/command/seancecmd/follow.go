@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/conversation"
 )
@@ -70,11 +71,17 @@ func (c *follow) Run(env *cli.Env) error {
 			continue
 		}
 		seen = now
+		before := o.From
 		if o.From, err = p.pages(f, o, 1, 0); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				return cli.Failf(cli.No, "the transcript of session '%s' is gone", s.ID)
 			}
 			return err
+		}
+		if o.From-before > conversation.MaxRecord { // else no record was too long
+			if err := scan.CheckRead(s.ID, f); err != nil {
+				env.Warn("%v", err)
+			}
 		}
 	}
 }

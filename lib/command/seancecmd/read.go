@@ -103,8 +103,8 @@ func (c *read) Run(env *cli.Env) error {
 		if _, err = p.pages(f, conversation.Options{}, from, to); err != nil {
 			return err
 		}
-		if n := scan.Skipped(f); n > 0 {
-			env.Warn("not read of session %s, over %d MB each: %s", s.ID, conversation.MaxRecord>>20, number(n, "record"))
+		if err := scan.CheckRead(s.ID, f); err != nil {
+			env.Warn("%v", err)
 		}
 		if len(found) == 1 && from > max(p.Turn, 1) {
 			return cli.Failf(cli.No, "session '%s' has %s", s.ID, number(p.Turn, "turn"))

@@ -229,7 +229,7 @@ func portrait(env *cli.Env, d detail) string {
 		line("Turns", fmt.Sprint(d.Turns))
 	}
 	if d.Skipped > 0 {
-		line("Not read", fmt.Sprintf("%s over %d MB", number(d.Skipped, "record"), conversation.MaxRecord>>20))
+		line("Not read", number(d.Skipped, "record")+", "+conversation.Unread)
 	}
 	if u := d.Unknown; u.Records > 0 {
 		kinds := strings.Join(u.First, ", ")

@@ -113,6 +113,9 @@ func addUp(env *cli.Env, sessions []*catalog.Session, workers func(session.ID) [
 				env.Warn("%v", err)
 				continue
 			}
+			if err := scan.CheckRead(of.ID, f); err != nil {
+				env.Warn("%v", err)
+			}
 			for _, u := range added {
 				all = append(all, spending{
 					string(s.ID), cmp.Or(u.Day, unknown), clientName(s), string(cmp.Or(s.ChainID, s.ID)), cmp.Or(env.Redact(u.Model), unknown), u.Usage,

@@ -267,7 +267,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 func tree(path string, from int64) (left map[string]bool, model string, err error) {
 	parents := map[string]string{}
 	last := ""
-	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
+	add := func(line []byte, at int64) bool {
 		kind, id := gjson.GetBytes(line, "type").Str, gjson.GetBytes(line, "id").Str
 		if kind == "session" || kind == "" || id == "" {
 			return true
@@ -278,7 +278,9 @@ func tree(path string, from int64) (left map[string]bool, model string, err erro
 			model = strings.Clone(gjson.GetBytes(line, "modelId").Str)
 		}
 		return true
-	})
+	}
+	// The path goes through records that are too long to be given.
+	_, err = conversation.LinesWithin(path, 0, conversation.MaxRecord, add, func(front, _ []byte, at int64) bool { return add(front, at) })
 	for id, ok := last, true; ok; { // each record is removed, so that a cycle ends
 		parent, known := parents[id]
 		delete(parents, id)
