@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"gt/lib/catalog"
+	"gt/lib/catalog/scan"
 	"gt/lib/cli"
+	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/writers"
 	"gt/lib/conversation"
@@ -20,20 +22,29 @@ import (
 	"gt/lib/sys/process"
 )
 
-// fromRecord returns a session that its client has deleted in a form that can be asked: it
-// writes the record as a conversation that an agent reads from any file. done removes that
-// file.
-func (c *talk) fromRecord(env *cli.Env, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
-	all := agents(env)
+// copied returns a session whose client has deleted it, or cannot be asked, in a form that
+// can be asked: it writes the record as a conversation that an agent reads from any file.
+// done removes that file.
+func (c *talk) copied(env *cli.Env, all *agent.Table, own account.Own, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
 	client, w, err := answering(env, all, s)
 	if err != nil {
 		return nil, nil, err
 	}
 	if c.DryRun {
-		return nil, nil, cli.Fail(cli.No, fmt.Errorf("%s does not keep the conversation of session %s any more: a copy of its record is asked, which is there only meanwhile", s.Agent, s.ID),
+		return nil, nil, cli.Fail(cli.No, fmt.Errorf("a copy of the conversation of session %s is asked, which is there only meanwhile", s.ID),
 			fmt.Sprintf("gt-record convert %s --to %s makes one that stays", s.ID, client.Name))
 	}
-	source, err := record.SourceOf(s.File)
+	scratch, err := ask.Scratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() { os.RemoveAll(scratch) }
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
+	source, err := sourceOf(env, own, s, scratch)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -44,11 +55,6 @@ func (c *talk) fromRecord(env *cli.Env, s *catalog.Session) (p *ask.Predecessor,
 	if settled.Len == 0 {
 		return nil, nil, cli.Failf(cli.No, "nothing was said in session %s", s.ID)
 	}
-	scratch, err := ask.Scratch(cmp.Or(env.Getenv("TMPDIR"), "/tmp"))
-	if err != nil {
-		return nil, nil, err
-	}
-	done = func() { os.RemoveAll(scratch) }
 	id := w.NewID(env.Now())
 	copied := &conversation.Copy{ID: id, From: s.Agent, CWD: s.CWD, Branch: s.Branch, Title: s.Title, Now: env.Now(), Settled: settled}
 	path, store, err := inScratch(env, client, w, copied, scratch)
@@ -56,14 +62,32 @@ func (c *talk) fromRecord(env *cli.Env, s *catalog.Session) (p *ask.Predecessor,
 		err = atomicfile.Stream(path, func(out io.Writer) error { return w.Write(out, copied) })
 	}
 	if err == nil {
-		dir, _, _ := folder(owned(env), s)
+		dir, _, _ := folder(own, s)
 		p, err = ask.Of(env, all, client, id, dir, path, store)
 	}
-	if err != nil {
-		done()
-		return nil, nil, err
+	if client.Name != s.Agent && err == nil {
+		env.Hint("%s answers from a copy of the conversation", client.Name)
 	}
-	return p, done, nil
+	return p, done, err
+}
+
+// sourceOf returns a session's conversation as its record has it: another agent's maker
+// sees no secret. The record is made in the folder scratch if there is none.
+func sourceOf(env *cli.Env, own account.Own, s *catalog.Session, scratch string) (conversation.Source, error) {
+	if s.Recorded {
+		return record.SourceOf(s.File)
+	}
+	f, err := transcriptOf(env, own, s)
+	if err != nil {
+		return nil, err
+	}
+	store := record.Store{Sessions: filepath.Join(scratch, "sessions"), Contexts: filepath.Join(scratch, "context")}
+	y := &record.Syncer{Store: store, Index: record.Index{}, Redact: env.Redact, Now: env.Now, Bulk: true}
+	made, err := y.Sync(scan.ReaderOf(f.Client), conversation.Conversation{File: f, Metadata: conversation.Metadata{ID: s.ID, Started: s.StartedAt}})
+	if err == nil && made.ID == "" {
+		err = cli.Failf(cli.No, "nothing was said in session %s", s.ID)
+	}
+	return store.Conversation(made.ID), err
 }
 
 // inScratch returns the path of the conversation below the folder scratch. It is any file,
@@ -107,5 +131,9 @@ func answering(env *cli.Env, all *agent.Table, s *catalog.Session) (agent.Client
 			could = append(could, client.Command[0])
 		}
 	}
-	return agent.Client{}, nil, cli.WithHint(onlyRecorded(s), "with %s on PATH it could be asked", strings.Join(could, " or "))
+	refused := onlyRecorded(s)
+	if !s.Recorded {
+		_, refused = ask.Of(env, all, all.Of(s.Agent), s.ID, "", "", "")
+	}
+	return agent.Client{}, nil, cli.WithHint(refused, "with %s on PATH it could be asked", strings.Join(could, " or "))
 }

@@ -29,7 +29,7 @@ type talk struct {
 
 // Help is printed below the usage.
 func (talk) Help() string {
-	return `The session answers from all that it knew, and nothing of it is changed: its agent runs on a copy that is kept nowhere, without hooks, and can change no file. It may still run, or belong to another account. If its client has deleted it, Claude Code or Codex answers from its record (gt-record).
+	return `The session answers from all that it knew, and nothing of it is changed: its agent runs on a copy that is kept nowhere, without hooks, and can change no file. It may still run, or belong to another account. If its client cannot do that, or has deleted it and gt-record has it, Claude Code or Codex answers from a copy of the conversation without secrets.
 
   gt-seance talk 4f2c81d0 'why did you drop the index?'
   git diff | gt-seance talk 4f2c81d0 -
@@ -54,18 +54,11 @@ func (c *talk) Run(env *cli.Env) error {
 		return cli.Fail(cli.No, fmt.Errorf("session %s is a subagent, which cannot be asked", s.ID),
 			fmt.Sprintf("gt-seance talk %s asks the session that it worked for", s.SubagentOf))
 	}
-	if s.Recorded {
-		p, done, err := c.fromRecord(env, s)
-		if err != nil {
-			return err
-		}
-		defer done()
-		return c.ask(env, s, p)
-	}
-	p, err := c.predecessor(env, s)
+	p, done, err := c.predecessor(env, s)
 	if err != nil {
 		return err
 	}
+	defer done()
 	return c.ask(env, s, p)
 }
 
@@ -101,26 +94,28 @@ func (c *talk) ask(env *cli.Env, s *catalog.Session, p *ask.Predecessor) (err er
 	return err
 }
 
-// predecessor returns the session in a form that can be asked. It uses the conversation
-// only if it lies in a store of the person's.
-func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (*ask.Predecessor, error) {
+// predecessor returns the session in a form that can be asked, until done is called. It
+// uses the conversation only if it lies in a store of the person's.
+func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
 	all := agents(env)
 	own := ownedBy(env, func() *agent.Table { return all })
 	client := clientOf(all, s)
-	store, path := "", s.File.Path
-	if client.Ask != nil {
-		var err error
-		if store, err = accountOf(own, client, s); err != nil {
-			return nil, passed(env, s, err)
-		}
-		if path == "" && there(s.Transcript) {
-			if _, path, err = own.File(client.Name, s.Transcript); err != nil {
-				return nil, passed(env, s, err)
-			}
+	if s.Recorded || client.Ask == nil {
+		return c.copied(env, all, own, s)
+	}
+	store, err := accountOf(own, client, s)
+	if err != nil {
+		return nil, nil, passed(env, s, err)
+	}
+	path := s.File.Path
+	if path == "" && there(s.Transcript) {
+		if _, path, err = own.File(client.Name, s.Transcript); err != nil {
+			return nil, nil, passed(env, s, err)
 		}
 	}
 	dir, gone, _ := folder(own, s) // it can be asked in any folder
-	return ask.Of(env, all, client, s.ID, cmp.Or(dir, gone), path, store)
+	p, err = ask.Of(env, all, client, s.ID, cmp.Or(dir, gone), path, store)
+	return p, func() {}, err
 }
 
 type reply struct {
