@@ -53,15 +53,17 @@ func eventRows(w *world) ([]row, error) {
 		_, err := w.exec(w.seance(town))
 		return err
 	}
+	stores := command{"find", []string{"find", filepath.Join(w.dir, "home"), "-type", "f"}, w.dir}
 	wc := command{"wc -l", []string{"wc", "-l", events}, town}
 	some := ids[w.sessions/2]
 	size := fmt.Sprintf("%d events, %d sessions", w.events, w.sessions)
 	all := []row{
-		{name: "list, " + size + ", nothing new", run: w.seance(town), against: w.floor(town), budget: 4, prepare: fresh, check: newest},
-		{name: "the same, outside of a town", run: over(), against: w.floor(town).below("A=1"), budget: 4, check: newest},
-		{name: "the same, a log of 2000", run: w.seance(small), against: w.floor(small), budget: 4},
+		{name: "list, " + size + ", nothing new", run: w.seance(town), against: w.floor(town), minus: stores, budget: 4, prepare: fresh, check: newest},
+		{name: "the same, outside of a town", run: over(), against: w.floor(town).below("A=1"), minus: stores, budget: 4, check: newest},
+		{name: "the same, a log of 2000", run: w.seance(small), against: w.floor(small), minus: stores, budget: 4},
 		{name: "list, " + size + ", no cache", run: w.seance(town), against: wc, budget: 3, prepare: none, check: newest, rare: true},
-		{name: "list --active", run: w.seance(town, "list", "--active"), against: w.floor(town), budget: 4, check: newest, rare: true},
+		{name: "the session events, by a bare program", run: w.bare("events", events), against: wc, check: says(fmt.Sprint(3 * w.sessions)), rare: true},
+		{name: "list --active", run: w.seance(town, "list", "--active"), against: w.floor(town), minus: stores, budget: 4, check: newest, rare: true},
 		{name: "list --limit 0 --json", run: w.seance(town, "list", "--limit", "0", "--json"), against: wc, rare: true},
 		{name: "find", run: w.seance(town, "find"), against: wc, check: begins(0, ids), rare: true},
 		{name: "find --agent", run: w.seance(town, "find", "--agent", "crew/a7"), against: wc, rare: true},

@@ -7,7 +7,8 @@
 //
 // Each row is a ratio from the same run: the command and what it is measured
 // against take turns, and the ratio is formed turn by turn, for the machine may
-// be busy with other things. The floor is a Go program that prints one line.
+// be busy with other things. The floor is a Go program that prints one line. Of a list
+// with nothing new, one find of the stores is taken off, as its budget says.
 //
 // Answers are compared with those of a naive scan, which parses every line. To be
 // over budget is no failure. The exit code is 1 when a command gives a wrong
@@ -61,6 +62,8 @@ type row struct {
 	name string
 	// run is what is measured, and against what.
 	run, against command
+	// minus, which may be zero, is measured too and taken off: the budget grants it.
+	minus        command
 	budget       float64 // at most so many times against; 0 for none
 	most         float64 // at most so many milliseconds; 0 for no limit
 	// prepare brings about what is measured; it may be nil, and is not measured.
@@ -99,7 +102,7 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 	defer os.RemoveAll(dir)
 	measure.Interrupted(func() { os.RemoveAll(dir) })
 	w.dir, w.bin = dir, filepath.Join(dir, "bin")
-	if err := testenv.Build(w.bin, "", "gt/cmd/gt-seance", "gt/cmd/gt-hooks", "gt/bench/hooks/floor", "gt/bench/hooks/peak"); err != nil {
+	if err := testenv.Build(w.bin, "", "gt/cmd/gt-seance", "gt/cmd/gt-hooks", "gt/bench/hooks/floor", "gt/bench/hooks/peak", "gt/bench/seance/bare"); err != nil {
 		return err
 	}
 	for _, peer := range []string{"wc", "find", "rg", "jq", "script"} {
@@ -161,6 +164,12 @@ func (w *world) measure(m *measured, counts bool) error {
 	if err != nil {
 		return err
 	}
+	var granted result
+	if m.minus.args != nil {
+		if granted, err = w.exec(m.minus); err != nil {
+			return err
+		}
+	}
 	if m.peak == 0 {
 		if m.peak, err = w.peak(m.row); err != nil {
 			return err
@@ -174,8 +183,8 @@ func (w *world) measure(m *measured, counts bool) error {
 	if counts {
 		m.wall = append(m.wall, it.wall.Seconds()*1000)
 		m.against = append(m.against, base.wall.Seconds()*1000)
-		m.ratio = append(m.ratio, float64(it.wall)/float64(base.wall))
-		m.cpu = append(m.cpu, float64(it.cpu)/float64(max(base.cpu, 1)))
+		m.ratio = append(m.ratio, float64(it.wall-granted.wall)/float64(base.wall))
+		m.cpu = append(m.cpu, float64(it.cpu-granted.cpu)/float64(max(base.cpu, 1)))
 	}
 	return nil
 }
@@ -253,6 +262,11 @@ func table(all []*measured) error {
 			m.name, wall, m.row.against.name, against, ratio, low, high, budget, verdict, cpu, m.peak)
 	}
 	return t.Flush()
+}
+
+// bare is the least that a Go program can do for an answer.
+func (w *world) bare(what, where string) command {
+	return command{"bare", []string{filepath.Join(w.bin, "bare"), what, where}, w.dir}
 }
 
 // floor is the floor, run where c is.

@@ -57,6 +57,7 @@ func transcriptRows(w *world) ([]row, error) {
 	return []row{
 		{name: "list, " + size, run: ours("list"), against: find, budget: 4, check: lines(21), prepare: write},
 		{name: "the same, the first time", run: ours("list"), against: find, budget: 25, check: lines(21), rare: true, prepare: anew},
+		{name: "both ends of each, by a bare program", run: w.bare("ends", projects), against: find, check: says(fmt.Sprint(w.transcripts)), rare: true, prepare: write},
 		{name: "list --limit 0, the first time", run: ours("list", "--limit", "0"), against: find, most: 0.6 * float64(w.transcripts), check: lines(w.transcripts + 1), rare: true, prepare: anew},
 		{name: "grep -F, " + size, run: ours("grep", "-F", rare), against: peer("rg", "-F", rare), budget: 1.5, check: answer(0, all), prepare: write},
 		{name: "grep -i", run: ours("grep", "-i", "-F", rare), against: peer("rg", "-i", "-F", rare), budget: 1.5, check: answer(0, all), prepare: write},
