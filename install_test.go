@@ -179,7 +179,7 @@ func TestInstall(t *testing.T) {
 		switch filepath.Base(c) {
 		case "gt-keepalive", "gt-checkpoint", "gt-prime", "gt-handoff": // a hook runs them
 			most = 8 << 20
-		case "gt-hooks", "gt-pick", "gt-reconcile", "gt-record", "gt-seance", "gt-session": // a database, and a screen or a network
+		case "gt-hooks", "gt-pick", "gt-reconcile", "gt-record", "gt-seance", "gt-session", "gt-watch": // a database, and a screen or a network
 			most = 16 << 20
 		case "gt-relay": // a network
 			most = 14 << 20

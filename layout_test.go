@@ -67,8 +67,8 @@ var only = []struct {
 	{"github.com/ncruces/go-sqlite3", []string{"lib/sys/sqlite"}, "databases are opened in one place, which leaves no trace beside those of others"},
 	{"github.com/ncruces/go-sqlite3/vfs", []string{"lib/sys/sqlite"}, "as above"},
 	{"gt/lib/sys/sqlite", []string{"lib/client/opencode/conversation", "lib/catalog", "lib/catalog/scan", "lib/state/agentdeck"}, "a database is linked where OpenCode's conversations and agent-deck's sessions are read, and where sessions are listed"},
-	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/launch/respawn", "lib/sys/bounded", "lib/relay/dial"},
-		"other programs are run by the package that is named after them; a pane whose agent was started from a shell waits for the next one"},
+	{"os/exec", []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/launch/respawn", "lib/sys/bounded", "lib/relay/dial", "lib/command/watchcmd"},
+		"other programs are run by the package that is named after them; a pane whose agent was started from a shell waits for the next one, and a screen for what has the terminal meanwhile"},
 	{"golang.org/x/sys/unix", []string{"lib/sys/process", "lib/sys/atomicfile", "lib/place"}, "what is not portable stays there"},
 	{"unsafe", nil, "nothing here needs it"},
 	{"net", []string{"lib/command/recordcmd", "lib/command/hubcmd", "lib/relay/dial", "lib/relay/hub", "lib/relay/invite"}, "nothing here talks to a network, but gt-record export to the collector that a person names, and the programs that join machines"},
@@ -80,7 +80,9 @@ var only = []struct {
 	{"github.com/nats-io/nkeys", []string{"lib/relay/seal", "lib/relay/hub"}, "keys are used in one place, and checked by the hub"},
 	{"filippo.io/age", []string{"lib/relay/seal"}, "messages are sealed in one place"},
 	{"golang.org/x/time/rate", []string{"lib/relay"}, "what other hosts send is bounded in one place"},
-	{"github.com/fsnotify/fsnotify", []string{"lib/relay/local"}, "what waits to be sent is looked at when it changes"},
+	{"github.com/fsnotify/fsnotify", []string{"lib/relay/local", "lib/command/watchcmd"}, "what waits to be sent, and what is on the screen, is looked at when it changes"},
+	{"charm.land/bubbletea/v2", []string{"lib/command/watchcmd"}, "one program keeps a screen"},
+	{"charm.land/bubbles/v2/textarea", []string{"lib/command/watchcmd"}, "as above"},
 	{"net/http", nil, "nothing here talks to a network"},
 }
 
@@ -93,14 +95,14 @@ var calls = []struct {
 	{`os\.Rename\(`, nil, "natefinch/atomic does it for lib/sys/atomicfile; a rename without a sync, or across folders, loses files"},
 	{`os\.(WriteFile|Create)\(`, nil, "what is written in place is seen half"},
 	{`(?i)(redact|clean)\w*(\(\))?\((term|plain|transcript)\.`, nil, "what is cleaned or cut before hides a secret; Env.Text and Env.Line do it in order"},
-	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/sys/bounded", "lib/relay/dial"}, "a program becomes another, and runs none"},
+	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/sys/bounded", "lib/relay/dial", "lib/command/watchcmd"}, "a program becomes another, and runs none"},
 	{`syscall\.(Exec|ForkExec|StartProcess)\(|os\.StartProcess\(|exec\.Cmd\{|process\.(Exec|Detach|Detached)\(`, []string{
 		"lib/sys/process", "lib/sys/tmux", // the person's terminal, in this process's environment, which lib/client/hook puts back
 		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/runtime", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/command/sessioncmd", "lib/client/hook", "lib/command/hubcmd",
 	}, "a start of a program is on this list, and its environment is cli.Env.ChildEnviron"},
 	{`\b[eE]nv\.Environ\b`, []string{
-		"lib/client/hook",                                                                                                                          // which makes it what it is, and starts gt-record
-		"lib/command/primecmd", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/launch/entries", "lib/view/pick", "lib/command/pickcmd", // the environment of gt's own programs, which ask for their session
+		"lib/client/hook",                                                                                                                                                  // which makes it what it is, and starts gt-record
+		"lib/command/primecmd", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/launch/entries", "lib/view/pick", "lib/command/pickcmd", "lib/command/watchcmd", // the environment of gt's own programs, which ask for their session
 		"lib/command/recordcmd", "lib/command/seancecmd", // the secrets in it
 		"lib/launch/ask", // what a shell has to leave out
 	}, "a project's settings of a client add to it: what is started for the person gets cli.Env.ChildEnviron"},

@@ -39,6 +39,7 @@ import (
 	"gt/lib/command/relaycmd"
 	"gt/lib/command/seancecmd"
 	"gt/lib/command/sessioncmd"
+	"gt/lib/command/watchcmd"
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/peer"
@@ -91,6 +92,7 @@ func TestMain(m *testing.M) {
 		"gt-relay":      program(relaycmd.Main),
 		"gt-seance":     program(seancecmd.Main),
 		"gt-session":    program(sessioncmd.Main),
+		"gt-watch":      program(watchcmd.Main),
 		"client":        client,
 		"claude":        inPane,
 		"codex":         inPane,

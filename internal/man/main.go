@@ -24,6 +24,7 @@ import (
 	"gt/lib/command/relaycmd"
 	"gt/lib/command/seancecmd"
 	"gt/lib/command/sessioncmd"
+	"gt/lib/command/watchcmd"
 )
 
 // programs are all programs, in the order of their names.
@@ -31,6 +32,7 @@ func programs() []cli.Program {
 	return []cli.Program{
 		checkpointcmd.Program(), handoffcmd.Program(), hookscmd.Program(), hubcmd.Program(), keepalivecmd.Program(), krccmd.Program(), mailcmd.Program(),
 		pickcmd.Program(), primecmd.Program(), reconcilecmd.Program(), recordcmd.Program(), relaycmd.Program(), seancecmd.Program(), sessioncmd.Program(),
+		watchcmd.Program(),
 	}
 }
 

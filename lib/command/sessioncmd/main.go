@@ -259,7 +259,7 @@ func (s several) each(env *cli.Env, do func(scope, *instance.Instance) (string, 
 
 // noneYet hints that there are no agents yet, and that an agent in tmux can be adopted.
 func noneYet(at scope) {
-	at.Env.Hint("no agents yet; gt-session new starts one in this folder")
+	at.Env.Hint(roster.NoneYet)
 	if found, err := unmanaged(at, tmux.Around()); err == nil && len(found) > 0 {
 		at.Env.Hint("%s runs in pane %s of tmux, and gt-session did not start it; gt-session import --tmux adopts all such agents", found[0].Client.Name, found[0].Pane.ID)
 	}

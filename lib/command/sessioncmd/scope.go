@@ -49,9 +49,5 @@ func (e everywhere) Validate() error {
 }
 
 func (e everywhere) scopes(env *cli.Env) ([]scope, error) {
-	if e.Everywhere {
-		return roster.All(env)
-	}
-	one, err := e.scope(env)
-	return []scope{one}, err
+	return roster.Chosen(env, e.Profile, e.Everywhere)
 }

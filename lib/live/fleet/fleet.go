@@ -338,6 +338,14 @@ func (m *Member) is(got status.Result) {
 	m.Status, m.Reason, m.Background, m.Since, m.Login = got.Status, got.Reason, got.Background, got.By.At, got.By.Login
 }
 
+// StateFolder returns the folder whose files say what the agent does, "" if there is none.
+func (m *Member) StateFolder() string {
+	if m.Record == nil {
+		return ""
+	}
+	return m.home.Path("sessions")
+}
+
 // LimitedAt returns when its account reached a limit, if that was the last report of its
 // hooks. Otherwise it returns the zero time.
 func (m *Member) LimitedAt() time.Time {

@@ -16,8 +16,12 @@ func Styled(on bool) Style { return Style{on} }
 
 func (s Style) On() bool { return s.on }
 
-func (s Style) Bold(text string) string   { return s.mark("1", text) }
-func (s Style) Dim(text string) string    { return s.mark("2", text) }
+func (s Style) Bold(text string) string { return s.mark("1", text) }
+func (s Style) Dim(text string) string  { return s.mark("2", text) }
+
+// Reverse exchanges the colours of text and background.
+func (s Style) Reverse(text string) string { return s.mark("7", text) }
+
 func (s Style) Red(text string) string    { return s.mark("31", text) }
 func (s Style) Green(text string) string  { return s.mark("32", text) }
 func (s Style) Yellow(text string) string { return s.mark("33", text) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gt/lib/catalog"
+	"gt/lib/live/status"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
 )
@@ -84,4 +85,41 @@ func (s Style) Plain(text string) string {
 		return strings.ReplaceAll(text, "…", "~")
 	}
 	return text
+}
+
+// statusStyle is the look of what an agent does.
+type statusStyle struct {
+	mark, ascii rune
+	sgr         string
+}
+
+var statusStyles = map[status.Status]statusStyle{
+	status.Waiting:  {'●', '!', "33"},
+	status.Error:    {'✖', 'X', "31"},
+	status.Running:  {'»', '~', "32"},
+	status.Starting: {'»', '~', "33"},
+	status.Idle:     {'○', 'o', "2"},
+	status.Unknown:  {'?', '?', "2"},
+	status.Stopped:  {'·', '-', "2"},
+}
+
+// StatusMark returns the mark of what an agent does.
+func (s Style) StatusMark(of status.Status) string {
+	look, ok := statusStyles[of]
+	switch {
+	case !ok:
+		return "?"
+	case s.ASCII:
+		return string(look.ascii)
+	}
+	return string(look.mark)
+}
+
+// PaintStatus colours a text by what an agent does, as gt-session list does.
+func (s Style) PaintStatus(of status.Status, text string) string {
+	look, ok := statusStyles[of]
+	if !s.On() || text == "" || !ok {
+		return text
+	}
+	return "\x1b[" + look.sgr + "m" + text + "\x1b[0m"
 }

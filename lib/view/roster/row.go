@@ -132,3 +132,6 @@ func Rough(d time.Duration) time.Duration {
 
 // Order is the order of statuses in a summary. What needs the person comes first.
 var Order = [...]status.Status{status.Waiting, status.Error, status.Running, status.Starting, status.Idle, status.Unknown, status.Stopped}
+
+// NoneYet says what to do while there is no agent.
+const NoneYet = "no agents yet; gt-session new starts one in this folder"

@@ -129,6 +129,15 @@ func All(env *cli.Env) ([]Scope, error) {
 	return all, unread
 }
 
+// Chosen returns the scope of Named, or with everywhere all.
+func Chosen(env *cli.Env, profile string, everywhere bool) ([]Scope, error) {
+	if everywhere {
+		return All(env)
+	}
+	one, err := Named(env, profile)
+	return []Scope{one}, err
+}
+
 // AskAway fills in the status of agents that run outside tmux, as their runtimes report it.
 func (at Scope) AskAway(members []fleet.Member) {
 	var away []*instance.Instance

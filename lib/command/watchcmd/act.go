@@ -1,0 +1,288 @@
+package watchcmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"gt/lib/cli"
+	"gt/lib/sys/bounded"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
+)
+
+// command is a call of gt-session.
+type command struct {
+	env     *cli.Env
+	words   []string // as a person types them
+	input   string
+	dir     string
+	environ []string
+}
+
+// session returns a call of gt-session about a row.
+func (m *model) session(r *row, verb string, args ...string) command {
+	c := command{env: m.env, words: []string{"gt-session", verb}, dir: m.env.Dir, environ: m.env.Environ}
+	if r.member != nil && r.scope.Profile != "" {
+		c.words = append(c.words, "-p", r.scope.Profile)
+	} else if r.member != nil && m.reader.everywhere { // gt-session finds the town by its folder
+		if c.dir = "/"; !r.scope.Town.Personal {
+			c.dir = r.scope.Town.Root
+		}
+		c.environ = slices.DeleteFunc(slices.Clone(c.environ), func(kv string) bool {
+			return strings.HasPrefix(kv, "GT_ROOT=") || strings.HasPrefix(kv, "GT_TOWN_ROOT=")
+		})
+	}
+	c.words = append(append(c.words, r.address()), args...)
+	return c
+}
+
+// String returns the command line as a person types it.
+func (c command) String() string {
+	words := make([]string, len(c.words))
+	for i, word := range c.words {
+		words[i] = term.Typed(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// Bounds of a command. A stop and a start take their time.
+const (
+	commandTime   = 5 * time.Minute
+	commandOutput = 1 << 20
+)
+
+// ran is what came of a command.
+type ran struct {
+	command
+	out    string
+	failed string // why, "" if it did not
+}
+
+func (c command) run() ran {
+	path, err := process.LookPath(process.SiblingBinary(c.words[0]), c.env.Dir, c.env.Environ)
+	if err != nil {
+		return ran{command: c, failed: err.Error()}
+	}
+	p := bounded.Program{Path: path, Args: c.words[1:], Dir: c.dir, Env: c.environ, Input: []byte(c.input), Within: commandTime, Most: commandOutput}
+	result, err := p.Run(context.Background())
+	var failed *bounded.Failed
+	switch {
+	case errors.As(err, &failed):
+		return ran{command: c, failed: c.why(failed.Stderr, failed.Err)}
+	case err != nil:
+		return ran{command: c, failed: err.Error()}
+	}
+	return ran{command: c, out: string(result.Out)}
+}
+
+// why returns the error of a command with its hints.
+func (c command) why(stderr string, err error) string {
+	var parts []string
+	for line := range strings.Lines(stderr) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), c.words[0]+": ")
+		if kind, rest, ok := strings.Cut(line, ": "); ok && (kind == "error" || kind == "hint") {
+			line = rest
+		}
+		if line != "" {
+			parts = append(parts, line)
+		}
+	}
+	if parts == nil {
+		return err.Error()
+	}
+	return strings.Join(parts, "; ")
+}
+
+// start runs a command while the screen goes on.
+func (m *model) start(c command) tea.Cmd {
+	m.running++
+	m.message = message{command: c.String(), text: "…"}
+	return func() tea.Msg { return c.run() }
+}
+
+// ran shows what came of a command.
+func (m *model) ran(r ran) tea.Cmd {
+	m.running--
+	m.message = message{command: r.String(), text: m.env.Line(r.failed, maxMessage), failed: r.failed != ""}
+	if r.failed == "" {
+		lines := strings.Split(strings.TrimSpace(m.env.Text(r.out)), "\n")
+		m.message.text = term.OneLine(lines[len(lines)-1])
+	}
+	m.reader.changes.mark()
+	m.panel.at = time.Time{}
+	return m.refresh()
+}
+
+// maxMessage bounds the message of a command, in characters.
+const maxMessage = 1000
+
+// act runs a command about the chosen row.
+func (m *model) act(verb string, args ...string) tea.Cmd {
+	r := m.row()
+	if r == nil {
+		return nil
+	}
+	return m.start(m.session(r, verb, args...))
+}
+
+// confirm runs a command about the chosen row once the person has said yes.
+func (m *model) confirm(verb string) tea.Cmd {
+	r := m.row()
+	if r == nil {
+		return nil
+	}
+	m.mode, m.about = asking, r.key
+	m.ask = ask{title: verb + " " + r.address() + "? y/n", do: func(m *model, r *row, _ string) tea.Cmd { return m.start(m.session(r, verb)) }}
+	return nil
+}
+
+func send(m *model, r *row, text string) tea.Cmd {
+	c := m.session(r, "send", "-")
+	c.input = text
+	return m.start(c)
+}
+
+func fork(m *model, r *row, name string) tea.Cmd {
+	if name == "" {
+		return m.start(m.session(r, "fork"))
+	}
+	return m.start(m.session(r, "fork", "-n", name))
+}
+
+func (m *model) move() tea.Cmd {
+	r := m.row()
+	if r == nil {
+		return nil
+	}
+	return m.prompt(ask{title: "group of", empty: true, do: func(m *model, r *row, group string) tea.Cmd {
+		return m.start(m.session(r, "move", group))
+	}}, r.Group)
+}
+
+// attach attaches to the chosen row. Inside tmux, gt-session switches the client; otherwise
+// it gets the terminal for as long as it runs.
+func (m *model) attach() tea.Cmd {
+	r := m.row()
+	if r == nil {
+		return nil
+	}
+	c := m.session(r, "attach")
+	if m.env.Getenv("TMUX") != "" && r.member != nil {
+		return m.start(c)
+	}
+	m.running++
+	m.message = message{command: c.String()}
+	f := &foreground{command: c}
+	return tea.Exec(f, func(err error) tea.Msg {
+		if err != nil {
+			return ran{command: c, failed: c.why(f.stderr.String(), err)}
+		}
+		return ran{command: c}
+	})
+}
+
+// foreground is a command that has the terminal.
+type foreground struct {
+	command
+	stdin  io.Reader
+	stdout io.Writer
+	stderr bytes.Buffer
+}
+
+func (f *foreground) SetStdin(r io.Reader)  { f.stdin = r }
+func (f *foreground) SetStdout(w io.Writer) { f.stdout = w }
+func (f *foreground) SetStderr(io.Writer)   {} // it is shown at the bottom
+
+func (f *foreground) Run() error {
+	path, err := process.LookPath(process.SiblingBinary(f.words[0]), f.env.Dir, f.env.Environ)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(path, f.words[1:]...)
+	cmd.Dir, cmd.Env = f.dir, f.environ
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = f.stdin, f.stdout, &f.stderr
+	return cmd.Run()
+}
+
+// answer asks for the options of the question that the chosen agent asks.
+func (m *model) answer() tea.Cmd {
+	r := m.row()
+	if r == nil {
+		return nil
+	}
+	c := m.session(r, "answer")
+	peek, far := m.session(r, "peek"), !m.visible(r)
+	key := r.key
+	m.running++
+	m.message = message{command: c.String(), text: "…"}
+	return func() tea.Msg {
+		got := c.run()
+		o := options{key: key, ran: got}
+		if got.failed != "" {
+			return o
+		}
+		for line := range strings.Lines(got.out) {
+			if _, text, ok := strings.Cut(strings.TrimSpace(line), ". "); ok {
+				o.all = append(o.all, text)
+			}
+		}
+		if far {
+			o.screen = peek.run().out
+		}
+		return o
+	}
+}
+
+// offer shows the options of a question.
+func (m *model) offer(o options) tea.Cmd {
+	if o.ran.failed != "" || len(o.all) == 0 {
+		return m.ran(o.ran)
+	}
+	m.running--
+	m.message = message{}
+	if m.mode != browsing || m.find(o.key) == nil { // the person has gone on
+		return nil
+	}
+	m.mode, m.about, m.option = answering, o.key, ""
+	m.asked = nil
+	for _, text := range o.all {
+		m.asked = append(m.asked, m.env.Line(text, maxTitle))
+	}
+	if o.screen != "" {
+		m.show(seen{key: o.key, text: o.screen})
+	}
+	return nil
+}
+
+// number takes a digit of an option's number. One is enough where no number has two.
+func (m *model) number(key string) tea.Cmd {
+	switch {
+	case key == "backspace":
+		m.option = m.option[:max(len(m.option)-1, 0)]
+		return nil
+	case len(key) == 1 && key >= "0" && key <= "9":
+		m.option += key
+	case key != "enter":
+		return nil
+	}
+	n, err := strconv.Atoi(m.option)
+	if key != "enter" && n*10 <= len(m.asked) && n > 0 {
+		return nil // it may go on
+	}
+	r := m.find(m.about)
+	if err != nil || n < 1 || n > len(m.asked) || r == nil {
+		m.option = ""
+		return nil
+	}
+	m.back(false)
+	return m.start(m.session(r, "answer", strconv.Itoa(n)))
+}

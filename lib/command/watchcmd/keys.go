@@ -1,0 +1,199 @@
+package watchcmd
+
+import (
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+)
+
+// binding is a key and what it does.
+type binding struct {
+	keys  []string
+	label string // "" leaves it out of the help
+	does  string
+	short string // in the line at the bottom, "" leaves it out
+	do    func(m *model) tea.Cmd
+}
+
+// bindings are the keys while nothing is typed. The help has them in this order.
+func bindings() []binding {
+	return []binding{
+		{[]string{"enter"}, "enter", "attach to the agent, as a double click; Ctrl-b d leaves it, in tmux Ctrl-b L", "attach", (*model).attach},
+		{[]string{"a"}, "a", "answer what it asks", "answer", (*model).answer},
+		{[]string{"s"}, "s", "send it a prompt", "send", func(m *model) tea.Cmd { return m.prompt(ask{title: "send", lines: true, do: send}, "") }},
+		{[]string{"A"}, "A", "acknowledge: you have seen that it waits", "", func(m *model) tea.Cmd { return m.act("ack") }},
+		{[]string{"p"}, "p", "peek: read its screen anew, on another host, too", "", (*model).peek},
+		{[]string{"o"}, "o", "start it", "", func(m *model) tea.Cmd { return m.act("start") }},
+		{[]string{"x"}, "x", "stop it", "", func(m *model) tea.Cmd { return m.confirm("stop") }},
+		{[]string{"r"}, "r", "restart it", "", func(m *model) tea.Cmd { return m.confirm("restart") }},
+		{[]string{"f"}, "f", "fork it: another agent with a copy of its conversation", "", func(m *model) tea.Cmd {
+			return m.prompt(ask{title: "name of the fork of", empty: true, do: fork}, "")
+		}},
+		{[]string{"m"}, "m", "move it to a group", "", (*model).move},
+		{[]string{"n", "space"}, "n, space", "next agent that waits", "next", (*model).chooseNext},
+		{[]string{"tab"}, "tab", "only what waits, and all again", "waiting", (*model).onlyWaiting},
+		{[]string{"/"}, "/", "filter by name, group, status, agent, host, folder", "filter", (*model).search},
+		{[]string{"esc"}, "esc", "no filter", "", (*model).all},
+		{[]string{"down", "j"}, "up, down, k, j", "choose; so do the wheel, a click, page up and page down", "", func(m *model) tea.Cmd { return m.step(1) }},
+		{[]string{"up", "k"}, "", "", "", func(m *model) tea.Cmd { return m.step(-1) }},
+		{[]string{"pgdown", "ctrl+f"}, "", "", "", func(m *model) tea.Cmd { return m.step(m.listHeight()) }},
+		{[]string{"pgup", "ctrl+b"}, "", "", "", func(m *model) tea.Cmd { return m.step(-m.listHeight()) }},
+		{[]string{"home", "g"}, "g, G", "first and last", "", func(m *model) tea.Cmd { return m.choose(0) }},
+		{[]string{"end", "G"}, "", "", "", func(m *model) tea.Cmd { return m.choose(len(m.items) - 1) }},
+		{[]string{"?"}, "?", "this help", "help", func(m *model) tea.Cmd { m.mode = helping; return nil }},
+		{[]string{"ctrl+z"}, "", "", "", func(*model) tea.Cmd { return tea.Suspend }},
+		{[]string{"q", "ctrl+c"}, "q", "leave; the agents go on", "quit", func(*model) tea.Cmd { return tea.Quit }},
+	}
+}
+
+func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
+	key := msg.String()
+	switch {
+	case key == "ctrl+c" && m.mode == browsing:
+		return tea.Quit
+	case key == "ctrl+c", key == "esc" && m.mode != browsing:
+		return m.back(true)
+	}
+	switch m.mode {
+	case helping:
+		return m.back(false)
+	case asking:
+		yes := key == "y" || key == "Y"
+		r, do := m.find(m.about), m.ask.do
+		m.back(false)
+		if !yes || r == nil {
+			return nil
+		}
+		return do(m, r, "")
+	case answering:
+		return m.number(key)
+	case typing:
+		if key == "enter" {
+			return m.entered()
+		}
+		return m.typed(msg)
+	}
+	m.message = message{}
+	for _, b := range bindings() {
+		if slices.Contains(b.keys, key) {
+			return b.do(m)
+		}
+	}
+	return nil
+}
+
+// back returns to the list. If a filter was typed and given up, it is the one before.
+func (m *model) back(given bool) tea.Cmd {
+	if m.mode == typing && m.about == "" && given {
+		m.filter = ""
+		m.list()
+	}
+	m.mode, m.about, m.option, m.asked = browsing, "", "", nil
+	m.lay()
+	return m.refresh()
+}
+
+// find returns a row by its key, nil if it is gone.
+func (m *model) find(key string) *row {
+	for i := range m.rows {
+		if m.rows[i].key == key {
+			return &m.rows[i]
+		}
+	}
+	return nil
+}
+
+// prompt asks for a text about the chosen row.
+func (m *model) prompt(a ask, text string) tea.Cmd {
+	r := m.row()
+	if r == nil {
+		return nil
+	}
+	m.ask, m.about = a, r.key
+	a.title += " " + r.address()
+	m.ask.title = a.title
+	return m.begin(text)
+}
+
+// begin shows an input line.
+func (m *model) begin(text string) tea.Cmd {
+	m.mode = typing
+	m.input = textarea.New()
+	m.input.Prompt, m.input.ShowLineNumbers, m.input.EndOfBufferCharacter = "", false, ' '
+	m.input.SetStyles(textarea.Styles{})
+	m.input.SetVirtualCursor(false)
+	m.input.KeyMap.Paste.SetEnabled(false) // it runs programs; a terminal pastes by itself
+	m.input.CharLimit, m.input.MaxContentHeight = 0, maxContent
+	m.input.DynamicHeight, m.input.MaxHeight = true, maxInput
+	m.input.SetValue(text)
+	focus := m.input.Focus()
+	m.size()
+	return focus
+}
+
+// typed gives a key, or what was pasted, to the input line.
+func (m *model) typed(msg tea.Msg) tea.Cmd {
+	if m.mode != typing {
+		return nil
+	}
+	if text, ok := msg.(tea.PasteMsg); ok {
+		content := strings.TrimRight(text.Content, "\r\n")
+		if !m.ask.lines {
+			content = strings.Join(strings.Fields(content), " ")
+		}
+		msg = tea.PasteMsg{Content: content}
+	}
+	var cmd tea.Cmd
+	m.input, cmd = m.input.Update(msg)
+	if m.about == "" { // the filter counts while it is typed
+		m.filter = m.input.Value()
+		m.list()
+		return tea.Batch(cmd, m.refresh())
+	}
+	return cmd
+}
+
+// maxInput bounds the lines of an input that are on the screen, maxContent all.
+const maxInput, maxContent = 5, 1 << 20
+
+// size fits the input line into the screen.
+func (m *model) size() {
+	if m.mode == typing {
+		m.input.SetWidth(max(m.width-m.inputColumn(), 4))
+	}
+}
+
+// entered takes the text of the input line.
+func (m *model) entered() tea.Cmd {
+	text := strings.TrimSpace(m.input.Value())
+	filter, a, r := m.about == "", m.ask, m.find(m.about)
+	if filter {
+		m.filter = text
+		m.list()
+	}
+	m.back(false)
+	switch {
+	case filter || r == nil || text == "" && !a.empty:
+		return m.refresh()
+	}
+	return a.do(m, r, text)
+}
+
+func (m *model) search() tea.Cmd {
+	m.ask = ask{title: "/"}
+	return m.begin(m.filter)
+}
+
+func (m *model) all() tea.Cmd {
+	m.filter, m.waiting = "", false
+	m.list()
+	return m.refresh()
+}
+
+func (m *model) onlyWaiting() tea.Cmd {
+	m.waiting = !m.waiting
+	m.list()
+	return m.refresh()
+}

@@ -1,0 +1,365 @@
+package watchcmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+
+	"gt/lib/cli"
+	"gt/lib/client/agent"
+	"gt/lib/live/status"
+	"gt/lib/view/palette"
+)
+
+// model is the state of the screen.
+type model struct {
+	env      *cli.Env
+	reader   *reader
+	style    palette.Style
+	notified agent.Notify // what the person is told of by a command of theirs
+
+	width, height int
+	now           time.Time
+
+	snapshot
+	items   []item // what the list shows, after the filter
+	widths  widths
+	offset  int    // the first item on the screen
+	chosen  string // the key of the chosen row
+	waiting bool   // only what waits
+	filter  string
+
+	mode   mode
+	input  textarea.Model
+	about  string   // the key of the row that the mode is about
+	option string   // the number of an option, as far as it is typed
+	ask    ask      // what is confirmed, or what the input is for
+	asked  []string // the options of a question
+
+	panel   panel
+	message message
+	running int // commands of gt-session
+	click   click
+}
+
+// item is a line of the list: a row, or the heading of a section.
+type item struct {
+	row     *row
+	heading string
+	waiting int // in the section
+}
+
+// mode is who gets the keys.
+type mode int
+
+const (
+	browsing  mode = iota
+	typing         // an input line
+	asking         // yes or no
+	answering      // the number of an option
+	helping
+)
+
+// ask is a command that needs a word of the person first.
+type ask struct {
+	title string
+	lines bool // the text may have several lines
+	empty bool // no text is an answer, too
+	do    func(m *model, r *row, text string) tea.Cmd
+}
+
+// message is the line at the bottom: the command that ran last, and what came of it.
+type message struct {
+	command, text string
+	failed        bool
+}
+
+// click is the last click, to recognize a double one.
+type click struct {
+	key string
+	at  time.Time
+}
+
+const doubleClick = 400 * time.Millisecond
+
+func newModel(env *cli.Env, r *reader, style palette.Style) *model {
+	return &model{env: env, reader: r, style: style, now: env.Now()}
+}
+
+// The messages.
+type (
+	tick    time.Time
+	options struct {
+		key    string
+		all    []string
+		ran    ran
+		screen string // of an agent that tmux does not show here
+	}
+)
+
+func (m *model) Init() tea.Cmd { return tea.Batch(m.reader.next(m.took), m.tick()) }
+
+// tick is the next change of what the screen says of the time, and of the chosen pane.
+func (m *model) tick() tea.Cmd {
+	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tick(t) })
+}
+
+// Update implements tea.Model.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.now = m.env.Now()
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		if m.height == 0 {
+			m.offset = 0
+		}
+		m.width, m.height = msg.Width, msg.Height
+		m.measure()
+		m.size()
+		m.lay()
+		return m, m.refresh()
+	case snapshot:
+		ring := m.take(msg)
+		return m, tea.Batch(m.reader.next(m.took), m.refresh(), ring)
+	case tick:
+		return m, tea.Batch(m.tick(), m.refresh())
+	case seen:
+		m.show(msg)
+		return m, m.refresh()
+	case ran:
+		return m, m.ran(msg)
+	case peeked:
+		return m, m.peeked(msg)
+	case options:
+		return m, m.offer(msg)
+	case tea.PasteMsg:
+		return m, m.typed(msg)
+	case tea.KeyPressMsg:
+		return m, m.key(msg)
+	case tea.MouseMsg:
+		return m, m.mouse(msg)
+	case tea.ResumeMsg:
+		m.reader.changes.mark()
+	}
+	return m, nil
+}
+
+// take puts a snapshot on the screen, and rings if an agent began to wait.
+func (m *model) take(s snapshot) tea.Cmd {
+	first := m.rows == nil
+	before := map[string]time.Time{}
+	for i := range m.rows {
+		if r := &m.rows[i]; r.Status == status.Waiting {
+			before[r.key] = r.Since
+		}
+	}
+	if s.rows == nil && s.err != nil { // what was there is better than nothing
+		m.err, m.took = s.err, s.took
+		return nil
+	}
+	m.snapshot = s
+	m.list()
+	if first {
+		m.chosen = ""
+		m.chooseNext()
+		return nil
+	}
+	for i := range m.rows {
+		r := &m.rows[i]
+		if since, ok := before[r.key]; r.Status == status.Waiting && (!ok || !since.Equal(r.Since)) && !m.tells(r) {
+			return tea.Raw("\a")
+		}
+	}
+	return nil
+}
+
+// tells reports whether a command of the person's tells of an agent that begins to wait.
+func (m *model) tells(r *row) bool {
+	return r.member != nil && len(m.notified.Command) > 0 && slices.Contains(strings.Split(m.notified.Reasons(), ","), string(r.member.Reason))
+}
+
+// list finds what the list shows.
+func (m *model) list() {
+	m.items = m.items[:0]
+	words := strings.Fields(strings.ToLower(m.filter))
+	section, heading := "", -1
+	for i := range m.rows {
+		r := &m.rows[i]
+		if m.waiting && r.Status != status.Waiting || !r.matches(words) {
+			continue
+		}
+		if s := r.section(); s != section {
+			section, heading = s, -1
+			if s != "" {
+				heading = len(m.items)
+				m.items = append(m.items, item{heading: s})
+			}
+		}
+		if heading >= 0 && r.Status == status.Waiting {
+			m.items[heading].waiting++
+		}
+		m.items = append(m.items, item{row: r})
+	}
+	m.measure()
+	m.lay()
+}
+
+func (r *row) matches(words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	text := strings.ToLower(strings.Join([]string{r.address(), r.title, r.section(), r.Text, r.Agent, r.Folder}, "\n"))
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// at returns the place of the chosen row in the list, -1 if it has none.
+func (m *model) at() int {
+	return slices.IndexFunc(m.items, func(i item) bool { return i.row != nil && i.row.key == m.chosen })
+}
+
+// row returns the chosen row, nil if there is none.
+func (m *model) row() *row {
+	if i := m.at(); i >= 0 {
+		return m.items[i].row
+	}
+	return nil
+}
+
+// lay brings the chosen row onto the screen. If it is gone, the one at its place is chosen.
+func (m *model) lay() {
+	at := m.at()
+	if at < 0 {
+		at = m.near(m.offset)
+		if at < 0 {
+			m.chosen, m.offset = "", 0
+			return
+		}
+		m.chosen = m.items[at].row.key
+	}
+	top := at
+	if top > 0 && m.items[top-1].row == nil {
+		top-- // with its heading
+	}
+	height := m.listHeight()
+	m.offset = max(min(m.offset, top, len(m.items)-height), at-height+1, 0)
+}
+
+// near returns the row at a place of the list, or the nearest one, -1 if there is none.
+func (m *model) near(at int) int {
+	for i := max(at, 0); i < len(m.items); i++ {
+		if m.items[i].row != nil {
+			return i
+		}
+	}
+	for i := min(at, len(m.items)) - 1; i >= 0; i-- {
+		if m.items[i].row != nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// choose chooses the row at a place of the list, or the nearest one.
+func (m *model) choose(at int) tea.Cmd {
+	if i := m.near(min(at, len(m.items)-1)); i >= 0 {
+		m.chosen = m.items[i].row.key
+		m.lay()
+	}
+	return m.refresh()
+}
+
+// step moves the choice by so many rows.
+func (m *model) step(by int) tea.Cmd {
+	at := m.at()
+	for ; by != 0 && at >= 0; by -= sign(by) {
+		i := at + sign(by)
+		for i >= 0 && i < len(m.items) && m.items[i].row == nil {
+			i += sign(by)
+		}
+		if i < 0 || i >= len(m.items) {
+			break
+		}
+		at = i
+	}
+	if at < 0 {
+		return nil
+	}
+	return m.choose(at)
+}
+
+func sign(n int) int {
+	if n < 0 {
+		return -1
+	}
+	return 1
+}
+
+// chooseNext chooses the next row that waits, or with none the next that failed.
+func (m *model) chooseNext() tea.Cmd {
+	at := max(m.at(), -1)
+	for _, want := range []status.Status{status.Waiting, status.Error} {
+		for n := range m.items {
+			i := (at + 1 + n) % len(m.items)
+			if r := m.items[i].row; r != nil && r.Status == want {
+				return m.choose(i)
+			}
+		}
+	}
+	return m.refresh()
+}
+
+func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
+	at := msg.Mouse()
+	switch msg.(type) {
+	case tea.MouseWheelMsg:
+		switch {
+		case m.mode != browsing:
+		case at.Button == tea.MouseWheelUp:
+			return m.step(-wheel)
+		case at.Button == tea.MouseWheelDown:
+			return m.step(wheel)
+		}
+	case tea.MouseClickMsg:
+		i := m.offset + at.Y - 1
+		if at.Button != tea.MouseLeft || m.mode != browsing || at.Y < 1 || at.Y > m.listHeight() || i >= len(m.items) || m.items[i].row == nil {
+			return nil
+		}
+		last := m.click
+		m.click = click{m.items[i].row.key, m.now}
+		if m.click.key == last.key && m.now.Sub(last.at) < doubleClick {
+			return m.attach()
+		}
+		return m.choose(i)
+	}
+	return nil
+}
+
+// wheel is how many rows the wheel moves the choice.
+const wheel = 3
+
+// counts says how many agents do what.
+func (m *model) counts() (parts []count) {
+	by := map[status.Status]int{}
+	for i := range m.rows {
+		by[m.rows[i].Status]++
+	}
+	for _, s := range order() {
+		if by[s] > 0 {
+			parts = append(parts, count{s, fmt.Sprintf("%d %s", by[s], s)})
+		}
+	}
+	return parts
+}
+
+type count struct {
+	status status.Status
+	text   string
+}

@@ -1,0 +1,125 @@
+package watchcmd
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"gt/lib/sys/tmux"
+	"gt/lib/text/plain"
+	"gt/lib/text/term"
+)
+
+// panel has the last lines of the chosen row.
+type panel struct {
+	key   string // of the row, and what it did
+	lines []string
+	note  string    // what the lines are, or why there are none
+	at    time.Time // when they were read
+	same  int       // how often they were the same
+	busy  bool      // somebody reads them
+}
+
+// seen is what an agent shows.
+type seen struct {
+	key, text, note string
+}
+
+// How often a pane is read: one that does not change, less often.
+const (
+	often   = time.Second
+	seldom  = 3 * time.Second
+	changed = 5 // times the same
+)
+
+// visible reports whether tmux shows an agent.
+func (m *model) visible(r *row) bool { return r.member != nil && r.member.Pane.ID != "" }
+
+// refresh reads what the chosen row shows, if it is time.
+func (m *model) refresh() tea.Cmd {
+	r := m.row()
+	if r == nil || m.panel.busy || m.panelHeight() == 0 || m.mode == helping {
+		return nil
+	}
+	fresh := m.panel.key == r.key
+	switch {
+	case m.visible(r):
+		every := often
+		if m.panel.same >= changed {
+			every = seldom
+		}
+		if fresh && m.now.Sub(m.panel.at) < every-often/10 {
+			return nil
+		}
+		m.panel.busy = true
+		server, pane, key := tmux.Server(r.member.TmuxServer), r.member.Pane.ID, r.key
+		return func() tea.Msg {
+			text, err := server.CapturePane(pane)
+			if err != nil {
+				return seen{key: key, note: "tmux does not show it: " + err.Error()}
+			}
+			return seen{key: key, text: text}
+		}
+	case fresh && !m.panel.at.IsZero():
+		return nil
+	case r.member == nil:
+		m.show(seen{key: r.key, note: "p reads its screen from " + r.Host})
+		return nil
+	}
+	m.panel.busy = true
+	c, key := m.session(r, "show", "--last"), r.key
+	return func() tea.Msg {
+		got := c.run()
+		if got.failed != "" {
+			return seen{key: key, note: got.failed}
+		}
+		return seen{key: key, text: got.out, note: "its last answer"}
+	}
+}
+
+// show puts what an agent shows into the panel.
+func (m *model) show(s seen) {
+	lines := strings.Split(strings.TrimRight(m.env.Text(s.text), "\n "), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " ")
+	}
+	same := 0
+	if m.panel.key == s.key && strings.Join(lines, "\n") == strings.Join(m.panel.lines, "\n") {
+		same = m.panel.same + 1
+	}
+	m.panel = panel{key: s.key, lines: lines, note: plain.Cut(term.Clean(m.env.Redact(s.note)), maxTitle), at: m.now, same: same}
+}
+
+// peek reads the screen of the chosen row anew.
+func (m *model) peek() tea.Cmd {
+	r := m.row()
+	if r == nil {
+		return nil
+	}
+	if m.visible(r) {
+		m.panel.at = time.Time{}
+		return m.refresh()
+	}
+	c, key := m.session(r, "peek"), r.key
+	m.running++
+	m.message = message{command: c.String(), text: "…"}
+	return func() tea.Msg { return peeked{key, c.run()} }
+}
+
+// peeked is what an agent's screen shows that tmux does not show here.
+type peeked struct {
+	key string
+	ran ran
+}
+
+func (m *model) peeked(p peeked) tea.Cmd {
+	if p.ran.failed == "" {
+		m.show(seen{key: p.key, text: p.ran.out, note: "at " + m.now.Format("15:04:05")})
+		p.ran.out = ""
+	}
+	at := m.panel.at
+	cmd := m.ran(p.ran)
+	m.panel.at = at
+	return cmd
+}

@@ -1,0 +1,106 @@
+package watchcmd
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"gt/lib/cli"
+	"gt/lib/live/fleet"
+	"gt/lib/live/status"
+	"gt/lib/state/instance"
+	"gt/lib/sys/tmux"
+	"gt/lib/view/palette"
+	"gt/lib/view/roster"
+)
+
+var update = flag.Bool("update", false, "update docs/watch.md")
+
+var now = time.Date(2026, 11, 26, 21, 0, 0, 0, time.UTC)
+
+// testModel returns a screen of a size, with these rows.
+func testModel(width, height int, rows []row) *model {
+	env := &cli.Env{Name: "gt-watch", Now: func() time.Time { return now }}
+	m := newModel(env, &reader{env: env, changes: &changes{seen: make(chan struct{}, 1)}}, palette.Style{})
+	m.take(snapshot{rows: rows})
+	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
+	return m
+}
+
+// testRow returns an agent of this host, or with a host of another one.
+func testRow(host, name, group, folder string, is status.Status, reason status.Reason, age time.Duration) row {
+	r := row{key: host + name, Hosted: roster.Hosted{Host: host, Name: name, Group: group, Folder: folder, Agent: "claude", Status: is, Text: string(is)}}
+	if reason != "" {
+		r.Text += fmt.Sprintf(" (%s)", reason)
+	}
+	if age > 0 {
+		r.Since = now.Add(-age)
+	}
+	if host == "" {
+		r.member = &fleet.Member{Instance: &instance.Instance{ID: instance.ID(name), Name: name}, Status: is, Reason: reason}
+		r.scope.Town.Personal = true
+		if is != status.Stopped {
+			r.member.Pane = tmux.Pane{ID: "%1"}
+		}
+	}
+	return r
+}
+
+// text returns what the screen shows, without blanks at the ends of lines.
+func text(m *model) string {
+	lines := strings.Split(m.View().Content, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// The pictures and the keys on the page are those of the program.
+func TestPage(t *testing.T) {
+	rows := []row{
+		testRow("", "api", "", "~/src/api", status.Waiting, status.Permission, 3*time.Minute),
+		testRow("", "web", "", "~/src/web", status.Running, "", 40*time.Second),
+		testRow("", "docs", "", "~/src/docs", status.Idle, status.Done, 2*time.Hour),
+		testRow("box", "train", "", "~/src/model", status.Waiting, status.Question, 12*time.Minute),
+	}
+	rows[0].title = "Port the parser"
+	rows[1].Agent = "codex"
+	file := filepath.Join("..", "..", "..", "docs", "watch.md")
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(page), "```")
+	if len(parts) != 5 {
+		t.Fatalf("the page has %d pictures, not 2", len(parts)/2)
+	}
+	for i, width := range []int{80, 120} {
+		m := testModel(width, 13, rows)
+		m.show(seen{key: m.chosen, text: "Bash command\n  rm -r build\nDo you want to proceed?\n❯ 1. Yes\n  2. No"})
+		parts[2*i+1] = "text\n" + text(m) + "\n"
+	}
+	var keys strings.Builder
+	keys.WriteString("| key | what it does |\n|---|---|\n")
+	for _, b := range bindings() {
+		if b.label != "" {
+			fmt.Fprintf(&keys, "| `%s` | %s |\n", strings.ReplaceAll(b.label, ", ", "`, `"), b.does)
+		}
+	}
+	before, rest, _ := strings.Cut(parts[2], "| key |")
+	_, after, _ := strings.Cut(rest, "\n\n")
+	parts[2] = before + keys.String() + "\n" + after
+	want := strings.Join(parts, "```")
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if want != string(page) {
+		t.Errorf("docs/watch.md is not what the program shows; go test ./lib/command/watchcmd -run TestPage -update writes it")
+	}
+}

@@ -1,0 +1,236 @@
+package watchcmd
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/fsnotify/fsnotify"
+
+	"gt/lib/cli"
+	"gt/lib/live/fleet"
+	"gt/lib/state/peer"
+	"gt/lib/view/roster"
+)
+
+// row is an agent on the screen.
+type row struct {
+	roster.Hosted
+	key    string        // tells it from all others
+	title  string        // "" for none
+	scope  roster.Scope  // of an agent of this host
+	member *fleet.Member // nil for an agent of another host
+}
+
+// address returns the name by which gt-session knows the agent.
+func (r *row) address() string {
+	if r.member == nil {
+		return r.Name + "@" + r.Host
+	}
+	return r.Name
+}
+
+// section returns the heading that the agent is below.
+func (r *row) section() string {
+	var parts []string
+	if r.member == nil {
+		parts = append(parts, r.Host)
+	} else if name := r.scope.Name(); name != "" {
+		parts = append(parts, name)
+	}
+	if r.Group != "" {
+		parts = append(parts, r.Group)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// snapshot is what all agents do at a time.
+type snapshot struct {
+	rows   []row
+	own    string            // this host's name, "" if it is in no fleet
+	silent map[string]string // when hosts that do not answer were last seen
+	warned string            // the last warning
+	took   time.Duration
+	err    error
+}
+
+// reader reads what gt-session list --hosts prints.
+type reader struct {
+	env        *cli.Env
+	profile    string
+	everywhere bool
+	changes    *changes
+}
+
+// read reads all agents. It follows their files from then on.
+func (r *reader) read() (s snapshot) {
+	began := time.Now()
+	var said strings.Builder
+	env := &cli.Env{
+		Name: r.env.Name, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &said,
+		Environ: r.env.Environ, Dir: r.env.Dir, DirDeleted: r.env.DirDeleted, Now: r.env.Now, Started: r.env.Started,
+	}
+	s.err = r.fill(env, &s)
+	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	s.warned = strings.TrimPrefix(lines[len(lines)-1], env.Name+": ")
+	s.took = time.Since(began)
+	return s
+}
+
+func (r *reader) fill(env *cli.Env, s *snapshot) error {
+	scopes, unread := roster.Chosen(env, r.profile, r.everywhere)
+	if scopes == nil || unread != nil && !r.everywhere {
+		return unread
+	}
+	found, err := roster.ReadWithStrangers(env, r.profile, scopes)
+	unread = errors.Join(unread, err)
+	own, err := roster.OwnHost(env)
+	s.own, unread = own, errors.Join(unread, err)
+	var folders []string
+	for _, at := range found {
+		folders = append(folders, at.Store.State.Path(at.Store.Dir))
+		groups, err := at.Store.Groups()
+		unread = errors.Join(unread, err)
+		members := make([]*fleet.Member, len(at.Agents))
+		for i := range at.Agents {
+			members[i] = &at.Agents[i]
+		}
+		for _, one := range roster.Flatten(groups, members) {
+			s.rows = append(s.rows, row{
+				Hosted: roster.HostedRow(env, own, one), key: at.Store.Dir + "\t" + string(one.ID) + "\t" + one.Pane.ID,
+				title: env.Line(one.Title, maxTitle), scope: at.Scope, member: one.Member,
+			})
+			if folder := one.StateFolder(); folder != "" && one.Pane.ID != "" {
+				folders = append(folders, folder)
+			}
+		}
+	}
+	peers := roster.Peers(env)
+	hosts, err := peers.All()
+	unread = errors.Join(unread, err)
+	for _, h := range hosts {
+		folders = append(folders, peers.Path(h.Name))
+		if h.Away(env.Now()) {
+			if s.silent == nil {
+				s.silent = map[string]string{}
+			}
+			s.silent[h.Name] = h.Seen(env.Now())
+		}
+		agents, err := peers.Agents(h, env.Now())
+		unread = errors.Join(unread, err)
+		for _, a := range agents {
+			s.rows = append(s.rows, rowOf(env, a))
+		}
+	}
+	for i := range s.rows {
+		h := &s.rows[i].Hosted
+		for _, text := range []*string{&h.Name, &h.Text, &h.Agent, &h.Group, &h.Folder} {
+			*text = env.Line(*text, maxTitle)
+		}
+	}
+	r.changes.follow(folders)
+	return unread
+}
+
+func rowOf(env *cli.Env, a peer.Agent) row {
+	return row{Hosted: roster.HostedAgent(a), key: a.Host + "\t" + a.Profile + "\t" + a.Town + "\t" + a.ID + "\t" + a.Name, title: env.Line(a.Title, maxTitle)}
+}
+
+// maxTitle bounds what is shown of a name, in characters.
+const maxTitle = 400
+
+// How often the agents are read: soon after a change, and without one for what no file
+// tells, such as a pane that is gone. Reading takes at most a twentieth of the time.
+const (
+	soon    = 250 * time.Millisecond
+	anyway  = 5 * time.Second
+	patient = 20
+)
+
+// next waits until the agents should be read again, and reads them. took is how long that
+// took last.
+func (r *reader) next(took time.Duration) tea.Cmd {
+	return func() tea.Msg {
+		time.Sleep(max(soon, patient*took))
+		select {
+		case <-r.changes.seen:
+		case <-time.After(anyway):
+		}
+		return r.read()
+	}
+}
+
+// changes reports that files changed.
+type changes struct {
+	seen     chan struct{}
+	watcher  *fsnotify.Watcher // nil if the system has none
+	followed map[string]bool
+}
+
+func newChanges() *changes {
+	c := &changes{seen: make(chan struct{}, 1), followed: map[string]bool{}}
+	var err error
+	if c.watcher, err = fsnotify.NewBufferedWatcher(burst); err != nil {
+		return c // the agents are read every few seconds
+	}
+	cli.Go(func() {
+		for range c.watcher.Events {
+			c.mark()
+			time.Sleep(soon / 2)
+			for range len(c.watcher.Events) { // a burst is one change
+				<-c.watcher.Events
+			}
+		}
+	})
+	cli.Go(func() {
+		for range c.watcher.Errors { // such as a full queue
+			c.mark()
+		}
+	})
+	return c
+}
+
+// mark has the agents read soon.
+func (c *changes) mark() {
+	select {
+	case c.seen <- struct{}{}:
+	default:
+	}
+}
+
+// burst is the number of changes that are kept until somebody looks. The system keeps more.
+const burst = 1024
+
+// maxFollowed bounds the folders that are followed.
+const maxFollowed = 1000
+
+// follow follows these folders and no others.
+func (c *changes) follow(folders []string) {
+	if c.watcher == nil {
+		return
+	}
+	wanted := map[string]bool{}
+	for _, folder := range folders[:min(len(folders), maxFollowed)] {
+		wanted[filepath.Clean(folder)] = true
+	}
+	for folder := range c.followed {
+		if !wanted[folder] {
+			_ = c.watcher.Remove(folder)
+			delete(c.followed, folder)
+		}
+	}
+	for folder := range wanted {
+		if !c.followed[folder] && c.watcher.Add(folder) == nil {
+			c.followed[folder] = true
+		}
+	}
+}
+
+func (c *changes) close() {
+	if c.watcher != nil {
+		c.watcher.Close()
+	}
+}

@@ -1,0 +1,447 @@
+package watchcmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"gt/lib/live/status"
+	"gt/lib/text/duration"
+	"gt/lib/text/term"
+	"gt/lib/view/roster"
+)
+
+func order() []status.Status { return roster.Order[:] }
+
+// widths are those of the list's columns; 0 leaves one out.
+type widths struct{ name, status, age, agent, folder int }
+
+// maxAge is the width of the longest age, such as 12d23h.
+const maxAge = 6
+
+// gap is what is between two columns, margin what is before the first.
+const gap, margin = 2, 4
+
+// measure fits the columns into the screen. They depend on all agents, so that nothing
+// jumps when the list is scrolled.
+func (m *model) measure() {
+	w := widths{age: maxAge}
+	for i := range m.items {
+		r := m.items[i].row
+		if r == nil {
+			continue
+		}
+		w.name = max(w.name, 2*r.Depth+term.Columns(r.address()))
+		w.status = max(w.status, term.Columns(r.Text))
+		w.agent = max(w.agent, term.Columns(r.Agent))
+		w.folder = max(w.folder, term.Columns(r.Folder))
+	}
+	left := m.width - margin - w.age - gap
+	const leastName, leastStatus, leastFolder = 12, 19, 12 // 19 is "waiting (permission" and more of it
+	w.name = min(w.name, max(m.width*3/10, leastName))
+	w.agent = min(w.agent, 12)
+	if left < w.name+gap+min(w.status, leastStatus)+gap+w.agent {
+		w.agent = 0
+	}
+	rest := func() int {
+		used := w.name + gap + w.status
+		if w.agent > 0 {
+			used += gap + w.agent
+		}
+		return left - used
+	}
+	if over := -rest(); over > 0 {
+		w.status = max(w.status-over, min(w.status, leastStatus))
+	}
+	if over := -rest(); over > 0 {
+		w.name = max(w.name-over, min(w.name, 8))
+	}
+	if over := -rest(); over > 0 {
+		w.status = max(w.status-over, 1)
+	}
+	if room := rest() - gap; room < leastFolder {
+		w.folder = 0
+	} else {
+		w.folder = min(w.folder, room)
+	}
+	m.widths = w
+}
+
+// leastPanel is the height of a screen's body from which on it has a panel.
+const leastPanel = 8
+
+// body is the height between the first line and the last.
+func (m *model) body() int { return max(m.height-2, 0) }
+
+// listHeight returns how many lines the list has. The panel gets the others.
+func (m *model) listHeight() int {
+	body := m.body()
+	if body < leastPanel {
+		return body
+	}
+	return min(max(len(m.items), 3), body-max(body*2/5, 5))
+}
+
+// panelHeight returns the lines of the panel, with its rule.
+func (m *model) panelHeight() int { return m.body() - m.listHeight() }
+
+// View implements tea.Model.
+func (m *model) View() tea.View {
+	v := tea.NewView("")
+	v.AltScreen, v.MouseMode, v.WindowTitle = true, tea.MouseModeCellMotion, m.title()
+	if m.width < 1 || m.height < 1 {
+		return v
+	}
+	lines := []string{m.first()}
+	if m.mode == helping {
+		lines = append(lines, m.help()...)
+	} else {
+		lines = append(lines, m.listed()...)
+		if m.panelHeight() > 0 {
+			lines = append(lines, m.shown()...)
+		}
+	}
+	last := m.last()
+	last = last[:min(len(last), m.height)]
+	for len(lines) < m.height {
+		lines = append(lines, "")
+	}
+	lines = append(lines[:m.height-len(last)], last...)
+	text := strings.Join(lines, "\n")
+	if m.style.ASCII {
+		text = ascii.Replace(text)
+	}
+	v.SetContent(text)
+	if m.mode == typing {
+		v.Cursor = m.input.Cursor()
+		if v.Cursor != nil {
+			v.Cursor.X += m.inputColumn()
+			v.Cursor.Y += m.height - len(last)
+		}
+	}
+	return v
+}
+
+// ascii replaces gt's own signs on a terminal without them.
+var ascii = strings.NewReplacer("─", "-", "·", "-", "…", "~", "↑", "^", "↓", "v")
+
+func (m *model) title() string {
+	n := 0
+	for i := range m.rows {
+		if m.rows[i].Status == status.Waiting {
+			n++
+		}
+	}
+	if n == 0 {
+		return "gt-watch"
+	}
+	return fmt.Sprintf("%d waiting – gt-watch", n)
+}
+
+// first returns the first line: how many do what, and what is left out.
+func (m *model) first() string {
+	var left strings.Builder
+	used := 0
+	put := func(text string, paint func(string) string) {
+		if used+term.Columns(text) <= m.width {
+			left.WriteString(paint(text))
+			used += term.Columns(text)
+		}
+	}
+	put(" ", plainly)
+	for i, c := range m.counts() {
+		if i > 0 {
+			put(" · ", m.style.Dim)
+		}
+		paint := func(text string) string { return m.style.PaintStatus(c.status, text) }
+		if c.status == status.Waiting || c.status == status.Error {
+			paint = func(text string) string { return m.style.Bold(m.style.PaintStatus(c.status, text)) }
+		}
+		put(c.text, paint)
+	}
+	var parts []string
+	if m.waiting {
+		parts = append(parts, "only waiting")
+	}
+	if m.filter != "" {
+		parts = append(parts, "/"+m.filter)
+	}
+	if m.reader.profile != "" {
+		parts = append(parts, "profile "+m.reader.profile)
+	}
+	parts = append(parts, "gt-watch")
+	right := term.Cut(m.env.Line(strings.Join(parts, " · "), maxTitle), max(m.width-used-2, 0))
+	space := m.width - used - term.Columns(right) - 1
+	if space < 1 {
+		return left.String()
+	}
+	return left.String() + strings.Repeat(" ", space) + m.style.Dim(right)
+}
+
+func plainly(text string) string { return text }
+
+// listed returns the lines of the list.
+func (m *model) listed() (lines []string) {
+	height := m.listHeight()
+	switch {
+	case len(m.items) > 0:
+		for i := m.offset; i < len(m.items) && len(lines) < height; i++ {
+			lines = append(lines, m.line(&m.items[i]))
+		}
+	case len(m.rows) > 0:
+		lines = append(lines, m.style.Dim(term.Cut(fmt.Sprintf("    no agent matches (%d in all); esc shows them", len(m.rows)), m.width)))
+	default:
+		lines = append(lines, m.style.Dim(term.Cut("    "+roster.NoneYet, m.width)))
+	}
+	for len(lines) < height {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+// line returns a line of the list.
+func (m *model) line(i *item) string {
+	if i.row == nil {
+		return m.section(i)
+	}
+	r, w := i.row, m.widths
+	chosen := r.key == m.chosen
+	paint := func(text string) string { return m.style.PaintStatus(r.Status, text) }
+	name, dim := plainly, m.style.Dim
+	if r.Status == status.Waiting || r.Status == status.Error {
+		name = m.style.Bold
+		paint = func(text string) string { return m.style.Bold(m.style.PaintStatus(r.Status, text)) }
+	}
+	if chosen {
+		paint, name, dim = plainly, plainly, plainly
+	}
+	var b strings.Builder
+	b.WriteString("  ")
+	if chosen {
+		b.Reset()
+		b.WriteString("> ")
+	}
+	b.WriteString(paint(m.style.StatusMark(r.Status)) + " ")
+	b.WriteString(name(term.Pad(strings.Repeat("  ", r.Depth)+r.address(), w.name)))
+	b.WriteString("  " + paint(term.Pad(r.Text, w.status)))
+	age := m.age(r.Since)
+	b.WriteString("  " + strings.Repeat(" ", max(w.age-len(age), 0)) + age)
+	if w.agent > 0 {
+		b.WriteString("  " + dim(term.Pad(r.Agent, w.agent)))
+	}
+	if w.folder > 0 {
+		b.WriteString("  " + dim(term.CutFront(r.Folder, w.folder)))
+	}
+	if !chosen {
+		return b.String()
+	}
+	return m.style.Reverse(term.Pad(b.String(), m.width))
+}
+
+// section returns the line of a heading.
+func (m *model) section(i *item) string {
+	text := i.heading
+	for host, seen := range m.silent {
+		if text == host || strings.HasPrefix(text, host+" · ") {
+			text += " (" + seen + ")"
+		}
+	}
+	text = term.Cut("  "+text, m.width)
+	if i.waiting > 0 {
+		if count := fmt.Sprintf("  %d waiting", i.waiting); term.Columns(text+count) <= m.width {
+			return m.style.Cyan(text) + m.style.PaintStatus(status.Waiting, count)
+		}
+	}
+	return m.style.Cyan(text)
+}
+
+// age returns how long something has lasted, in as few characters as a list allows.
+func (m *model) age(since time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	d := max(m.now.Sub(since), 0)
+	if d >= time.Minute {
+		d = d.Truncate(time.Minute)
+	}
+	return duration.Format(roster.Rough(d))
+}
+
+// shown returns the panel: a rule with the name of the chosen row, and its last lines.
+func (m *model) shown() []string {
+	height := m.panelHeight()
+	r := m.row()
+	lines := []string{m.rule(r)}
+	if r == nil {
+		return lines
+	}
+	height--
+	if m.panel.key != r.key {
+		return lines // nobody has read it yet
+	}
+	var text []string
+	if m.panel.note != "" && len(strings.TrimSpace(strings.Join(m.panel.lines, ""))) == 0 {
+		text = []string{m.style.Dim(term.Cut("  "+m.panel.note, m.width))}
+	} else {
+		asked := 0
+		if m.mode == answering {
+			asked = len(m.asked) + 1
+		}
+		for _, line := range m.panel.lines[max(len(m.panel.lines)-max(height-asked, 0), 0):] {
+			text = append(text, term.Cut("  "+line, m.width))
+		}
+	}
+	return append(lines, text...)
+}
+
+// rule returns the line between list and panel.
+func (m *model) rule(r *row) string {
+	left := "──"
+	if r != nil {
+		left += " " + r.address()
+		for _, more := range []string{r.title, m.panel.note} {
+			if more != "" && (more != m.panel.note || m.panel.key == r.key && len(m.panel.lines) > 0 && strings.TrimSpace(m.panel.lines[0]) != "") {
+				left += " · " + more
+			}
+		}
+		left += " "
+	}
+	right := m.beyond()
+	if right != "" {
+		right = " " + right + " ──"
+	}
+	if term.Columns(right) > m.width/2 {
+		right = ""
+	}
+	left = term.Cut(left, max(m.width-term.Columns(right), 0))
+	return m.style.Dim(left + strings.Repeat("─", max(m.width-term.Columns(left)-term.Columns(right), 0)) + right)
+}
+
+// beyond says how many rows are above and below the screen.
+func (m *model) beyond() string {
+	var parts []string
+	say := func(sign string, items []item) {
+		rows, waiting := 0, 0
+		for i := range items {
+			if r := items[i].row; r != nil {
+				if rows++; r.Status == status.Waiting {
+					waiting++
+				}
+			}
+		}
+		switch {
+		case waiting > 0:
+			parts = append(parts, fmt.Sprintf("%s%d, %d waiting", sign, rows, waiting))
+		case rows > 0:
+			parts = append(parts, fmt.Sprintf("%s%d", sign, rows))
+		}
+	}
+	say("↑", m.items[:min(m.offset, len(m.items))])
+	say("↓", m.items[min(m.offset+m.listHeight(), len(m.items)):])
+	return strings.Join(parts, " · ")
+}
+
+// last returns the lines at the bottom: what is asked, what came of a command, or the keys.
+func (m *model) last() []string {
+	cut := func(text string) string { return term.Cut(text, m.width) }
+	switch m.mode {
+	case helping:
+		return []string{m.style.Dim(cut(" any key goes back"))}
+	case asking:
+		return []string{m.style.Bold(m.style.Yellow(cut(" " + m.ask.title)))}
+	case answering:
+		var lines []string
+		for i, text := range m.asked {
+			lines = append(lines, m.style.Bold(m.style.Yellow(cut(fmt.Sprintf(" %d. %s", i+1, text)))))
+		}
+		return append(lines, cut(fmt.Sprintf(" answer %s with 1 to %d, or esc: %s", m.addressOf(m.about), len(m.asked), m.option)))
+	case typing:
+		prompt := m.inputPrompt()
+		lines := strings.Split(m.input.View(), "\n")
+		for i := range lines {
+			lines[i] = strings.TrimRight(prompt+lines[i], " ")
+			prompt = strings.Repeat(" ", term.Columns(prompt))
+		}
+		return lines
+	}
+	if m.message.command != "" {
+		return m.outcome()
+	}
+	switch {
+	case m.err != nil:
+		return []string{m.style.Red(cut(" " + m.env.Line(m.err.Error(), maxMessage)))}
+	case m.warned != "":
+		return []string{m.style.Yellow(cut(" " + m.warned))}
+	}
+	var keys []string
+	for _, b := range bindings() {
+		if b.short != "" {
+			key, _, _ := strings.Cut(b.label, ",")
+			keys = append(keys, key+" "+b.short)
+		}
+	}
+	text := " " + strings.Join(keys, " · ")
+	for len(keys) > 2 && term.Columns(text) > m.width { // the last ones are help and quit
+		keys = append(keys[:len(keys)-3], keys[len(keys)-2:]...)
+		text = " " + strings.Join(keys, " · ")
+	}
+	return []string{m.style.Dim(cut(text))}
+}
+
+// maxOutcome bounds the lines of an error.
+const maxOutcome = 3
+
+// outcome returns the command that ran last, and what came of it.
+func (m *model) outcome() []string {
+	text := " " + m.message.command
+	if m.message.text != "" {
+		text += ": " + m.message.text
+	}
+	if !m.message.failed {
+		return []string{term.Cut(text, m.width)}
+	}
+	lines := strings.Split(term.Fill(text, m.width, 2), "\n")
+	lines = lines[:min(len(lines), maxOutcome)]
+	for i := range lines {
+		lines[i] = m.style.Red(term.Cut(lines[i], m.width))
+	}
+	return lines
+}
+
+func (m *model) addressOf(key string) string {
+	if r := m.find(key); r != nil {
+		return r.address()
+	}
+	return "it"
+}
+
+// inputPrompt returns what is before the input line.
+func (m *model) inputPrompt() string {
+	if m.about == "" {
+		return " /"
+	}
+	return term.Cut(" "+m.ask.title, max(m.width/2, 1)) + ": "
+}
+
+func (m *model) inputColumn() int { return term.Columns(m.inputPrompt()) }
+
+// help returns the lines of the help.
+func (m *model) help() (lines []string) {
+	widest := 0
+	for _, b := range bindings() {
+		widest = max(widest, len(b.label))
+	}
+	for _, b := range bindings() {
+		if b.label != "" {
+			lines = append(lines, term.Cut("  "+m.style.Bold(term.Pad(b.label, widest))+"  "+b.does, max(m.width+len(m.style.Bold("x"))-1, 1)))
+		}
+	}
+	lines = append([]string{""}, lines...)
+	legend := []string{}
+	for _, s := range roster.Order {
+		legend = append(legend, m.style.PaintStatus(s, m.style.StatusMark(s))+" "+string(s))
+	}
+	return append(lines, "", "  "+strings.Join(legend, "  "))
+}
