@@ -117,7 +117,7 @@ func (m *model) ran(r ran) tea.Cmd {
 		lines := strings.Split(strings.TrimSpace(m.env.Text(r.out)), "\n")
 		m.message.text = term.OneLine(lines[len(lines)-1])
 	}
-	m.reader.changes.mark()
+	mark(m.reader.changes.now)
 	m.panel.at = time.Time{}
 	return m.refresh()
 }

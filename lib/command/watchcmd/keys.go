@@ -10,42 +10,56 @@ import (
 
 // binding is a key and what it does.
 type binding struct {
-	keys  []string
-	label string // "" leaves it out of the help
-	does  string
-	short string // in the line at the bottom, "" leaves it out
-	do    func(m *model) tea.Cmd
+	keys   []string
+	label  string // the keys in the help, if they are not those
+	does   string // "" leaves it out of the help
+	short  string // in the line at the bottom, "" leaves it out
+	always bool   // it is of use without an agent, too
+	do     func(m *model) tea.Cmd
 }
 
 // bindings are the keys while nothing is typed. The help has them in this order.
 func bindings() []binding {
+	act := func(verb string) func(m *model) tea.Cmd { return func(m *model) tea.Cmd { return m.act(verb) } }
+	confirm := func(verb string) func(m *model) tea.Cmd { return func(m *model) tea.Cmd { return m.confirm(verb) } }
 	return []binding{
-		{[]string{"enter"}, "enter", "attach to the agent, as a double click; Ctrl-b d leaves it, in tmux Ctrl-b L", "attach", (*model).attach},
-		{[]string{"a"}, "a", "answer what it asks", "answer", (*model).answer},
-		{[]string{"s"}, "s", "send it a prompt", "send", func(m *model) tea.Cmd { return m.prompt(ask{title: "send", lines: true, do: send}, "") }},
-		{[]string{"A"}, "A", "acknowledge: you have seen that it waits", "", func(m *model) tea.Cmd { return m.act("ack") }},
-		{[]string{"p"}, "p", "peek: read its screen anew, on another host, too", "", (*model).peek},
-		{[]string{"o"}, "o", "start it", "", func(m *model) tea.Cmd { return m.act("start") }},
-		{[]string{"x"}, "x", "stop it", "", func(m *model) tea.Cmd { return m.confirm("stop") }},
-		{[]string{"r"}, "r", "restart it", "", func(m *model) tea.Cmd { return m.confirm("restart") }},
-		{[]string{"f"}, "f", "fork it: another agent with a copy of its conversation", "", func(m *model) tea.Cmd {
+		{keys: []string{"enter"}, short: "attach", do: (*model).attach,
+			does: "attach; Ctrl-b d leaves it, in tmux Ctrl-b L"},
+		{keys: []string{"a"}, short: "answer", does: "answer what it asks", do: (*model).answer},
+		{keys: []string{"s"}, short: "send", does: "send it a prompt", do: func(m *model) tea.Cmd {
+			return m.prompt(ask{title: "send", lines: true, do: send}, "")
+		}},
+		{keys: []string{"A"}, does: "acknowledge that it waits", do: act("ack")},
+		{keys: []string{"p"}, does: "read its screen again, on another host, too", do: (*model).peek},
+		{keys: []string{"o"}, does: "start it", do: act("start")},
+		{keys: []string{"x"}, does: "stop it", do: confirm("stop")},
+		{keys: []string{"r"}, does: "restart it", do: confirm("restart")},
+		{keys: []string{"f"}, does: "fork it, with a copy of its conversation", do: func(m *model) tea.Cmd {
 			return m.prompt(ask{title: "name of the fork of", empty: true, do: fork}, "")
 		}},
-		{[]string{"m"}, "m", "move it to a group", "", (*model).move},
-		{[]string{"n", "space"}, "n, space", "next agent that waits", "next", (*model).chooseNext},
-		{[]string{"tab"}, "tab", "only what waits, and all again", "waiting", (*model).onlyWaiting},
-		{[]string{"/"}, "/", "filter by name, group, status, agent, host, folder", "filter", (*model).search},
-		{[]string{"esc"}, "esc", "no filter", "", (*model).all},
-		{[]string{"down", "j"}, "up, down, k, j", "choose; so do the wheel, a click, page up and page down", "", func(m *model) tea.Cmd { return m.step(1) }},
-		{[]string{"up", "k"}, "", "", "", func(m *model) tea.Cmd { return m.step(-1) }},
-		{[]string{"pgdown", "ctrl+f"}, "", "", "", func(m *model) tea.Cmd { return m.step(m.listHeight()) }},
-		{[]string{"pgup", "ctrl+b"}, "", "", "", func(m *model) tea.Cmd { return m.step(-m.listHeight()) }},
-		{[]string{"home", "g"}, "g, G", "first and last", "", func(m *model) tea.Cmd { return m.choose(0) }},
-		{[]string{"end", "G"}, "", "", "", func(m *model) tea.Cmd { return m.choose(len(m.items) - 1) }},
-		{[]string{"?"}, "?", "this help", "help", func(m *model) tea.Cmd { m.mode = helping; return nil }},
-		{[]string{"ctrl+z"}, "", "", "", func(*model) tea.Cmd { return tea.Suspend }},
-		{[]string{"q", "ctrl+c"}, "q", "leave; the agents go on", "quit", func(*model) tea.Cmd { return tea.Quit }},
+		{keys: []string{"m"}, does: "move it to a group", do: (*model).move},
+		{keys: []string{"n", "space"}, short: "next", does: "next agent that waits", do: (*model).chooseNext},
+		{keys: []string{"tab"}, short: "waiting", does: "only what waits, and all again", do: (*model).onlyWaiting},
+		{keys: []string{"/"}, short: "filter", does: "filter by name, group, status, agent, host …", do: (*model).search},
+		{keys: []string{"esc"}, does: "no filter", do: (*model).all},
+		{keys: []string{"down", "j"}, label: "up, down, k, j", does: "choose, as pgup, pgdown, a click and the wheel", do: func(m *model) tea.Cmd { return m.step(1) }},
+		{keys: []string{"up", "k"}, do: func(m *model) tea.Cmd { return m.step(-1) }},
+		{keys: []string{"pgdown", "ctrl+f"}, do: func(m *model) tea.Cmd { return m.step(m.listHeight()) }},
+		{keys: []string{"pgup", "ctrl+b"}, do: func(m *model) tea.Cmd { return m.step(-m.listHeight()) }},
+		{keys: []string{"home", "g"}, label: "g, G", does: "first and last", do: func(m *model) tea.Cmd { return m.choose(0) }},
+		{keys: []string{"end", "G"}, do: func(m *model) tea.Cmd { return m.choose(len(m.items) - 1) }},
+		{keys: []string{"?"}, short: "help", always: true, does: "this help", do: func(m *model) tea.Cmd { m.mode = helping; return nil }},
+		{keys: []string{"ctrl+z"}, do: func(*model) tea.Cmd { return tea.Suspend }},
+		{keys: []string{"q", "ctrl+c"}, label: "q", short: "quit", always: true, does: "leave; the agents go on", do: func(*model) tea.Cmd { return tea.Quit }},
 	}
+}
+
+// name returns the keys as the help has them.
+func (b binding) name() string {
+	if b.label != "" {
+		return b.label
+	}
+	return strings.Join(b.keys, ", ")
 }
 
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {

@@ -142,7 +142,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.MouseMsg:
 		return m, m.mouse(msg)
 	case tea.ResumeMsg:
-		m.reader.changes.mark()
+		mark(m.reader.changes.now)
 	}
 	return m, nil
 }

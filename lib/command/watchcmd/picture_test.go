@@ -27,7 +27,7 @@ var now = time.Date(2026, 11, 26, 21, 0, 0, 0, time.UTC)
 // testModel returns a screen of a size, with these rows.
 func testModel(width, height int, rows []row) *model {
 	env := &cli.Env{Name: "gt-watch", Now: func() time.Time { return now }}
-	m := newModel(env, &reader{env: env, changes: &changes{seen: make(chan struct{}, 1)}}, palette.Style{})
+	m := newModel(env, &reader{env: env, changes: newChanges()}, palette.Style{})
 	m.take(snapshot{rows: rows})
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	return m
@@ -88,8 +88,8 @@ func TestPage(t *testing.T) {
 	var keys strings.Builder
 	keys.WriteString("| key | what it does |\n|---|---|\n")
 	for _, b := range bindings() {
-		if b.label != "" {
-			fmt.Fprintf(&keys, "| `%s` | %s |\n", strings.ReplaceAll(b.label, ", ", "`, `"), b.does)
+		if b.does != "" {
+			fmt.Fprintf(&keys, "| `%s` | %s |\n", strings.ReplaceAll(b.name(), ", ", "`, `"), b.does)
 		}
 	}
 	before, rest, _ := strings.Cut(parts[2], "| key |")

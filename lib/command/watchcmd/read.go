@@ -12,7 +12,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/live/fleet"
-	"gt/lib/state/peer"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/view/roster"
 )
 
@@ -63,6 +63,7 @@ type reader struct {
 	profile    string
 	everywhere bool
 	changes    *changes
+	lines      map[string]string // texts that were cleaned
 }
 
 // read reads all agents. It follows their files from then on.
@@ -101,7 +102,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 		for _, one := range roster.Flatten(groups, members) {
 			s.rows = append(s.rows, row{
 				Hosted: roster.HostedRow(env, own, one), key: at.Store.Dir + "\t" + string(one.ID) + "\t" + one.Pane.ID,
-				title: env.Line(one.Title, maxTitle), scope: at.Scope, member: one.Member,
+				title: r.line(one.Title), scope: at.Scope, member: one.Member,
 			})
 			if folder := one.StateFolder(); folder != "" && one.Pane.ID != "" {
 				folders = append(folders, folder)
@@ -109,6 +110,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 		}
 	}
 	peers := roster.Peers(env)
+	folders = append(folders, peers.Path("")) // where new hosts come
 	hosts, err := peers.All()
 	unread = errors.Join(unread, err)
 	for _, h := range hosts {
@@ -122,40 +124,61 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 		agents, err := peers.Agents(h, env.Now())
 		unread = errors.Join(unread, err)
 		for _, a := range agents {
-			s.rows = append(s.rows, rowOf(env, a))
+			s.rows = append(s.rows, row{
+				Hosted: roster.HostedAgent(a), key: strings.Join([]string{a.Host, a.Profile, a.Town, a.ID, a.Name}, "\t"), title: r.line(a.Title),
+			})
 		}
 	}
 	for i := range s.rows {
 		h := &s.rows[i].Hosted
 		for _, text := range []*string{&h.Name, &h.Text, &h.Agent, &h.Group, &h.Folder} {
-			*text = env.Line(*text, maxTitle)
+			*text = r.line(*text)
 		}
 	}
 	r.changes.follow(folders)
 	return unread
 }
 
-func rowOf(env *cli.Env, a peer.Agent) row {
-	return row{Hosted: roster.HostedAgent(a), key: a.Host + "\t" + a.Profile + "\t" + a.Town + "\t" + a.ID + "\t" + a.Name, title: env.Line(a.Title, maxTitle)}
+// line returns a text for the screen. Most texts are the same the next time.
+func (r *reader) line(s string) string {
+	line, ok := r.lines[s]
+	if !ok {
+		if r.lines == nil || len(r.lines) > maxLines {
+			r.lines = map[string]string{}
+		}
+		line = r.env.Line(s, maxTitle)
+		r.lines[s] = line
+	}
+	return line
 }
+
+// maxLines bounds the texts that are kept.
+const maxLines = 100_000
 
 // maxTitle bounds what is shown of a name, in characters.
 const maxTitle = 400
 
 // How often the agents are read: soon after a change, and without one for what no file
-// tells, such as a pane that is gone. Reading takes at most a twentieth of the time.
+// tells, such as a pane that is gone. Reading thousands takes a twentieth of the time, but
+// is never later than late.
 const (
 	soon    = 250 * time.Millisecond
 	anyway  = 5 * time.Second
 	patient = 20
+	late    = 10 * time.Second
 )
 
 // next waits until the agents should be read again, and reads them. took is how long that
 // took last.
 func (r *reader) next(took time.Duration) tea.Cmd {
 	return func() tea.Msg {
-		time.Sleep(max(soon, patient*took))
 		select {
+		case <-r.changes.now:
+			return r.read()
+		case <-time.After(max(soon, min(patient*took, late))):
+		}
+		select {
+		case <-r.changes.now:
 		case <-r.changes.seen:
 		case <-time.After(anyway):
 		}
@@ -166,19 +189,20 @@ func (r *reader) next(took time.Duration) tea.Cmd {
 // changes reports that files changed.
 type changes struct {
 	seen     chan struct{}
+	now      chan struct{}     // the person waits for it
 	watcher  *fsnotify.Watcher // nil if the system has none
 	followed map[string]bool
 }
 
 func newChanges() *changes {
-	c := &changes{seen: make(chan struct{}, 1), followed: map[string]bool{}}
+	c := &changes{seen: make(chan struct{}, 1), now: make(chan struct{}, 1), followed: map[string]bool{}}
 	var err error
 	if c.watcher, err = fsnotify.NewBufferedWatcher(burst); err != nil {
 		return c // the agents are read every few seconds
 	}
 	cli.Go(func() {
 		for range c.watcher.Events {
-			c.mark()
+			mark(c.seen)
 			time.Sleep(soon / 2)
 			for range len(c.watcher.Events) { // a burst is one change
 				<-c.watcher.Events
@@ -187,16 +211,16 @@ func newChanges() *changes {
 	})
 	cli.Go(func() {
 		for range c.watcher.Errors { // such as a full queue
-			c.mark()
+			mark(c.seen)
 		}
 	})
 	return c
 }
 
-// mark has the agents read soon.
-func (c *changes) mark() {
+// mark has the agents read.
+func mark(c chan<- struct{}) {
 	select {
-	case c.seen <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -207,14 +231,18 @@ const burst = 1024
 // maxFollowed bounds the folders that are followed.
 const maxFollowed = 1000
 
-// follow follows these folders and no others.
+// follow follows these folders and no others. Of one that is not there yet, it follows the
+// one in which it will be made.
 func (c *changes) follow(folders []string) {
 	if c.watcher == nil {
 		return
 	}
 	wanted := map[string]bool{}
 	for _, folder := range folders[:min(len(folders), maxFollowed)] {
-		wanted[filepath.Clean(folder)] = true
+		for folder = filepath.Clean(folder); !atomicfile.Exists(folder) && folder != "/"; {
+			folder = filepath.Dir(folder)
+		}
+		wanted[folder] = true
 	}
 	for folder := range c.followed {
 		if !wanted[folder] {
@@ -225,6 +253,7 @@ func (c *changes) follow(folders []string) {
 	for folder := range wanted {
 		if !c.followed[folder] && c.watcher.Add(folder) == nil {
 			c.followed[folder] = true
+			mark(c.seen) // it may have changed after it was read
 		}
 	}
 }

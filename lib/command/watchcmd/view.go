@@ -78,7 +78,7 @@ func (m *model) body() int { return max(m.height-2, 0) }
 // listHeight returns how many lines the list has. The panel gets the others.
 func (m *model) listHeight() int {
 	body := m.body()
-	if body < leastPanel {
+	if body < leastPanel || m.items == nil {
 		return body
 	}
 	return min(max(len(m.items), 3), body-max(body*2/5, 5))
@@ -193,7 +193,7 @@ func (m *model) listed() (lines []string) {
 	case len(m.rows) > 0:
 		lines = append(lines, m.style.Dim(term.Cut(fmt.Sprintf("    no agent matches (%d in all); esc shows them", len(m.rows)), m.width)))
 	default:
-		lines = append(lines, m.style.Dim(term.Cut("    "+roster.NoneYet, m.width)))
+		lines = append(lines, "", term.Cut("  "+roster.NoneYet, m.width))
 	}
 	for len(lines) < height {
 		lines = append(lines, "")
@@ -377,9 +377,8 @@ func (m *model) last() []string {
 	}
 	var keys []string
 	for _, b := range bindings() {
-		if b.short != "" {
-			key, _, _ := strings.Cut(b.label, ",")
-			keys = append(keys, key+" "+b.short)
+		if b.short != "" && (len(m.rows) > 0 || b.always) {
+			keys = append(keys, b.keys[0]+" "+b.short)
 		}
 	}
 	text := " " + strings.Join(keys, " · ")
@@ -431,15 +430,16 @@ func (m *model) inputColumn() int { return term.Columns(m.inputPrompt()) }
 func (m *model) help() (lines []string) {
 	widest := 0
 	for _, b := range bindings() {
-		widest = max(widest, len(b.label))
+		widest = max(widest, len(b.name()))
 	}
+	lines = append(lines, "")
 	for _, b := range bindings() {
-		if b.label != "" {
-			lines = append(lines, term.Cut("  "+m.style.Bold(term.Pad(b.label, widest))+"  "+b.does, max(m.width+len(m.style.Bold("x"))-1, 1)))
+		if b.does != "" {
+			key := "  " + term.Pad(b.name(), widest) + "  "
+			lines = append(lines, m.style.Bold(term.Cut(key, m.width))+term.Cut(b.does, m.width-len(key)))
 		}
 	}
-	lines = append([]string{""}, lines...)
-	legend := []string{}
+	var legend []string
 	for _, s := range roster.Order {
 		legend = append(legend, m.style.PaintStatus(s, m.style.StatusMark(s))+" "+string(s))
 	}
