@@ -110,7 +110,7 @@ func (m *model) start(c command) tea.Cmd {
 }
 
 // ran shows what came of a command.
-func (m *model) ran(r ran) tea.Cmd {
+func (m *model) ran(r ran) {
 	m.running--
 	m.message = message{command: r.String(), text: m.env.Line(r.failed, maxMessage), failed: r.failed != ""}
 	if r.failed == "" {
@@ -119,7 +119,6 @@ func (m *model) ran(r ran) tea.Cmd {
 	}
 	mark(m.reader.changes.now)
 	m.panel.at = time.Time{}
-	return m.refresh()
 }
 
 // maxMessage bounds the message of a command, in characters.
@@ -243,14 +242,15 @@ func (m *model) answer() tea.Cmd {
 }
 
 // offer shows the options of a question.
-func (m *model) offer(o options) tea.Cmd {
+func (m *model) offer(o options) {
 	if o.ran.failed != "" || len(o.all) == 0 {
-		return m.ran(o.ran)
+		m.ran(o.ran)
+		return
 	}
 	m.running--
 	m.message = message{}
 	if m.mode != browsing || m.find(o.key) == nil { // the person has gone on
-		return nil
+		return
 	}
 	m.mode, m.about, m.option = answering, o.key, ""
 	m.asked = nil
@@ -260,7 +260,6 @@ func (m *model) offer(o options) tea.Cmd {
 	if o.screen != "" {
 		m.show(seen{key: o.key, text: o.screen})
 	}
-	return nil
 }
 
 // number takes a digit of an option's number. One is enough where no number has two.

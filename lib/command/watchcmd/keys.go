@@ -38,16 +38,16 @@ func bindings() []binding {
 			return m.prompt(ask{title: "name of the fork of", empty: true, do: fork}, "")
 		}},
 		{keys: []string{"m"}, does: "move it to a group", do: (*model).move},
-		{keys: []string{"n", "space"}, short: "next", does: "next agent that waits", do: (*model).chooseNext},
-		{keys: []string{"tab"}, short: "waiting", does: "only what waits, and all again", do: (*model).onlyWaiting},
+		{keys: []string{"n", "space"}, short: "next", does: "next agent that waits", do: func(m *model) tea.Cmd { m.chooseNext(); return nil }},
+		{keys: []string{"tab"}, short: "waiting", does: "only what waits, and all again", do: func(m *model) tea.Cmd { m.onlyWaiting(); return nil }},
 		{keys: []string{"/"}, short: "filter", does: "filter by name, group, status, agent, host …", do: (*model).search},
-		{keys: []string{"esc"}, does: "no filter", do: (*model).all},
-		{keys: []string{"down", "j"}, label: "up, down, k, j", does: "choose, as pgup, pgdown, a click and the wheel", do: func(m *model) tea.Cmd { return m.step(1) }},
-		{keys: []string{"up", "k"}, do: func(m *model) tea.Cmd { return m.step(-1) }},
-		{keys: []string{"pgdown", "ctrl+f"}, do: func(m *model) tea.Cmd { return m.step(m.listHeight()) }},
-		{keys: []string{"pgup", "ctrl+b"}, do: func(m *model) tea.Cmd { return m.step(-m.listHeight()) }},
-		{keys: []string{"home", "g"}, label: "g, G", does: "first and last", do: func(m *model) tea.Cmd { return m.choose(0) }},
-		{keys: []string{"end", "G"}, do: func(m *model) tea.Cmd { return m.choose(len(m.items) - 1) }},
+		{keys: []string{"esc"}, does: "no filter", do: func(m *model) tea.Cmd { m.all(); return nil }},
+		{keys: []string{"down", "j"}, label: "up, down, k, j", does: "choose, as pgup, pgdown, a click and the wheel", do: func(m *model) tea.Cmd { m.step(1); return nil }},
+		{keys: []string{"up", "k"}, do: func(m *model) tea.Cmd { m.step(-1); return nil }},
+		{keys: []string{"pgdown", "ctrl+f"}, do: func(m *model) tea.Cmd { m.step(m.listHeight()); return nil }},
+		{keys: []string{"pgup", "ctrl+b"}, do: func(m *model) tea.Cmd { m.step(-m.listHeight()); return nil }},
+		{keys: []string{"home", "g"}, label: "g, G", does: "first and last", do: func(m *model) tea.Cmd { m.choose(0); return nil }},
+		{keys: []string{"end", "G"}, do: func(m *model) tea.Cmd { m.choose(len(m.items) - 1); return nil }},
 		{keys: []string{"?"}, short: "help", always: true, does: "this help", do: func(m *model) tea.Cmd { m.mode = helping; return nil }},
 		{keys: []string{"ctrl+z"}, do: func(*model) tea.Cmd { return tea.Suspend }},
 		{keys: []string{"q", "ctrl+c"}, label: "q", short: "quit", always: true, does: "leave; the agents go on", do: func(*model) tea.Cmd { return tea.Quit }},
@@ -68,11 +68,13 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	case key == "ctrl+c" && m.mode == browsing:
 		return tea.Quit
 	case key == "ctrl+c", key == "esc" && m.mode != browsing:
-		return m.back(true)
+		m.back(true)
+		return nil
 	}
 	switch m.mode {
 	case helping:
-		return m.back(false)
+		m.back(false)
+		return nil
 	case asking:
 		yes := key == "y" || key == "Y"
 		r, do := m.find(m.about), m.ask.do
@@ -99,14 +101,13 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 }
 
 // back returns to the list. If a filter was typed and given up, it is the one before.
-func (m *model) back(given bool) tea.Cmd {
+func (m *model) back(given bool) {
 	if m.mode == typing && m.about == "" && given {
 		m.filter = ""
 		m.list()
 	}
 	m.mode, m.about, m.option, m.asked = browsing, "", "", nil
 	m.lay()
-	return m.refresh()
 }
 
 // find returns a row by its key, nil if it is gone.
@@ -164,7 +165,6 @@ func (m *model) typed(msg tea.Msg) tea.Cmd {
 	if m.about == "" { // the filter counts while it is typed
 		m.filter = m.input.Value()
 		m.list()
-		return tea.Batch(cmd, m.refresh())
 	}
 	return cmd
 }
@@ -188,9 +188,8 @@ func (m *model) entered() tea.Cmd {
 		m.list()
 	}
 	m.back(false)
-	switch {
-	case filter || r == nil || text == "" && !a.empty:
-		return m.refresh()
+	if filter || r == nil || text == "" && !a.empty {
+		return nil
 	}
 	return a.do(m, r, text)
 }
@@ -200,14 +199,12 @@ func (m *model) search() tea.Cmd {
 	return m.begin(m.filter)
 }
 
-func (m *model) all() tea.Cmd {
+func (m *model) all() {
 	m.filter, m.waiting = "", false
 	m.list()
-	return m.refresh()
 }
 
-func (m *model) onlyWaiting() tea.Cmd {
+func (m *model) onlyWaiting() {
 	m.waiting = !m.waiting
 	m.list()
-	return m.refresh()
 }

@@ -111,6 +111,11 @@ func (m *model) tick() tea.Cmd {
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.now = m.env.Now()
+	cmd := m.update(msg)
+	return m, tea.Batch(cmd, m.refresh())
+}
+
+func (m *model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		if m.height == 0 {
@@ -120,31 +125,29 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.measure()
 		m.size()
 		m.lay()
-		return m, m.refresh()
 	case snapshot:
 		ring := m.take(msg)
-		return m, tea.Batch(m.reader.next(m.took), m.refresh(), ring)
+		return tea.Batch(m.reader.next(m.took), ring)
 	case tick:
-		return m, tea.Batch(m.tick(), m.refresh())
+		return m.tick()
 	case seen:
 		m.show(msg)
-		return m, m.refresh()
 	case ran:
-		return m, m.ran(msg)
+		m.ran(msg)
 	case peeked:
-		return m, m.peeked(msg)
+		m.peeked(msg)
 	case options:
-		return m, m.offer(msg)
+		m.offer(msg)
 	case tea.PasteMsg:
-		return m, m.typed(msg)
+		return m.typed(msg)
 	case tea.KeyPressMsg:
-		return m, m.key(msg)
+		return m.key(msg)
 	case tea.MouseMsg:
-		return m, m.mouse(msg)
+		return m.mouse(msg)
 	case tea.ResumeMsg:
 		mark(m.reader.changes.now)
 	}
-	return m, nil
+	return nil
 }
 
 // take puts a snapshot on the screen, and rings if an agent began to wait.
@@ -268,16 +271,15 @@ func (m *model) near(at int) int {
 }
 
 // choose chooses the row at a place of the list, or the nearest one.
-func (m *model) choose(at int) tea.Cmd {
+func (m *model) choose(at int) {
 	if i := m.near(min(at, len(m.items)-1)); i >= 0 {
 		m.chosen = m.items[i].row.key
 		m.lay()
 	}
-	return m.refresh()
 }
 
 // step moves the choice by so many rows.
-func (m *model) step(by int) tea.Cmd {
+func (m *model) step(by int) {
 	at := m.at()
 	for ; by != 0 && at >= 0; by -= sign(by) {
 		i := at + sign(by)
@@ -289,10 +291,9 @@ func (m *model) step(by int) tea.Cmd {
 		}
 		at = i
 	}
-	if at < 0 {
-		return nil
+	if at >= 0 {
+		m.choose(at)
 	}
-	return m.choose(at)
 }
 
 func sign(n int) int {
@@ -303,17 +304,17 @@ func sign(n int) int {
 }
 
 // chooseNext chooses the next row that waits, or with none the next that failed.
-func (m *model) chooseNext() tea.Cmd {
+func (m *model) chooseNext() {
 	at := max(m.at(), -1)
 	for _, want := range []status.Status{status.Waiting, status.Error} {
 		for n := range m.items {
 			i := (at + 1 + n) % len(m.items)
 			if r := m.items[i].row; r != nil && r.Status == want {
-				return m.choose(i)
+				m.choose(i)
+				return
 			}
 		}
 	}
-	return m.refresh()
 }
 
 func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
@@ -323,9 +324,9 @@ func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 		switch {
 		case m.mode != browsing:
 		case at.Button == tea.MouseWheelUp:
-			return m.step(-wheel)
+			m.step(-wheel)
 		case at.Button == tea.MouseWheelDown:
-			return m.step(wheel)
+			m.step(wheel)
 		}
 	case tea.MouseClickMsg:
 		i := m.offset + at.Y - 1
@@ -337,7 +338,7 @@ func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 		if m.click.key == last.key && m.now.Sub(last.at) < doubleClick {
 			return m.attach()
 		}
-		return m.choose(i)
+		m.choose(i)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (m *model) peek() tea.Cmd {
 	}
 	if m.visible(r) {
 		m.panel.at = time.Time{}
-		return m.refresh()
+		return nil
 	}
 	c, key := m.session(r, "peek"), r.key
 	m.running++
@@ -113,13 +113,12 @@ type peeked struct {
 	ran ran
 }
 
-func (m *model) peeked(p peeked) tea.Cmd {
+func (m *model) peeked(p peeked) {
 	if p.ran.failed == "" {
 		m.show(seen{key: p.key, text: p.ran.out, note: "at " + m.now.Format("15:04:05")})
 		p.ran.out = ""
 	}
 	at := m.panel.at
-	cmd := m.ran(p.ran)
+	m.ran(p.ran)
 	m.panel.at = at
-	return cmd
 }

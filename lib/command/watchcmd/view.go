@@ -58,8 +58,8 @@ func (m *model) measure() {
 	if over := -rest(); over > 0 {
 		w.name = max(w.name-over, min(w.name, 8))
 	}
-	if over := -rest(); over > 0 {
-		w.status = max(w.status-over, 1)
+	if rest() < 0 { // too narrow for more
+		w.name, w.status, w.age = max(m.width-margin, 0), 0, 0
 	}
 	if room := rest() - gap; room < leastFolder {
 		w.folder = 0
@@ -203,8 +203,11 @@ func (m *model) listed() (lines []string) {
 
 // line returns a line of the list.
 func (m *model) line(i *item) string {
-	if i.row == nil {
+	switch {
+	case i.row == nil:
 		return m.section(i)
+	case m.width < margin:
+		return ""
 	}
 	r, w := i.row, m.widths
 	chosen := r.key == m.chosen
@@ -225,9 +228,10 @@ func (m *model) line(i *item) string {
 	}
 	b.WriteString(paint(m.style.StatusMark(r.Status)) + " ")
 	b.WriteString(name(term.Pad(strings.Repeat("  ", r.Depth)+r.address(), w.name)))
-	b.WriteString("  " + paint(term.Pad(r.Text, w.status)))
-	age := m.age(r.Since)
-	b.WriteString("  " + strings.Repeat(" ", max(w.age-len(age), 0)) + age)
+	if w.status > 0 {
+		age := m.age(r.Since)
+		b.WriteString("  " + paint(term.Pad(r.Text, w.status)) + "  " + strings.Repeat(" ", max(w.age-len(age), 0)) + age)
+	}
 	if w.agent > 0 {
 		b.WriteString("  " + dim(term.Pad(r.Agent, w.agent)))
 	}
@@ -361,7 +365,7 @@ func (m *model) last() []string {
 		prompt := m.inputPrompt()
 		lines := strings.Split(m.input.View(), "\n")
 		for i := range lines {
-			lines[i] = strings.TrimRight(prompt+lines[i], " ")
+			lines[i] = cut(strings.TrimRight(prompt+lines[i], " "))
 			prompt = strings.Repeat(" ", term.Columns(prompt))
 		}
 		return lines
@@ -439,9 +443,12 @@ func (m *model) help() (lines []string) {
 			lines = append(lines, m.style.Bold(term.Cut(key, m.width))+term.Cut(b.does, m.width-len(key)))
 		}
 	}
-	var legend []string
+	var legend strings.Builder
+	left := m.width
 	for _, s := range roster.Order {
-		legend = append(legend, m.style.PaintStatus(s, m.style.StatusMark(s))+" "+string(s))
+		if left -= len("  x ") + len(s); left >= 0 {
+			legend.WriteString("  " + m.style.PaintStatus(s, m.style.StatusMark(s)) + " " + string(s))
+		}
 	}
-	return append(lines, "", "  "+strings.Join(legend, "  "))
+	return append(lines, "", legend.String())
 }

@@ -1,0 +1,215 @@
+package watchcmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"gt/lib/client/agent"
+	"gt/lib/live/status"
+	"gt/lib/state/activity"
+	"gt/lib/text/term"
+)
+
+// many returns agents of this host and another one, in groups, as many as there are letters
+// in what they do: w waits, r runs, i is idle, s stopped.
+func many(letters string) (rows []row) {
+	is := map[rune]status.Status{'w': status.Waiting, 'r': status.Running, 'i': status.Idle, 's': status.Stopped}
+	for i, letter := range letters {
+		host, group := "", ""
+		if i > len(letters)/2 {
+			host = "box"
+		}
+		if i%len(letters) > len(letters)/4 {
+			group = "work/工具箱"
+		}
+		rows = append(rows, testRow(host, fmt.Sprintf("agent-%d", i), group, "~/src/"+strings.Repeat("long", i%9), is[letter], status.Done, time.Duration(i)*time.Minute))
+	}
+	return rows
+}
+
+func press(m *model, keys ...string) {
+	for _, key := range keys {
+		code := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "down": tea.KeyDown, "tab": tea.KeyTab, "space": tea.KeySpace}[key]
+		msg := tea.KeyPressMsg{Code: code}
+		if code == 0 {
+			msg = tea.KeyPressMsg{Code: []rune(key)[0], Text: key}
+		}
+		m.Update(msg)
+	}
+}
+
+// The screen has as many lines as the terminal, none wider, whatever its size and whoever
+// has the keys.
+func TestFits(t *testing.T) {
+	rows := many(strings.Repeat("rwisrri", 6))
+	rows[3].title, rows[3].Depth = strings.Repeat("工具", 90), 30
+	rows[7].Name = strings.Repeat("长", 60)
+	modes := map[string]func(m *model){
+		"list":   func(*model) {},
+		"filter": func(m *model) { press(m, "/", "a", "工") },
+		"send":   func(m *model) { press(m, "s"); m.Update(tea.PasteMsg{Content: strings.Repeat("工具 and more\n", 20)}) },
+		"stop":   func(m *model) { press(m, "x") },
+		"answer": func(m *model) {
+			m.Update(options{key: m.chosen, all: []string{"Yes", strings.Repeat("no ", 80), "x", "y", "z", "a", "b"}})
+		},
+		"help":   func(m *model) { press(m, "?") },
+		"failed": func(m *model) { m.Update(ran{failed: strings.Repeat("it is not so; ", 40)}) },
+		"none":   func(m *model) { press(m, "/", "~") },
+	}
+	for name, mode := range modes {
+		for _, width := range []int{1, 7, 20, 40, 41, 60, 80, 120, 200} {
+			for _, height := range []int{1, 2, 5, 10, 24} {
+				m := testModel(width, height, slices.Clone(rows))
+				m.show(seen{key: m.chosen, text: strings.Repeat("what it shows 工具 "+strings.Repeat("x", 300)+"\n", 60)})
+				mode(m)
+				lines := strings.Split(m.View().Content, "\n")
+				if len(lines) != height {
+					t.Fatalf("%s, %dx%d: %d lines", name, width, height, len(lines))
+				}
+				for _, line := range lines {
+					if n := term.Columns(line); n > width {
+						t.Fatalf("%s, %dx%d: %d columns: %q", name, width, height, n, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+// What is drawn does not depend on the number of agents.
+func TestManyAgents(t *testing.T) {
+	m := testModel(100, 30, many(strings.Repeat("rrrrrrrrrw", 1000)))
+	if allocs := testing.AllocsPerRun(20, func() { m.View() }); allocs > 5000 {
+		t.Errorf("%.0f allocations for a screen of 30 lines", allocs)
+	}
+	press(m, "G")
+	if last := m.row(); last == nil || last.Name != "agent-9999" || !strings.Contains(text(m), "> ● agent-9999@box") {
+		t.Errorf("the last one is not chosen:\n%s", text(m))
+	}
+}
+
+// n goes round those that wait; the choice stays with its agent whatever changes.
+func TestChoice(t *testing.T) {
+	m := testModel(80, 24, many("rwrrw"))
+	chosen := func(want string) {
+		t.Helper()
+		if r := m.row(); r == nil || r.Name != want {
+			t.Errorf("%v is chosen, not %s:\n%s", r, want, text(m))
+		}
+	}
+	chosen("agent-1")
+	press(m, "n")
+	chosen("agent-4")
+	press(m, "space")
+	chosen("agent-1")
+	press(m, "down")
+	chosen("agent-2")
+	rows := many("rwrrw")
+	m.Update(snapshot{rows: append(many("rr")[1:], rows[2:]...)})
+	chosen("agent-2")
+	m.Update(snapshot{rows: rows[3:]}) // it is gone
+	chosen("agent-3")
+	press(m, "tab")
+	chosen("agent-4")
+	press(m, "/", "n", "o", "n", "e")
+	if m.row() != nil || !strings.Contains(text(m), "no agent matches (2 in all)") {
+		t.Errorf("something is chosen:\n%s", text(m))
+	}
+	press(m, "s") // it is typed
+	press(m, "esc", "esc")
+	chosen("agent-4")
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
+	chosen("agent-3")
+}
+
+// An agent that begins to wait rings once, unless a command of the person's tells of it.
+func TestRings(t *testing.T) {
+	rings := func(m *model, rows []row) bool { return m.take(snapshot{rows: rows}) != nil }
+	m := testModel(80, 24, many("rw"))
+	switch {
+	case rings(m, many("rw")):
+		t.Error("it rings for what has been there")
+	case !rings(m, many("ww")):
+		t.Error("it does not ring")
+	case rings(m, many("ww")):
+		t.Error("it rings twice")
+	}
+	later := many("ww")
+	later[0].Since = now
+	if !rings(m, later) {
+		t.Error("it does not ring for another wait")
+	}
+	m = testModel(80, 24, many("rr"))
+	m.notified = agent.Notify{Command: []string{"bell"}, On: []activity.Reason{activity.Done}}
+	if rings(m, many("wr")) {
+		t.Error("it rings although a command tells")
+	}
+	m.notified.On = []activity.Reason{activity.Permission}
+	m.take(snapshot{rows: many("rr")})
+	if !rings(m, many("wr")) {
+		t.Error("it does not ring for what no command tells")
+	}
+}
+
+// What reads a pane is never lost: the next one is read after it.
+func TestPanelGoesOn(t *testing.T) {
+	m := testModel(80, 24, many("ss"))
+	for _, key := range []string{"x", "n", "m", "esc", "/", "enter", "down", "?", "q"} {
+		m.panel = panel{}
+		var cmd tea.Cmd
+		if key == "esc" || key == "enter" || key == "down" {
+			_, cmd = m.Update(tea.KeyPressMsg{Code: map[string]rune{"esc": tea.KeyEscape, "enter": tea.KeyEnter, "down": tea.KeyDown}[key]})
+		} else {
+			_, cmd = m.Update(tea.KeyPressMsg{Code: []rune(key)[0], Text: key})
+		}
+		if m.panel.busy && cmd == nil {
+			t.Errorf("%s: nothing reads the pane", key)
+		}
+	}
+}
+
+// In the help every key goes back, q too.
+func TestHelp(t *testing.T) {
+	m := testModel(80, 30, many("w"))
+	press(m, "?")
+	for _, b := range bindings() {
+		if !strings.Contains(text(m), b.does) {
+			t.Errorf("the help does not have %q", b.does)
+		}
+	}
+	cmd := m.key(tea.KeyPressMsg{Code: 'q', Text: "q"})
+	if m.mode != browsing || cmd != nil {
+		t.Error("q leaves the program")
+	}
+}
+
+// An option with a number of two digits can be typed.
+func TestNumber(t *testing.T) {
+	m := testModel(80, 40, many("w"))
+	all := strings.Split("abcdefghijkl", "")
+	m.Update(options{key: m.chosen, all: all})
+	press(m, "1")
+	if m.mode != answering || !strings.HasSuffix(text(m), "or esc: 1") {
+		t.Errorf("1 is taken, and may be 10:\n%s", text(m))
+	}
+	press(m, "2")
+	if m.mode != browsing || m.message.command != "gt-session answer agent-0 12" {
+		t.Errorf("it runs %q", m.message.command)
+	}
+	m.Update(options{key: m.chosen, all: all})
+	press(m, "0")
+	press(m, "x")
+	if m.mode != answering || m.option != "" {
+		t.Errorf("%q is taken for an option", m.option)
+	}
+	press(m, "7")
+	if m.message.command != "gt-session answer agent-0 7" {
+		t.Errorf("it runs %q", m.message.command)
+	}
+}
