@@ -4,6 +4,7 @@
 //
 //	go run ./bench/relay              notes, events, 50 hosts
 //	go run ./bench/relay -hosts 200   and 200 hosts
+//	go run ./bench/relay -hosts 20 -simulated 980   20 hosts among 980 that only say hello, beat and listen
 package main
 
 import (
@@ -20,26 +21,30 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"gt/bench/measure"
 	"gt/lib/place"
 	"gt/lib/relay"
 	"gt/lib/relay/hub"
 	"gt/lib/relay/seal"
+	"gt/lib/relay/streams"
 	"gt/lib/state/peer"
 )
 
 func main() {
 	hosts := flag.Int("hosts", 50, "hosts on one hub")
+	simulated := flag.Int("simulated", 0, "further hosts on that hub, of which only the connection is real")
 	notes := flag.Int("notes", 500, "notes of which each is timed")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "bench-relay")
 	if err == nil {
 		measure.Interrupted(func() { os.RemoveAll(dir) })
-		err = run(dir, *hosts, *notes)
+		err = run(dir, *hosts, *simulated, *notes)
 		os.RemoveAll(dir)
 	}
 	if err != nil {
@@ -48,11 +53,13 @@ func main() {
 	}
 }
 
-func run(dir string, hosts, notes int) error {
-	if err := pair(filepath.Join(dir, "pair"), notes); err != nil {
-		return err
+func run(dir string, hosts, simulated, notes int) error {
+	if notes > 0 {
+		if err := pair(filepath.Join(dir, "pair"), notes); err != nil {
+			return err
+		}
 	}
-	return many(filepath.Join(dir, "many"), hosts)
+	return many(filepath.Join(dir, "many"), hosts, simulated)
 }
 
 func start(store string) (*hub.Hub, error) {
@@ -150,13 +157,19 @@ func (t *host) events(n int) error {
 	return err
 }
 
-func wait(what string, within time.Duration, ok func() bool) (time.Duration, error) {
+// How often wait looks. To look at all files of many hosts takes as long as what it waits for.
+const (
+	often  = 2 * time.Millisecond
+	seldom = 200 * time.Millisecond
+)
+
+func wait(what string, every, within time.Duration, ok func() bool) (time.Duration, error) {
 	began := time.Now()
 	for !ok() {
 		if time.Since(began) > within {
 			return 0, fmt.Errorf("after %v not: %s", within, what)
 		}
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(every)
 	}
 	return time.Since(began), nil
 }
@@ -189,7 +202,7 @@ func pair(dir string, notes int) error {
 		return err
 	}
 	defer b.stop()
-	if _, err := wait("they know each other", time.Minute, func() bool { return knows(a, 1) && knows(b, 1) }); err != nil {
+	if _, err := wait("they know each other", often, time.Minute, func() bool { return knows(a, 1) && knows(b, 1) }); err != nil {
 		return err
 	}
 	nc, err := h.Connect(context.Background(), nil)
@@ -228,7 +241,7 @@ func pair(dir string, notes int) error {
 			return err
 		}
 	}
-	took, err := wait("all notes are there", 5*time.Minute, func() bool { return len(b.came) >= notes })
+	took, err := wait("all notes are there", often, 5*time.Minute, func() bool { return len(b.came) >= notes })
 	if err != nil {
 		return err
 	}
@@ -241,7 +254,7 @@ func pair(dir string, notes int) error {
 	if err != nil {
 		return err
 	}
-	took, err = wait("the log is copied", 5*time.Minute, func() bool {
+	took, err = wait("the log is copied", often, 5*time.Minute, func() bool {
 		c, err := os.Stat(peer.Of(b.state).Path("a", ".events.jsonl"))
 		return err == nil && c.Size() == info.Size()
 	})
@@ -257,8 +270,69 @@ func pair(dir string, notes int) error {
 	return nil
 }
 
+// simulate connects a host that says hello, beats as a relay does, and has a relay's
+// subscriptions and streams. It drops what it receives, and sends nothing else.
+func simulate(dir, name string, h *hub.Hub) (stop func(), err error) {
+	keys, err := seal.Load(place.State(filepath.Join(dir, name, "gt")), true)
+	if err != nil {
+		return nil, err
+	}
+	nc, err := h.Connect(context.Background(), keys)
+	if err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := streams.Make(ctx, js, keys.Public()); err != nil {
+		cancel()
+		return nil, err
+	}
+	key := keys.Public()
+	drop := func(*nats.Msg) {}
+	for _, subject := range []string{"gt.*.beat", "gt.*.ask." + key, "gt.*.chunk." + key} {
+		if _, err := nc.Subscribe(subject, drop); err != nil {
+			cancel()
+			return nil, err
+		}
+	}
+	for stream, filter := range map[string][]string{streams.Fleet: {"gt.*.hello", "gt.*.states", "gt.*.grant." + key}, streams.Feeds: nil, streams.In(key): nil} {
+		c, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: filter})
+		if err == nil {
+			_, err = c.Consume(func(jetstream.Msg) {}, jetstream.PullMaxMessages(64), jetstream.PullExpiry(5*time.Minute), jetstream.PullHeartbeat(30*time.Second))
+		}
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+	}
+	says := func(kind string, body string) error {
+		msg, err := keys.Plain(seal.Header{Kind: kind, At: time.Now().UnixMilli()}, []byte(body))
+		if err != nil {
+			return err
+		}
+		return nc.Publish("gt."+key+"."+kind, msg)
+	}
+	if err := says("hello", fmt.Sprintf("{\"name\":%q,\"box\":%q}", name, keys.Recipient())); err != nil {
+		cancel()
+		return nil, err
+	}
+	go func() {
+		for ctx.Err() == nil {
+			_ = says("beat", `{"process":"0123456789abcdef","heads":{"events":{"epoch":"0000000000000001-00000000","size":0}}}`)
+			select {
+			case <-ctx.Done():
+			case <-time.After(40 * time.Second):
+			}
+		}
+	}()
+	return func() { cancel(); nc.Close() }, nil
+}
+
 // many measures what many hosts cost one hub, each with the logs of all others.
-func many(dir string, n int) error {
+func many(dir string, n, simulated int) error {
 	h, err := start(filepath.Join(dir, "hub"))
 	if err != nil {
 		return err
@@ -276,13 +350,28 @@ func many(dir string, n int) error {
 		defer t.stop()
 		all = append(all, t)
 	}
-	if _, err := wait("all hosts know all", 20*time.Minute, func() bool {
-		return !slices.ContainsFunc(all, func(t *host) bool { return !knows(t, n-1) })
+	for i := range simulated {
+		stop, err := simulate(dir, "s"+strconv.Itoa(i), h)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	if _, err := wait("all hosts know all", seldom, 20*time.Minute, func() bool {
+		return !slices.ContainsFunc(all, func(t *host) bool { return !knows(t, n-1+simulated) })
 	}); err != nil {
 		return err
 	}
 	fmt.Printf("| %d hosts on one hub, in one process: all know all after | %s |\n", n, time.Since(began).Round(100*time.Millisecond))
-	fmt.Printf("| memory of the hub and its %d hosts together | %d MB |\n", n, (memory()-before)>>20)
+	fmt.Printf("| memory of the hub and its %d hosts together | %d MB |\n", n+simulated, (memory()-before)>>20)
+	if simulated > 0 {
+		time.Sleep(20 * time.Second)
+		used, sent := cpu(), all[0].traffic.Stats()
+		time.Sleep(time.Minute)
+		now := all[0].traffic.Stats()
+		fmt.Printf("| a minute of %d idle hosts and their hub, %d of the hosts simulated | %.1f s of one core |\n", n+simulated, simulated, (cpu() - used).Seconds())
+		fmt.Printf("| one of them in that minute | %d kB sent, %d kB received |\n", (now.OutBytes-sent.OutBytes)>>10, (now.InBytes-sent.InBytes)>>10)
+	}
 	for _, t := range all {
 		if err := t.events(10); err != nil {
 			return err
@@ -292,7 +381,7 @@ func many(dir string, n int) error {
 	if err != nil {
 		return err
 	}
-	took, err := wait("every host has the logs of all", 20*time.Minute, func() bool {
+	took, err := wait("every host has the logs of all", seldom, 20*time.Minute, func() bool {
 		for i, t := range all {
 			for j := range all {
 				if i == j {
@@ -329,6 +418,13 @@ func memory() int64 {
 	var pages, resident int64
 	fmt.Sscan(string(data), &pages, &resident)
 	return resident * int64(os.Getpagesize())
+}
+
+// cpu returns the processor time that this process used.
+func cpu() time.Duration {
+	var r syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 func size(dir string) (n int64) {

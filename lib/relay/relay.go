@@ -25,6 +25,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/time/rate"
 
 	"gt/lib/place"
 	"gt/lib/record"
@@ -43,6 +44,8 @@ const (
 	stateEvery  = 15 * time.Second
 	resendAfter = time.Minute
 	askAgain    = 3 * time.Second
+	missEvery   = time.Second // looking for what is missing takes some calls for each host
+	beatsAtOnce = 5           // where others wait for one; then one each askAgain
 	publishWait = 10 * time.Second
 )
 
@@ -125,6 +128,7 @@ type Relay struct {
 	process string // this process among those that use the same keys
 	began   time.Time
 	leases  leases
+	beats   *rate.Limiter
 
 	recordSource *mirror.Source // nil before a host may read the records
 	recordsAt    time.Time      // when they were last looked at
@@ -138,6 +142,7 @@ type Relay struct {
 	pending   map[string]bool // streams whose past is not read yet
 	caughtUp  bool
 	lastBeat  time.Time
+	lastMiss  time.Time
 	beatSoon  bool // somebody waits for a beat
 	helloSent bool
 	// early are messages that stand before the hello or the grant of their host, of at most
@@ -163,6 +168,7 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 		o.LostAfter = LostAfter
 	}
 	r := &Relay{Options: o, hosts: peer.Of(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now()}
+	r.beats = rate.NewLimiter(rate.Every(askAgain), beatsAtOnce)
 	var id [8]byte
 	rand.Read(id[:])
 	r.process = hex.EncodeToString(id[:])
@@ -421,10 +427,12 @@ func (r *Relay) keep(ctx context.Context, subject string, data []byte, opts ...j
 	defer done()
 	_, err := r.js.Publish(ctx, subject, data, opts...)
 	if errors.Is(err, context.DeadlineExceeded) { // what NATS does then
-		return errors.New("the hub acknowledges nothing: its disk may be full")
+		return errSilent
 	}
 	return err
 }
+
+var errSilent = errors.New("the hub acknowledges nothing: its disk may be full")
 
 func (r *Relay) header(kind, to, id string) seal.Header {
 	return seal.Header{To: to, Kind: kind, ID: id, At: r.Now().UnixMilli()}
@@ -460,10 +468,8 @@ func (r *Relay) scan(ctx context.Context) error {
 		}
 		r.helloSent = true
 	}
-	if since := now.Sub(r.lastBeat).Abs(); since >= beatEvery || r.beatSoon && since >= askAgain {
-		if err := r.beat(now); err != nil {
-			return err
-		}
+	if err := r.beat(now); err != nil {
+		return err
 	}
 	if err := r.grant(ctx); err != nil {
 		return err
@@ -474,10 +480,8 @@ func (r *Relay) scan(ctx context.Context) error {
 	if err := r.sendStates(ctx, now); err != nil {
 		return err
 	}
-	if now.Sub(r.lastBeat).Abs() >= beatEvery { // somebody new was met
-		if err := r.beat(now); err != nil {
-			return err
-		}
+	if err := r.beat(now); err != nil { // for whoever was met just now
+		return err
 	}
 	if err := r.rekey(ctx); err != nil { // a host that was blocked gets no letter
 		return err
@@ -489,7 +493,11 @@ func (r *Relay) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.askForMissing(now)
+	if now.Sub(r.lastMiss).Abs() >= missEvery {
+		r.lastMiss = now
+		r.askForMissing(now)
+		r.saveChanged(now)
+	}
 	if err := r.tellOfRecords(now); err != nil {
 		r.Warn(err)
 	}
@@ -501,7 +509,11 @@ func (r *Relay) scan(ctx context.Context) error {
 	return nil
 }
 
+// beat says that this host is there, if it is time to.
 func (r *Relay) beat(now time.Time) error {
+	if now.Sub(r.lastBeat).Abs() < beatEvery && !(r.beatSoon && r.beats.AllowN(now, 1)) {
+		return nil
+	}
 	body, err := json.Marshal(beat{r.process, r.source.Heads()})
 	if err != nil {
 		return err
@@ -548,6 +560,7 @@ func (r *Relay) rekey(ctx context.Context) error {
 			return err
 		}
 	}
+	r.states, r.statesAt = nil, time.Time{} // a newcomer cannot open those that the hub keeps
 	return r.grant(ctx)
 }
 
@@ -565,6 +578,7 @@ func (r *Relay) grant(ctx context.Context) error {
 	if r.pending[streams.Fleet] {
 		return nil
 	}
+	acks := map[*remote]jetstream.PubAckFuture{}
 	for key, m := range r.remotes {
 		if m.granted || m.host.Box == "" ||
 			m.trust.Revoked { // mutant never: TestBlockedReader
@@ -576,12 +590,24 @@ func (r *Relay) grant(ctx context.Context) error {
 			m.granted = true
 			continue
 		}
-		if err := r.keep(ctx, r.subject("grant", key), msg); err != nil {
+		ack, err := r.js.PublishAsync(r.subject("grant", key), msg)
+		if err != nil {
 			return err
 		}
-		m.granted = true
-		r.lastBeat = time.Time{}                // a newcomer wants to know how far the logs have grown
-		r.states, r.statesAt = nil, time.Time{} // and cannot open the states that the hub keeps
+		acks[m] = ack
+	}
+	for m, ack := range acks {
+		select {
+		case <-ack.Ok():
+			m.granted = true
+			r.beatSoon = true // a newcomer wants to know how far the logs have grown
+		case err := <-ack.Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(publishWait):
+			return errSilent
+		}
 	}
 	return nil
 }

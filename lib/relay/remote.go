@@ -21,18 +21,18 @@ import (
 
 // Limits of what this host takes from another one.
 const (
-	maxEarly       = 16 << 20
-	maxHosts       = 4096
-	maxVersion     = 100
-	lettersPerSec  = 20
-	lettersAtOnce  = 2000
-	bytesPerSec    = 1 << 20
-	bytesAtOnce    = 256 << 20
-	maxStatesBody  = 1 << 20
-	seenSavedEvery = 5 * time.Second
-	asksAtOnce     = 32
-	mostHeld       = 64
-	clocksKept     = 32 // beats: more than a hub keeps for a machine that sleeps
+	maxEarly      = 16 << 20
+	maxHosts      = 4096
+	maxVersion    = 100
+	lettersPerSec = 20
+	lettersAtOnce = 2000
+	bytesPerSec   = 1 << 20
+	bytesAtOnce   = 256 << 20
+	maxStatesBody = 1 << 20
+	savedEvery    = 5 * time.Second
+	asksAtOnce    = 32
+	mostHeld      = 64
+	clocksKept    = 32 // beats: more than a hub keeps for a machine that sleeps
 )
 
 // remote is another host, as a running relay knows it.
@@ -48,6 +48,7 @@ type remote struct {
 	saved   time.Time
 	silence time.Duration // for how long it was not heard while this host listened
 	records shared
+	changed bool // since it was saved
 
 	clocks []time.Duration // how much this host's clock seemed to be ahead, by its latest beats
 	held   []held          // commands that came before its first beat
@@ -279,19 +280,24 @@ func (r *Relay) echo(m seal.Message) error {
 }
 
 // see records that a host was seen just now.
-func (r *Relay) see(m *remote) {
-	now := r.Now()
-	m.host.LastSeen, m.silence = now, 0
-	if now.Sub(m.saved).Abs() >= seenSavedEvery {
-		m.saved = now
-		r.save(m)
+func (r *Relay) see(m *remote) { m.host.LastSeen, m.silence, m.changed = r.Now(), 0, true }
+
+// saveChanged saves the hosts of which something is new, each every five seconds at most.
+func (r *Relay) saveChanged(now time.Time) {
+	for _, m := range r.remotes {
+		if m.changed && now.Sub(m.saved).Abs() >= savedEvery {
+			m.saved = now
+			r.save(m)
+		}
 	}
 }
 
 func (r *Relay) save(m *remote) {
 	if err := r.hosts.Put(m.host); err != nil {
 		r.Warn(err)
+		return
 	}
+	m.changed = false
 }
 
 func (r *Relay) takeHello(m seal.Message) error {
@@ -321,8 +327,7 @@ func (r *Relay) takeHello(m seal.Message) error {
 	}
 	if from.host.Box != says.Box || from.host.Version != says.Version {
 		from.granted = from.granted && from.host.Box == says.Box
-		from.host.Box, from.host.Version = says.Box, says.Version
-		r.save(from)
+		from.host.Box, from.host.Version, from.changed = says.Box, says.Version, true
 	}
 	return nil
 }
@@ -384,7 +389,7 @@ func (r *Relay) judge(from *remote) {
 	first := from.host.Current.IsZero()
 	from.host.Current = r.Now()
 	if first {
-		r.save(from)
+		from.changed, from.saved = true, time.Time{}
 	}
 }
 
@@ -408,7 +413,8 @@ func (r *Relay) takeGrant(from *remote, m seal.Message) error {
 		return nil
 	}
 	from.feedKey = string(key)
-	if err := atomicfile.Write(r.hosts.Path(from.host.Name, "feed.key"), append(key, '\n'), atomicfile.Synced); err != nil {
+	// Each session begins with the grants that the hub keeps.
+	if err := atomicfile.Write(r.hosts.Path(from.host.Name, "feed.key"), append(key, '\n'), atomicfile.Unsynced); err != nil {
 		return err
 	}
 	return r.takeEarly(m.From)

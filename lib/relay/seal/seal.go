@@ -32,9 +32,10 @@ type Keys struct {
 	// it changes when one of them is revoked.
 	Feed string `json:"feed"`
 
-	pair nkeys.KeyPair
-	box  *age.X25519Identity
-	feed *age.X25519Identity
+	pair   nkeys.KeyPair
+	public string
+	box    *age.X25519Identity
+	feed   *age.X25519Identity
 }
 
 // Load reads the keys of this host from <state>/relay/keys.json, and creates them if make.
@@ -105,6 +106,9 @@ func (k *Keys) parse() (err error) {
 	if k.pair, err = nkeys.FromSeed([]byte(k.Seed)); err != nil {
 		return err
 	}
+	if k.public, err = k.pair.PublicKey(); err != nil {
+		return err
+	}
 	if k.box, err = age.ParseX25519Identity(k.Box); err != nil {
 		return err
 	}
@@ -113,13 +117,7 @@ func (k *Keys) parse() (err error) {
 }
 
 // Public returns the host's public key, U….
-func (k *Keys) Public() string {
-	key, err := k.pair.PublicKey()
-	if err != nil {
-		panic(err) // the seed was parsed
-	}
-	return key
-}
+func (k *Keys) Public() string { return k.public }
 
 // Recipient returns the age recipient of what is for this host.
 func (k *Keys) Recipient() string { return k.box.Recipient().String() }
