@@ -1,12 +1,14 @@
 package relay_test
 
 import (
+	"context"
 	"io"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"gt/lib/relay"
-	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
 )
 
@@ -35,7 +37,7 @@ func near(t *testing.T, what string, ages <-chan time.Duration, want time.Durati
 }
 
 // TestAge shows that a command's age is right: it is counted from when it was written, by a
-// clock that is wrong, and through a sleep of the machine.
+// clock that is wrong, and also if the hub keeps it back.
 func TestAge(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -58,16 +60,34 @@ func TestAge(t *testing.T) {
 	ages = b.commanded()
 	near(t, "a command that waited", ages, 30*time.Minute)
 
-	l := f.liar()
-	l.meets(b, "x")
-	beat := func(ago time.Duration) {
-		t.Helper()
-		msg, err := l.keys.Plain(seal.Header{Kind: "beat", At: time.Now().Add(-ago).UnixMilli()}, []byte(`{"process":"x"}`))
-		l.publish("beat", "", msg, err)
+	// A hub keeps a command back, and the beats of its sender with it.
+	nc, err := f.hub.Connect(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	beat(0)
-	beat(time.Hour) // it waited in this machine's buffers
-	time.Sleep(time.Second)
-	l.tells(b, "to", seal.Header{Kind: peer.Command, ID: letterID(1), At: time.Now().Add(-time.Hour).UnixMilli()}, []byte("{\"size\":1}\nx"))
-	near(t, "a command that waited behind a beat", ages, time.Hour)
+	defer nc.Close()
+	beats, err := nc.SubscribeSync("gt.*.beat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.down()
+	a.down()
+	a.up()
+	put(0)
+	beat, err := beats.NextMsg(10 * time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.up() // so that a knows its clock, and sends the command
+	eventually(t, "the command has come", func() bool { return a.waiting() == 0 })
+	b.down()
+	put(0)
+	time.Sleep(3 * time.Second)
+	a.down()
+	b.skew += time.Hour
+	ages = b.commanded()
+	if err := nc.PublishMsg(&nats.Msg{Subject: beat.Subject, Data: beat.Data}); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "a command that was kept back", ages, time.Hour)
 }

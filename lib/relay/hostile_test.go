@@ -99,6 +99,7 @@ type greeting struct {
 	Name    string `json:"name"`
 	Box     string `json:"box"`
 	Version string `json:"version,omitempty"`
+	Needs   int    `json:"needs,omitempty"`
 }
 
 func letterID(n int) string { return fmt.Sprintf("1795712515.M155504R%08x.x", n) }
@@ -125,6 +126,24 @@ func TestOddHello(t *testing.T) {
 	if _, err := peer.Of(b.state).All(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestNewer shows that a host that needs a newer protocol is not met, and that the status says
+// what to do.
+func TestNewer(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	b := f.host("b").up()
+	l := f.liar()
+	eventually(t, "it was refused", func() bool {
+		l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9", Needs: 2})
+		s, err := relay.ReadStatus(b.state)
+		return err == nil && s.Refused["a host with a newer gt, which this one does not understand: update gt here"] > 0
+	})
+	if all, err := peer.Of(b.state).All(); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	l.meets(b, "a")
 }
 
 // TestBlockedHello shows that nothing is taken of a blocked host, not even its hello.

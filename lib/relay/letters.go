@@ -40,7 +40,14 @@ const (
 type envelope struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
+	// Yours is when a letter that is timed was written, by its receiver's clock, as its sender knows that
+	// from the receiver's beats: milliseconds since 1970. A hub that keeps beats and letters
+	// back only makes them older.
+	Yours int64 `json:"yours,omitempty"`
 }
+
+// timed reports whether letters of a kind count for a short time only.
+func timed(kind string) bool { return kind == peer.Command || kind == peer.Offer }
 
 // letters are the letters that came from a host: a file of lines, an ID each, with the
 // reason if the letter was refused. The file only grows: an old letter may come again
@@ -116,6 +123,9 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 		if at, ok := r.sent[l]; ok && now.Sub(at).Abs() < resendAfter {
 			continue
 		}
+		if timed(l.Kind) && len(m.clocks) == 0 { // its first beat says what time it is there
+			continue
+		}
 		if err := r.sendLetter(ctx, m, l); errors.Is(err, jetstream.ErrNoStreamResponse) {
 			absent[l.Host], out[l.Host] = true, window // it was never at this hub
 			continue
@@ -153,7 +163,11 @@ func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error
 		r.Warn(atomicfile.Error("read", r.outbox.Path(l), err))
 		return nil
 	}
-	body, err := json.Marshal(envelope{n, hex.EncodeToString(sum.Sum(nil))})
+	e := envelope{Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}
+	if timed(l.Kind) {
+		e.Yours = l.Sent().Add(-to.ahead()).UnixMilli()
+	}
+	body, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
@@ -197,10 +211,10 @@ func (r *Relay) takeLetter(from *remote, m seal.Message) error {
 	if e.Size > inline {
 		return r.expect(from, m, e)
 	}
-	return r.deliver(from, m, bytes.NewReader(text))
+	return r.deliver(from, m, e, bytes.NewReader(text))
 }
 
-func (r *Relay) deliver(from *remote, m seal.Message, text io.Reader) error {
+func (r *Relay) deliver(from *remote, m seal.Message, e envelope, text io.Reader) error {
 	l := peer.Letter{Host: from.host.Name, ID: m.ID, Kind: m.Kind}
 	deliver := r.Deliver[m.Kind]
 	reason := ""
@@ -208,8 +222,8 @@ func (r *Relay) deliver(from *remote, m seal.Message, text io.Reader) error {
 		reason = fmt.Sprintf("gt-relay here does not know letters of the kind %s", m.Kind)
 	} else {
 		sender := Sender{Host: from.host, Trust: from.trust}
-		if len(from.clocks) > 0 {
-			sender.Sent = m.Time().Add(from.ahead())
+		if e.Yours != 0 { // mutant never: TestAge
+			sender.Sent = time.UnixMilli(e.Yours)
 		}
 		err := deliver(sender, l, text)
 		if refused := new(Refused); errors.As(err, &refused) {
@@ -458,7 +472,7 @@ func (r *Relay) takePart(from *remote, m seal.Message, body []byte) error {
 	}
 	m.Kind, m.At = e.Kind, e.At
 	if _, came := from.letters.came[m.ID]; !came {
-		if err := r.deliver(from, m, f); err != nil {
+		if err := r.deliver(from, m, e.Env, f); err != nil {
 			return err
 		}
 	}

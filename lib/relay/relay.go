@@ -87,8 +87,8 @@ type Deliver func(from Sender, l peer.Letter, text io.Reader) error
 type Sender struct {
 	peer.Host
 	Trust peer.Trust
-	// Sent is when the letter was written, by this host's clock; zero before the sender's
-	// clock is known.
+	// Sent is when a letter that is timed was written, by this host's clock; zero if its
+	// sender does not say.
 	Sent time.Time
 }
 
@@ -443,7 +443,13 @@ type hello struct {
 	Name    string `json:"name"`
 	Box     string `json:"box"`
 	Version string `json:"version,omitempty"`
+	// Needs is the protocol that a receiver has to know at least.
+	Needs int `json:"needs,omitempty"`
 }
+
+// protocol is what this version knows, and needs. A change that an older version would
+// misunderstand gets the next number.
+const protocol = 1
 
 // beat says that the host is there, and how far its logs have grown.
 type beat struct {
@@ -455,7 +461,7 @@ type beat struct {
 func (r *Relay) scan(ctx context.Context) error {
 	now := r.Now()
 	if !r.helloSent {
-		body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version})
+		body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version, protocol})
 		if err != nil {
 			return err
 		}

@@ -128,15 +128,15 @@ func Start(o Options) (h *Hub, err error) {
 	return h, nil
 }
 
-// logger takes what the server logs.
+// logger takes what the server logs: that the disk is full, once. A stranger could fill a log
+// with the rest.
 type logger struct{ h *Hub }
 
 func (l logger) Errorf(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
-	if strings.Contains(err.Error(), "no space left on device") && l.h.full.Swap(true) {
-		return // it says so for each message
+	if strings.Contains(err.Error(), "no space left on device") && !l.h.full.Swap(true) {
+		l.h.Warn(err)
 	}
-	l.h.Warn(err)
 }
 
 func (l logger) Fatalf(format string, args ...any) { l.Errorf(format, args...) }

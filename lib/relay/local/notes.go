@@ -47,8 +47,8 @@ func (n notes) held(from peer.Host, l peer.Lease) (peer.Try, error) {
 // timely returns an error for a letter that came too late to be acted on: its sender does not
 // count on it any more.
 func timely(from relay.Sender, now time.Time) error {
-	if from.Sent.IsZero() { // it comes again
-		return errors.New("the sender's clock is not known yet")
+	if from.Sent.IsZero() {
+		return &relay.Refused{Reason: "it does not say how old it is: update gt where it was sent"}
 	}
 	if age := now.Sub(from.Sent); age.Abs() > peer.CommandFor { // one of a time to come has a wrong age
 		return &relay.Refused{Reason: "it came too late; nothing was done"}
