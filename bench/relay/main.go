@@ -139,11 +139,16 @@ func (t *host) log() string { return t.state.Path(".events.jsonl") }
 
 func (t *host) send(to string) error {
 	_, err := peer.OutboxOf(t.state).Put(to, peer.Note, bytes.Repeat([]byte("x"), 500), time.Now())
+	t.poke()
+	return err
+}
+
+// poke has the relay look for what is new, as a watched folder does.
+func (t *host) poke() {
 	select {
-	case t.changed <- struct{}{}: // as a watched folder does
+	case t.changed <- struct{}{}:
 	default:
 	}
-	return err
 }
 
 func (t *host) events(n int) error {
@@ -267,6 +272,35 @@ func pair(dir string, notes int) error {
 	time.Sleep(time.Minute)
 	after := a.traffic.Stats()
 	fmt.Printf("| an idle host among two, in a minute | %d bytes sent, %d received |\n", after.OutBytes-before.OutBytes, after.InBytes-before.InBytes)
+	return day(a, b, filepath.Join(dir, "hub"))
+}
+
+// day measures what an agent's working day sends: each event and note by itself.
+func day(a, b *host, store string) error {
+	const events, notes = 400, 50
+	before, disk, came := a.traffic.Stats(), size(store), len(b.came)
+	for i := range events {
+		if err := a.events(1); err != nil {
+			return err
+		}
+		if i < notes {
+			if err := a.send("b"); err != nil {
+				return err
+			}
+		} else {
+			a.poke()
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if _, err := wait("the day is there", seldom, time.Minute, func() bool {
+		left, err := peer.OutboxOf(a.state).All()
+		return err == nil && len(left) == 0 && len(b.came) == came+notes
+	}); err != nil {
+		return err
+	}
+	after := a.traffic.Stats()
+	fmt.Printf("| an agent's day: %d events and %d notes | %d kB sent, %d kB received, %d kB on the hub's disk |\n", events, notes,
+		(after.OutBytes-before.OutBytes)>>10, (after.InBytes-before.InBytes)>>10, (size(store)-disk)>>10)
 	return nil
 }
 
@@ -350,12 +384,31 @@ func many(dir string, n, simulated int) error {
 		defer t.stop()
 		all = append(all, t)
 	}
+	stops, errs := make(chan func(), simulated), make(chan error, simulated)
+	next := make(chan int)
+	for range 16 {
+		go func() {
+			for i := range next {
+				stop, err := simulate(dir, "s"+strconv.Itoa(i), h)
+				if err != nil {
+					errs <- err
+					continue
+				}
+				stops <- stop
+			}
+		}()
+	}
 	for i := range simulated {
-		stop, err := simulate(dir, "s"+strconv.Itoa(i), h)
-		if err != nil {
+		next <- i
+	}
+	close(next)
+	for range simulated {
+		select {
+		case stop := <-stops:
+			defer stop()
+		case err := <-errs:
 			return err
 		}
-		defer stop()
 	}
 	if _, err := wait("all hosts know all", seldom, 20*time.Minute, func() bool {
 		return !slices.ContainsFunc(all, func(t *host) bool { return !knows(t, n-1+simulated) })
