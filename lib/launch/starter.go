@@ -18,6 +18,7 @@ import (
 	"gt/lib/place/rig"
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
+	"gt/lib/state/peer"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
@@ -112,8 +113,13 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 // here returns an error if the instance has moved to another machine, or is about to, and
 // nobody insists. A session runs in one place.
 func (s Starter) here(in *instance.Instance) error {
+	claims, err := peer.Of(s.Store.State).Claims()
+	if err != nil {
+		s.Env.Warn("%v", err)
+	}
+	peer.Elsewhere(in, claims)
 	if s.TakesBack {
-		in.Moved = nil
+		in.Moved, in.Generation = nil, max(in.Generation, claims[in.ID].Moves)
 	}
 	if in.Moved == nil { // mutant always: . TestScripts/session_pack$
 		return nil

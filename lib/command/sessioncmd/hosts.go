@@ -60,6 +60,9 @@ func cleaned(env *cli.Env, a peer.Agent) peer.Agent {
 	for _, text := range []*string{&a.ID, &a.Name, &a.Title, &a.Path, &a.Group, &a.Agent, &a.Desired, &a.Reason, &a.SessionID, &a.ChainID, &a.Profile, &a.Town, &a.Template, &a.State} {
 		*text = env.Redact(*text)
 	}
+	if a.Departures = nil; a.Moved != nil {
+		a.Moved = &instance.Moved{To: env.Redact(a.Moved.To), At: a.Moved.At, Complete: a.Moved.Complete}
+	}
 	return a
 }
 

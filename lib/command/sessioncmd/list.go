@@ -65,7 +65,9 @@ type line struct {
 	Town        string           `json:"town,omitempty"`        // its root folder, with -A
 	Moved       *instance.Moved  `json:"moved,omitempty"`       // it is on its way to another machine, or there
 	MCPChanged  bool             `json:"mcp_changed,omitempty"` // .mcp.json names other servers than at the start
-	Adopt       string           `json:"adopt,omitempty"`       // what adopts an agent that gt did not start
+	// Departures prove to other hosts that it moved away from them.
+	Departures []instance.Departure `json:"departures,omitempty"`
+	Adopt      string               `json:"adopt,omitempty"` // what adopts an agent that gt did not start
 	*templated
 }
 
@@ -90,7 +92,7 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	if m.Pane.ID != "" {
 		l.TmuxSession, l.Pane = m.Pane.Session, m.Pane.ID
 	}
-	l.MCPChanged, l.Moved = outOfSync(m), m.Moved
+	l.MCPChanged, l.Moved, l.Departures = outOfSync(m), m.Moved, m.Departures
 	if roster.IsStranger(m) {
 		l.Adopt = roster.Adopts
 	}

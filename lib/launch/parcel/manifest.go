@@ -73,6 +73,8 @@ type Instance struct {
 	Launcher []string    `json:"launcher,omitempty"`
 	Remain   bool        `json:"remain,omitempty"`
 	Respawn  bool        `json:"respawn,omitempty"`
+
+	Departures []instance.Departure `json:"departures,omitempty"`
 }
 
 // Session is the session that the instance has, and what waits for it. Fields that end in

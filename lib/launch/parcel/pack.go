@@ -29,6 +29,7 @@ import (
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
+	"gt/lib/state/peer"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/sys/atomicfile"
@@ -90,6 +91,7 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 		return nil, err
 	}
 	defer held.Release()
+	p.elsewhere(held.Instance)
 	switch {
 	case held.Managed != nil:
 		return nil, cli.Failf(cli.No, "%s was made from a template: its sessions do not move", held.Name)
@@ -105,6 +107,15 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 	}
 	held.Moved = m
 	return held.Instance, held.Put(p.Env.Now())
+}
+
+// elsewhere marks an instance that another host has, as launch.Starter does.
+func (p Packer) elsewhere(in *instance.Instance) {
+	claims, err := peer.Of(p.Store.State).Claims()
+	if err != nil {
+		p.Env.Warn("%v", err)
+	}
+	peer.Elsewhere(in, claims)
 }
 
 // unmark takes the mark of an incomplete parcel away.
@@ -202,6 +213,9 @@ func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
 			Launcher: held.Launcher, Remain: held.Remain, Respawn: held.Respawn,
 		},
 	}}
+	if w.manifest.Instance.Departures, err = peer.Of(p.Store.State).Depart(held.Instance, held.Generation+1); err != nil {
+		return err
+	}
 	if w.manifest.Session, err = p.session(w, m, scratch); err != nil {
 		return err
 	}

@@ -505,6 +505,7 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 			in.Worktree = &instance.Worktree{Path: w.Worktree, Branch: w.Branch, Repository: w.Repository, Ready: true}
 		}
 		in.Desired, in.Moved, in.Generation, in.Arrived = instance.Stopped, nil, w.Generation, w.ID
+		in.Departures = from.Departures
 		in.SessionID, in.SessionAt, in.ChainID, in.ForkOf = done.Session, w.At.UTC(), "", ""
 		if s := w.reader.Session; s != nil {
 			in.ChainID = s.Chain
@@ -519,6 +520,7 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 			return done, err
 		}
 		defer held.Release()
+		Packer{Env: w.Env, Store: w.Store}.elsewhere(held.Instance)
 		if held.Moved == nil { // it was taken back meanwhile
 			return done, cli.Failf(cli.No, "%s has not moved away", held.Name)
 		}

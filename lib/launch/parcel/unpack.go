@@ -231,6 +231,9 @@ func (w *unpacking) findOld() error {
 		return nil
 	case err != nil:
 		return err
+	}
+	Packer{Env: w.Env, Store: w.Store}.elsewhere(old)
+	switch {
 	case old.Arrived == w.ID: // everything but the receipt was done
 	case old.Managed != nil, old.Role != "", old.Moved == nil:
 		return cli.Fail(cli.No, fmt.Errorf("%s is here already, and has not moved away", old.Name), fmt.Sprintf("gt-session pack %s moves it away, gt-session rm %[1]s removes it", old.Name))

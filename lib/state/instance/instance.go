@@ -111,6 +111,8 @@ type Instance struct {
 	Moved      *Moved `json:"moved,omitempty"`
 	Generation int    `json:"generation,omitempty"`
 	Arrived    string `json:"arrived,omitempty"`
+	// Departures prove to the hosts that it left that it did.
+	Departures []Departure `json:"departures,omitempty"`
 
 	// Managed is nil for an instance without a template.
 	Managed *Managed `json:"lifecycle,omitempty"`
@@ -136,6 +138,12 @@ type Worktree struct {
 	Branch     string `json:"branch"`
 	Repository string `json:"repository"`      // its repository's folder
 	Ready      bool   `json:"ready,omitempty"` // it is complete
+}
+
+// Departure is a move of an instance away from a host, which alone can make the proof.
+type Departure struct {
+	Moves int    `json:"moves"` // as Generation, where it went
+	Proof string `json:"proof"`
 }
 
 // Moved says that an instance left for another machine.

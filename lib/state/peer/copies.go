@@ -55,6 +55,9 @@ type Agent struct {
 	Template   string     `json:"template,omitempty"`
 	State      string     `json:"state,omitempty"`
 	Routable   bool       `json:"routable,omitempty"` // it can get new work
+	// Moved is set if it has moved to another host; see Claims.
+	Moved      *instance.Moved      `json:"moved,omitempty"`
+	Departures []instance.Departure `json:"departures,omitempty"`
 	// Host is the host's name here.
 	Host string `json:"host"`
 }

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"gt/lib/place"
+	"gt/lib/state/instance"
 )
 
 var now = time.Date(2026, 1, 17, 6, 0, 0, 0, time.UTC)
@@ -150,5 +152,92 @@ func TestOutbox(t *testing.T) {
 	}
 	if _, err := o.Put("box", Note, make([]byte, MaxLetter+1), now); err == nil {
 		t.Error("a letter without end")
+	}
+}
+
+// TestClaims shows that another host can claim only what left this one, and nothing once it is
+// back.
+func TestClaims(t *testing.T) {
+	state := place.State(filepath.Join(t.TempDir(), "gt"))
+	hosts := Of(state)
+	here := &instance.Instance{ID: "0b1c2d3e-0000-4000-8000-000000000001"}
+	if all, err := hosts.Depart(here, 1); err != nil || all != nil {
+		t.Errorf("in no fleet: %v, %v", all, err)
+	}
+	seed := func(s string) {
+		t.Helper()
+		if err := state.Prepare(state.Path("relay")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(state.Path("relay", "keys.json"), []byte(`{"seed":"`+s+`"}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed("SUA")
+	left, err := hosts.Depart(here, 1)
+	if err != nil || len(left) != 1 {
+		t.Fatal(left, err)
+	}
+	says := func(agents ...Agent) {
+		t.Helper()
+		var lines []byte
+		for _, a := range agents {
+			data, err := json.Marshal(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(append(lines, data...), '\n')
+		}
+		if err := hosts.Put(Host{Name: "box", Key: "U1"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(hosts.Path("box", "instances.jsonl"), lines, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moved := func(generation int) string {
+		t.Helper()
+		claims, err := hosts.Claims()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := &instance.Instance{ID: here.ID, Generation: generation}
+		if Elsewhere(in, claims); in.Moved == nil {
+			return ""
+		}
+		return in.Moved.To
+	}
+	its := Agent{ID: string(here.ID), Name: "api", Departures: left}
+	says(its)
+	if got := moved(0); got != "box" {
+		t.Errorf("it is at %q", got)
+	}
+	if got := moved(2); got != "" {
+		t.Errorf("it came back, and is at %q", got)
+	}
+	for what, a := range map[string]Agent{
+		"more moves":       {ID: its.ID, Departures: []instance.Departure{{Moves: 9, Proof: left[0].Proof}}},
+		"no proof":         {ID: its.ID, Departures: []instance.Departure{{Moves: 1}}},
+		"another instance": {ID: "0b1c2d3e-0000-4000-8000-000000000002", Departures: left},
+		"it moved on":      {ID: its.ID, Departures: left, Moved: &instance.Moved{To: "x"}},
+		"too many":         {ID: its.ID, Departures: append(make([]instance.Departure, mostDepartures), left...)},
+	} {
+		if says(a); moved(0) != "" {
+			t.Errorf("%s: claimed", what)
+		}
+	}
+	says(its)
+	if err := hosts.SetTrust("box", Trust{Key: "U1", Revoked: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := moved(0); got != "" {
+		t.Errorf("a blocked host has it: %q", got)
+	}
+	if err := hosts.SetTrust("box", Trust{Key: "U1"}); err != nil {
+		t.Fatal(err)
+	}
+	seed("SUB") // of another host
+	if got := moved(0); got != "" {
+		t.Errorf("another host's instance is at %q", got)
 	}
 }

@@ -53,6 +53,9 @@ func HostedAgent(a peer.Agent) Hosted {
 
 // PeerStatus returns the status of an agent of another host with the reason.
 func PeerStatus(a peer.Agent) string {
+	if a.Moved != nil && !a.Runs() {
+		return a.Moved.String()
+	}
 	if a.Reason == "" {
 		return a.Status
 	}

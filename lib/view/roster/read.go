@@ -9,6 +9,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/live/fleet"
 	"gt/lib/place/town"
+	"gt/lib/state/peer"
 	"gt/lib/sys/tmux"
 )
 
@@ -65,7 +66,12 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 		}
 		at = append(at, fleet.Place{Store: p.Store, Instances: instances, Table: known})
 	}
+	claims, err := Peers(env).Claims()
+	unread = errors.Join(unread, err)
 	for i, members := range look.At(at) {
+		for _, m := range members {
+			peer.Elsewhere(m.Instance, claims)
+		}
 		all[i].AskAway(members)
 		all[i].Table = func() *agent.Table { return at[i].Table }
 		found = append(found, Listed{all[i], members})

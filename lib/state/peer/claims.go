@@ -1,0 +1,110 @@
+package peer
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"gt/lib/state/instance"
+	"gt/lib/sys/atomicfile"
+)
+
+// Claim is what another host has of this host's: an instance that moved away.
+type Claim struct {
+	Host  Host
+	Moves int // how often it had moved when it left this host
+}
+
+// mostDepartures bounds how many hosts an instance can prove that it came from.
+const mostDepartures = 32
+
+// departure is a field of the JSON of an instance that has moved.
+var departure = []byte(`"departures":`)
+
+// Depart returns the departures of an instance that leaves this host for the moves-th time, and
+// with them the proof that it did. It has none for a host that belongs to no fleet.
+func (h Hosts) Depart(in *instance.Instance, moves int) ([]instance.Departure, error) {
+	key, err := h.moveKey()
+	if err != nil || key == nil {
+		return in.Departures, err
+	}
+	all := append(slices.Clone(in.Departures), instance.Departure{Moves: moves, Proof: proof(key, in.ID, moves)})
+	return all[max(len(all)-mostDepartures, 0):], nil
+}
+
+// moveKey returns a key that only this host has, and has after a backup as well, or nil.
+func (h Hosts) moveKey() ([]byte, error) {
+	data, err := atomicfile.ReadIf(h.state.Path("relay", "keys.json"), 4096, atomicfile.OursAlone)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var keys struct {
+		Seed string `json:"seed"`
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &keys)
+	}
+	sum := sha256.Sum256([]byte("gt-session move 1\n" + keys.Seed))
+	return sum[:], err
+}
+
+func proof(key []byte, id instance.ID, moves int) string {
+	m := hmac.New(sha256.New, key)
+	fmt.Fprintf(m, "%s\n%d\n", id, moves)
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// Claims returns the instances that left this host and that others have, by their ID. Only
+// what this host has given away can be claimed, as the proof shows. err joins what could not
+// be read.
+func (h Hosts) Claims() (all map[instance.ID]Claim, err error) {
+	hosts, err := h.All()
+	var key []byte
+	for _, host := range hosts {
+		path := h.Path(host.Name, "instances.jsonl")
+		data, failed := atomicfile.Read(path, maxAgents)
+		if failed != nil {
+			if !errors.Is(failed, fs.ErrNotExist) {
+				err = errors.Join(err, atomicfile.Error("read", path, failed))
+			}
+			continue
+		}
+		if !bytes.Contains(data, departure) || h.Blocked(host) != nil {
+			continue
+		}
+		if key == nil {
+			if key, failed = h.moveKey(); failed != nil || key == nil {
+				return nil, errors.Join(err, failed)
+			}
+			all = map[instance.ID]Claim{}
+		}
+		for line := range bytes.Lines(data) {
+			var a Agent
+			if !bytes.Contains(line, departure) || json.Unmarshal(line, &a) != nil || a.Moved != nil || len(a.Departures) > mostDepartures {
+				continue
+			}
+			id := instance.ID(a.ID)
+			for _, d := range a.Departures {
+				if d.Moves > all[id].Moves &&
+					hmac.Equal([]byte(d.Proof), []byte(proof(key, id, d.Moves))) { // mutant always: TestClaims
+					all[id] = Claim{host, d.Moves}
+				}
+			}
+		}
+	}
+	return all, err
+}
+
+// Elsewhere marks an instance as moved that left this host later than this host knows: it was
+// restored from a backup.
+func Elsewhere(in *instance.Instance, claims map[instance.ID]Claim) {
+	if c, ok := claims[in.ID]; ok && in.Moved == nil && c.Moves > in.Generation {
+		in.Moved = &instance.Moved{To: c.Host.Name, At: c.Host.LastSeen, Complete: true}
+	}
+}
