@@ -1,6 +1,7 @@
 package sessioncmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,18 +36,21 @@ func (c *move) toHost(env *cli.Env) error {
 	if m := at.Member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
 		return cli.Fail(cli.No, fmt.Errorf("%s cannot move itself", in.Name), "run it from a terminal outside of it")
 	}
+	p := parcel.Packer{Env: env, Store: at.Store, Table: at.Table(), To: host.Name, Now: c.Now}
+	if err := p.Movable(in); err != nil {
+		return err
+	}
 	if err := (&remoteAgent{env, state, host, in.Name}).run(peer.Ask{Command: peer.Move}, patience); err != nil {
 		return err
 	}
 	out := peer.OutboxOf(state)
 	id := ""
+	var failed error
 	l, err := out.PutLarge(host.Name, peer.Session, env.Now(), func(w io.Writer) error {
-		p := parcel.Packer{Env: env, Store: at.Store, Table: at.Table(), To: host.Name, Now: c.Now}
-		var err error
-		id, err = p.Pack(in.ID, w)
-		return err
+		id, failed = p.Pack(in.ID, w)
+		return failed
 	}, func(l peer.Letter) error { return out.Noted(l, in.Name, id) })
-	if err != nil {
+	if err = cmp.Or(failed, err); err != nil { // its own error does not name the outbox's file
 		return withExitCode(in.Name, err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), moveWithin)

@@ -91,15 +91,8 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 		return nil, err
 	}
 	defer held.Release()
-	p.elsewhere(held.Instance)
-	switch {
-	case held.Managed != nil:
-		return nil, cli.Failf(cli.No, "%s was made from a template: its sessions do not move", held.Name)
-	case held.Role != "" || strings.HasPrefix(p.Store.Dir, "towns/"):
-		return nil, cli.Failf(cli.No, "%s is a town's: its agents do not move", held.Name)
-	case held.Moved != nil && held.Moved.Complete && !p.Again:
-		return nil, cli.Fail(cli.No, fmt.Errorf("%s %s: %w, at %s", held.Name, held.Moved, ErrMoved, held.Moved.At.Local().Format(time.DateTime)),
-			"--force packs it again; where the earlier parcel was unpacked, it then runs in two places")
+	if err := p.Movable(held.Instance); err != nil {
+		return nil, err
 	}
 	m := &instance.Moved{Parcel: string(session.NewID()), To: p.To, At: p.Env.Now().UTC()}
 	if old := held.Moved; old != nil && !old.Complete {
@@ -107,6 +100,23 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 	}
 	held.Moved = m
 	return held.Instance, held.Put(p.Env.Now())
+}
+
+// Movable returns an error for an instance that cannot be packed.
+func (p Packer) Movable(in *instance.Instance) error {
+	p.elsewhere(in)
+	switch m := in.Managed; {
+	case m != nil:
+		return cli.Fail(cli.No, fmt.Errorf("%s was made from the template %s: gt-reconcile keeps its sessions on this host", in.Name, m.Template),
+			fmt.Sprintf("gt-mail work give %s@HOST gives work to the sessions of that template on HOST", m.Template))
+	case in.Role != "" || strings.HasPrefix(p.Store.Dir, "towns/"):
+		return cli.Fail(cli.No, fmt.Errorf("%s is a town's: its role, its mail and its folder are part of the town", in.Name),
+			"gt-handoff --print prints what a session elsewhere can go on with")
+	case in.Moved != nil && in.Moved.Complete && !p.Again:
+		return cli.Fail(cli.No, fmt.Errorf("%s %s: %w, at %s", in.Name, in.Moved, ErrMoved, in.Moved.At.Local().Format(time.DateTime)),
+			"--force packs it again; where the earlier parcel was unpacked, it then runs in two places")
+	}
+	return nil
 }
 
 // elsewhere marks an instance that another host has, as launch.Starter does.

@@ -674,3 +674,28 @@ func TestCheckURL(t *testing.T) {
 		}
 	}
 }
+
+// TestMovable shows that the agents of templates and towns stay, and one that has moved already.
+func TestMovable(t *testing.T) {
+	h := newHost(t)
+	env := h.env()
+	own := h.store(env)
+	managed := &instance.Managed{}
+	managed.Template = "worker"
+	for _, test := range []struct {
+		store instance.Store
+		in    instance.Instance
+		want  string
+	}{
+		{own, instance.Instance{Name: "api", Managed: managed}, "was made from the template worker"},
+		{own, instance.Instance{Name: "max", Role: "demo/crew/max"}, "is a town's"},
+		{instance.OfTown(own.State, "/town"), instance.Instance{Name: "api"}, "is a town's"},
+		{own, instance.Instance{Name: "api", Moved: &instance.Moved{Complete: true}}, "it was packed before"},
+		{own, instance.Instance{Name: "api"}, ""},
+	} {
+		err := Packer{Env: env, Store: test.store}.Movable(&test.in)
+		if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || cli.ExitCode(err) != cli.No) {
+			t.Errorf("%+v: %v", test.in, err)
+		}
+	}
+}
