@@ -222,6 +222,37 @@ func TestTwoNames(t *testing.T) {
 	}
 }
 
+// TestClashGoes shows that a clash of two names is over once one of them has another name.
+func TestClashGoes(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, x, y := f.host("a").up(), f.host("x").up(), f.host("x").up()
+	meet(t, a, x, y)
+	clashes := func() (n int) {
+		known, err := peer.Of(a.state).All()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range known {
+			if h.Clash != "" {
+				n++
+			}
+		}
+		return n
+	}
+	if n := clashes(); n != 1 {
+		t.Fatalf("%d clashes", n)
+	}
+	for _, h := range []*host{x, y} {
+		h.down()
+		if err := peer.Of(h.state).SetOwn(peer.Host{Name: "new"}); err != nil {
+			t.Fatal(err)
+		}
+		h.up()
+	}
+	eventually(t, "it is over", func() bool { return clashes() == 0 })
+}
+
 // TestClone shows that two machines with the same keys find that out, and stop.
 func TestClone(t *testing.T) {
 	t.Parallel()

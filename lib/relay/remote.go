@@ -92,9 +92,7 @@ func (r *Relay) meet(key string, says hello) (*remote, error) {
 	if peer.CheckName(h.Name) != nil || len(h.Name) > 56 {
 		h.Name = "host-" + short
 	}
-	other, err := r.hosts.Get(h.Name)
-	if h.Name == r.own.Name || err == nil && other.Key != key || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		h.Clash = fmt.Sprintf("it calls itself %s, like another host", h.Name)
+	if h.Clash = r.clash(key, h.Name); h.Clash != "" {
 		h.Name += "-" + short
 		if other, err := r.hosts.Get(h.Name); err == nil && other.Key != key {
 			return nil, errors.New("two hosts with one name")
@@ -110,6 +108,15 @@ func (r *Relay) meet(key string, says hello) (*remote, error) {
 	}
 	r.remotes[key] = m
 	return m, nil
+}
+
+// clash says that another host has the name that a host gives itself, or is "".
+func (r *Relay) clash(key, name string) string {
+	other, err := r.hosts.Get(name)
+	if name == r.own.Name || err == nil && other.Key != key || err != nil && peer.CheckName(name) == nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("it calls itself %s, like another host", name)
+	}
+	return ""
 }
 
 // handle takes one message. What is wrong with it is counted and never ends the relay.
@@ -323,6 +330,10 @@ func (r *Relay) takeHello(m seal.Message) error {
 	r.recordsAnew(from)
 	if err := r.takeEarly(m.From); err != nil {
 		return err
+	}
+	if from.host.Clash != "" && r.clash(m.From, strings.ToLower(says.Name)) == "" {
+		from.host.Clash = ""
+		r.save(from)
 	}
 	if from.host.Box != says.Box || from.host.Version != says.Version {
 		from.granted = from.granted && from.host.Box == says.Box

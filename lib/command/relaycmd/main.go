@@ -483,6 +483,7 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 	for _, l := range lines[1:] {
 		if l.Clash != "" {
 			env.Warn("%s: %s", l.Name, env.Line(l.Clash, 200))
+			env.Hint("gt-relay rename %s NAME calls it otherwise here", l.Name)
 		}
 		for _, r := range l.Refused {
 			env.Warn("%s did not take %s", l.Name, r)
