@@ -31,6 +31,9 @@ type Program struct {
 	// program.
 	FastPath func(args []string) Command
 
+	// NotHook says that no hook runs the program: its --hook is a flag like others.
+	NotHook bool
+
 	// Complete completes values of flags and arguments by name, where the grammar does not
 	// suffice.
 	Complete map[string]Completer
@@ -47,12 +50,13 @@ type Command interface{ Run(*Env) error }
 // Run parses env.Args with p.Grammar, runs the selected command and returns the exit code.
 // A panic is reported as a bug with code 70, because Go's own 2 would block the agent.
 //
-// With --hook among the arguments the code is always 0: a hook never harms its agent.
+// With --hook among the arguments of a program for hooks the code is always 0: a hook never
+// harms its agent.
 // Errors are still written to standard error.
 func Run(env *Env, p Program) (code int) {
 	env.Name = p.Name
 	// Completing a hook's command line does not count as one.
-	hook := slices.Contains(env.Args, "--hook") && env.Args[0] != completeCommand
+	hook := !p.NotHook && slices.Contains(env.Args, "--hook") && env.Args[0] != completeCommand
 	if hook {
 		// If the client has closed the pipe, a write must fail instead of killing this
 		// process.

@@ -41,7 +41,7 @@ func Main(env *cli.Env) int {
 }
 
 func Program() cli.Program {
-	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Idle: town.Unused}
+	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, NotHook: true, Idle: town.Unused}
 }
 
 type grammar struct {
