@@ -51,6 +51,7 @@ func newRelayWorld(t *testing.T) *relayWorld {
 		w.must(c.CombinedOutput())
 	}
 	w.must(w.command("a", "gt-relay", "sync").CombinedOutput()) // it joined before b
+	w.must(w.command("a", "gt-relay", "allow", "b", "records").CombinedOutput())
 	for _, name := range []string{"a", "b"} {
 		w.must(w.command(name, "git", "init", "-q", "work").CombinedOutput())
 	}
@@ -161,29 +162,46 @@ func (w *relayWorld) check(want []string) {
 		}
 		a, _ := os.ReadFile(w.at("a/.local/state/gt/.events.jsonl"))
 		b, _ := os.ReadFile(w.at("b/.local/state/gt/peers/a/.events.jsonl"))
-		if len(waiting) == 0 && slices.Equal(w.notes(), want) && bytes.Equal(a, b) {
+		r, _ := os.ReadFile(w.record())
+		c, _ := os.ReadFile(w.at("b/.local/state/gt/peers/a/records", filepath.Base(w.record())))
+		if len(waiting) == 0 && slices.Equal(w.notes(), want) && bytes.Equal(a, b) && bytes.Equal(r, c) {
 			return
 		}
 		if time.Now().After(end) {
-			w.t.Fatalf("%d letters wait; b has %d of %d notes: %q; its copy of the log has %d of %d bytes", len(waiting), len(w.notes()), len(want), w.notes(), len(b), len(a))
+			w.t.Fatalf("%d letters wait; b has %d of %d notes: %q; its copy of the log has %d of %d bytes, of the record %d of %d", len(waiting), len(w.notes()), len(want), w.notes(), len(b), len(a), len(c), len(r))
 		}
 	}
 }
 
-// send leaves a note at a for b, and an event in a's log.
+// record returns the path of a's record of a conversation.
+func (w *relayWorld) record() string { return w.at("a/.agent/sessions/session-m0000001-abcdef.jsonl") }
+
+// send leaves a note at a for b, an event in a's log, and a line in a's record, which is now
+// and then another one.
 func (w *relayWorld) send(subject string) {
 	w.t.Helper()
 	c := w.command("a", "gt-mail", "send", w.at("b/work")+"@b", "-s", subject, "-m", "text of "+subject)
 	c.Dir = w.at("a/work")
 	w.must(c.CombinedOutput())
-	f, err := os.OpenFile(w.at("a/.local/state/gt/.events.jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
+	line := func(path string, flag int) {
+		f, err := os.OpenFile(path, flag|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := fmt.Fprintf(f, `{"ts":"2026-01-17T01:00:00Z","source":"gt","type":"news","actor":"a","payload":{"subject":%q}}`+"\n", subject); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	line(w.at("a/.local/state/gt/.events.jsonl"), os.O_APPEND)
+	flag := os.O_APPEND
+	if strings.HasSuffix(subject, "5") {
+		flag = os.O_TRUNC
+	}
+	if err := os.MkdirAll(filepath.Dir(w.record()), 0o700); err != nil {
 		w.t.Fatal(err)
 	}
-	defer f.Close()
-	if _, err := fmt.Fprintf(f, `{"ts":"2026-01-17T01:00:00Z","source":"gt","type":"news","actor":"a","payload":{"subject":%q}}`+"\n", subject); err != nil {
-		w.t.Fatal(err)
-	}
+	line(w.record(), flag)
 }
 
 // TestRelayKilled kills the hub and both relays again and again while notes and events are
