@@ -94,14 +94,19 @@ func (r *Relay) tellOfRecords(now time.Time) error {
 }
 
 func (r *Relay) scanRecords() error {
-	if r.recordSource == nil {
-		store, err := r.Records()
-		if err != nil {
-			return err
-		}
-		r.recordSource = mirror.NewSource(store, r.process, r.State.Path("relay"))
+	if r.recordSource != nil {
+		return r.recordSource.Scan()
 	}
-	return r.recordSource.Scan()
+	store, err := r.Records()
+	if err != nil {
+		return err
+	}
+	source := mirror.NewSource(store, r.process, r.State.Path("relay"))
+	if err := source.Scan(); err != nil {
+		return err // an empty list would remove all copies
+	}
+	r.recordSource = source
+	return nil
 }
 
 func (r *Relay) sendPage(to *remote, p mirror.Page) error {

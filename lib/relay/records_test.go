@@ -104,6 +104,22 @@ func TestRecords(t *testing.T) {
 	}
 	f.start()
 	eventually(t, "what changed is copied", func() bool { return b.hasRecords(a) })
+	// Records that cannot be read now are not removed.
+	a.down()
+	aside := a.store().Sessions + ".aside"
+	if err := errors.Join(os.Rename(a.store().Sessions, aside), os.WriteFile(a.store().Sessions, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	a.up()
+	a.event("a has said hello")
+	eventually(t, "it is copied", func() bool { return b.copyOf(a, "a") })
+	time.Sleep(time.Second)
+	if err := errors.Join(os.Remove(a.store().Sessions), os.Rename(aside, a.store().Sessions)); err != nil {
+		t.Fatal(err)
+	}
+	if !b.hasRecords(a) {
+		t.Error("the copies are gone")
+	}
 	if err := os.Remove(a.store().Path(firstRecord)); err != nil {
 		t.Fatal(err)
 	}
