@@ -105,6 +105,8 @@ type Status struct {
 	Error     string    `json:"error,omitempty"`    // of the last attempt
 	// CurrentAt is when everything that was there had been sent and taken.
 	CurrentAt time.Time `json:"current_at,omitzero"`
+	// Copying says that records are being copied, without which it would be current.
+	Copying bool `json:"copying,omitempty"`
 	// Refused counts messages that were not accepted, by their reason.
 	Refused map[string]int `json:"refused,omitempty"`
 	// Left counts the records of each host that are not copied, because they are too many.
@@ -507,7 +509,8 @@ func (r *Relay) scan(ctx context.Context) error {
 	if err := r.tellOfRecords(now); err != nil {
 		r.Warn(err)
 	}
-	if len(r.pending) == 0 && !waiting && !r.copying(now) {
+	r.status.Copying = r.copying(now)
+	if len(r.pending) == 0 && !waiting && !r.status.Copying {
 		r.status.CurrentAt = now
 		r.caughtUp = true
 	}

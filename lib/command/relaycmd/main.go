@@ -440,7 +440,7 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 	env := f.env
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", lines[0].Name)
-	running := now.Sub(s.CurrentAt) < 2*time.Minute && f.running()
+	running := (s.Copying || now.Sub(s.CurrentAt) < 2*time.Minute) && f.running()
 	switch {
 	case at.URL == "":
 		b.WriteString(", in no fleet (gt-relay join ssh://HOST)")
