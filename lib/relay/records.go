@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"gt/lib/relay/feed"
 	"gt/lib/relay/mirror"
 	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
@@ -20,6 +21,8 @@ const (
 	recordsEvery = 15 * time.Second // how often this host looks for changes
 	toldEvery    = 10 * time.Minute // a message can be lost
 	stillCopying = time.Second      // after the last part that was sent
+	pagesPerSec  = 1
+	pagesAtOnce  = 256
 
 	// Kinds of messages.
 	kindRecords = "records" // a page of the list, or the question for one
@@ -30,21 +33,24 @@ const (
 type shared struct {
 	copies *mirror.Copies // of its records
 	asked  time.Time      // when something was asked for
+	waits  bool           // for a part
 	tries  int            // how often in vain
 	// listed reports whether its list came since it has connected, and listedAt is when it
 	// was asked for without that.
 	listed   bool
 	listedAt time.Time
 
-	may     bool      // it was told that it may read this host's
-	length  int64     // how long this host's list is, as far as it was told
-	toldAt  time.Time // zero: not over this connection
-	sentAt  time.Time // when a part was sent
-	bounded *rate.Limiter
+	may    bool      // it was told that it may read this host's
+	length int64     // how long this host's list is, as far as it was told
+	toldAt time.Time // zero: not over this connection
+	sentAt time.Time // when a part was sent
+
+	pages *rate.Limiter // of lists that it sends
+	parts *rate.Limiter // of bytes that it is sent
 }
 
 func (r *Relay) openShared(m *remote) (err error) {
-	m.records.bounded = rate.NewLimiter(bytesPerSec, bytesAtOnce)
+	m.records.pages, m.records.parts = rate.NewLimiter(pagesPerSec, pagesAtOnce), rate.NewLimiter(bytesPerSec, bytesAtOnce)
 	m.records.copies, err = mirror.Open(r.hosts.Records(m.host.Name))
 	return err
 }
@@ -133,6 +139,9 @@ func (r *Relay) answerRecords(to *remote, m seal.Message, body []byte) error {
 			r.refuse("a question that cannot be read")
 			return nil
 		}
+		if !to.records.parts.AllowN(r.Now(), feed.MaxChunk) {
+			return nil // it asks again
+		}
 		return r.sendPage(to, r.recordSource.Page(next))
 	}
 	var want mirror.Want
@@ -147,8 +156,8 @@ func (r *Relay) answerRecords(to *remote, m seal.Message, body []byte) error {
 	} else if err != nil {
 		r.Warn(err)
 	}
-	if !to.records.bounded.AllowN(r.Now(), len(c.Data)) {
-		return nil // it asks again
+	if !to.records.parts.AllowN(r.Now(), len(c.Data)) {
+		return nil
 	}
 	data, err := c.Marshal()
 	if err != nil {
@@ -161,39 +170,44 @@ func (r *Relay) answerRecords(to *remote, m seal.Message, body []byte) error {
 // takeRecords takes a page of another host's list, or a part of a record, and asks for what
 // is missing then.
 func (r *Relay) takeRecords(from *remote, m seal.Message, body []byte) error {
-	t := &from.records
+	t, now := &from.records, r.Now()
 	if m.Kind == kindRecords {
 		var p mirror.Page
 		if json.Unmarshal(body, &p) != nil {
 			r.refuse("a list of records that cannot be read")
 			return nil
 		}
+		if !t.pages.AllowN(now, 1) {
+			r.refuse("too many lists of records of " + from.host.Name)
+			return nil
+		}
 		t.listed = true
-		next, err := t.copies.Listed(p)
-		if errors.Is(err, mirror.ErrMany) {
+		if err := t.copies.Listed(p); errors.Is(err, mirror.ErrMany) {
 			r.refuse("the records of " + from.host.Name + ": " + err.Error())
 			return nil
 		} else if err != nil {
 			return err
 		}
 		r.leftOut(from)
-		if next == nil {
-			return r.askForRecord(from)
+		if t.waits && now.Sub(t.asked).Abs() < askAgain { // its answer asks for more
+			return nil
 		}
-		if body, err = json.Marshal(next); err != nil {
-			return err
-		}
-		return r.send(from, "ask", kindRecords, "", body)
+		return r.askForRecord(from)
 	}
 	c, err := mirror.Unmarshal(body)
+	ok := true
 	if err == nil {
-		err = t.copies.Add(c)
+		ok, err = t.copies.Add(c)
 	}
+	t.waits = t.waits && !ok
 	if errors.Is(err, mirror.ErrPart) {
 		r.refuse(err.Error())
 		return nil
 	} else if err != nil {
 		return err
+	}
+	if !ok {
+		return nil
 	}
 	t.tries = 0
 	return r.askForRecord(from)
@@ -208,15 +222,19 @@ func (r *Relay) leftOut(from *remote) {
 	}
 }
 
-// askForRecord asks a host for the next part of its records, unless it has sent so much
-// that its letters would be held up.
+// askForRecord asks a host for the rest of its list, or for the next part of its records,
+// unless it has sent so much that its letters would be held up.
 func (r *Relay) askForRecord(from *remote) error {
+	if next, more := from.records.copies.Unlisted(); more {
+		from.records.asked = r.Now()
+		return r.askForPage(from, next)
+	}
 	want, ok, err := from.records.copies.Want()
 	if err != nil || !ok {
 		return err
 	}
 	now := r.Now()
-	from.records.asked = now
+	from.records.asked, from.records.waits = now, true
 	if from.byteRate.TokensAt(now) < bytesAtOnce/4 {
 		return nil
 	}
@@ -231,7 +249,7 @@ func (r *Relay) askForRecord(from *remote) error {
 func (r *Relay) askForRecords(from *remote, now time.Time) error {
 	t := &from.records
 	switch {
-	case t.copies.Lacking() > 0:
+	case t.lacks():
 		if now.Sub(t.asked).Abs() < askAgain {
 			return nil
 		}
@@ -241,13 +259,23 @@ func (r *Relay) askForRecords(from *remote, now time.Time) error {
 		return r.askForRecord(from)
 	case t.copies.Any() && !t.listed && now.Sub(t.listedAt).Abs() >= toldEvery: // may this host still read them?
 		t.listedAt = now
-		body, err := json.Marshal(mirror.Next{})
-		if err != nil {
-			return err
-		}
-		return r.send(from, "ask", kindRecords, "", body)
+		return r.askForPage(from, mirror.Next{})
 	}
 	return nil
+}
+
+func (r *Relay) askForPage(from *remote, next mirror.Next) error {
+	body, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	return r.send(from, "ask", kindRecords, "", body)
+}
+
+// lacks reports whether the list or a record is not complete.
+func (t *shared) lacks() bool {
+	_, more := t.copies.Unlisted()
+	return more || t.copies.Lacking()
 }
 
 // copying reports whether records are being copied, from or to a host that is there.
@@ -257,7 +285,7 @@ func (r *Relay) copying(now time.Time) bool {
 		if m.host.Away(now) || m.trust.Revoked {
 			continue
 		}
-		if now.Sub(t.sentAt).Abs() < stillCopying || t.copies.Lacking() > 0 && t.tries < 3 {
+		if now.Sub(t.sentAt).Abs() < stillCopying || t.lacks() && t.tries < 3 {
 			return true
 		}
 	}

@@ -210,6 +210,13 @@ func TestHostileRecords(t *testing.T) {
 		s, err := relay.ReadStatus(b.state)
 		return err == nil && s.Left["a"] == 1 && s.Refused[mirror.ErrPart.Error()] == 1 && s.Refused["a list of records that cannot be read"] == 1
 	})
+	for range 300 {
+		page(mirror.Page{List: "l", After: 2, Through: 2, Last: 2})
+	}
+	eventually(t, "it sent too many lists", func() bool {
+		s, err := relay.ReadStatus(b.state)
+		return err == nil && s.Refused["too many lists of records of a"] > 0
+	})
 	if entries, err := os.ReadDir(peer.Of(b.state).Path("a", "records")); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
 	}

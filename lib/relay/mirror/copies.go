@@ -81,30 +81,33 @@ func (c *Copies) Any() bool { return len(c.held) > 0 }
 // Left returns how many records are not copied, because they are too large or too many.
 func (c *Copies) Left() int { return c.left }
 
-// Lacking returns how many records are not complete.
-func (c *Copies) Lacking() int { return len(c.lacking) }
+// Lacking reports whether a record is not complete.
+func (c *Copies) Lacking() bool { return len(c.lacking) > 0 }
+
+// Unlisted returns what to ask for if the list is not complete.
+func (c *Copies) Unlisted() (n Next, ok bool) { return Next{c.list, c.have}, c.have < c.last }
 
 // ErrMany is returned for a list of more than MaxRecords.
 var ErrMany = fmt.Errorf("over %d records", MaxRecords)
 
 var errPage = errors.New("an invalid list of records")
 
-// Listed takes a page of the list, and returns what to ask for next, if anything.
-func (c *Copies) Listed(p Page) (*Next, error) {
+// Listed takes a page of the list.
+func (c *Copies) Listed(p Page) error {
 	if p.Off {
 		c.forget()
-		return nil, os.RemoveAll(c.dir)
+		return os.RemoveAll(c.dir)
 	}
 	if p.List == "" || len(p.List) > 64 || p.After < 0 || p.Through < p.After || p.Last < p.Through || len(p.Records) > pageSize {
-		return nil, errPage
+		return errPage
 	}
 	for _, e := range p.Records {
 		if _, err := record.ParseID(string(e.ID)); err != nil || e.Size < -1 {
-			return nil, errPage
+			return errPage
 		}
 	}
 	if p.List != c.list {
-		c.list, c.have = p.List, 0
+		c.list, c.have, c.lacking = p.List, 0, nil
 		clear(c.listed)
 		clear(c.unread)
 	}
@@ -118,14 +121,14 @@ func (c *Copies) Listed(p Page) (*Next, error) {
 			}
 			if len(c.listed) > MaxRecords { // mutant never: TestHostile
 				delete(c.listed, e.ID)
-				return nil, ErrMany
+				return ErrMany
 			}
 		}
 	}
 	if c.have < c.last {
-		return &Next{c.list, c.have}, nil
+		return nil
 	}
-	return nil, c.choose()
+	return c.choose()
 }
 
 // choose decides which records are copied, the latest first, and removes the other copies.
@@ -217,13 +220,19 @@ func (c *Copies) Later() {
 	}
 }
 
-// Add adds what was wanted to its copy.
-func (c *Copies) Add(ch Chunk) error {
-	w, e := c.asked, c.listed[ch.ID]
-	if ch.ID != w.ID || e == nil {
-		return nil // an old answer
+// Add adds what was wanted to its copy. ok is false for any other part, such as the answer to
+// an earlier question.
+func (c *Copies) Add(ch Chunk) (ok bool, err error) {
+	e := c.listed[ch.ID]
+	if ch.ID != c.asked.ID || ch.For != c.asked.At || e == nil {
+		return false, nil
 	}
+	w := c.asked
 	c.asked = Want{}
+	return true, c.add(ch, w, e)
+}
+
+func (c *Copies) add(ch Chunk, w Want, e *Entry) error {
 	switch {
 	case ch.Unread:
 		c.unread[ch.ID] = true

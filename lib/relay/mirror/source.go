@@ -81,6 +81,7 @@ type Want struct {
 // precedes that is different.
 type Chunk struct {
 	ID    record.ID `json:"id"`
+	For   int64     `json:"for"` // the place that was asked for
 	At    int64     `json:"at"`
 	Size  int64     `json:"size"` // of the record, as far as its lines are complete
 	Check string    `json:"check"`
@@ -238,12 +239,12 @@ func (s *Source) Answer(host string, w Want) (c Chunk, err error) {
 	}
 	f, done, err := s.lines(host, w.ID)
 	if err != nil {
-		return Chunk{ID: w.ID, Unread: true}, err
+		return Chunk{ID: w.ID, For: w.At, Unread: true}, err
 	}
 	defer done()
 	info, err := f.Stat()
 	if err != nil {
-		return Chunk{ID: w.ID, Unread: true}, err
+		return Chunk{ID: w.ID, For: w.At, Unread: true}, err
 	}
 	from := w.At
 	if from > info.Size() {
@@ -253,9 +254,9 @@ func (s *Source) Answer(host string, w Want) (c Chunk, err error) {
 	}
 	part, err := feed.Part(f, from, info.Size())
 	if err != nil {
-		return Chunk{ID: w.ID, Unread: true}, err
+		return Chunk{ID: w.ID, For: w.At, Unread: true}, err
 	}
-	return Chunk{ID: w.ID, At: from, Size: part.Size, Check: part.Before, Data: part.Data}, nil
+	return Chunk{ID: w.ID, For: w.At, At: from, Size: part.Size, Check: part.Before, Data: part.Data}, nil
 }
 
 // lines opens the lines of a record. A packed one stays open for the next part.
