@@ -297,6 +297,3 @@ func (r *Relay) recordsAnew(m *remote) {
 	m.records.toldAt, m.records.listed, m.records.listedAt = time.Time{}, false, time.Time{}
 	r.recordsAt = time.Time{}
 }
-
-// isRecords reports whether a message is about records.
-func isRecords(m seal.Message) bool { return m.Kind == kindRecords || m.Kind == kindRecord }

@@ -221,8 +221,7 @@ func (r *Relay) take(msg message) error {
 			return r.takePart(from, m, body)
 		case "leases":
 			return r.takeLeases(from, body)
-		}
-		if isRecords(m) {
+		case kindRecords, kindRecord:
 			return r.takeRecords(from, m, body)
 		}
 		return r.takeChunk(from, body, true)
@@ -499,8 +498,7 @@ func (r *Relay) takeAsk(from *remote, m seal.Message) error {
 		return r.answerPart(from, m, body)
 	case "leases":
 		return r.answerLeases(from, body)
-	}
-	if isRecords(m) {
+	case kindRecords, kindRecord:
 		return r.answerRecords(from, m, body)
 	}
 	var want feed.Want
