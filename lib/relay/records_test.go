@@ -210,10 +210,10 @@ func TestHostileRecords(t *testing.T) {
 		s, err := relay.ReadStatus(b.state)
 		return err == nil && s.Left["a"] == 1 && s.Refused[mirror.ErrPart.Error()] == 1 && s.Refused["a list of records that cannot be read"] == 1
 	})
-	for range 300 {
-		page(mirror.Page{List: "l", After: 2, Through: 2, Last: 2})
-	}
 	eventually(t, "it sent too many lists", func() bool {
+		for range 100 { // more than are taken meanwhile, however slow this machine is
+			page(mirror.Page{List: "l", After: 2, Through: 2, Last: 2})
+		}
 		s, err := relay.ReadStatus(b.state)
 		return err == nil && s.Refused["too many lists of records of a"] > 0
 	})
