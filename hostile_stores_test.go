@@ -147,6 +147,7 @@ func TestHostileStores(t *testing.T) {
 		"qwen":    homeDir + "/.qwen/projects/p/chats/%s.jsonl",
 		"copilot": homeDir + "/.copilot/session-state/%s/events.jsonl",
 		"kimi":    homeDir + "/.kimi-code/sessions/wd_p/%s/agents/main/wire.jsonl",
+		"agy":     homeDir + "/.gemini/antigravity-cli/brain/%s/.system_generated/logs/transcript_full.jsonl",
 		"pi":      homeDir + "/.pi/agent/sessions/p/2026-01-17T01-00-00-000Z_%s.jsonl",
 		"file":    homeDir + "/.local/share/opencode/storage/session/p/%s.json",
 		"db":      homeDir + "/.local/share/opencode/opencode-%s.db",
@@ -157,6 +158,7 @@ func TestHostileStores(t *testing.T) {
 		homeDir + "/.gemini/tmp/p/.project_root", homeDir + "/.copilot/session-state/" + good + "/workspace.yaml", homeDir + "/.pi/agent/settings.json",
 		homeDir + "/.local/share/opencode/opencode.db", homeDir + "/.local/share/opencode/opencode.db-wal", homeDir + "/.local/share/opencode/opencode.db-shm",
 		homeDir + "/.local/share/opencode/opencode.db-journal", homeDir + "/.kimi-code/sessions/wd_p/" + good + "/state.json",
+		homeDir + "/.gemini/antigravity-cli/history.jsonl", homeDir + "/.gemini/antigravity-cli/cache/last_conversations.json",
 	}
 	for _, kind := range slices.Sorted(maps.Keys(hostile)) {
 		t.Run(kind, func(t *testing.T) {
@@ -166,7 +168,7 @@ func TestHostileStores(t *testing.T) {
 			n := 0
 			for _, place := range slices.Sorted(maps.Keys(places)) {
 				n++
-				others = append(others[:12:12], fmt.Sprintf(places[place], id(n)))
+				others = append(others[:14:14], fmt.Sprintf(places[place], id(n)))
 				for _, path := range others {
 					if _, err := os.Lstat(w.Path(path)); err == nil {
 						continue
@@ -195,7 +197,7 @@ func TestHostileStores(t *testing.T) {
 	t.Run("folders in circles", func(t *testing.T) {
 		w.TB = t
 		w.restore()
-		for _, dir := range []string{".claude/projects/up", ".codex/sessions/up", ".gemini/tmp/up", ".qwen/projects/up", ".copilot/session-state/up", ".pi/agent/sessions/up", ".kimi-code/sessions/wd_up"} {
+		for _, dir := range []string{".claude/projects/up", ".codex/sessions/up", ".gemini/tmp/up", ".qwen/projects/up", ".copilot/session-state/up", ".pi/agent/sessions/up", ".kimi-code/sessions/wd_up", ".gemini/antigravity-cli/brain/up"} {
 			path := w.Path(homeDir, dir)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink("..", path)); err != nil {
 				t.Fatal(err)

@@ -495,7 +495,7 @@ uninstall() {
 $towns
 END
 	for file in "${CLAUDE_CONFIG_DIR:-$HOME/.claude}" "${CODEX_HOME:-$HOME/.codex}" "$HOME/.gemini" "$HOME/.qwen" \
-		"$HOME/.copilot" "$HOME/.cursor" "${KIMI_CODE_HOME:-$HOME/.kimi-code}"; do
+		"$HOME/.copilot" "$HOME/.cursor" "${KIMI_CODE_HOME:-$HOME/.kimi-code}" "$HOME/.gemini/config"; do
 		for file in "$file"/*.gt-backup; do
 			keep "$file" 'the settings as they were before gt'
 		done

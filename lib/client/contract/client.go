@@ -47,6 +47,20 @@ type Client struct {
 	Events  []EventName
 	Implied []ImpliedEvent
 
+	// RunsElsewhere reports that the client runs its hooks in a folder of its own. A hook
+	// whose input names no folder is then in that of its session, and does nothing if the
+	// session is not known.
+	RunsElsewhere bool
+
+	// Owns reports whether a conversation is the client's; nil if no other program runs its
+	// hooks. A hook of another program does nothing.
+	Owns func(transcript string) bool
+
+	// Parent returns the session whose subagent has this conversation, "" if it is none's;
+	// nil if the input of a hook tells it. It is called once for a session of the person's,
+	// and at every hook of a subagent.
+	Parent func(transcript string) string
+
 	// MainAgent is the id that it gives the session's own agent where another client
 	// gives only a subagent's.
 	MainAgent string

@@ -53,6 +53,10 @@ type Dialect struct {
 	// conversation: after a resume, the model has only the new answer.
 	DropsStartContext bool
 
+	// ForgetsContext reports that the model has the answer of a prompt's hook for one
+	// request only. gt gives the text of a start with each request of the turn.
+	ForgetsContext bool
+
 	// DropsPromptContext reports that the client ignores the answer of a prompt's hook.
 	DropsPromptContext bool
 
@@ -92,6 +96,7 @@ const (
 	Nested                // {"hookSpecificOutput":{"hookEventName":…,"additionalContext":…}}
 	TopLevel              // {"additionalContext":…}
 	Snake                 // {"additional_context":…}
+	Steps                 // {"injectSteps":[{"ephemeralMessage":…}]}
 )
 
 // Reply returns a text for the model in the client's form. An empty text is an empty
@@ -112,6 +117,8 @@ func (d Dialect) Reply(event, text string) string {
 		reply = map[string]string{"additionalContext": text}
 	case Snake:
 		reply = map[string]string{"additional_context": text}
+	case Steps:
+		reply = map[string]any{"injectSteps": []map[string]string{{"ephemeralMessage": text}}}
 	}
 	data, err := json.Marshal(reply)
 	if err != nil { // strings always marshal

@@ -27,6 +27,7 @@ const (
 	Interrupted // whether the person stopped a tool
 	Moment      // the event's time, as a number or a text
 	Roots       // the working folders, if CWD is a tool's
+	FullyIdle   // at the end of a turn: false if something runs in the background
 	fieldsEnd
 )
 
@@ -41,8 +42,9 @@ type FieldName struct {
 // EventName is a client's name for an event. Kind is Claude Code's.
 type EventName struct{ Name, Kind string }
 
-// ImpliedEvent is the event of an input that has this key but no event.
-type ImpliedEvent struct{ Key, Kind string }
+// ImpliedEvent is the event of an input that has this key but no event. If its value is
+// neither 0 nor empty, the event is Other, unless that is "".
+type ImpliedEvent struct{ Key, Kind, Other string }
 
 // NoticeName is a client's name for a kind of notification.
 type NoticeName struct {

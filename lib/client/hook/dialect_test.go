@@ -21,6 +21,8 @@ func TestReply(t *testing.T) {
 		"gemini":   `{"hookSpecificOutput":{"additionalContext":` + quoted + `,"hookEventName":"SessionStart"}}` + "\n",
 		"copilot":  `{"additionalContext":` + quoted + `}` + "\n",
 		"cursor":   `{"additional_context":` + quoted + `}` + "\n",
+
+		"antigravity": `{"injectSteps":[{"ephemeralMessage":` + quoted + `}]}` + "\n",
 	} {
 		t.Run(agent, func(t *testing.T) {
 			got := DialectOf(agent).Reply("SessionStart", text)

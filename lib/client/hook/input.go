@@ -62,6 +62,7 @@ type Input struct {
 
 	background, crons string // Stop: what runs and what will wake the session, as JSON
 	asked, answered   string // PostToolUse: the tool's arguments and result, as JSON
+	unfinished        bool   // Stop: something runs in the background
 
 	// Key identifies this input; empty if there was none or a long one.
 	Key string
@@ -274,7 +275,7 @@ func (in *Input) text(f contract.Field, parent *string) *string {
 // parse reads the fields by any client's names for them (lib/client/<agent>/hook). at is
 // the time of the event.
 func parse(data []byte) (in Input, at string) {
-	var parent, root, implied string
+	var parent, root, implied, other string
 	var found [contract.NumFields]bool
 	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
 		name := key.Str
@@ -295,6 +296,8 @@ func parse(data []byte) (in Input, at string) {
 			in.answered = value.Raw
 		case contract.Moment:
 			at = cmp.Or(at, moment(value))
+		case contract.FullyIdle:
+			in.unfinished = value.Type == gjson.False
 		case contract.Roots:
 			root = value.Get("0").Str
 		default:
@@ -311,7 +314,11 @@ func parse(data []byte) (in Input, at string) {
 				}
 			}
 		}
-		implied = cmp.Or(registry.Implied(name), implied)
+		event := registry.Implied(name)
+		implied = cmp.Or(event.Kind, implied)
+		if value.Num > 0 || value.Str != "" {
+			other = cmp.Or(event.Other, other)
+		}
 		return true
 	})
 	if in.SessionID != "" && in.SessionID == in.AgentID && parent != "" {
@@ -324,7 +331,7 @@ func parse(data []byte) (in Input, at string) {
 		in.CWD = root // if a client names the working folders, cwd is a tool's
 	}
 	if in.Event == "" && in.SessionID != "" {
-		in.Event = implied
+		in.Event = cmp.Or(other, implied)
 	}
 	return in, at
 }

@@ -55,6 +55,7 @@ type Invocation struct {
 	env       *cli.Env
 	server    process.Proc           // the server that runs the hook in place of a client; see behind
 	behind    *contract.SharedServer // the kind of server, or nil
+	foreign   bool                   // another program runs the hook, see contract.Client.Owns
 	tolerated []error                // tolerated errors, each once
 }
 
@@ -91,6 +92,10 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 		c.ID = id
 	}
 	c.Dir = env.Dir
+	state := place.StateOf(env.Getenv)
+	if client := registry.Of(c.Agent); f.Hook && client != nil {
+		c.besides(client, state)
+	}
 	if filepath.IsAbs(c.Input.CWD) {
 		// If the folder was removed under the session, stay in it: files that a hook
 		// leaves in the folder above would reach whoever works there.
@@ -99,7 +104,6 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 			c.Dir = c.Input.CWD
 		}
 	}
-	state := place.StateOf(env.Getenv)
 	if c.server.IsSet() && len(town.Above(state, slices.Values([]string{c.Dir}))) > 0 {
 		without(env, ofTown) // the folder's own town counts
 	}
@@ -121,9 +125,27 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 	return c
 }
 
-// Idle reports whether this is a hook that has nothing to do, because gt can keep nothing
-// of its home. NewInvocation has warned of the reason.
-func (c *Invocation) Idle() bool { return c.Hook && c.Home.Problem != nil }
+// besides finds what a client does not tell its hooks: whether it is this client, whose
+// subagent the session is, and where the client is.
+func (c *Invocation) besides(client *contract.Client, state place.State) {
+	c.foreign = client.Owns != nil && !client.Owns(c.Input.Transcript)
+	if client.Parent != nil && c.ID != "" {
+		if at, err := state.FixedAt(string(c.ID)); at == "" && err == nil {
+			if id, err := session.ParseID(client.Parent(c.Input.Transcript)); err == nil {
+				c.ID, c.Input.AgentID = id, string(c.ID)
+			}
+		}
+	}
+	if client.RunsElsewhere && c.Input.CWD == "" {
+		_, dir, _ := state.Fixed(string(c.ID)) // "" if that cannot be read
+		c.foreign = c.foreign || dir == ""
+		c.Dir = cmp.Or(dir, c.Dir)
+	}
+}
+
+// Idle reports whether this is a hook that has nothing to do, because it is another
+// program's, or gt can keep nothing of its home. NewInvocation has warned of the latter.
+func (c *Invocation) Idle() bool { return c.Hook && (c.Home.Problem != nil || c.foreign) }
 
 // find returns the session's home, which is the one of its first hook. If that cannot be
 // read, it returns the current one and the error.

@@ -11,7 +11,9 @@ const maxRunning = 20
 
 // Background reports whether a subagent or command of the session still runs in the
 // background at the end of a turn.
-func (in Input) Background() bool { return gjson.Parse(in.background).Get("0").Exists() }
+func (in Input) Background() bool {
+	return in.unfinished || gjson.Parse(in.background).Get("0").Exists()
+}
 
 // Running returns what still runs in the background at the end of a turn and what the
 // session has planned, one line each, in the client's words.

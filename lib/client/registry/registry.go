@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	amp "gt/lib/client/amp/hook"
+	antigravity "gt/lib/client/antigravity/hook"
 	claude "gt/lib/client/claude/hook"
 	codex "gt/lib/client/codex/hook"
 	"gt/lib/client/contract"
@@ -24,6 +25,7 @@ import (
 var clients = [...]*contract.Client{
 	&claude.Client, &gemini.Client, &copilot.Client, &qwen.Client, &codex.Client,
 	&amp.Client, &cursor.Client, &opencode.Client, &pi.Client, &kimi.Client,
+	&antigravity.Client,
 }
 
 func Clients() []*contract.Client { return clients[:] }
@@ -150,16 +152,16 @@ func Kind(event string) string {
 	return event
 }
 
-// Implied returns the event of an input that has this key but no event, or "".
-func Implied(key string) string {
+// Implied returns the event of an input that has this key but no event.
+func Implied(key string) contract.ImpliedEvent {
 	for _, c := range clients {
 		for i := range c.Implied {
 			if c.Implied[i].Key == key {
-				return c.Implied[i].Kind
+				return c.Implied[i]
 			}
 		}
 	}
-	return ""
+	return contract.ImpliedEvent{}
 }
 
 // Notice returns the meaning of a client's notification.

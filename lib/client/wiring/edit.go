@@ -129,7 +129,7 @@ func (c Client) head(doc *jsonedit.Doc) ([]byte, error) {
 }
 
 // remove removes a handler with all arrays and objects that it would leave empty, below
-// "hooks". Those with a comment stay.
+// the top. Those with a comment stay.
 func (c Client) remove(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
 	if len(n.Parent.Items) > 1 {
 		return doc.Remove(n)
@@ -142,6 +142,9 @@ func (c Client) remove(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
 	}
 	return doc.Remove(n)
 }
+
+// ownName is the key of gt's hooks in a file of the shape Named.
+const ownName = "gt"
 
 // add adds the first missing handler to its event. With groups, it adds a group with all
 // missing handlers of that event and matcher.
@@ -167,16 +170,19 @@ func (c Client) add(doc *jsonedit.Doc, missing []Handler) ([]byte, []Change, err
 
 	var text []byte
 	var err error
-	root := doc.Root
-	all := root.Get("hooks")
+	root, key := doc.Root, "hooks"
+	if c.Shape == Named {
+		key = ownName
+	}
+	all := root.Get(key)
 	event := all.Get(first.Event)
 	switch {
 	case !root.IsObject():
 		err = shapeError(root, "the settings are no object")
 	case all == nil:
-		text, err = doc.Append(root, "hooks", map[string][]any{first.Event: {item}})
+		text, err = doc.Append(root, key, map[string][]any{first.Event: {item}})
 	case !all.IsObject():
-		err = shapeError(all, `"hooks" is no object`)
+		err = shapeError(all, fmt.Sprintf("%q is no object", key))
 	case event == nil:
 		text, err = doc.Append(all, first.Event, []any{item})
 	case !event.IsArray():

@@ -108,16 +108,22 @@ func (h Handler) settings(take func(line string) string) map[string]any {
 // client's format.
 func (c Client) handlers(doc *jsonedit.Doc) []Handler {
 	var all []Handler
-	events := doc.Root.Get("hooks")
-	if !events.IsObject() {
-		return nil
+	var events []*jsonedit.Node
+	if c.Shape == Named && doc.Root.IsObject() {
+		for _, named := range doc.Root.Items {
+			if named.IsObject() {
+				events = append(events, named.Items...)
+			}
+		}
+	} else if hooks := doc.Root.Get("hooks"); c.Shape != Named && hooks.IsObject() {
+		events = hooks.Items
 	}
-	for _, event := range events.Items {
+	for _, event := range events {
 		if !event.IsArray() {
 			continue
 		}
 		for _, n := range event.Items {
-			if c.Shape == Flat {
+			if c.Shape != Grouped {
 				if h, typ, ok := handlerOf(doc, n); ok && (typ == "" || typ == "command") {
 					h.Event = event.Key
 					all = append(all, h)

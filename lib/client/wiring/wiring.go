@@ -103,6 +103,7 @@ const (
 	Grouped Shape = iota // {"hooks":{EVENT:[{"matcher":…,"hooks":[{…}]}]}}
 	Flat                 // {"version":1,"hooks":{event:[{…}]}}
 	Script               // a program, the whole file is ours
+	Named                // {NAME:{EVENT:[{…}]}}
 )
 
 // Unit is the unit of a time limit.

@@ -133,6 +133,33 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// Antigravity CLI's file has named hooks. gt adds one of its own, corrects its handlers
+// wherever they stand, and leaves a hook of that name that a person switched off.
+func TestNamedHooks(t *testing.T) {
+	c := clientOf(t, "antigravity")
+	w := wantOf(t, c, "/bin")
+	for text, reason := range map[string]string{
+		"[]":                          "line 1: the settings are no object",
+		"{\n\"gt\": []}":              `line 2: "gt" is no object`,
+		"{\"gt\":{\n\"Stop\": true}}": `line 2: "Stop" is not an array`,
+	} {
+		if _, _, err := c.Rewire([]byte(text), w); err == nil || err.Error() != reason {
+			t.Errorf("rewire(%q): %v, want %s", text, err, reason)
+		}
+	}
+	const others = `{"lint":{"enabled":true,"Stop":[{"command":"make lint"}],"PreToolUse":[{"matcher":"*","hooks":[{"command":"x"}]}]},"gt":{"enabled":false}}`
+	wired, changes, err := c.Rewire([]byte(others), w)
+	if err != nil || len(changes) != len(w) {
+		t.Fatal(changes, err)
+	}
+	moved := strings.Replace(string(wired), `"Stop":[{"command":"make lint"}`, `"Stop":[{"command":"make lint"},`+string(w[len(w)-1].Raw), 1)
+	for _, text := range []string{string(wired), moved} {
+		if back, _, err := c.Rewire([]byte(text), nil); err != nil || string(back) != others {
+			t.Errorf("without ours it is\n%s, %v", back, err)
+		}
+	}
+}
+
 // inSettings returns the clients whose hooks are entries of a JSON file.
 func inSettings() []wiring.Client {
 	return slices.DeleteFunc(wirings.All(), func(c wiring.Client) bool { return c.Shape == wiring.Script || c.Format != nil })
@@ -157,7 +184,7 @@ func TestRewireRandom(t *testing.T) {
 // The same for any bytes: a file that is not a settings file is refused and unchanged.
 func FuzzRewire(f *testing.F) {
 	for seed := range uint64(20) {
-		for _, shape := range []wiring.Client{{}, {Shape: wiring.Flat}} {
+		for _, shape := range []wiring.Client{{}, {Shape: wiring.Flat}, {Shape: wiring.Named}} {
 			f.Add(randomSettings(rand.New(rand.NewPCG(seed, 2)), shape))
 		}
 	}
@@ -188,7 +215,7 @@ func rewires(t *testing.T, c wiring.Client, text []byte, w []wiring.Handler) err
 	others := foreign(c, doc, text)
 	wired, _, err := c.Rewire(text, w)
 	if err != nil {
-		if hooks := doc.Root.Get("hooks"); doc.Root.IsObject() && (hooks == nil || hooks.IsObject() && !slices.ContainsFunc(hooks.Items, func(e *jsonedit.Node) bool { return !e.IsArray() })) {
+		if hooks := doc.Root.Get(keyOf(c)); doc.Root.IsObject() && (hooks == nil || hooks.IsObject() && !slices.ContainsFunc(hooks.Items, func(e *jsonedit.Node) bool { return !e.IsArray() })) {
 			return fmt.Errorf("%w in\n%s", err, text)
 		}
 		return nil
@@ -225,6 +252,14 @@ func rewires(t *testing.T, c wiring.Client, text []byte, w []wiring.Handler) err
 	return nil
 }
 
+// keyOf is the key below which gt adds its hooks.
+func keyOf(c wiring.Client) string {
+	if c.Shape == wiring.Named {
+		return "gt"
+	}
+	return "hooks"
+}
+
 // foreign returns every value of the text that is not gt's, in order, as it is in the
 // file.
 func foreign(c wiring.Client, doc *jsonedit.Doc, text []byte) string {
@@ -251,11 +286,15 @@ func foreign(c wiring.Client, doc *jsonedit.Doc, text []byte) string {
 		if m.Key == "version" && c.Shape == wiring.Flat {
 			continue // the client requires it, and Edit adds it if it is missing
 		}
-		if m.Key != "hooks" {
+		named := c.Shape == wiring.Named && m.IsObject()
+		if m.Key != "hooks" && !named {
 			walk(m.Key, m)
 			continue
 		}
 		for _, event := range m.Items {
+			if named && !event.IsArray() {
+				walk(m.Key+"/"+event.Key, event)
+			}
 			for _, group := range event.Items {
 				if h := group.Get("hooks"); h != nil && len(h.Items) > 0 && !slices.ContainsFunc(h.Items, func(n *jsonedit.Node) bool { return !mine[n] }) {
 					continue // a group with only our hooks goes with its matcher
@@ -312,7 +351,7 @@ func randomSettings(r *rand.Rand, c wiring.Client) []byte {
 				for range r.IntN(4) {
 					list = append(list, handler())
 				}
-				if c.Shape == wiring.Flat {
+				if c.Shape != wiring.Grouped {
 					groups = append(groups, list...)
 					continue
 				}
@@ -321,7 +360,7 @@ func randomSettings(r *rand.Rand, c wiring.Client) []byte {
 			}
 			events[pick("SessionStart", "Stop", "PostToolUse", "PreCompact", "SessionEnd", "Notification", "sessionStart", "stop", "agentStop", "AfterAgent")] = groups
 		}
-		settings["hooks"] = events
+		settings[pick(keyOf(c), "hooks")] = events
 	}
 	compact, _ := json.Marshal(settings)
 	if r.IntN(4) == 0 {

@@ -2,6 +2,7 @@
 package wirings
 
 import (
+	antigravity "gt/lib/client/antigravity/wiring"
 	claude "gt/lib/client/claude/wiring"
 	codex "gt/lib/client/codex/wiring"
 	copilot "gt/lib/client/copilot/wiring"
@@ -19,6 +20,7 @@ func All() []wiring.Client {
 	return []wiring.Client{
 		claude.Client(), codex.Client(), gemini.Client(), qwen.Client(),
 		copilot.Client(), cursor.Client(), opencode.Client(), pi.Client(), kimi.Client(),
+		antigravity.Client(),
 	}
 }
 

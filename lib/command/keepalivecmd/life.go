@@ -45,7 +45,7 @@ func (t *touch) Run(env *cli.Env) error {
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
 		return (&end{Flags: t.Flags}).record(env, call) // a client that drops our arguments calls touch for both events
 	}
-	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Headless() {
+	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Headless() && !call.Input.Background() {
 		return (&end{Flags: t.Flags}).record(env, call)
 	}
 	sign := keepalive.Heartbeat{

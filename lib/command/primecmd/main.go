@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
+	"gt/lib/state/activity"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -87,7 +88,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	case call.Idle():
 		return g.excuse(env, call)
 	case g.Client.Hook && !due(call):
-		return call.End(nil)
+		return call.End(again(env, call))
 	}
 	s := newStart(env, call)
 	if g.State || g.DryRun || s.asker != member {
@@ -141,16 +142,49 @@ func (g *grammar) tell(s *start, situation situation, others []*session.Record) 
 		if atPrompt(s.call) {
 			event = s.call.Input.Event
 		}
-		text = s.call.Dialect.Reply(event, text)
+		reply := s.call.Dialect.Reply(event, text)
+		if s.call.Dialect.ForgetsContext && s.call.ID != "" {
+			s.warn(s.keepRepeated(text))
+		}
+		text = reply
 	}
 	_, err := io.WriteString(s.env.Stdout, text)
 	return err
 }
 
+// keepRepeated keeps the text for the later requests of the turn.
+func (s *start) keepRepeated(text string) error {
+	return activity.Change(s.call.Home, s.call.ID, func(a *activity.State) bool {
+		a.Repeated = text
+		return true
+	})
+}
+
+// again repeats the text of a start with a later request of the turn, if the client forgets
+// it. A new prompt ends that.
+func again(env *cli.Env, call *hook.Invocation) error {
+	if !call.Dialect.ForgetsContext || call.ID == "" || call.Input.AgentID != "" {
+		return nil
+	}
+	text := activity.Read(call.Home, call.ID).Repeated
+	switch {
+	case text == "":
+	case atPrompt(call):
+		return activity.Change(call.Home, call.ID, func(a *activity.State) bool {
+			a.Repeated = ""
+			return true
+		})
+	case call.Input.Kind() == "PostToolUse":
+		_, err := io.WriteString(env.Stdout, call.Dialect.Reply(call.Input.Event, text))
+		return err
+	}
+	return nil
+}
+
 // excuse tells the person once a session why gt keeps nothing here. The model could not do
 // anything about it, so it is not told.
 func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
-	if call.Input.Kind() != "SessionStart" || call.Input.Source != "startup" && call.Input.Source != "resume" {
+	if call.Home.Problem == nil || call.Input.Kind() != "SessionStart" || call.Input.Source != "startup" && call.Input.Source != "resume" {
 		return nil
 	}
 	why := term.Clean(env.Redact(call.Home.Problem.Error()))

@@ -63,6 +63,10 @@ type State struct {
 	// Prompted is the time of the last prompt.
 	Prompted time.Time `json:"prompted,omitzero"`
 
+	// Repeated is the text of a start, for a client whose model has it for one request: gt
+	// gives it with each of the turn.
+	Repeated string `json:"repeated,omitempty"`
+
 	Tokens      int64   `json:"tokens,omitempty"` // of the model's last input
 	Window      int64   `json:"window,omitempty"` // maximum of Tokens
 	Compactions int     `json:"compactions,omitempty"`

@@ -4,6 +4,7 @@
 package files
 
 import (
+	antigravity "gt/lib/client/antigravity/conversation"
 	claude "gt/lib/client/claude/conversation"
 	codex "gt/lib/client/codex/conversation"
 	copilot "gt/lib/client/copilot/conversation"
@@ -23,6 +24,7 @@ var All = []conversation.Reader{
 	qwen.Reader{},
 	pi.Reader{},
 	kimi.Reader{},
+	&antigravity.Reader{},
 }
 
 // Of returns a client's reader, or nil.

@@ -1,0 +1,312 @@
+// Package antigravity reads the transcripts of Antigravity CLI 1.1:
+//
+//	<store>/brain/<id>/.system_generated/logs/transcript_full.jsonl
+//	<store>/brain/<id>/.system_generated/logs/transcript.jsonl   the same, its tools' arguments encoded twice
+//	<store>/brain/<id>/.system_generated/subagents/<id>.json     the subagents that it started
+//	<store>/history.jsonl, <store>/cache/last_conversations.json conversations and their folders
+//
+// The client goes on from a database beside it (conversations/<id>.db), whose protobuf nobody
+// has documented: gt does not read it and writes no conversation for this client.
+//
+// Sources: specstory 2.5.0 (docs/ANTIGRAVITY-FORMAT.md, 1.1.5), pond PR 225
+// (docs/adapters/agy.md, 1.2.0), inspect_scout PR 580 (1.1.14 to 1.1.19), kangentic PR 294
+// (1.1.13), ai-devkit PR 133. No record names the client's version.
+package antigravity
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Reader is the conversation.Reader of Antigravity CLI.
+type Reader struct {
+	mu      sync.Mutex
+	folders map[string]*storeFolders // by store
+}
+
+func (*Reader) Client() string { return "antigravity" }
+
+func (*Reader) Stores(getenv func(string) string) []string {
+	return account.Stores(account.Dirs(account.Places("antigravity", getenv)), "brain")
+}
+
+const (
+	generated = ".system_generated"
+	full      = "transcript_full.jsonl"
+	short     = "transcript.jsonl"
+)
+
+// Find lists the conversations. A subagent's is a conversation like any other.
+func (*Reader) Find(store string, each func(conversation.File)) error {
+	dir := filepath.Join(store, "brain")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return atomicfile.Error("read", dir, err)
+	}
+	var lost conversation.ReadErrors
+	parents := map[session.ID]session.ID{}
+	var ids []session.ID
+	for _, e := range entries {
+		id, err := session.ParseID(e.Name())
+		if err != nil || e.Type().IsRegular() {
+			continue
+		}
+		ids = append(ids, id)
+		for _, e := range lost.List(filepath.Join(dir, e.Name(), generated, "subagents")) {
+			if child, err := session.ParseID(strings.TrimSuffix(e.Name(), ".json")); err == nil && child != id {
+				parents[child] = id
+			}
+		}
+	}
+	for _, id := range ids {
+		for _, name := range []string{full, short} {
+			f := conversation.File{Client: "antigravity", Store: store, Path: filepath.Join(dir, string(id), generated, "logs", name), ID: id, Parent: parents[id]}
+			if info, ok := lost.File(f.Path); ok {
+				f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
+				each(f)
+				break
+			}
+		}
+	}
+	return lost.Err()
+}
+
+// Metadata takes the folder from the client's lists, which lack that of a conversation
+// without a person and of one with a single prompt.
+func (a *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
+	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
+	begun := false // the first prompt was read
+	front := func(line []byte) (more bool) {
+		r := gjson.ParseBytes(line)
+		if m.Started.IsZero() {
+			m.Started = timeOf(r)
+		}
+		if text, ok := prompt(r, f.Parent != ""); ok {
+			conversation.Keep(&m.Prompt, conversation.Asked(text))
+			begun = m.Prompt != ""
+		}
+		conversation.Keep(&m.Model, modelOf(r))
+		return !begun
+	}
+	chosen := ""
+	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
+		return whole && front(line)
+	}, func(line []byte) bool {
+		r := gjson.ParseBytes(line)
+		if m.Last.IsZero() {
+			m.Last = timeOf(r)
+		}
+		conversation.Keep(&chosen, modelOf(r))
+		return true
+	})
+	if err == nil && !begun && f.Size > conversation.EndSize {
+		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+			return front(line) && at < conversation.MaxFront
+		})
+	}
+	if err != nil || m.Started.IsZero() && m.Last.IsZero() {
+		return conversation.Metadata{}, err
+	}
+	if chosen != "" {
+		m.Model = chosen
+	}
+	if m.Last.Before(m.Started) {
+		m.Last = m.Started
+	}
+	folders, err := a.foldersOf(f.Store)
+	m.CWD = folders[f.ID]
+	return m, err
+}
+
+// storeFolders are the working folders of a store's conversations.
+type storeFolders struct {
+	size    int64
+	changed time.Time
+	of      map[session.ID]string
+}
+
+// maxCache bounds the list of the last conversation of each folder, in bytes.
+const maxCache = 4 << 20
+
+// foldersOf returns in which folder each conversation began.
+func (a *Reader) foldersOf(store string) (map[session.ID]string, error) {
+	path := filepath.Join(store, "history.jsonl")
+	cache := filepath.Join(store, "cache", "last_conversations.json")
+	now := storeFolders{of: map[session.ID]string{}}
+	for _, path := range []string{path, cache} {
+		if info, err := os.Stat(path); err == nil {
+			now.size += info.Size()
+			if info.ModTime().After(now.changed) {
+				now.changed = info.ModTime()
+			}
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known := a.folders[store]; known != nil && known.size == now.size && known.changed.Equal(now.changed) {
+		return known.of, nil
+	}
+	keep := func(id, dir string) {
+		known, err := session.ParseID(id)
+		if _, have := now.of[known]; err == nil && !have && filepath.IsAbs(dir) {
+			now.of[session.ID(strings.Clone(string(known)))] = strings.Clone(dir)
+		}
+	}
+	_, err := conversation.Lines(path, 0, func(line []byte, _ int64) bool {
+		r := gjson.ParseBytes(line)
+		keep(r.Get("conversationId").Str, r.Get("workspace").Str)
+		return true
+	})
+	data, cerr := atomicfile.Read(cache, maxCache)
+	if cerr == nil && gjson.ValidBytes(data) {
+		gjson.ParseBytes(data).ForEach(func(dir, id gjson.Result) bool {
+			keep(id.Str, dir.Str)
+			return true
+		})
+	}
+	if a.folders == nil {
+		a.folders = map[string]*storeFolders{}
+	}
+	a.folders[store] = &now
+	return now.of, errors.Join(conversation.Unreadable(path, err), conversation.Unreadable(cache, cerr))
+}
+
+func timeOf(r gjson.Result) time.Time { return conversation.ParseTime(r.Get("created_at").Str) }
+
+// Read gives the steps in the order of the file.
+func (*Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+	twice := filepath.Base(f.Path) == short
+	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
+		if o.Skip != nil && !bytes.Contains(line, []byte(userInput)) && o.Skip(line) {
+			return true
+		}
+		for _, e := range entriesOf(gjson.ParseBytes(line), f.Parent != "", twice) {
+			e.Offset = at
+			if !each(e) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+const userInput = "USER_INPUT"
+
+// prompt returns what a step has of the person or, in a subagent's conversation, of the
+// agent that started it. What hooks and the client add in their name is not theirs.
+func prompt(r gjson.Result, subagent bool) (text string, ok bool) {
+	if r.Get("type").Str != userInput || !subagent && r.Get("source").Str != "USER_EXPLICIT" {
+		return "", false
+	}
+	text = r.Get("content").Str
+	if _, after, ok := strings.Cut(text, "<USER_REQUEST>"); ok {
+		text, _, _ = strings.Cut(after, "</USER_REQUEST>")
+	}
+	for _, added := range []string{"<ADDITIONAL_METADATA>", "<USER_SETTINGS_CHANGE>"} {
+		text, _, _ = strings.Cut(text, "\n"+added)
+	}
+	text = strings.TrimSpace(text)
+	return text, text != ""
+}
+
+var modelChange = regexp.MustCompile("The user changed setting `Model Selection` (?:from .+? )?to (.+?)\\.(?:\\s|$)")
+
+// modelOf returns the model that the person chose with a prompt, or "".
+func modelOf(r gjson.Result) string {
+	if r.Get("type").Str != userInput {
+		return ""
+	}
+	_, change, _ := strings.Cut(r.Get("content").Str, "<USER_SETTINGS_CHANGE>")
+	if found := modelChange.FindStringSubmatch(change); found != nil {
+		return conversation.Excerpt(found[1])
+	}
+	return ""
+}
+
+// entriesOf returns the entries of a step. A tool's result is the step after its call, and
+// nothing else links them. twice is as in a short transcript.
+func entriesOf(r gjson.Result, subagent, twice bool) (all []conversation.Entry) {
+	kind, source, content := r.Get("type").Str, r.Get("source").Str, r.Get("content").Str
+	give := func(e conversation.Entry) {
+		if e.Text == "" && e.Kind != conversation.Call && e.Kind != conversation.Result {
+			return
+		}
+		e.Time, e.ID = timeOf(r), "step "+strconv.FormatInt(r.Get("step_index").Int(), 10)
+		e.Text, e.Tool, e.Target = strings.Clone(e.Text), strings.Clone(e.Tool), strings.Clone(e.Target)
+		all = append(all, e)
+	}
+	switch {
+	case kind == userInput:
+		text, _ := prompt(r, subagent)
+		give(conversation.Entry{Kind: conversation.Prompt, Text: text})
+	case kind == "PLANNER_RESPONSE":
+		give(conversation.Entry{Kind: conversation.Thought, Text: r.Get("thinking").Str})
+		give(conversation.Entry{Kind: conversation.Answer, Text: content})
+		for _, call := range r.Get("tool_calls").Array() {
+			args := arguments(call.Get("args"), twice)
+			e := conversation.Entry{Kind: conversation.Call, Tool: call.Get("name").Str, Text: conversation.Arguments(args)}
+			switch e.Tool {
+			case "run_command":
+				e.Target = args.Get("CommandLine").Str
+			case "write_to_file", "replace_file_content", "multi_replace_file_content":
+				e.Target = args.Get("TargetFile").Str
+			}
+			give(e)
+		}
+	case kind == "CHECKPOINT":
+		// Only one that replaces earlier steps is a compaction.
+		if strings.Contains(content, "have been truncated") {
+			give(conversation.Entry{Kind: conversation.Summary, Text: content})
+		}
+	case kind == "ERROR_MESSAGE":
+		if content == "" {
+			content = r.Get("error").Str
+		}
+		give(conversation.Entry{Kind: conversation.Result, Text: content, Failed: true})
+	case source == fromModel && kind != "":
+		give(conversation.Entry{
+			Kind: conversation.Result, Text: content,
+			Failed: r.Get("status").Str == "ERROR" || kind == "RUN_COMMAND" && strings.Contains(content, "The command failed with exit code: "),
+		})
+	}
+	return all
+}
+
+// arguments returns a tool's arguments without the labels for the screen.
+func arguments(args gjson.Result, twice bool) gjson.Result {
+	if !args.IsObject() {
+		return args
+	}
+	var b strings.Builder
+	b.WriteByte('{')
+	args.ForEach(func(key, v gjson.Result) bool {
+		if key.Str == "toolAction" || key.Str == "toolSummary" {
+			return true
+		}
+		raw := v.Raw
+		if twice && gjson.Valid(v.Str) {
+			raw = v.Str
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.WriteString(key.Raw + ":" + raw)
+		return true
+	})
+	b.WriteByte('}')
+	return gjson.Parse(b.String())
+}
