@@ -83,9 +83,19 @@ type Client struct {
 	// its own folder and the start's arguments and environment; nil if that is not known.
 	AsksTrust func(folder, dir string, args, environ []string) bool
 
+	// Successor is the client that its maker offers in its place; nil if there is none.
+	Successor *Successor
+
 	// Blockers returns what keeps the hooks from running in the client's own settings,
 	// apart from OffKey; nil if nothing is known.
 	Blockers func(Agent) []Blocker
+}
+
+// A Successor is a client that takes another one's place.
+type Successor struct {
+	Name   string
+	Folder string // its own, below that of the other one, whose folder then proves nothing
+	Ended  string // what became of the other one
 }
 
 // A Format is a kind of settings file other than JSON.

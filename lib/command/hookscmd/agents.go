@@ -163,10 +163,15 @@ func stays(env *cli.Env, scope, path string) error {
 }
 
 // here reports whether the agent is on this machine: its command is on PATH or its folder
-// exists.
+// exists, and not only because its successor has one in it.
 func (t target) here(env *cli.Env) bool {
 	if _, err := onPath(env, t.command); err == nil {
 		return true
+	}
+	if next := t.client.Successor; next != nil {
+		if _, err := os.Stat(filepath.Join(t.folder, next.Folder)); err == nil {
+			return false
+		}
 	}
 	info, err := os.Stat(t.folder)
 	return err == nil && info.IsDir()

@@ -321,6 +321,10 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 		a.add(r)
 	}
 	for _, r := range reports {
+		next := r.client.Successor
+		if next != nil && slices.ContainsFunc(reports, func(other report) bool { return other.name == next.Name }) {
+			env.Hint("%s: %s; %s is its successor", r.name, next.Ended, next.Name)
+		}
 		for _, other := range r.client.RunsHooksOf {
 			if file := at(reports, other, wiring.Project, wiring.Local); file != "" && at(reports, r.name, scopes...) != "" {
 				env.Hint("%s also runs the hooks of '%s'; gt acts only once, so both can stay", r.name, file)

@@ -35,6 +35,10 @@ func Client() wiring.Client {
 			Keys: []string{"tools", "allowed"},
 			Rule: func(program string) string { return "run_shell_command(" + program + ")" },
 		},
+		Successor: &wiring.Successor{
+			Name: "antigravity", Folder: "antigravity-cli",
+			Ended: "since 18 June 2026 it serves no free, AI Pro or Ultra user, only API keys and Code Assist Standard and Enterprise",
+		},
 		AsksTrust: asksTrust,
 		Blockers:  func(a wiring.Agent) []wiring.Blocker { return Blockers(a, true) },
 	}
