@@ -152,8 +152,8 @@ const room = 8 << 20
 // with its next start.
 func (h *Hub) again() error {
 	probe := filepath.Join(h.Store, "room")
-	err := os.WriteFile(probe, make([]byte, room), 0o600)
-	if err := errors.Join(err, os.Remove(probe)); err != nil {
+	err := atomicfile.Write(probe, make([]byte, room), atomicfile.Synced)
+	if err := errors.Join(err, atomicfile.Remove(probe)); err != nil {
 		return err
 	}
 	h.full.Store(false)
