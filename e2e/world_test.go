@@ -189,7 +189,8 @@ func (w *world) trust(dirs ...string) {
 	}
 	w.writeJSON(filepath.Join(w.home, ".claude.json"), map[string]any{
 		"hasCompletedOnboarding": true, "theme": "dark", "projects": projects,
-		"customApiKeyResponses": map[string]any{"approved": []string{w.key[len(w.key)-20:]}, "rejected": []string{}},
+		"hasSeenAutoDefaultNudge": true, // 2.1.332 asks once whether auto mode should be the default
+		"customApiKeyResponses":   map[string]any{"approved": []string{w.key[len(w.key)-20:]}, "rejected": []string{}},
 	})
 }
 
