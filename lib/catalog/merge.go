@@ -242,41 +242,38 @@ func (s *Session) Conversation(own account.Own) (conversation.File, error) {
 	}, nil
 }
 
-// Subagents returns a function that returns the subagents of a session, oldest first,
-// each followed by its own subagents.
-func (c Catalog) Subagents() func(session.ID) []*Session {
-	return func(id session.ID) (found []*Session) {
-		taken := map[session.ID]bool{id: true}
-		all := c.talks
-		if s := c.session(id); s != nil && s.foreign {
-			all = s.peer.records
-		}
-		var below func(session.ID)
-		below = func(id session.ID) {
-			if all == nil {
-				return
-			}
-			var own []*Session
-			for _, of := range all.below[id] {
-				// A cycle must end, and no other host has subagents of a session here.
-				if s := c.session(of); s != nil && !taken[of] && s.foreign == (all != c.talks) {
-					taken[of] = true
-					own = append(own, s)
-				}
-			}
-			slices.SortFunc(own, func(a, b *Session) int { return byStart.compare(b, a) })
-			for _, s := range own {
-				found = append(found, s)
-				below(s.ID)
-			}
-		}
-		below(id)
-		return found
+// Subagents returns the subagents of a session, oldest first, each followed by its own
+// subagents.
+func (c Catalog) Subagents(of session.ID) (found []*Session) {
+	all := c.talks
+	if s := c.session(of); s != nil && s.foreign {
+		all = s.peer.records
 	}
+	if all == nil {
+		return nil
+	}
+	taken := map[session.ID]bool{of: true}
+	var below func(session.ID)
+	below = func(id session.ID) {
+		var own []*Session
+		for _, of := range all.below[id] {
+			// A cycle must end, and no other host has subagents of a session here.
+			if s := c.session(of); s != nil && !taken[of] && s.foreign == (all != c.talks) {
+				taken[of] = true
+				own = append(own, s)
+			}
+		}
+		slices.SortFunc(own, func(a, b *Session) int { return byStart.compare(b, a) })
+		for _, s := range own {
+			found = append(found, s)
+			below(s.ID)
+		}
+	}
+	below(of)
+	return found
 }
 
-// OrphanedSubagent returns a function that reports whether a session is a subagent's and
-// its parent is not in the catalog.
-func (c Catalog) OrphanedSubagent() func(*Session) bool {
-	return func(s *Session) bool { return s.SubagentOf != "" && c.session(s.SubagentOf) == nil }
+// Orphaned reports whether a session is a subagent's and its parent is not in the catalog.
+func (c Catalog) Orphaned(s *Session) bool {
+	return s.SubagentOf != "" && c.session(s.SubagentOf) == nil
 }

@@ -131,7 +131,7 @@ func TestMergeNamesakes(t *testing.T) {
 		return said("agent-call_1", path, 1, conversation.Metadata{Started: at(1), Parent: session.ID(parent)})
 	}
 	all := Catalog{}.Merge([]conversation.Conversation{of("/one", "p1"), of("/two", "p2"), of("/two again", "p2"), of("/one again", "p1")}, nil)
-	below, n := all.Subagents(), 0
+	below, n := all.Subagents, 0
 	for range all.All() {
 		n++
 	}
@@ -150,7 +150,7 @@ func TestSubagents(t *testing.T) {
 		of("top", "", 1), of("one", "top", 2), of("below", "one", 3), of("two", "top", 4),
 		of("lost", "gone", 5), of("self", "self", 6), of("x", "y", 7), of("y", "x", 8),
 	}, nil)
-	below, orphan := all.Subagents(), all.OrphanedSubagent()
+	below, orphan := all.Subagents, all.Orphaned
 	ids := func(all []*Session) (ids string) {
 		for _, s := range all {
 			ids += string(s.ID) + " "

@@ -242,10 +242,10 @@ func TestPeersRecords(t *testing.T) {
 	if older.ResolveOutcome(place.State(t.TempDir())); older.Outcome != Unknown {
 		t.Errorf("%+v", older)
 	}
-	if below := c.Subagents()("theirs"); len(below) != 1 || below[0].ID != "below" {
+	if below := c.Subagents("theirs"); len(below) != 1 || below[0].ID != "below" {
 		t.Errorf("%v", below)
 	}
-	if below := c.Subagents()("logged"); len(below) != 0 {
+	if below := c.Subagents("logged"); len(below) != 0 {
 		t.Errorf("%v", below)
 	}
 	if n := len(slices.Collect(c.All())); n != 7 || c.Len() != 5 { // two subagents

@@ -185,14 +185,10 @@ func CountUnknown(f conversation.File) conversation.Unknown {
 // CheckRead returns an error that says how many records of a session's conversation its
 // reader does not give, or nil if it gives all.
 func CheckRead(id session.ID, f conversation.File) error {
-	switch n := Skipped(f); n {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("not read of session %s: 1 record, %s", id, conversation.Unread)
-	default:
-		return fmt.Errorf("not read of session %s: %d records, %s", id, n, conversation.Unread)
+	if n := Skipped(f); n > 0 {
+		return fmt.Errorf("not read of session %s, %s: %d", id, conversation.Unread, n)
 	}
+	return nil
 }
 
 // valid returns the metadata for the cache: with invalid UTF-8 replaced, and without

@@ -118,7 +118,6 @@ func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []
 	own := f
 	own.Subagents = true
 	var lost conversation.ReadErrors
-	orphan, workers := all.OrphanedSubagent(), all.Subagents()
 	take := func(s, of *catalog.Session) {
 		file, err := s.Conversation(ours)
 		lost.Add(err)
@@ -136,9 +135,9 @@ func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []
 	var fit []*catalog.Session
 	below := map[*catalog.Session]bool{}
 	for s := range all.All() {
-		if f.Matches(s) || orphan(s) && own.Matches(s) {
+		if f.Matches(s) || all.Orphaned(s) && own.Matches(s) {
 			fit = append(fit, s)
-			for _, sub := range workers(s.ID) {
+			for _, sub := range all.Subagents(s.ID) {
 				below[sub] = true
 			}
 		}
@@ -148,7 +147,7 @@ func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []
 			continue // comes with its parent
 		}
 		take(s, s)
-		for _, sub := range workers(s.ID) {
+		for _, sub := range all.Subagents(s.ID) {
 			take(sub, s)
 		}
 	}

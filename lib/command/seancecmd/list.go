@@ -186,7 +186,7 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 	}
 	return []term.Column[*catalog.Session]{
 		{Heading: "SESSION", Cell: func(s *catalog.Session) string { return short(s.ID) }},
-		{Heading: "ACTOR", Cell: func(s *catalog.Session) string { return cut(actorOf(s), actor, term.CutFront) }},
+		{Heading: "ACTOR", Cell: func(s *catalog.Session) string { return cut(s.Who(), actor, term.CutFront) }},
 		{Heading: "HOST", Hidden: !hosts, Cell: hostColumn(env)},
 		{Heading: "AGENT", Hidden: !agents, Cell: func(s *catalog.Session) string { return cut(client(s), maxActor, term.Cut) }},
 		{Heading: heading, Cell: func(s *catalog.Session) string { return term.Day(at(s), now) }},

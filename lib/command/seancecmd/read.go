@@ -67,7 +67,7 @@ func (c *read) Validate() error {
 }
 
 func (c *read) Run(env *cli.Env) error {
-	found, all, err := these(env, c.ID, c.Chain, c.Work)
+	found, all, err := thoseOf(env, c.ID, selection{Chain: c.Chain, Work: c.Work})
 	if err != nil {
 		return err
 	}

@@ -294,12 +294,6 @@ func several(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Se
 	return err
 }
 
-// these returns a session, or those of a chain or unit of work, oldest first, and the
-// catalog of all.
-func these(env *cli.Env, id, chain, work string) (found []*catalog.Session, all catalog.Catalog, err error) {
-	return thoseOf(env, id, selection{Chain: chain, Work: work})
-}
-
 // thoseOf returns a session, or the selected ones, oldest first, and the catalog of all.
 func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, all catalog.Catalog, err error) {
 	if id != "" {
@@ -324,8 +318,6 @@ func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, al
 	slices.Reverse(found)
 	return found, all, nil
 }
-
-func actorOf(s *catalog.Session) string { return s.Who() }
 
 func number(n int, what string) string {
 	if n == 1 {

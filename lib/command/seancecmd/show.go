@@ -3,7 +3,6 @@ package seancecmd
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -80,7 +79,7 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 			d.Runs[i].Reason = env.Redact(d.Runs[i].Reason)
 		}
 	}
-	end := firstTime(s.EndedAt, s.LastAt)
+	end := cmp.Or(s.EndedAt, s.LastAt)
 	if s.Outcome == catalog.Active {
 		end = env.Now()
 	}
@@ -114,7 +113,7 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 func (d *detail) converse(env *cli.Env, all catalog.Catalog, own account.Own) error {
 	var tally conversation.UsageTally
 	var lost error
-	workers := all.Subagents()(d.ID)
+	workers := all.Subagents(d.ID)
 	for _, w := range append([]*catalog.Session{d.Session}, workers...) {
 		f, err := w.Conversation(own)
 		lost = cmp.Or(lost, err)
@@ -263,11 +262,4 @@ func spent(u conversation.ModelUsage, named bool) string {
 		text += " (" + u.Model + ")"
 	}
 	return text
-}
-
-func firstTime(all ...time.Time) time.Time {
-	if i := slices.IndexFunc(all, func(t time.Time) bool { return !t.IsZero() }); i >= 0 {
-		return all[i]
-	}
-	return time.Time{}
 }

@@ -59,7 +59,7 @@ func (c *usage) Run(env *cli.Env) error {
 	if c.ID != "" { // otherwise the selection has said it
 		warnStale(env, found...)
 	}
-	spent, read := addUp(env, found, all.Subagents())
+	spent, read := addUp(env, found, all.Subagents)
 	if read == 0 {
 		why := "their agents have deleted them; gt-record keeps conversations, if you ask for it"
 		if slices.ContainsFunc(found, (*catalog.Session).Foreign) {
@@ -199,9 +199,8 @@ func (c *usage) spenders(env *cli.Env) ([]*catalog.Session, catalog.Catalog, err
 	}
 	f, err := c.filter(env, all)
 	f.Subagents = true
-	orphan := all.OrphanedSubagent()
 	for s := range all.All() {
-		if orphan(s) && f.Matches(s) {
+		if all.Orphaned(s) && f.Matches(s) {
 			found = append(found, s)
 		}
 	}
