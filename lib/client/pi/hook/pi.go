@@ -43,7 +43,10 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	}
 	chosen := []contract.Place{{Dir: path(getenv(sessionsVar)), By: contract.Named, Folders: []string{"."}}}
 	for _, p := range places {
-		if data, err := atomicfile.Read(filepath.Join(p.Dir, "settings.json"), 1<<20); err == nil && p.Dir != "" {
+		if p.Dir == "" {
+			continue // or the working directory's file, a project's, would be read
+		}
+		if data, err := atomicfile.Read(filepath.Join(p.Dir, "settings.json"), 1<<20); err == nil {
 			chosen = append(chosen, contract.Place{Dir: path(gjson.GetBytes(data, "sessionDir").Str), By: p.By, Folders: []string{"."}})
 		}
 	}
