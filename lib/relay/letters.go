@@ -190,6 +190,9 @@ func (r *Relay) takeLetter(from *remote, m seal.Message) error {
 		r.refuse("a letter with an invalid name")
 		return nil
 	}
+	if r.isUnderway(from, m.ID) {
+		return nil
+	}
 	if reason, came := from.letters.came[m.ID]; came { // mutant never: TestHubLost
 		return r.receipt(from, m.ID, reason)
 	}
@@ -211,31 +214,29 @@ func (r *Relay) takeLetter(from *remote, m seal.Message) error {
 	if e.Size > inline {
 		return r.expect(from, m, e)
 	}
-	return r.deliver(from, m, e, bytes.NewReader(text))
+	return r.deliver(from, m, e, bytes.NewReader(text), func() error { return nil })
 }
 
-func (r *Relay) deliver(from *remote, m seal.Message, e envelope, text io.Reader) error {
-	l := peer.Letter{Host: from.host.Name, ID: m.ID, Kind: m.Kind}
+// deliver delivers a letter, and calls done once it is recorded.
+func (r *Relay) deliver(from *remote, m seal.Message, e envelope, text io.Reader, done func() error) error {
 	deliver := r.Deliver[m.Kind]
-	reason := ""
 	if deliver == nil {
-		reason = fmt.Sprintf("gt-relay here does not know letters of the kind %s", m.Kind)
-	} else {
-		sender := Sender{Host: from.host, Trust: from.trust}
-		if e.Yours != 0 { // mutant never: TestAge
-			sender.Sent = time.UnixMilli(e.Yours)
-		}
-		err := deliver(sender, l, text)
-		if refused := new(Refused); errors.As(err, &refused) {
-			reason = refused.Reason
-			if reason == "" {
-				reason = "refused"
-			}
-		} else if err != nil {
-			return fmt.Errorf("cannot deliver %s of %s: %w", m.ID, from.host.Name, err)
-		}
+		return r.delivered(from, m.ID, &Refused{fmt.Sprintf("gt-relay here does not know letters of the kind %s", m.Kind)}, done)
 	}
-	return r.answered(from, m.ID, reason)
+	sender := Sender{Host: from.host, Trust: from.trust}
+	if e.Yours != 0 { // mutant never: TestAge
+		sender.Sent = time.UnixMilli(e.Yours)
+	}
+	err := deliver(sender, peer.Letter{Host: from.host.Name, ID: m.ID, Kind: m.Kind}, text)
+	later := new(Later)
+	switch {
+	case !errors.As(err, &later):
+		return r.delivered(from, m.ID, err, done)
+	case r.full(from): // it comes again
+		return fmt.Errorf("cannot deliver %s of %s: too much of it is under way", m.ID, from.host.Name)
+	}
+	r.later(from, m.ID, later, done)
+	return nil
 }
 
 // answered records a letter, and tells its sender.
@@ -356,7 +357,7 @@ func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 // askForParts asks a host for the next parts of its long letters.
 func (r *Relay) askForParts(from *remote, now time.Time) {
 	for _, id := range r.parcels(from) {
-		if now.Sub(from.asked[id]).Abs() < askAgain {
+		if now.Sub(from.asked[id]).Abs() < askAgain || r.isUnderway(from, id) {
 			continue
 		}
 		if err := r.askForPart(from, id); err != nil {
@@ -411,7 +412,7 @@ func (r *Relay) answerPart(to *remote, m seal.Message, body []byte) error {
 
 // takePart adds a part to a long letter, and delivers it once it is complete.
 func (r *Relay) takePart(from *remote, m seal.Message, body []byte) error {
-	if peer.CheckID(m.ID) != nil {
+	if peer.CheckID(m.ID) != nil || r.isUnderway(from, m.ID) {
 		return nil
 	}
 	note := r.parcel(from, m.ID, ".json")
@@ -456,6 +457,9 @@ func (r *Relay) takePart(from *remote, m seal.Message, body []byte) error {
 		}
 		return r.askForPart(from, m.ID)
 	}
+	if r.full(from) { // its last part comes again
+		return nil
+	}
 	sum := sha256.New()
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -467,15 +471,20 @@ func (r *Relay) takePart(from *remote, m seal.Message, body []byte) error {
 		r.refuse("a letter that differs from its checksum")
 		return atomicfile.Remove(path)
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
+	text, err := atomicfile.Open(path)
+	if err != nil {
+		return atomicfile.Error("read", path, err)
 	}
 	m.Kind, m.At = e.Kind, e.At
-	if _, came := from.letters.came[m.ID]; !came {
-		if err := r.deliver(from, m, e.Env, f); err != nil {
-			return err
-		}
+	done := func() error {
+		delete(from.asked, m.ID)
+		return errors.Join(text.Close(), atomicfile.Remove(note), atomicfile.Remove(path))
 	}
-	delete(from.asked, m.ID)
-	return errors.Join(atomicfile.Remove(note), atomicfile.Remove(path))
+	if _, came := from.letters.came[m.ID]; came {
+		return done()
+	}
+	if err = r.deliver(from, m, e.Env, text, done); err != nil {
+		text.Close()
+	}
+	return err
 }

@@ -135,6 +135,10 @@ type Relay struct {
 	recordSource *mirror.Source // nil before a host may read the records
 	recordsAt    time.Time      // when they were last looked at
 
+	ctx      context.Context // ends with Run
+	underway underway
+	ended    chan ended
+
 	// of a connection
 	nc        *nats.Conn
 	js        jetstream.JetStream
@@ -171,6 +175,7 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 	}
 	r := &Relay{Options: o, hosts: peer.Of(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now()}
 	r.beats = rate.NewLimiter(rate.Every(askAgain), beatsAtOnce)
+	r.underway, r.ended = underway{}, make(chan ended)
 	var id [8]byte
 	rand.Read(id[:])
 	r.process = hex.EncodeToString(id[:])
@@ -235,7 +240,13 @@ func (r *Relay) Run(ctx context.Context) error {
 	if r.Started != nil {
 		r.Started()
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	r.ctx = ctx
 	defer func() {
+		cancel()
+		for len(r.underway) > 0 {
+			r.finish(<-r.ended)
+		}
 		for _, m := range r.remotes {
 			r.save(m)
 		}
@@ -337,6 +348,8 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 				return errGone
 			}
 		case <-r.Changed:
+		case e := <-r.ended:
+			r.finish(e)
 		case m := <-incoming:
 			r.handle(m)
 			for more := true; more; { // a scan costs more than a message
@@ -510,7 +523,7 @@ func (r *Relay) scan(ctx context.Context) error {
 		r.Warn(err)
 	}
 	r.status.Copying = r.copying(now)
-	if len(r.pending) == 0 && !waiting && !r.status.Copying {
+	if len(r.pending) == 0 && !waiting && !r.status.Copying && len(r.underway) == 0 {
 		r.status.CurrentAt = now
 		r.caughtUp = true
 	}

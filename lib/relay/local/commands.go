@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gt/lib/cli"
@@ -30,6 +31,35 @@ type commands struct {
 	env   *cli.Env
 	state place.State
 	warn  func(error)
+	runs  *runs
+}
+
+// runs counts the commands that run for other hosts.
+type runs struct {
+	mu  sync.Mutex
+	of  map[string]int
+	all int
+}
+
+// begin reports whether one more may run for a host. The caller then calls end.
+func (r *runs) begin(host string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of[host] >= relay.MostOfHost || r.all >= relay.MostOfAll { // mutant never: TestBusy
+		return false
+	}
+	r.of[host]++
+	r.all++
+	return true
+}
+
+func (r *runs) end(host string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of[host]--; r.of[host] == 0 {
+		delete(r.of, host)
+	}
+	r.all--
 }
 
 // path is where a command is noted before it is carried out. A kill in between leaves it
@@ -62,13 +92,21 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	if atomicfile.Exists(path) {
 		return nil
 	}
-	if err := c.state.Prepare(c.state.Path("relay", "commands", from.Name)); err != nil {
+	if !c.runs.begin(from.Name) {
+		return &relay.Refused{Reason: "it is busy with other commands; nothing was done"}
+	}
+	err = c.state.Prepare(c.state.Path("relay", "commands", from.Name))
+	if err == nil {
+		err = atomicfile.Write(path, data, atomicfile.Synced)
+	}
+	if err != nil {
+		c.runs.end(from.Name)
 		return err
 	}
-	if err := atomicfile.Write(path, data, atomicfile.Synced); err != nil {
-		return err
-	}
-	cli.Go(func() { c.run(from.Name, l.ID, args, ask.Text) })
+	cli.Go(func() {
+		defer c.runs.end(from.Name)
+		c.run(from.Name, l.ID, args, ask.Text)
+	})
 	return nil
 }
 
@@ -180,19 +218,23 @@ func (c commands) result(from relay.Sender, _ peer.Letter, text io.Reader) error
 // unpackWithin is how long unpacking a session may take: its repository may be cloned.
 const unpackWithin = 30 * time.Minute
 
-// session unpacks a session that moves here, and starts its agent. Unpacking the same one
-// again does nothing, so a kill in between is harmless.
+// session unpacks a session that moves here, beside the relay, and starts its agent. Unpacking
+// the same one again does nothing, so a kill in between is harmless.
 func (c commands) session(from relay.Sender, l peer.Letter, text io.Reader) error {
 	if !slices.Contains(from.Trust.Allowed, peer.Move) {
 		return &relay.Refused{Reason: fmt.Sprintf("no session of this host may move there; its person allows it with: gt-relay allow %s move", from.Name)}
 	}
+	return &relay.Later{Do: func(ctx context.Context) error { return c.unpack(ctx, from, l, text) }}
+}
+
+func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, text io.Reader) error {
 	path, err := process.LookPath(process.SiblingBinary("gt-session"), "", c.env.ChildEnviron())
 	if err != nil {
 		return err
 	}
 	r, err := bounded.Program{
 		Path: path, Args: []string{"unpack", "--json"}, Dir: "/", Env: c.env.ChildEnviron(), Stdin: text, Within: unpackWithin, Most: 1 << 20,
-	}.Run(context.Background())
+	}.Run(ctx)
 	if failed := new(bounded.Failed); errors.As(err, &failed) && (failed.Code == cli.No || failed.Code == cli.Usage) {
 		reason := strings.TrimSpace(failed.Stderr)
 		return &relay.Refused{Reason: strings.TrimPrefix(reason, "gt-session: error: ")}

@@ -13,6 +13,7 @@ import (
 	"gt/lib/place"
 	"gt/lib/relay"
 	"gt/lib/state/peer"
+	"gt/lib/sys/process"
 )
 
 // world has a gt-session on PATH that writes down how it is called.
@@ -25,7 +26,7 @@ func world(t *testing.T) (commands, func() string) {
 		t.Fatal(err)
 	}
 	env := &cli.Env{Environ: []string{"HOME=" + dir, "PATH=" + dir + ":/usr/bin:/bin"}, Now: time.Now, Stderr: os.Stderr, Stdout: os.Stdout}
-	c := commands{env, place.State(filepath.Join(dir, "gt")), func(err error) { t.Error(err) }}
+	c := commands{env, place.State(filepath.Join(dir, "gt")), func(err error) { t.Error(err) }, &runs{of: map[string]int{}}}
 	return c, func() string {
 		data, _ := os.ReadFile(calls)
 		return string(data)
@@ -146,5 +147,47 @@ func TestHostileAsks(t *testing.T) {
 	}
 	if err := c.result(from(), letter(peer.Result), strings.NewReader(`{"to":"../../x","code":0}`)); err == nil {
 		t.Error("an answer to a path was taken")
+	}
+}
+
+// TestBusy shows that a host cannot run commands without end at once, and that another one can.
+func TestBusy(t *testing.T) {
+	c, _ := world(t)
+	release := filepath.Join(t.TempDir(), "release")
+	bin, err := process.LookPath("gt-session", "", c.env.ChildEnviron())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(bin, []byte("#!/bin/sh\nuntil test -e "+release+"; do sleep 0.05; done\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(host string, n int) error {
+		sender := from("peek")
+		sender.Name = host
+		l := peer.Letter{Host: host, ID: strings.Replace(id, "d6ddd189", fmt.Sprintf("%08x", n), 1), Kind: peer.Command}
+		return c.deliver(sender, l, strings.NewReader(`{"command":"peek","name":"api"}`))
+	}
+	for n := range relay.MostOfHost {
+		if err := ask("lap", n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ask("lap", 100); !errors.As(err, new(*relay.Refused)) || !strings.Contains(err.Error(), "it is busy") {
+		t.Errorf("one too many: %v", err)
+	}
+	if err := ask("desk", 101); err != nil {
+		t.Errorf("another host: %v", err)
+	}
+	if err := os.WriteFile(release, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		if all, _ := peer.OutboxOf(c.state).All(); len(all) == relay.MostOfHost+1 && ask("lap", 102) == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if c.runs.all > 1 || len(c.runs.of) > 1 {
+		t.Errorf("%+v", c.runs.of)
 	}
 }

@@ -71,7 +71,7 @@ func machine() string {
 
 // Options returns what a relay of this host works with.
 func Options(ctx context.Context, env *cli.Env, state place.State, warn func(error)) relay.Options {
-	c, n := commands{env, state, warn}, notes{env, state}
+	c, n := commands{env, state, warn, &runs{of: map[string]int{}}}, notes{env, state}
 	return relay.Options{
 		State: state, Version: cli.Version(), Now: env.Now, Warn: warn,
 		Logs:      func() map[string]string { return logs(state, warn) },
