@@ -36,22 +36,31 @@ func (c *move) toHost(env *cli.Env) error {
 	if m := at.Member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
 		return cli.Fail(cli.No, fmt.Errorf("%s cannot move itself", in.Name), "run it from a terminal outside of it")
 	}
-	p := parcel.Packer{Env: env, Store: at.Store, Table: at.Table(), To: host.Name, Now: c.Now}
+	p := parcel.Packer{Env: env, Store: at.Store, Table: at.Table(), To: host.Name, Now: c.Now, Resume: true}
 	if err := p.Movable(in); err != nil {
 		return err
 	}
-	if err := (&remoteAgent{env, state, host, in.Name}).run(peer.Ask{Command: peer.Move}, patience); err != nil {
-		return err
-	}
 	out := peer.OutboxOf(state)
-	id := ""
-	var failed error
-	l, err := out.PutLarge(host.Name, peer.Session, env.Now(), func(w io.Writer) error {
-		id, failed = p.Pack(in.ID, w)
-		return failed
-	}, func(l peer.Letter) error { return out.Noted(l, in.Name, id) })
-	if err = cmp.Or(failed, err); err != nil { // its own error does not name the outbox's file
-		return withExitCode(in.Name, err)
+	var l peer.Letter
+	id, waits := "", false
+	if in.Moved != nil { // an earlier move was interrupted
+		id = in.Moved.Parcel
+		if l, waits, err = out.MovingTo(host.Name, id); err != nil {
+			return err
+		}
+	}
+	if !waits {
+		if err := (&remoteAgent{env, state, host, in.Name}).run(peer.Ask{Command: peer.Move}, patience); err != nil {
+			return err
+		}
+		var failed error
+		l, err = out.PutLarge(host.Name, peer.Session, env.Now(), func(w io.Writer) error {
+			id, failed = p.Pack(in.ID, w)
+			return failed
+		}, func(l peer.Letter) error { return out.Noted(l, in.Name, id) })
+		if err = cmp.Or(failed, err); err != nil { // its own error does not name the outbox's file
+			return withExitCode(in.Name, err)
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), moveWithin)
 	defer cancel()

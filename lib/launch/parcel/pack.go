@@ -53,6 +53,10 @@ type Packer struct {
 	Now     bool          // do not wait for the end of the agent's turn
 	Timeout time.Duration // of that wait; 0 for none
 	Again   bool          // pack it although it was packed before
+	// Resume packs it again, under the same id, if it was packed for To before and no host has
+	// it: a kill can come before the parcel leaves. Where it was unpacked all the same, it is
+	// not unpacked again.
+	Resume bool
 
 	quiet bool // say nothing of what stays
 }
@@ -94,6 +98,9 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 	if err := p.Movable(held.Instance); err != nil {
 		return nil, err
 	}
+	if held.Moved != nil && held.Moved.Complete && !p.Again { // it resumes
+		return held.Instance, nil
+	}
 	m := &instance.Moved{Parcel: string(session.NewID()), To: p.To, At: p.Env.Now().UTC()}
 	if old := held.Moved; old != nil && !old.Complete {
 		m.Parcel = old.Parcel
@@ -104,7 +111,7 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 
 // Movable returns an error for an instance that cannot be packed.
 func (p Packer) Movable(in *instance.Instance) error {
-	p.elsewhere(in)
+	claims := p.elsewhere(in)
 	switch m := in.Managed; {
 	case m != nil:
 		return cli.Fail(cli.No, fmt.Errorf("%s was made from the template %s: gt-reconcile keeps its sessions on this host", in.Name, m.Template),
@@ -112,20 +119,28 @@ func (p Packer) Movable(in *instance.Instance) error {
 	case in.Role != "" || strings.HasPrefix(p.Store.Dir, "towns/"):
 		return cli.Fail(cli.No, fmt.Errorf("%s is a town's: its role, its mail and its folder are part of the town", in.Name),
 			"gt-handoff --print prints what a session elsewhere can go on with")
-	case in.Moved != nil && in.Moved.Complete && !p.Again:
+	case in.Moved != nil && in.Moved.Complete && !p.Again && !p.resumes(in, claims):
 		return cli.Fail(cli.No, fmt.Errorf("%s %s: %w, at %s", in.Name, in.Moved, ErrMoved, in.Moved.At.Local().Format(time.DateTime)),
 			"--force packs it again; where the earlier parcel was unpacked, it then runs in two places")
 	}
 	return nil
 }
 
+// resumes reports whether Pack makes the parcel again that in was packed into.
+func (p Packer) resumes(in *instance.Instance, claims map[instance.ID]peer.Claim) bool {
+	_, there := claims[in.ID]
+	m := in.Moved
+	return p.Resume && m != nil && m.Complete && m.Parcel != "" && m.To == p.To && !there
+}
+
 // elsewhere marks an instance that another host has, as launch.Starter does.
-func (p Packer) elsewhere(in *instance.Instance) {
+func (p Packer) elsewhere(in *instance.Instance) map[instance.ID]peer.Claim {
 	claims, err := peer.Of(p.Store.State).Claims()
 	if err != nil {
 		p.Env.Warn("%v", err)
 	}
 	peer.Elsewhere(in, claims)
+	return claims
 }
 
 // unmark takes the mark of an incomplete parcel away.

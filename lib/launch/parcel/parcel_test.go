@@ -699,3 +699,59 @@ func TestMovable(t *testing.T) {
 		}
 	}
 }
+
+// TestResume shows that a move goes on whose parcel was completed and never left: it is made
+// again under the same id, which no host unpacks twice. Another one is refused.
+func TestResume(t *testing.T) {
+	here := newHost(t)
+	here.git("init", "-q", "-b", "main", "src")
+	here.git("-C", "src", "commit", "-q", "--allow-empty", "-m", "first")
+	there := newHost(t)
+	there.git("clone", "-q", filepath.Join(here.home, "src"), "src")
+	first := here.pack()
+	env := here.env()
+	store := here.store(env)
+	set := func(m *instance.Moved) {
+		t.Helper()
+		held, err := store.Hold(first.Instance.ID, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Release()
+		held.Moved = m
+		if err := held.Put(env.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pack := func(p Packer) ([]byte, error) {
+		var out bytes.Buffer
+		p.Env, p.Store, p.Table = env, store, here.table(env)
+		_, err := p.Pack(first.Instance.ID, &out)
+		return out.Bytes(), err
+	}
+	moved := &instance.Moved{Parcel: first.ID, To: "box", At: env.Now(), Complete: true}
+	set(moved)
+	for what, p := range map[string]Packer{"it moves again": {To: "box"}, "to another host": {To: "desk", Resume: true}} {
+		if _, err := pack(p); !errors.Is(err, ErrMoved) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	data, err := pack(Packer{To: "box", Resume: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := read(t, data); again.ID != first.ID || again.Generation != first.Generation {
+		t.Errorf("%s of generation %d, not %s of %d", again.ID, again.Generation, first.ID, first.Generation)
+	}
+	if done, err := there.unpack(data, nil); err != nil || done.Again {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if done, err := there.unpack(data, nil); err != nil || !done.Again {
+		t.Errorf("%+v, %v", done, err)
+	}
+	env = here.env()
+	set(&instance.Moved{To: "box", At: env.Now(), Complete: true}) // as Elsewhere marks it
+	if _, err := pack(Packer{To: "box", Resume: true}); !errors.Is(err, ErrMoved) {
+		t.Errorf("a move of which nothing is known: %v", err)
+	}
+}

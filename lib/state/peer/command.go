@@ -196,5 +196,19 @@ func (o Outbox) Moving(id string) (name, parcel string, err error) {
 	return name, parcel, err
 }
 
+// MovingTo returns the letter for a host with a parcel, if it waits.
+func (o Outbox) MovingTo(host, parcel string) (l Letter, ok bool, err error) {
+	all, err := o.All()
+	for _, l := range all {
+		if l.Host != host || l.Kind != Session {
+			continue
+		}
+		if _, id, err := o.Moving(l.ID); err == nil && id == parcel {
+			return l, true, nil
+		}
+	}
+	return l, false, err
+}
+
 // Moved forgets which agent a letter was about.
 func (o Outbox) Moved(id string) error { return atomicfile.Remove(o.state.Path("relay", "moves", id)) }
