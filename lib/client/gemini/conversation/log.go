@@ -1,9 +1,7 @@
 package gemini
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"hash/fnv"
 	"io"
 	"slices"
@@ -12,7 +10,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"gt/lib/conversation"
-	"gt/lib/sys/atomicfile"
 )
 
 // MaxMessages limits the messages of one conversation. Only their places are held, some
@@ -64,7 +61,7 @@ func keyOf(id string) uint64 {
 func scanFile(path string, from int64) (*log, error) {
 	log := &log{from: from, next: from, byKey: map[uint64]int{}}
 	if strings.HasSuffix(path, ".json") {
-		err := readDocument(path, 0, nil, func(raw []byte, at int64) bool {
+		err := conversation.Document(path, 0, nil, func(raw []byte, at int64) bool {
 			if raw == nil {
 				log.skipped++
 				return true
@@ -307,175 +304,4 @@ func indexOf(line []byte, list, element gjson.Result) int {
 		return -1
 	}
 	return i
-}
-
-// readDocument parses a file that is one JSON object. It calls meta for the object's
-// short members, and message for each object in the list "messages" with its offset,
-// until message returns false; raw is nil for an object that is too long. It reads at most
-// limit bytes, if that is not 0, and holds one message at a time.
-func readDocument(path string, limit int64, meta func(key string, v gjson.Result), message func(raw []byte, at int64) bool) error {
-	f, err := atomicfile.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	var in io.Reader = f
-	if limit > 0 {
-		in = io.LimitReader(f, limit)
-	}
-	d := document{r: bufio.NewReaderSize(in, 64<<10), meta: meta, message: message}
-	if err := d.run(); !errors.Is(err, io.EOF) && !errors.Is(err, errStop) {
-		return atomicfile.Error("read", path, err)
-	}
-	return nil
-}
-
-var errStop = errors.New("enough")
-
-type document struct {
-	r       *bufio.Reader
-	at      int64 // of the next byte
-	meta    func(string, gjson.Result)
-	message func([]byte, int64) bool
-	buf     []byte
-}
-
-// run parses the object's members. It always returns an error.
-func (d *document) run() error {
-	if c, err := d.token(); err != nil || c != '{' {
-		return cmpErr(err)
-	}
-	for {
-		c, err := d.token()
-		if err != nil || c == '}' {
-			return cmpErr(err)
-		}
-		if c == ',' {
-			continue
-		}
-		raw, err := d.value(c, conversation.EndSize)
-		if err != nil {
-			return err
-		}
-		key := gjson.ParseBytes(raw)
-		if c != '"' || !gjson.ValidBytes(raw) {
-			return errStop // not a JSON object
-		}
-		name := strings.Clone(key.Str)
-		if c, err = d.token(); err != nil || c != ':' {
-			return cmpErr(err)
-		}
-		if c, err = d.token(); err != nil {
-			return err
-		}
-		if name == "messages" && c == '[' {
-			if err := d.list(); err != nil {
-				return err
-			}
-			continue
-		}
-		if raw, err = d.value(c, conversation.EndSize); err != nil {
-			return err
-		}
-		if d.meta != nil && gjson.ValidBytes(raw) {
-			d.meta(name, gjson.ParseBytes(raw))
-		}
-	}
-}
-
-// cmpErr returns err, or errStop if it is nil.
-func cmpErr(err error) error {
-	if err == nil {
-		return errStop
-	}
-	return err
-}
-
-func (d *document) list() error {
-	for {
-		c, err := d.token()
-		if err != nil || c == ']' {
-			return err
-		}
-		if c == ',' {
-			continue
-		}
-		at := d.at - 1
-		raw, err := d.value(c, conversation.MaxRecord)
-		if err != nil {
-			return err
-		}
-		if c == '{' && (raw == nil || gjson.ValidBytes(raw)) && !d.message(raw, at) {
-			return errStop
-		}
-	}
-}
-
-// token returns the next byte that is not a blank.
-func (d *document) token() (byte, error) {
-	for {
-		c, err := d.r.ReadByte()
-		if err != nil {
-			return 0, err
-		}
-		d.at++
-		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
-			return c, nil
-		}
-	}
-}
-
-// value reads the value that begins with the byte c. It skips a value longer than most
-// bytes and returns nil. The bytes are valid until the next call.
-func (d *document) value(c byte, most int) ([]byte, error) {
-	d.buf = append(d.buf[:0], c)
-	if c != '"' && c != '{' && c != '[' {
-		return d.word()
-	}
-	depth, text, escaped := 0, c == '"', false
-	if !text {
-		depth = 1
-	}
-	for text || depth > 0 {
-		b, err := d.r.ReadByte()
-		if err != nil {
-			return nil, err
-		}
-		d.at++
-		if len(d.buf) <= most {
-			d.buf = append(d.buf, b)
-		}
-		switch {
-		case escaped:
-			escaped = false
-		case text:
-			escaped, text = b == '\\', b != '"'
-		case b == '"':
-			text = true
-		case b == '{' || b == '[':
-			depth++
-		case b == '}' || b == ']':
-			depth--
-		}
-	}
-	if len(d.buf) > most {
-		return nil, nil
-	}
-	return d.buf, nil
-}
-
-// word reads the rest of a number, true, false or null.
-func (d *document) word() ([]byte, error) {
-	for {
-		next, err := d.r.Peek(1)
-		if err != nil {
-			return nil, err
-		}
-		if len(d.buf) > 64 || strings.IndexByte(",]} \n\t\r", next[0]) >= 0 {
-			return d.buf, nil
-		}
-		d.r.Discard(1)
-		d.at++
-		d.buf = append(d.buf, next[0])
-	}
 }

@@ -248,7 +248,7 @@ func (l *metadataReader) lines(f conversation.File) error {
 // beginning and, at its end, lines as JavaScript indents them.
 func (l *metadataReader) document(f conversation.File) error {
 	last := gjson.Result{}
-	err := readDocument(f.Path, conversation.MaxRecord, func(key string, v gjson.Result) {
+	err := conversation.Document(f.Path, conversation.MaxRecord, func(key string, v gjson.Result) {
 		switch key {
 		case "summary":
 			l.facts.Title = conversation.Excerpt(v.Str)

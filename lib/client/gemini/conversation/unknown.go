@@ -18,7 +18,7 @@ func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 	if !strings.HasSuffix(f.Path, ".json") {
 		return conversation.UnknownLines(f.Path, kinds, typeOf, each)
 	}
-	return readDocument(f.Path, 0, nil, func(raw []byte, _ int64) bool {
+	return conversation.Document(f.Path, 0, nil, func(raw []byte, _ int64) bool {
 		if kind := typeOf(raw); raw != nil && !slices.Contains(kinds, kind) {
 			each(kind)
 		}
