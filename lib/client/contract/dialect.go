@@ -72,6 +72,10 @@ type Dialect struct {
 	// them itself.
 	SharedServer *SharedServer
 
+	// HooksInHelper reports that the client runs its hooks in a process of its own: the
+	// client is the parent of a hook's parent.
+	HooksInHelper bool
+
 	// SystemMessage reports that the client shows the answer's systemMessage to the
 	// person and not to the model.
 	SystemMessage bool

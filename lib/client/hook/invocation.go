@@ -69,7 +69,7 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 	c := &Invocation{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
 	c.Dialect = f.dialect(c.Agent)
 	c.behind = serverOf(env, &c.Dialect)
-	c.server = behind(env, c.behind)
+	c.server = behind(env, c.behind, c.client)
 	if !f.Hook && f.Agent == "" && c.Agent == contract.Default { // a hook's parent may be another agent, so this is only for a command
 		named, told := env.Getenv("GT_AGENT"), registry.Teller(env.Getenv)
 		if told != "" && registry.SetsSessionVar(named) {
@@ -178,11 +178,20 @@ func (c *Invocation) Process() process.Proc {
 	if c.server.IsSet() {
 		return c.window()
 	}
-	p, err := process.Agent(os.Getpid())
+	p, err := c.client()
 	if err != nil {
 		return process.Proc{}
 	}
 	return p
+}
+
+// client returns the process that runs this program: a client, or the server behind it.
+func (c *Invocation) client() (process.Proc, error) {
+	p, err := process.Agent(os.Getpid())
+	if err == nil && c.Hook && c.Dialect.HooksInHelper {
+		return process.Agent(p.PID)
+	}
+	return p, err
 }
 
 // StartParams returns what this invocation knows of its session, without its topic and

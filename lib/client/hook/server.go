@@ -38,12 +38,13 @@ func serverOf(env *cli.Env, d *contract.Dialect) *contract.SharedServer {
 // behind returns the server that runs this program, unset if a client runs it itself. It
 // removes the variables of another window from the environment. A client that a server's
 // agent has started is not behind the server, but also has another window's variables.
+// client returns the process that runs this program.
 // Without a server there is nothing to search.
-func behind(env *cli.Env, server *contract.SharedServer) process.Proc {
+func behind(env *cli.Env, server *contract.SharedServer, client func() (process.Proc, error)) process.Proc {
 	if server == nil {
 		return process.Proc{}
 	}
-	if p, err := process.Agent(os.Getpid()); err == nil && serves(server, p) {
+	if p, err := client(); err == nil && serves(server, p) {
 		without(env, ofWindow)
 		without(env, ofSession)
 		for _, c := range registry.Clients() {
