@@ -148,6 +148,7 @@ func TestHostileStores(t *testing.T) {
 		"copilot": homeDir + "/.copilot/session-state/%s/events.jsonl",
 		"kimi":    homeDir + "/.kimi-code/sessions/wd_p/%s/agents/main/wire.jsonl",
 		"agy":     homeDir + "/.gemini/antigravity-cli/brain/%s/.system_generated/logs/transcript_full.jsonl",
+		"cline":   homeDir + "/.cline/data/sessions/%[1]s/%[1]s.messages.json",
 		"pi":      homeDir + "/.pi/agent/sessions/p/2026-01-17T01-00-00-000Z_%s.jsonl",
 		"file":    homeDir + "/.local/share/opencode/storage/session/p/%s.json",
 		"db":      homeDir + "/.local/share/opencode/opencode-%s.db",
@@ -159,6 +160,7 @@ func TestHostileStores(t *testing.T) {
 		homeDir + "/.local/share/opencode/opencode.db", homeDir + "/.local/share/opencode/opencode.db-wal", homeDir + "/.local/share/opencode/opencode.db-shm",
 		homeDir + "/.local/share/opencode/opencode.db-journal", homeDir + "/.kimi-code/sessions/wd_p/" + good + "/state.json",
 		homeDir + "/.gemini/antigravity-cli/history.jsonl", homeDir + "/.gemini/antigravity-cli/cache/last_conversations.json",
+		homeDir + "/.cline/data/sessions/" + good + "/" + good + ".json",
 	}
 	for _, kind := range slices.Sorted(maps.Keys(hostile)) {
 		t.Run(kind, func(t *testing.T) {
@@ -168,7 +170,7 @@ func TestHostileStores(t *testing.T) {
 			n := 0
 			for _, place := range slices.Sorted(maps.Keys(places)) {
 				n++
-				others = append(others[:14:14], fmt.Sprintf(places[place], id(n)))
+				others = append(others[:15:15], fmt.Sprintf(places[place], id(n)))
 				for _, path := range others {
 					if _, err := os.Lstat(w.Path(path)); err == nil {
 						continue
@@ -197,7 +199,7 @@ func TestHostileStores(t *testing.T) {
 	t.Run("folders in circles", func(t *testing.T) {
 		w.TB = t
 		w.restore()
-		for _, dir := range []string{".claude/projects/up", ".codex/sessions/up", ".gemini/tmp/up", ".qwen/projects/up", ".copilot/session-state/up", ".pi/agent/sessions/up", ".kimi-code/sessions/wd_up", ".gemini/antigravity-cli/brain/up"} {
+		for _, dir := range []string{".claude/projects/up", ".codex/sessions/up", ".gemini/tmp/up", ".qwen/projects/up", ".copilot/session-state/up", ".pi/agent/sessions/up", ".kimi-code/sessions/wd_up", ".cline/data/sessions/up", ".gemini/antigravity-cli/brain/up"} {
 			path := w.Path(homeDir, dir)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink("..", path)); err != nil {
 				t.Fatal(err)

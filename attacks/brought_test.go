@@ -218,7 +218,7 @@ func (w *world) clone(umask string) {
 }
 
 // clients are whose hooks gt answers.
-var clients = []string{"claude", "codex", "copilot", "cursor", "gemini", "qwen", "opencode", "pi", "kimi", "antigravity", "amp", "vibe"}
+var clients = []string{"claude", "codex", "copilot", "cursor", "gemini", "qwen", "opencode", "pi", "kimi", "cline", "antigravity", "amp", "vibe"}
 
 // looks are the commands that read what sessions keep: hooks of one session, and
 // what its person types.

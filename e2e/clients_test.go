@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,7 @@ func (w *world) setUp(client string) {
 		"opencode": w.setUpOpencode,
 		"pi":       w.setUpPi,
 		"kimi":     w.setUpKimi,
+		"cline":    w.setUpCline,
 	}[client]()
 	if client != "claude" {
 		w.Env = append(w.Env, offline...)
@@ -152,4 +154,26 @@ api_key = "%s"
 %s`, w.model.URL, w.key, models.String()))
 	name := kimi.Folder(w.project)
 	w.writeJSON(filepath.Join(w.home, ".kimi-code", "workspace-trust", name), map[string]any{"root": w.project, "trustedAt": 1795709423295})
+}
+
+func (w *world) setUpCline() {
+	// The hub of each account has a port, which worlds side by side would share.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer l.Close()
+	w.writeJSON(filepath.Join(w.home, ".cline", "data", "settings", "cli-notices.json"), map[string]any{
+		"shown": map[string]bool{"cline-cli-cline-pass-intro": true, "cline-cli-desktop-launch": true},
+	})
+	w.Env = append(w.Env, "CLINE_HUB_ADDRESS="+l.Addr().String(), "CLINE_NO_AUTO_UPDATE=1", "CLINE_PLUGIN_IMPORT_TIMEOUT_MS=60000")
+	w.writeJSON(filepath.Join(w.home, ".cline", "data", "settings", "providers.json"), map[string]any{
+		"version": 1, "lastUsedProvider": "openai-compatible", "modes": map[string]any{},
+		"providers": map[string]any{"openai-compatible": map[string]any{
+			"settings": map[string]any{
+				"provider": "openai-compatible", "apiKey": w.key, "model": "e2e-model", "baseUrl": w.model.URL + "/v1",
+			},
+			"updatedAt": "2026-01-17T01:00:00.000Z", "tokenSource": "manual",
+		}},
+	})
 }

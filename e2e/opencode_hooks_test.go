@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,7 +31,8 @@ type plugged struct {
 	typ func(p *pane, line, then string)
 	// compacted is what the screen shows after /compact.
 	compacted string
-	// resume and fork are the flags that go on with a session, or a copy of it.
+	// resume and fork are the flags that go on with a session, or a copy of it; nil if the
+	// client does not without a person.
 	resume, fork func(id string) []string
 }
 
@@ -38,6 +40,9 @@ type plugged struct {
 func lighthouse(r *model.Request) model.Reply {
 	asked := lastLine(r.Asked()) // what stands before is what gt told
 	bash := func(command string) model.Reply {
+		if slices.Contains(r.Tools, "run_commands") {
+			return clineShell(command)
+		}
 		return model.Reply{Text: "I run a command.", Tools: []model.ToolUse{{
 			Name: "bash", Input: map[string]string{"command": command, "description": "Run"},
 		}}}
@@ -215,6 +220,9 @@ func startPlugged(w *plugged) {
 		}
 	}
 	for _, want := range []string{"GT_SESSION_UUID=" + id, "GT_HOME=" + w.project} {
+		if w.name == "cline" { // which only tells gt's own commands
+			break
+		}
 		if shown := w.model.Turns().Last().Result(); !strings.Contains(shown, want+"\n") {
 			t.Errorf("a command of the model does not see %s:\n%s", want, shown)
 		}
@@ -233,6 +241,9 @@ func startPlugged(w *plugged) {
 		t.Errorf("keepalive.json says %+v (%v)", alive, err)
 	}
 
+	if w.resume == nil { // a person can, on the screen
+		return
+	}
 	for range 2 {
 		w.ask("go on", w.resume(id)...)
 	}

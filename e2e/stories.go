@@ -15,6 +15,7 @@ type Stories struct {
 
 // Clients are the stories of each client. Those of nobody else are Claude's.
 var Clients = []Stories{
+	{"cline", "TestClineHooks/handover", regexp.MustCompile(`^TestCline`)},
 	{"codex", "TestCodexHandover", regexp.MustCompile(`Codex`)},
 	{"copilot", "TestCopilotHandover", regexp.MustCompile(`^TestCopilot`)},
 	{"gemini", "TestGeminiHandover", regexp.MustCompile(`^TestGemini`)},

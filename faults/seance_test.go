@@ -111,7 +111,7 @@ func conversations(t *testing.T, w *world, all bool) {
 	for from, to := range map[string]string{
 		"codex/0.169.0-pane": ".codex", "gemini/0.61.0-pane": ".gemini", "qwen/0.24.4-headless": ".qwen",
 		"copilot/1.0.102-pane": ".copilot", "opencode/1.18.33-run": ".local/share/opencode", "pi/1.5.2-pane": ".pi/agent",
-		"kimi/2.1.0-pane": ".kimi-code",
+		"kimi/2.1.0-pane": ".kimi-code", "cline/3.0.65": ".cline/data/sessions",
 	} {
 		to = w.Path("home", to)
 		must(t, os.MkdirAll(filepath.Dir(to), 0o700))

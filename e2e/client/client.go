@@ -30,6 +30,7 @@ var packages = map[string]struct{ pkg, command, node string }{
 	"opencode": {"opencode-ai", "opencode", ""},
 	"pi":       {"@earendil-works/pi-coding-agent", "pi", ""},
 	"kimi":     {"@moonshot-ai/kimi-code", "kimi", "node@24"},
+	"cline":    {"cline", "cline", ""},
 }
 
 // Find returns the client that GT_E2E_<NAME> names (GT_E2E_CLAUDE is the path

@@ -11,7 +11,7 @@ var blocks embed.FS
 // Names returns the agents, which are the names of their folders, in the table's order:
 // if several match, the first counts.
 func Names() []string {
-	return []string{"claude", "codex", "gemini", "qwen", "copilot", "cursor", "opencode", "pi", "kimi", "antigravity", "amp"}
+	return []string{"claude", "codex", "gemini", "qwen", "copilot", "cursor", "opencode", "pi", "kimi", "cline", "antigravity", "amp"}
 }
 
 // Block returns an agent's block of the table, in the TOML form of a person's

@@ -21,7 +21,7 @@ func TestAskLeavesNoTrace(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"gemini", "qwen", "copilot", "cursor", "opencode", "pi", "kimi", "antigravity", "unknown"} {
+	for _, name := range []string{"gemini", "qwen", "copilot", "cursor", "opencode", "pi", "kimi", "cline", "antigravity", "unknown"} {
 		if Builtin().Of(name).Ask != nil {
 			t.Errorf("nobody has seen that %s can be asked without a trace", name)
 		}

@@ -9,6 +9,7 @@ import (
 	amp "gt/lib/client/amp/hook"
 	antigravity "gt/lib/client/antigravity/hook"
 	claude "gt/lib/client/claude/hook"
+	cline "gt/lib/client/cline/hook"
 	codex "gt/lib/client/codex/hook"
 	"gt/lib/client/contract"
 	copilot "gt/lib/client/copilot/hook"
@@ -24,7 +25,7 @@ import (
 // the first client counts.
 var clients = [...]*contract.Client{
 	&claude.Client, &gemini.Client, &copilot.Client, &qwen.Client, &codex.Client,
-	&amp.Client, &cursor.Client, &opencode.Client, &pi.Client, &kimi.Client,
+	&amp.Client, &cursor.Client, &opencode.Client, &pi.Client, &kimi.Client, &cline.Client,
 	&antigravity.Client,
 }
 

@@ -4,6 +4,7 @@ package wirings
 import (
 	antigravity "gt/lib/client/antigravity/wiring"
 	claude "gt/lib/client/claude/wiring"
+	cline "gt/lib/client/cline/wiring"
 	codex "gt/lib/client/codex/wiring"
 	copilot "gt/lib/client/copilot/wiring"
 	cursor "gt/lib/client/cursor/wiring"
@@ -19,7 +20,7 @@ import (
 func All() []wiring.Client {
 	return []wiring.Client{
 		claude.Client(), codex.Client(), gemini.Client(), qwen.Client(),
-		copilot.Client(), cursor.Client(), opencode.Client(), pi.Client(), kimi.Client(),
+		copilot.Client(), cursor.Client(), opencode.Client(), pi.Client(), kimi.Client(), cline.Client(),
 		antigravity.Client(),
 	}
 }

@@ -3,6 +3,7 @@ package writers
 
 import (
 	claude "gt/lib/client/claude/conversation"
+	cline "gt/lib/client/cline/conversation"
 	codex "gt/lib/client/codex/conversation"
 	gemini "gt/lib/client/gemini/conversation"
 	kimi "gt/lib/client/kimi/conversation"
@@ -14,7 +15,7 @@ import (
 
 // All has one writer for each client.
 var All = []conversation.Writer{
-	claude.Writer{}, codex.Writer{}, gemini.Writer{}, qwen.Writer{}, opencode.Writer{}, pi.Writer{}, kimi.Writer{},
+	claude.Writer{}, codex.Writer{}, gemini.Writer{}, qwen.Writer{}, opencode.Writer{}, pi.Writer{}, kimi.Writer{}, cline.Writer{},
 }
 
 // Of returns a client's writer, or nil.

@@ -6,6 +6,7 @@ package files
 import (
 	antigravity "gt/lib/client/antigravity/conversation"
 	claude "gt/lib/client/claude/conversation"
+	cline "gt/lib/client/cline/conversation"
 	codex "gt/lib/client/codex/conversation"
 	copilot "gt/lib/client/copilot/conversation"
 	gemini "gt/lib/client/gemini/conversation"
@@ -25,6 +26,7 @@ var All = []conversation.Reader{
 	pi.Reader{},
 	kimi.Reader{},
 	&antigravity.Reader{},
+	cline.Reader{},
 }
 
 // Of returns a client's reader, or nil.

@@ -1,0 +1,99 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gt/e2e/model"
+)
+
+func pluggedCline(t *testing.T) *plugged {
+	t.Helper()
+	w := newCline(t)
+	w.model.Answer(lighthouse)
+	w.install("cline")
+	return &plugged{
+		world: w, name: "cline", hook: filepath.Join(w.home, ".cline", "plugins", "gt.js"), projectHook: ".cline/plugins/gt.js",
+		ask: func(prompt string, flags ...string) {
+			if !strings.Contains(prompt, " ") {
+				prompt = "I say " + prompt // a single word would be a command
+			}
+			w.headless("cline", append(flags, prompt)...)
+		},
+		openPane: func(session string, flags ...string) *pane {
+			p := w.open(session, append([]string{"cline", "--tui"}, flags...)...)
+			p.awaitScreen("(Shift+Tab)")
+			return p
+		},
+		typ: (*pane).cline, compacted: "Compacted",
+	}
+}
+
+func TestClineHooks(t *testing.T) {
+	for name, story := range pluggedStories {
+		if name == "compaction" {
+			continue // see TestClineCompaction
+		}
+		t.Run(name, func(t *testing.T) { story(pluggedCline(t)) })
+	}
+}
+
+// Cline tells nobody before a compaction. The next request shows it: then the note is
+// saved from the conversation, which is still whole, and the session is told, once. What is
+// resumed, forked or cleared is told who it is; what is taken out leaves no file.
+//
+// S1-46 S1-47 S1-62 S1-64
+func TestClineCompaction(t *testing.T) {
+	w := newCline(t)
+	w.install("cline")
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	p := w.open("c", "cline", "--tui")
+	tell := func(line string) *model.Request {
+		p.cline(line, "ANSWER to "+line)
+		return w.asked(line)
+	}
+	w.toldOnce(tell("FIRST-CANARY prompt"), "You work in ", "ROLE-CANARY")
+	tell("a second prompt")
+	first := w.latest()
+	p.cline("/compact", "ompact") // which its menu shows before
+	w.until("the model has summed up", func() bool { return len(w.model.All().Kind(model.Compaction)) == 1 })
+	w.toldOnce(tell("the next prompt"), "Context compacted. Continue your previous task.", "kept word for word")
+	w.until("there is a note", func() bool { return len(w.notes()) == 1 && strings.Contains(w.notes()[0], "FIRST-CANARY") })
+	w.toldOnce(tell("the prompt after that"), "Context compacted.")
+	if n := len(w.started()); n != 1 {
+		t.Errorf("they are %d sessions", n)
+	}
+	p.cline("/clear", "What can I do for you?")
+	w.toldOnce(tell("after the clearing"), "You work in ", "ROLE-CANARY", "cleared on purpose")
+	second := w.latest()
+	if r := w.record(second); r.ParentID != first || r.Source != "clear" && r.Source != "startup" {
+		t.Errorf("the record after /clear says %+v", r)
+	}
+	w.open("keep", "sleep", "1000") // else tmux ends with the client
+	p.cline("/quit", "")
+	w.until("the session ends", func() bool { return w.record(second).Outcome == "done" })
+	p = w.open("r", "gt-seance", "resume", second)
+	r := tell("on we go")
+	w.toldOnce(r, "Session resumed.", "ROLE-CANARY")
+	if r.Count("after the clearing") == 0 {
+		t.Errorf("what was said before is gone:\n%.3000s", r.Text())
+	}
+	if errs := w.events("hook_error", ""); len(errs) > 0 {
+		t.Errorf("hooks failed: %+v", errs)
+	}
+	w.gt("gt-hooks", "uninstall", "cline")
+	if exists(filepath.Join(w.home, ".cline", "plugins", "gt.js")) || exists(filepath.Join(w.home, ".cline", "workflows", "handoff.md")) {
+		t.Error("gt's files are still there")
+	}
+}
+
+// A person types /handoff in Cline.
+func TestClineCommand(t *testing.T) {
+	w := newCline(t)
+	commandStory(w, "cline", "/handoff", func(_ *model.Request, c string) model.Reply { return clineShell(c) },
+		func() *pane { return w.open("c", "cline", "--tui") },
+		func(p *pane, line string) { p.cline(line, "SUBJECT-CANARY") })
+}

@@ -1,0 +1,358 @@
+// Package cline reads the sessions of Cline CLI 3:
+//
+//	<data>/sessions/<id>/<id>.json                     its folder, model, name and state
+//	<data>/sessions/<id>/<id>.messages.json            one JSON object with all messages
+//	<data>/sessions/<id>/<subagent>.messages.json
+//
+// Cline writes the messages anew after each one, with the same bytes for the earlier ones.
+// A compaction changes none of them: what the model then gets is in a file beside.
+package cline
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/client/account"
+	"gt/lib/conversation"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+// Reader is the conversation.Reader of Cline.
+type Reader struct{}
+
+func (Reader) Client() string { return "cline" }
+
+// Stores returns the folders with sessions that the environment names, the usual one, and
+// those that the person listed.
+func (Reader) Stores(getenv func(string) string) []string {
+	var all []string
+	for p := range account.Places("cline", getenv) {
+		for _, folder := range p.Folders {
+			for _, dir := range account.Stores([]string{p.Dir}, folder) {
+				if dir = filepath.Join(dir, folder); !has(all, dir) {
+					all = append(all, dir)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func has(dirs []string, dir string) bool {
+	for _, d := range dirs {
+		a, err := os.Stat(d)
+		b, berr := os.Stat(dir)
+		if d == dir || err == nil && berr == nil && os.SameFile(a, b) {
+			return true
+		}
+	}
+	return false
+}
+
+const messagesEnd = ".messages.json"
+
+// Find lists the sessions' folders, in each first the session and then its subagents.
+// Renaming a session changes only its state, so its time counts, too.
+func (c Reader) Find(store string, each func(conversation.File)) error {
+	entries, err := os.ReadDir(store)
+	if err != nil {
+		return atomicfile.Error("read", store, err)
+	}
+	var lost conversation.ReadErrors
+	for _, e := range entries {
+		if id, err := session.ParseID(e.Name()); err == nil && !e.Type().IsRegular() {
+			c.session(store, filepath.Join(store, e.Name()), id, &lost, each)
+		}
+	}
+	return lost.Err()
+}
+
+func (Reader) session(store, dir string, id session.ID, lost *conversation.ReadErrors, each func(conversation.File)) {
+	var subagents []conversation.File
+	for _, e := range lost.List(dir) {
+		name, ok := strings.CutSuffix(e.Name(), messagesEnd)
+		if !ok {
+			continue
+		}
+		f := conversation.File{Client: "cline", Store: store, Path: filepath.Join(dir, e.Name()), ID: id}
+		if name != string(id) {
+			own, err := session.ParseID(string(id) + "__" + name)
+			if err != nil {
+				continue
+			}
+			f.ID, f.Parent = own, id
+		}
+		info, ok := lost.File(f.Path)
+		if !ok {
+			continue
+		}
+		f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
+		if state, ok := lost.File(filepath.Join(dir, string(id)+".json")); ok {
+			f.Changed = max(f.Changed, state.ModTime().UnixNano())
+		}
+		if f.Parent != "" {
+			subagents = append(subagents, f)
+			continue
+		}
+		each(f)
+	}
+	for _, f := range subagents {
+		each(f)
+	}
+}
+
+// isSubagent reports whether the file is a subagent's, which has not the session's name.
+func isSubagent(path string) bool {
+	return filepath.Base(path) != filepath.Base(filepath.Dir(path))+messagesEnd
+}
+
+// maxState bounds a session's state, which has the system prompt.
+const maxState = 4 << 20
+
+// state returns the session's state.
+func state(f conversation.File) (gjson.Result, error) {
+	dir := filepath.Dir(f.Path)
+	path := filepath.Join(dir, filepath.Base(dir)+".json")
+	data, err := atomicfile.Read(path, maxState)
+	if err != nil && !atomicfile.Absent(err) {
+		return gjson.Result{}, atomicfile.Error("read", path, err)
+	}
+	if !gjson.ValidBytes(data) {
+		return gjson.Result{}, nil
+	}
+	return gjson.ParseBytes(data), nil
+}
+
+// Metadata takes the name, folder and origin from the session's state and the rest from
+// the messages.
+func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
+	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
+	err := conversation.Document(f.Path, 0, func(key string, v gjson.Result) {
+		switch key {
+		case "updated_at":
+			m.Last = conversation.ParseTime(v.Str)
+		case "origin":
+			conversation.Keep(&m.Version, v.Get("version").Str)
+		}
+	}, func(raw []byte, at int64) bool {
+		r := gjson.ParseBytes(raw) // none of one that is too long
+		if m.Started.IsZero() {
+			m.Started = timeOf(r)
+		}
+		conversation.Keep(&m.First, r.Get("id").Str)
+		conversation.Keep(&m.Model, r.Get("modelInfo.id").Str)
+		for _, e := range entriesOf(r, isSubagent(f.Path)) {
+			if e.Kind == conversation.Prompt {
+				conversation.Keep(&m.Prompt, conversation.Asked(e.Text))
+			}
+		}
+		return (m.Prompt == "" || m.Model == "") && at < conversation.MaxFront
+	})
+	if err != nil {
+		return conversation.Metadata{}, err
+	}
+	if m.First == "" {
+		return conversation.Metadata{}, nil
+	}
+	s, err := state(f)
+	conversation.Keep(&m.CWD, s.Get("cwd").Str)
+	if f.Parent == "" {
+		if id, err := session.ParseID(s.Get("metadata.fork.forkedFromSessionId").Str); err == nil {
+			m.ForkOf = session.ID(strings.Clone(string(id)))
+		}
+		if at := conversation.ParseTime(s.Get("started_at").Str); !at.IsZero() { // a fork's own
+			m.Started = at
+		}
+		conversation.Keep(&m.Model, s.Get("model").Str)
+		if title := s.Get("metadata.title").Str; !strings.HasPrefix(typed(s.Get("prompt").Str), title) { // else it is made of the prompt
+			m.Title = conversation.Excerpt(title)
+		}
+		m.Headless = s.Get("interactive").Type == gjson.False
+	}
+	if m.Last.Before(m.Started) {
+		m.Last = m.Started
+	}
+	return m, err
+}
+
+func timeOf(r gjson.Result) time.Time {
+	v := r.Get("ts")
+	if v.Type != gjson.Number || v.Num < 1e12 || v.Num > 1e13 {
+		return time.Time{}
+	}
+	return time.UnixMilli(v.Int()).UTC()
+}
+
+// Read begins at a message's offset. What follows the last message changes with the next
+// one, and what comes before the first one has always the same length.
+func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
+	next := o.From
+	err := conversation.Document(f.Path, 0, nil, func(raw []byte, at int64) bool {
+		if at < o.From {
+			return true
+		}
+		if raw == nil { // too long
+			next = at + 1
+			return true
+		}
+		size := int64(len(raw))
+		if o.Skip != nil && gjson.GetBytes(raw, "role").Str != "user" && o.Skip(raw) {
+			next = at + size
+			return true
+		}
+		next = at + size
+		for _, e := range entriesOf(gjson.ParseBytes(raw), isSubagent(f.Path)) {
+			e.Offset = at
+			if !each(e) {
+				return false
+			}
+		}
+		return true
+	})
+	return next, err
+}
+
+// Skipped counts the messages that are too long.
+func (Reader) Skipped(f conversation.File) (n int, err error) {
+	err = conversation.Document(f.Path, 0, nil, func(raw []byte, _ int64) bool {
+		if raw == nil {
+			n++
+		}
+		return true
+	})
+	return n, err
+}
+
+var userInput = regexp.MustCompile(`(?s)<user_input[^>]*>(.*)</user_input>`)
+
+// typed returns what the person typed of a text that Cline sends in their name.
+func typed(text string) string {
+	if m := userInput.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return text
+}
+
+// entriesOf returns a message's entries. What stands in the person's name and is not marked
+// as their input comes from Cline, but for a subagent's task.
+func entriesOf(r gjson.Result, subagent bool) (all []conversation.Entry) {
+	at, id, model := timeOf(r), strings.Clone(r.Get("id").Str), strings.Clone(r.Get("modelInfo.id").Str)
+	give := func(e conversation.Entry) {
+		e.Time, e.ID = at, id
+		e.Text, e.Tool, e.CallID = strings.Clone(e.Text), strings.Clone(e.Tool), strings.Clone(e.CallID)
+		all = append(all, e)
+	}
+	user := r.Get("role").Str == "user"
+	content := r.Get("content").Array()
+	if text := r.Get("content"); text.Type == gjson.String {
+		content = []gjson.Result{gjson.Parse(`{"type":"text","text":` + text.Raw + `}`)}
+	}
+	var prompt []string
+	for _, part := range content {
+		text := part.Get("text").Str
+		switch part.Get("type").Str {
+		case "text":
+			switch {
+			case user && (subagent || userInput.MatchString(text)):
+				prompt = append(prompt, typed(text))
+			case !user && text != "":
+				give(conversation.Entry{Kind: conversation.Answer, Text: text, Model: model, Failed: r.Get("metadata.displayRole").Str == "error"})
+			}
+		case "image":
+			if user && len(prompt) > 0 {
+				prompt = append(prompt, "[image]")
+			}
+		case "thinking":
+			if text := part.Get("thinking").Str; text != "" {
+				give(conversation.Entry{Kind: conversation.Thought, Text: text})
+			}
+		case "tool_use":
+			give(callOf(part))
+		case "tool_result":
+			give(resultOf(part))
+		}
+	}
+	if text := strings.Join(prompt, "\n"); text != "" && r.Get("metadata.displayRole").Str != "system" {
+		give(conversation.Entry{Kind: conversation.Prompt, Text: text})
+	}
+	if m := r.Get("metrics"); m.IsObject() {
+		u := conversation.Usage{
+			CacheRead: conversation.TokenCount(m.Get("cacheReadTokens")), CacheWrite: conversation.TokenCount(m.Get("cacheWriteTokens")),
+			Output: conversation.TokenCount(m.Get("outputTokens")),
+		}
+		u.Input = max(0, conversation.TokenCount(m.Get("inputTokens"))-u.CacheRead-u.CacheWrite) // Cline counts them in
+		give(conversation.Entry{Kind: conversation.TokenUsage, Model: model, Usage: u})
+	}
+	return all
+}
+
+func callOf(part gjson.Result) conversation.Entry {
+	e := conversation.Entry{
+		Kind: conversation.Call, Tool: part.Get("name").Str, Text: conversation.CallText(part.Get("input")), CallID: part.Get("id").Str,
+	}
+	if commands := part.Get("input.commands"); e.Tool == "run_commands" && commands.IsArray() {
+		var lines []string
+		for _, c := range commands.Array() {
+			line := c.Str
+			if c.IsObject() {
+				line = c.Get("command").Str
+				for _, arg := range c.Get("args").Array() {
+					line += " " + arg.Str
+				}
+			}
+			lines = append(lines, line)
+		}
+		e.Text = strings.Join(lines, "\n")
+	}
+	return e
+}
+
+// resultOf returns a tool's result: a text, a list of texts, or what each part of a call
+// gave.
+func resultOf(part gjson.Result) conversation.Entry {
+	e := conversation.Entry{
+		Kind: conversation.Result, Tool: part.Get("name").Str, CallID: part.Get("tool_use_id").Str, Failed: part.Get("is_error").Bool(),
+	}
+	var texts []string
+	content := part.Get("content")
+	switch {
+	case content.Type == gjson.String:
+		texts = append(texts, content.Str)
+	case content.IsArray():
+		for _, c := range content.Array() {
+			switch {
+			case c.Get("type").Str == "text":
+				texts = append(texts, c.Get("text").Str)
+			case c.Get("type").Str == "image":
+				texts = append(texts, "[image]")
+			default:
+				texts = append(texts, given(c))
+				e.Failed = e.Failed || c.Get("success").Type == gjson.False
+			}
+		}
+	case content.IsObject():
+		texts = append(texts, given(content))
+	}
+	e.Text = strings.Join(texts, "\n")
+	return e
+}
+
+// given returns what one part of a call gave.
+func given(c gjson.Result) string {
+	var texts []string
+	for _, key := range []string{"result", "error", "text"} {
+		if v := c.Get(key); v.Type == gjson.String && v.Str != "" {
+			texts = append(texts, v.Str)
+		}
+	}
+	if len(texts) == 0 {
+		return c.String()
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,103 @@
+// Package hook describes Cline to the hooks.
+package hook
+
+import (
+	"cmp"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/client/contract"
+)
+
+// Client is Cline. Our plugin runs the hooks, so the input is Claude Code's and the answer
+// has no limit.
+var Client = contract.Client{
+	Name:      Name,
+	Processes: processes,
+	StoreVars: []string{storeVar, dataVar, sessionsVar},
+	Accounts:  accounts,
+	Dialect: contract.Dialect{
+		MaxContext: maxContext, Shape: contract.Plain, DropsStartContext: true,
+		HooksInHelper: true, SharedServer: &server, ClearReason: stopReason, Killed: killed, Headless: headless,
+	},
+}
+
+const (
+	dataVar     = "CLINE_DATA_DIR"
+	sessionsVar = "CLINE_SESSION_DATA_DIR"
+)
+
+// stopReason is the plugin's reason when Cline stops a session: at /clear, in favour of
+// another one, and at the end of a run.
+const stopReason = "session_stop"
+
+// killed ignores the reason, which Cline does not give. It ends the same way when its
+// terminal closes.
+func killed(e contract.End) bool { return e.HungUp() }
+
+// headless reports whether a run is over with its answer. Cline ends the plugin's process
+// a moment later, which may be too early for the plugin. An editor has no screen either.
+func headless(args []string, onScreen func() bool) bool {
+	return !slices.Contains(args, "--acp") && !onScreen()
+}
+
+// server is the hub, which Cline starts beside its first window.
+var server = contract.SharedServer{
+	Program: Name,
+	Var:     "CLINE_NO_INTERACTIVE",
+	Serves:  serves,
+	Shows:   shows,
+	Dir:     worksIn,
+	Account: func(getenv func(string) string) string {
+		return cmp.Or(getenv(storeVar), filepath.Join(getenv("HOME"), ".cline"))
+	},
+}
+
+const hubFlag = "--cline-hub-daemon"
+
+func serves(args []string) bool { return slices.Contains(args, hubFlag) }
+
+// shows reports whether a Cline with these arguments can be a window of the hub. With data
+// of its own it runs its sessions itself.
+func shows(args []string) bool {
+	for _, a := range args[min(1, len(args)):] {
+		a, _, _ = strings.Cut(a, "=")
+		switch a {
+		case hubFlag, "--data-dir", "-y", "--yolo", "--acp":
+			return false
+		}
+	}
+	return true
+}
+
+func worksIn(args []string, dir string) string {
+	at := dir
+	for i, a := range args {
+		to, ok := strings.CutPrefix(a, "--cwd=")
+		if (a == "-c" || a == "--cwd") && i+1 < len(args) {
+			to, ok = args[i+1], true
+		}
+		if ok && filepath.IsAbs(to) {
+			at = to
+		} else if ok {
+			at = filepath.Join(at, to)
+		}
+	}
+	return at
+}
+
+func accounts(getenv func(string) string) iter.Seq[contract.Place] {
+	var places []contract.Place
+	put := func(dir string, by contract.Origin, folder string) {
+		if filepath.IsAbs(dir) {
+			places = append(places, contract.Place{Dir: dir, By: by, Folders: []string{folder}})
+		}
+	}
+	put(getenv(sessionsVar), contract.Named, ".")
+	put(getenv(dataVar), contract.Named, "sessions")
+	put(getenv(storeVar), contract.Named, "data/sessions")
+	put(filepath.Join(getenv("HOME"), ".cline"), contract.Usual, "data/sessions")
+	return slices.Values(places)
+}
