@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,16 +14,17 @@ import (
 // A person sees in gt-watch that Claude Code asks for permission, and for what, answers
 // from there, sees it work and wait, and gives it the next prompt.
 func TestWatch(t *testing.T) {
-	w := newWorld(t)
+	w := newBareWorld(t)
+	w.writeJSON(w.userSettings(), map[string]any{"permissions": map[string]any{"defaultMode": "default"}})
+	w.gt("gt-hooks", "install", "claude")
 	w.trust(w.project)
-	open := w.Path("gate")
 	w.model.Answer(func(r *model.Request) model.Reply {
 		switch {
 		case r.Kind != model.Turn:
 			return model.Reply{}
 		case r.Result() == "" && strings.Contains(r.Asked(), "please allow"):
-			return model.Bash("touch allowed; until test -e " + open + "; do sleep 0.1; done")
-		case strings.Contains(r.Asked(), "please deny") && r.Result() == "":
+			return model.Bash("touch allowed")
+		case r.Result() == "" && strings.Contains(r.Asked(), "please deny"):
 			return model.Bash("touch denied")
 		}
 		return model.Say("It is done.")
@@ -30,61 +32,45 @@ func TestWatch(t *testing.T) {
 	a := w.agents()
 	screen := &pane{w, "watch", w.tmux("new-session", "-d", "-P", "-F", "#{pane_id}", "-s", "watch", "-x", "120", "-y", "40", "-c", w.project, "gt-watch")}
 	screen.awaitScreen("no agents yet")
-	a.session("new", "-n", "api", "-a", "claude", "-m", "are you there?")
-	screen.awaitScreen("● api")
-	screen.awaitScreen("waiting (done)")
-	screen.awaitScreen("It is done.") // its screen
+	a.session("new", "-n", "api", "-m", "are you there?", "--", "--permission-mode", "default")
+	w.tmux("resize-window", "-t", "gt-api", "-x", "110", "-y", "30")
+	screen.awaitScreen("● api  waiting (done)")
+	screen.awaitScreen("It is done.") // what the agent shows
 	press := func(keys ...string) {
 		t.Helper()
 		w.tmux(append([]string{"send-keys", "-t", screen.id}, keys...)...)
 	}
-	send := func(text string) {
+	// answer sends a prompt, and takes an option of what the agent asks then.
+	answer := func(prompt, command, option string) {
 		t.Helper()
 		press("s")
 		screen.awaitScreen("send api:")
-		press("-l", text)
-		screen.awaitScreen("send api: " + text)
+		press("-l", prompt)
+		screen.awaitScreen("send api: " + prompt)
 		press("Enter")
-		screen.awaitScreen("gt-session send api -: sent to api")
+		screen.awaitScreen("waiting (permission)")
+		screen.awaitScreen(command)
+		press("a")
+		screen.awaitScreen("answer api with 1 to")
+		taken := regexp.MustCompile(`(?m)^ (\d)\. ` + option + ` *$`).FindStringSubmatch(screen.screen())
+		if taken == nil {
+			t.Fatalf("%s is not offered:\n%s", option, screen.screen())
+		}
+		press(taken[1])
+		screen.awaitScreen("answered api: " + taken[1] + ". " + option)
+		screen.awaitScreen("waiting (done)")
 	}
-
-	send("please allow it")
-	screen.awaitScreen("waiting (permission)")
-	screen.awaitScreen("touch allowed;") // what it asks
-	press("a")
-	screen.awaitScreen("answer api with 1 to")
-	press("1")
-	screen.awaitScreen("gt-session answer api 1: answered api: 1. Yes")
-	screen.awaitScreen("» api")
-	screen.awaitScreen("1 running")
-	w.until("the command runs", func() bool { return exists(filepath.Join(w.project, "allowed")) })
-	w.write(open, "open\n")
-	screen.awaitScreen("waiting (done)")
-
-	send("please deny it")
-	screen.awaitScreen("waiting (permission)")
-	press("a")
-	screen.awaitScreen("answer api with 1 to")
-	lines := strings.Split(screen.screen(), "\n")
-	no := ""
-	for _, line := range lines {
-		if n, ok := strings.CutSuffix(strings.TrimSpace(line), ". No"); ok {
-			no = n
+	answer("please allow it", "touch allowed", "Yes")
+	answer("please deny it", "touch denied", "No")
+	for name, want := range map[string]bool{"allowed": true, "denied": false} {
+		if exists(filepath.Join(w.project, name)) != want {
+			t.Errorf("%s: it is there or not, against the answer", name)
 		}
 	}
-	if no == "" {
-		t.Fatalf("there is no No:\n%s", screen.screen())
-	}
-	press(no)
-	screen.awaitScreen("answered api: " + no + ". No")
-	screen.awaitScreen("waiting (done)")
-	if exists(filepath.Join(w.project, "denied")) {
-		t.Error("what was denied ran")
-	}
-
-	press("x", "y")
+	press("x")
+	screen.awaitScreen("stop api? y/n")
+	press("y")
 	screen.awaitScreen("gt-session stop api: stopped api")
-	screen.awaitScreen("1 stopped")
 	press("q")
 	w.until("gt-watch has ended", func() bool { return !strings.Contains(w.tmuxOutput("list-sessions"), "watch:") })
 }
