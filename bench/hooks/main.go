@@ -61,7 +61,7 @@ func sizeBudget(name string) float64 {
 	switch name {
 	case "gt-keepalive", "gt-checkpoint", "gt-prime", "gt-handoff": // a hook runs them
 		return 8
-	case "gt-hooks", "gt-pick", "gt-reconcile", "gt-record", "gt-seance", "gt-session": // it reads databases
+	case "gt-hooks", "gt-pick", "gt-reconcile", "gt-record", "gt-seance", "gt-session", "gt-watch": // it reads databases
 		return 16
 	}
 	return 11

@@ -104,14 +104,12 @@ func (c command) why(stderr string, err error) string {
 
 // start runs a command while the screen goes on.
 func (m *model) start(c command) tea.Cmd {
-	m.running++
 	m.message = message{command: c.String(), text: "…"}
 	return func() tea.Msg { return c.run() }
 }
 
 // ran shows what came of a command.
 func (m *model) ran(r ran) {
-	m.running--
 	m.message = message{command: r.String(), text: m.env.Line(r.failed, maxMessage), failed: r.failed != ""}
 	if r.failed == "" {
 		lines := strings.Split(strings.TrimSpace(m.env.Text(r.out)), "\n")
@@ -178,7 +176,6 @@ func (m *model) attach() tea.Cmd {
 	if m.env.Getenv("TMUX") != "" && r.member != nil {
 		return m.start(c)
 	}
-	m.running++
 	m.message = message{command: c.String()}
 	f := &foreground{command: c}
 	return tea.Exec(f, func(err error) tea.Msg {
@@ -221,7 +218,6 @@ func (m *model) answer() tea.Cmd {
 	c := m.session(r, "answer")
 	peek, far := m.session(r, "peek"), !m.visible(r)
 	key := r.key
-	m.running++
 	m.message = message{command: c.String(), text: "…"}
 	return func() tea.Msg {
 		got := c.run()
@@ -247,7 +243,6 @@ func (m *model) offer(o options) {
 		m.ran(o.ran)
 		return
 	}
-	m.running--
 	m.message = message{}
 	if m.mode != browsing || m.find(o.key) == nil { // the person has gone on
 		return

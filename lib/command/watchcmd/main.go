@@ -58,7 +58,7 @@ func (g *grammar) Validate() error {
 }
 
 // framesPerSecond bounds how often the screen is drawn. It is drawn only when it changed.
-const framesPerSecond = 30
+const framesPerSecond = 20
 
 // The terminal's title is put on its stack, and taken back at the end.
 const pushTitle, popTitle = "\x1b[22;2t", "\x1b[23;2t"
@@ -71,7 +71,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	case !tmux.HasScreen(env.Getenv("TERM")):
 		return cli.Fail(cli.Usage, fmt.Errorf("the terminal TERM=%s has no screen", env.Getenv("TERM")), list)
 	}
-	r := &reader{env: env, profile: g.Profile, everywhere: g.Everywhere, changes: newChanges()}
+	r := &reader{env: env, profile: g.Profile, everywhere: g.Everywhere, changes: newChanges(), every: soon}
 	defer r.changes.close()
 	first := r.read() // a wrong profile is told before the screen is taken
 	if first.err != nil && first.rows == nil {

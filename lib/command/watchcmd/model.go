@@ -42,7 +42,6 @@ type model struct {
 
 	panel   panel
 	message message
-	running int // commands of gt-session
 	click   click
 }
 
@@ -163,8 +162,12 @@ func (m *model) take(s snapshot) tea.Cmd {
 		m.err, m.took = s.err, s.took
 		return nil
 	}
+	was := m.row()
 	m.snapshot = s
 	m.list()
+	if is := m.row(); was != nil && is != nil && was.Text != is.Text { // its pane changes, too
+		m.panel.same = 0
+	}
 	if first {
 		m.chosen = ""
 		m.chooseNext()

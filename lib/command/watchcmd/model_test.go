@@ -52,8 +52,11 @@ func TestFits(t *testing.T) {
 	modes := map[string]func(m *model){
 		"list":   func(*model) {},
 		"filter": func(m *model) { press(m, "/", "a", "工") },
-		"send":   func(m *model) { press(m, "s"); m.Update(tea.PasteMsg{Content: strings.Repeat("工具 and more\n", 20)}) },
-		"stop":   func(m *model) { press(m, "x") },
+		"send": func(m *model) {
+			press(m, "s")
+			m.Update(tea.PasteMsg{Content: strings.Repeat("工具 and more\n", 20)})
+		},
+		"stop": func(m *model) { press(m, "x") },
 		"answer": func(m *model) {
 			m.Update(options{key: m.chosen, all: []string{"Yes", strings.Repeat("no ", 80), "x", "y", "z", "a", "b"}})
 		},
@@ -211,5 +214,17 @@ func TestNumber(t *testing.T) {
 	press(m, "7")
 	if m.message.command != "gt-session answer agent-0 7" {
 		t.Errorf("it runs %q", m.message.command)
+	}
+}
+
+// Once an agent has no pane, its last answer is read.
+func TestPanelOfStopped(t *testing.T) {
+	rows := many("w")
+	m := testModel(80, 24, rows)
+	m.Update(seen{key: m.chosen, pane: true, note: "tmux does not show it"})
+	stopped := many("s")
+	m.Update(snapshot{rows: stopped})
+	if !m.panel.busy {
+		t.Error("the panel stays as it was when the pane went")
 	}
 }

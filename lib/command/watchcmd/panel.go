@@ -13,7 +13,8 @@ import (
 
 // panel has the last lines of the chosen row.
 type panel struct {
-	key   string // of the row, and what it did
+	key   string // of the row
+	pane  bool   // it is what its pane shows
 	lines []string
 	note  string    // what the lines are, or why there are none
 	at    time.Time // when they were read
@@ -24,12 +25,13 @@ type panel struct {
 // seen is what an agent shows.
 type seen struct {
 	key, text, note string
+	pane            bool
 }
 
 // How often a pane is read: one that does not change, less often.
 const (
 	often   = time.Second
-	seldom  = 3 * time.Second
+	seldom  = 5 * time.Second
 	changed = 5 // times the same
 )
 
@@ -42,7 +44,7 @@ func (m *model) refresh() tea.Cmd {
 	if r == nil || m.panel.busy || m.panelHeight() == 0 || m.mode == helping {
 		return nil
 	}
-	fresh := m.panel.key == r.key
+	fresh := m.panel.key == r.key && m.panel.pane == m.visible(r)
 	switch {
 	case m.visible(r):
 		every := often
@@ -57,9 +59,9 @@ func (m *model) refresh() tea.Cmd {
 		return func() tea.Msg {
 			text, err := server.CapturePane(pane)
 			if err != nil {
-				return seen{key: key, note: "tmux does not show it: " + err.Error()}
+				return seen{key: key, pane: true, note: "tmux does not show it: " + err.Error()}
 			}
-			return seen{key: key, text: text}
+			return seen{key: key, pane: true, text: text}
 		}
 	case fresh && !m.panel.at.IsZero():
 		return nil
@@ -88,7 +90,7 @@ func (m *model) show(s seen) {
 	if m.panel.key == s.key && strings.Join(lines, "\n") == strings.Join(m.panel.lines, "\n") {
 		same = m.panel.same + 1
 	}
-	m.panel = panel{key: s.key, lines: lines, note: plain.Cut(term.Clean(m.env.Redact(s.note)), maxTitle), at: m.now, same: same}
+	m.panel = panel{key: s.key, pane: s.pane, lines: lines, note: plain.Cut(term.Clean(m.env.Redact(s.note)), maxTitle), at: m.now, same: same}
 }
 
 // peek reads the screen of the chosen row anew.
@@ -102,7 +104,6 @@ func (m *model) peek() tea.Cmd {
 		return nil
 	}
 	c, key := m.session(r, "peek"), r.key
-	m.running++
 	m.message = message{command: c.String(), text: "…"}
 	return func() tea.Msg { return peeked{key, c.run()} }
 }

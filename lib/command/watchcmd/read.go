@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -50,7 +51,6 @@ func (r *row) section() string {
 // snapshot is what all agents do at a time.
 type snapshot struct {
 	rows   []row
-	own    string            // this host's name, "" if it is in no fleet
 	silent map[string]string // when hosts that do not answer were last seen
 	warned string            // the last warning
 	took   time.Duration
@@ -64,23 +64,37 @@ type reader struct {
 	everywhere bool
 	changes    *changes
 	lines      map[string]string // texts that were cleaned
+	every      time.Duration     // the least time between two reads
 }
 
 // read reads all agents. It follows their files from then on.
 func (r *reader) read() (s snapshot) {
 	began := time.Now()
-	var said strings.Builder
+	warned := new(lastWrite)
 	env := &cli.Env{
-		Name: r.env.Name, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &said,
+		Name: r.env.Name, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: warned,
 		Environ: r.env.Environ, Dir: r.env.Dir, DirDeleted: r.env.DirDeleted, Now: r.env.Now, Started: r.env.Started,
 	}
 	s.err = r.fill(env, &s)
-	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-	s.warned = strings.TrimPrefix(lines[len(lines)-1], env.Name+": ")
+	s.warned = strings.TrimPrefix(strings.TrimSpace(warned.text), env.Name+": ")
 	s.took = time.Since(began)
 	return s
 }
 
+// lastWrite keeps what was written last: a message is one write.
+type lastWrite struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (w *lastWrite) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = string(data)
+	return len(data), nil
+}
+
+// fill reads the agents into a snapshot. The error reports what could not be read.
 func (r *reader) fill(env *cli.Env, s *snapshot) error {
 	scopes, unread := roster.Chosen(env, r.profile, r.everywhere)
 	if scopes == nil || unread != nil && !r.everywhere {
@@ -89,7 +103,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 	found, err := roster.ReadWithStrangers(env, r.profile, scopes)
 	unread = errors.Join(unread, err)
 	own, err := roster.OwnHost(env)
-	s.own, unread = own, errors.Join(unread, err)
+	unread = errors.Join(unread, err)
 	var folders []string
 	for _, at := range found {
 		folders = append(folders, at.Store.State.Path(at.Store.Dir))
@@ -100,8 +114,12 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 			members[i] = &at.Agents[i]
 		}
 		for _, one := range roster.Flatten(groups, members) {
+			key := at.Store.Dir + "\t" + string(one.ID)
+			if roster.IsStranger(*one.Member) {
+				key += one.Pane.ID
+			}
 			s.rows = append(s.rows, row{
-				Hosted: roster.HostedRow(env, own, one), key: at.Store.Dir + "\t" + string(one.ID) + "\t" + one.Pane.ID,
+				Hosted: roster.HostedRow(env, own, one), key: key,
 				title: r.line(one.Title), scope: at.Scope, member: one.Member,
 			})
 			if folder := one.StateFolder(); folder != "" && one.Pane.ID != "" {
@@ -158,11 +176,12 @@ const maxLines = 100_000
 // maxTitle bounds what is shown of a name, in characters.
 const maxTitle = 400
 
-// How often the agents are read: soon after a change, and without one for what no file
-// tells, such as a pane that is gone. Reading thousands takes a twentieth of the time, but
-// is never later than late.
+// How often the agents are read: soon after a change, less often while one follows the
+// other, and without one for what no file tells, such as a pane that is gone. Reading
+// thousands takes a twentieth of the time, but is never later than late.
 const (
 	soon    = 250 * time.Millisecond
+	busy    = time.Second
 	anyway  = 5 * time.Second
 	patient = 20
 	late    = 10 * time.Second
@@ -175,7 +194,10 @@ func (r *reader) next(took time.Duration) tea.Cmd {
 		select {
 		case <-r.changes.now:
 			return r.read()
-		case <-time.After(max(soon, min(patient*took, late))):
+		case <-time.After(max(r.every, min(patient*took, late))):
+		}
+		if r.every = soon; len(r.changes.seen) > 0 {
+			r.every = busy
 		}
 		select {
 		case <-r.changes.now:
