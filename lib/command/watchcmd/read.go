@@ -225,7 +225,7 @@ func newChanges() *changes {
 	cli.Go(func() {
 		for range c.watcher.Events {
 			mark(c.seen)
-			time.Sleep(soon / 2)
+			time.Sleep(soon)
 			for range len(c.watcher.Events) { // a burst is one change
 				<-c.watcher.Events
 			}
@@ -248,7 +248,7 @@ func mark(c chan<- struct{}) {
 }
 
 // burst is the number of changes that are kept until somebody looks. The system keeps more.
-const burst = 1024
+const burst = 128
 
 // maxFollowed bounds the folders that are followed.
 const maxFollowed = 1000
