@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"gt/e2e/model"
+	claudehook "gt/lib/client/claude/hook"
 )
 
 // gt-session gives the real client prompts that are long, of many lines and hostile, one
@@ -38,10 +39,11 @@ func TestSend(t *testing.T) {
 				"file_path": filepath.Join(w.project, "made"), "content": "one\n",
 			}}}}
 		}
-		lines := strings.Split(strings.TrimSpace(asked), "\n")
+		lines := strings.Split(strings.TrimSpace(claudehook.Typed(asked)), "\n")
 		return model.Say("ANSWER to " + lines[len(lines)-1])
 	})
-	session := w.agents().exits
+	a := w.agents()
+	session := a.exits
 	session(0, "new", "-n", "api", "--", "--permission-mode", "default")
 	session(0, "wait", "api")
 
@@ -55,6 +57,13 @@ func TestSend(t *testing.T) {
 	}
 	if out := session(0, "show", "api", "--last"); out != "ANSWER to of 100 KB\n" {
 		t.Errorf("it said last %q", out)
+	}
+	// The client's tags around a long text are not the person's words.
+	id := a.is("api").SessionID
+	for _, args := range [][]string{{"gt-seance", "read", id}, {"gt-seance", "thread", id}} {
+		if out := w.gt(args[0], args[1:]...); !strings.Contains(out, "of 100 KB") || strings.Contains(out, "pasted_content") {
+			t.Errorf("%q prints %.300q", args, out)
+		}
 	}
 	// What somebody types stays.
 	p := &pane{w, "gt-api", w.tmux("list-panes", "-t", "=gt-api:", "-F", "#{pane_id}")}

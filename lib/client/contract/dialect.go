@@ -57,6 +57,10 @@ type Dialect struct {
 	// request only. gt gives the text of a start with each request of the turn.
 	ForgetsContext bool
 
+	// Typed returns a prompt as the person typed it, without the tags that the client puts
+	// around what they pasted; nil if it adds none.
+	Typed func(prompt string) string
+
 	// DropsPromptContext reports that the client ignores the answer of a prompt's hook.
 	DropsPromptContext bool
 

@@ -83,6 +83,9 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 		if c.Input.Problem != "" {
 			env.Warn("%s", c.Input.Problem)
 		}
+		if c.Dialect.Typed != nil {
+			c.Input.Prompt = c.Dialect.Typed(c.Input.Prompt)
+		}
 	}
 	if c.Input.SessionID != "" {
 		id, err := session.ParseID(c.Input.SessionID)
