@@ -32,8 +32,8 @@ func Typed(prompt string) string {
 		}
 		start := from + i
 		from = start + len(tagStart)
-		id, after, ok := strings.Cut(rest[from:min(len(rest), from+idLength+len(tagEnd))], tagEnd)
-		if !ok || after != "" || !isHex(id) {
+		id, _, ok := strings.Cut(rest[from:min(len(rest), from+idLength+len(tagEnd))], tagEnd)
+		if !ok || !isHex(id) {
 			continue
 		}
 		closing := "\n</" + tagName + id + `">`
