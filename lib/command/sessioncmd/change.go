@@ -63,7 +63,7 @@ func done(env *cli.Env, err error, format string, args ...any) error {
 type move struct {
 	profile
 	Name  string  `arg:"" help:"The agent."`
-	Group *string `arg:"" optional:"" help:"The group, such as work/backend; made where it is missing. '' takes it out of its group."`
+	Group *string `arg:"" optional:"" help:"The group, such as work/backend; made where it is missing. An empty one takes it out of its group."`
 	To    string  `placeholder:"HOST" help:"Move it to another host of the fleet instead (see gt-relay): its conversation, thread, notes and uncommitted work go, and it is started there."`
 	Now   bool    `help:"With --to: do not wait for the end of its turn."`
 }

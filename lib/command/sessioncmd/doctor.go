@@ -106,7 +106,7 @@ func (c *doctor) Run(env *cli.Env) error {
 	case slices.ContainsFunc(e.found, func(f finding) bool { return f.Kind != untested }):
 		return cli.Silent
 	case len(e.found) == 0 && !c.JSON:
-		env.Hint("nothing is wrong (%d agents)", total)
+		env.Hint("nothing is wrong (agents: %d)", total)
 	}
 	return nil
 }
