@@ -113,7 +113,8 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 // here returns an error if the instance has moved to another machine, or is about to, and
 // nobody insists. A session runs in one place.
 func (s Starter) here(in *instance.Instance) error {
-	claims, err := peer.Of(s.Store.State).Claims()
+	hosts := peer.Of(s.Store.State)
+	claims, err := hosts.Claims()
 	if err != nil {
 		s.Env.Warn("%v", err)
 	}
@@ -126,10 +127,10 @@ func (s Starter) here(in *instance.Instance) error {
 	}
 	if !in.Moved.Complete {
 		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: it is moving", in.Name),
-			fmt.Sprintf("gt-session pack %s packs it, gt-session pack --cancel %[1]s takes it back", in.Name))
+			cmp.Or(hosts.WayOn(in), fmt.Sprintf("gt-session pack %s packs it, gt-session pack --cancel %[1]s takes it back", in.Name)))
 	}
 	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: it has %s", in.Name, in.Moved),
-		"packed there, gt-session unpack brings it back; --force starts it here as it was")
+		cmp.Or(hosts.WayOn(in), "packed there, gt-session unpack brings it back")+"; --force starts it here as it was")
 }
 
 // ownAfterAll reports whether the tmux session whose name was taken turns out to be the

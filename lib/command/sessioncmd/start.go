@@ -525,7 +525,7 @@ func (c *restore) Run(env *cli.Env) error {
 				down = append(down, m.Instance)
 				of[m.Instance], where[m.Instance] = s.Scope, s.In()
 			}
-			if m.Managed == nil && m.Wanted() && !m.Process.IsSet() && m.Status != "unknown" {
+			if m.Managed == nil && m.Wanted() && m.Moved == nil && !m.Process.IsSet() && m.Status != "unknown" {
 				gone = append(gone, m.Instance)
 				starters[m.Instance] = starter(s.Scope)
 				where[m.Instance] = s.In()

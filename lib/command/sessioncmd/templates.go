@@ -22,6 +22,7 @@ import (
 	"gt/lib/sys/flock"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
+	"gt/lib/view/roster"
 )
 
 func (p profile) world(env *cli.Env) (*perform.World, error) {
@@ -580,6 +581,9 @@ func printSessions(env *cli.Env, rows []row, placed bool) error {
 		}},
 		{Heading: "STATE", Cell: func(r row) string {
 			if r.Managed == nil {
+				if r.Moved != nil {
+					return roster.StatusText(*r.Member)
+				}
 				return env.Line(string(r.Status), maxCell)
 			}
 			return env.Line(string(r.Managed.State), maxCell)

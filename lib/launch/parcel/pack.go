@@ -1,6 +1,7 @@
 package parcel
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -112,6 +113,10 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 // Movable returns an error for an instance that cannot be packed.
 func (p Packer) Movable(in *instance.Instance) error {
 	claims := p.elsewhere(in)
+	again := "--force packs it again; where the earlier parcel was unpacked, it then runs in two places"
+	if p.Resume { // gt-session move, which has no --force
+		again = cmp.Or(peer.Of(p.Store.State).WayOn(in), "gt-session list --hosts shows where it is")
+	}
 	switch m := in.Managed; {
 	case m != nil:
 		return cli.Fail(cli.No, fmt.Errorf("%s was made from the template %s: gt-reconcile keeps its sessions on this host", in.Name, m.Template),
@@ -121,7 +126,7 @@ func (p Packer) Movable(in *instance.Instance) error {
 			"gt-handoff --print prints what a session elsewhere can go on with")
 	case in.Moved != nil && in.Moved.Complete && !p.Again && !p.resumes(in, claims):
 		return cli.Fail(cli.No, fmt.Errorf("%s %s: %w, at %s", in.Name, in.Moved, ErrMoved, in.Moved.At.Local().Format(time.DateTime)),
-			"--force packs it again; where the earlier parcel was unpacked, it then runs in two places")
+			again)
 	}
 	return nil
 }

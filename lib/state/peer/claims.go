@@ -108,3 +108,20 @@ func Elsewhere(in *instance.Instance, claims map[instance.ID]Claim) {
 		in.Moved = &instance.Moved{To: c.Host.Name, At: c.Host.LastSeen, Complete: true}
 	}
 }
+
+// WayOn returns the command that goes on with a move of an instance to another host of the
+// fleet, or brings it back from there. It is "" for a parcel that went another way.
+func (h Hosts) WayOn(in *instance.Instance) string {
+	own, err := h.Own()
+	if err != nil || in.Moved == nil {
+		return ""
+	}
+	switch to, err := h.Get(in.Moved.To); {
+	case err != nil:
+		return ""
+	case !in.Moved.Complete:
+		return fmt.Sprintf("gt-session move %s --to %s goes on with it", in.Name, to.Name)
+	default:
+		return fmt.Sprintf("on %s, gt-session move %s --to %s brings it back", to.Name, in.Name, own.Name)
+	}
+}

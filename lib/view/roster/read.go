@@ -8,6 +8,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/live/fleet"
+	"gt/lib/live/status"
 	"gt/lib/place/town"
 	"gt/lib/state/peer"
 	"gt/lib/sys/tmux"
@@ -69,8 +70,12 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 	claims, err := Peers(env).Claims()
 	unread = errors.Join(unread, err)
 	for i, members := range look.At(at) {
-		for _, m := range members {
+		for i := range members {
+			m := &members[i]
 			peer.Elsewhere(m.Instance, claims)
+			if m.Moved != nil && m.Status == status.Error {
+				m.Status = status.Stopped // nothing is wrong: it does not have to run here
+			}
 		}
 		all[i].AskAway(members)
 		all[i].Table = func() *agent.Table { return at[i].Table }
