@@ -47,7 +47,7 @@ func ago(at *time.Time, now time.Time) string {
 
 type allow struct {
 	Host string   `arg:"" completer:"host" help:"The host."`
-	What []string `arg:"" help:"What it may do here: peek, send, answer, start, stop, work, move; records (copy this host's records of conversations); all; or none."`
+	What []string `arg:"" help:"What it may do here: peek, send, answer, start, stop, work, move; records (copy this host's records of conversations); or all. This adds to what it may already; none first takes that back."`
 }
 
 func (c *allow) Run(env *cli.Env) error {
@@ -55,7 +55,11 @@ func (c *allow) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	var may []string
+	trust, err := f.hosts.Trust(h)
+	if err != nil {
+		return err
+	}
+	may := slices.Clone(trust.Allowed)
 	for _, w := range c.What {
 		switch {
 		case w == "all":
