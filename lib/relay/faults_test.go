@@ -270,10 +270,12 @@ func TestClone(t *testing.T) {
 	a.up()
 	time.Sleep(6 * time.Second) // a is no relay that was started just now
 	b.up()
-	eventually(t, "one of them has stopped", func() bool {
-		s, err := relay.ReadStatus(a.state)
-		return err == nil && s.Clone != "" && s.Connected.IsZero()
-	})
+	for _, one := range []*host{a, b} {
+		eventually(t, "both have stopped", func() bool {
+			s, err := relay.ReadStatus(one.state)
+			return err == nil && s.Clone != "" && s.Connected.IsZero()
+		})
+	}
 }
 
 // TestClocks shows that clocks that are wrong by days change nothing.

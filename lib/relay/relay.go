@@ -47,6 +47,7 @@ const (
 	missEvery   = time.Second // looking for what is missing takes some calls for each host
 	beatsAtOnce = 5           // where others wait for one; then one each askAgain
 	publishWait = 10 * time.Second
+	heedsBeats  = 5 * time.Second // from then on another beat with its keys is another machine's
 )
 
 // Options are what a relay works with.
@@ -361,10 +362,25 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 				}
 			}
 			if r.status.Clone != "" {
-				return errClone
+				return r.stopBoth(ctx, nc)
 			}
 		}
 	}
+}
+
+// stopBoth returns errClone once the other machine with this host's keys can know as well. That
+// machine heeds no beat in its first seconds, see echo.
+func (r *Relay) stopBoth(ctx context.Context, nc *nats.Conn) error {
+	select {
+	case <-ctx.Done():
+		return errClone
+	case <-time.After(heedsBeats + time.Second):
+	}
+	r.lastBeat = time.Time{}
+	if err := r.beat(r.Now()); err != nil {
+		return errors.Join(errClone, err)
+	}
+	return errors.Join(errClone, nc.FlushTimeout(publishWait))
 }
 
 // subscribe begins to take what is kept, and what is not.
@@ -716,4 +732,4 @@ func (r *Relay) Current() bool { return r.caughtUp }
 
 var errGone = errors.New("the keys of this host are gone")
 
-var errClone = errors.New("another machine uses the keys of this host: gt-relay join --new-key makes this one a host of its own")
+var errClone = errors.New("another machine uses the keys of this host: gt-relay join HUB --new-key makes this one a host of its own")

@@ -273,7 +273,7 @@ func (r *Relay) echo(m seal.Message) error {
 	if json.Unmarshal(m.PlainBody(), &b) != nil || b.Process == r.process || b.Process == "" {
 		return nil
 	}
-	if r.Now().Sub(r.began) < 5*time.Second { // of the process before this one
+	if r.Now().Sub(r.began) < heedsBeats { // of the process before this one
 		return nil
 	}
 	r.status.Clone = "another machine uses this host's keys"

@@ -453,7 +453,7 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 	}
 	b.WriteString("\n")
 	if s.Clone != "" {
-		fmt.Fprintf(&b, "%s: gt-relay join --new-key makes this one a host of its own\n", s.Clone)
+		fmt.Fprintf(&b, "%s: gt-relay join HUB --new-key makes this one a host of its own\n", s.Clone)
 	}
 	if _, err := io.WriteString(env.Stdout, b.String()); err != nil {
 		return err
