@@ -19,6 +19,8 @@ const (
 	Unread = "over 16 MB or after the 262,144th"
 	// EndSize is how much of each end of a file Ends reads.
 	EndSize = 64 << 10
+	// frontSize is how much of the front Ends reads at first, which mostly suffices.
+	frontSize = 8 << 10
 	// MaxFront is how much of a file's front is searched for the first prompt. Clients
 	// can write a lot before it.
 	MaxFront = 256 << 10
@@ -128,29 +130,38 @@ func Ends(path string, first func(line []byte, whole bool) bool, last func(line 
 	size := info.Size()
 	block := endBlocks.Get().(*[EndSize]byte)
 	defer endBlocks.Put(block)
-	buf := block[:min(EndSize, size)]
-	read := func(at int64) ([]byte, error) {
-		n, err := f.ReadAt(buf, at)
+	most := min(EndSize, size)
+	read := func(at, n int64) ([]byte, error) {
+		got, err := f.ReadAt(block[:n], at)
 		if err != nil && err != io.EOF {
 			return nil, atomicfile.Error("read", path, err)
 		}
-		return buf[:n], nil
+		return block[:got], nil
 	}
-	rest, err := read(0)
-	if err != nil {
-		return err
-	}
-	for i := 0; len(rest) > 0; i++ {
-		line, after, whole := bytes.Cut(rest, []byte("\n"))
-		if !whole && (i > 0 || size <= EndSize) || !first(line, whole) {
+	for n, given, more := min(frontSize, most), 0, true; ; n = most {
+		front, err := read(0, n)
+		if err != nil {
+			return err
+		}
+		for more {
+			line, _, whole := bytes.Cut(front[min(given, len(front)):], []byte("\n"))
+			if !whole {
+				break
+			}
+			given += len(line) + 1
+			more = first(line, true)
+		}
+		if !more || n == most {
+			if given == 0 && size > EndSize {
+				first(front, false)
+			}
 			break
 		}
-		rest = after
 	}
 	if last == nil {
 		return nil
 	}
-	back, err := read(size - int64(len(buf)))
+	back, err := read(size-most, most)
 	if err != nil {
 		return err
 	}

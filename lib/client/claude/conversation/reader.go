@@ -181,7 +181,8 @@ func (h *header) front(rec record) {
 // back adds a record from the end, the last one first. It parses only a line that can have
 // what is still missing.
 func (h *header) back(line []byte) bool {
-	has := func(key string) bool { return bytes.Contains(line, []byte(key)) }
+	end := line[max(len(line)-1024, 0):] // where the client writes most of them
+	has := func(key string) bool { return bytes.Contains(end, []byte(key)) || bytes.Contains(line, []byte(key)) }
 	missing := h.last.branch == "" && has(`"gitBranch"`) || h.last.cwd == "" && has(`"cwd"`) ||
 		h.last.model == "" && has(`"model"`) || h.Last.IsZero() && has(`"timestamp"`)
 	if front := line[:min(len(line), 32)]; !missing && !bytes.Contains(front, titled) && !bytes.Contains(front, []byte(`"summary"`)) {
