@@ -139,7 +139,10 @@ func (o order) compare(a, b *Session) int {
 }
 
 func (o order) compareEntries(a, b *entry) int {
-	return cmp.Or(cmp.Compare(o.nanos(b), o.nanos(a)), cmp.Compare(a.id, b.id))
+	if later := cmp.Compare(o.nanos(b), o.nanos(a)); later != 0 { // most times differ
+		return later
+	}
+	return cmp.Compare(a.id, b.id)
 }
 
 // ask queries the index. If that fails, the log is read instead, and ok is false.
