@@ -98,12 +98,12 @@ func in(stores []*found, clean func(string) string, cache string, progress func(
 			progress(int64(done), int64(len(fresh)))
 		}
 	}
-	saved := time.Now()
+	saved, wait := time.Now(), saveAfter
 	for part := range slices.Chunk(fresh, partSize) {
 		cli.Parallel(part, look)
-		if done < len(fresh) && time.Since(saved) >= saveAfter {
-			save(cache, all, kept) // if the person ends it now, the next list goes on from here
-			saved = time.Now()
+		if done < len(fresh) && time.Since(saved) >= wait {
+			save(cache, all, kept)           // if the person ends it now, the next list goes on from here
+			saved, wait = time.Now(), 2*wait // each time there is more to write
 		}
 	}
 	for _, s := range stores {
@@ -126,7 +126,8 @@ func in(stores []*found, clean func(string) string, cache string, progress func(
 }
 
 // partSize is how many conversations are read before the cache may be written, which
-// happens if there are more to read and the last time is saveAfter ago. Tests use less.
+// happens if there are more to read and saveAfter has passed, then twice that, and so on.
+// Tests use less.
 var (
 	partSize  = 1000
 	saveAfter = time.Second
