@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"gt/lib/cli"
+	"gt/lib/live/status"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
 	"gt/lib/text/term"
@@ -26,11 +27,13 @@ type command struct {
 	input   string
 	dir     string
 	environ []string
+	about   string        // the key of the row
+	within  time.Duration // the time that it has
 }
 
 // session returns a call of gt-session about a row.
 func (m *model) session(r *row, verb string, args ...string) command {
-	c := command{env: m.env, words: []string{"gt-session", verb}, dir: m.env.Dir, environ: m.env.Environ}
+	c := command{env: m.env, words: []string{"gt-session", verb}, dir: m.env.Dir, environ: m.env.Environ, about: r.key, within: commandTime}
 	if r.member != nil && r.scope.Profile != "" {
 		c.words = append(c.words, "-p", r.scope.Profile)
 	} else if r.member != nil && m.reader.everywhere { // gt-session finds the town by its folder
@@ -54,9 +57,11 @@ func (c command) String() string {
 	return strings.Join(words, " ")
 }
 
-// Bounds of a command. A stop and a start take their time.
+// Bounds of a command. A stop and a start take their time; the panel of all agents waits
+// for what one shows.
 const (
 	commandTime   = 5 * time.Minute
+	panelTime     = 5 * time.Second
 	commandOutput = 1 << 20
 )
 
@@ -72,7 +77,7 @@ func (c command) run() ran {
 	if err != nil {
 		return ran{command: c, failed: err.Error()}
 	}
-	p := bounded.Program{Path: path, Args: c.words[1:], Dir: c.dir, Env: c.environ, Input: []byte(c.input), Within: commandTime, Most: commandOutput}
+	p := bounded.Program{Path: path, Args: c.words[1:], Dir: c.dir, Env: c.environ, Input: []byte(c.input), Within: c.within, Most: commandOutput}
 	result, err := p.Run(context.Background())
 	var failed *bounded.Failed
 	switch {
@@ -114,6 +119,11 @@ func (m *model) ran(r ran) {
 	if r.failed == "" {
 		lines := strings.Split(strings.TrimSpace(m.env.Text(r.out)), "\n")
 		m.message.text = term.OneLine(lines[len(lines)-1])
+	}
+	if r.input != "" {
+		if m.unsent = (command{}); r.failed != "" {
+			m.unsent = r.command
+		}
 	}
 	mark(m.reader.changes.now)
 	m.panel.at = time.Time{}
@@ -217,11 +227,11 @@ func (m *model) answer() tea.Cmd {
 	}
 	c := m.session(r, "answer")
 	peek, far := m.session(r, "peek"), !m.visible(r)
-	key := r.key
+	asker := *r
 	m.message = message{command: c.String(), text: "…"}
 	return func() tea.Msg {
 		got := c.run()
-		o := options{key: key, ran: got}
+		o := options{asker: asker, ran: got}
 		if got.failed != "" {
 			return o
 		}
@@ -244,16 +254,36 @@ func (m *model) offer(o options) {
 		return
 	}
 	m.message = message{}
-	if m.mode != browsing || m.find(o.key) == nil { // the person has gone on
+	if m.mode != browsing || m.chosen != o.asker.key || m.row() == nil { // the person has gone on
 		return
 	}
-	m.mode, m.about, m.option = answering, o.key, ""
+	m.mode, m.about, m.option, m.asker = answering, o.asker.key, "", o.asker
 	m.asked = nil
 	for _, text := range o.all {
 		m.asked = append(m.asked, m.env.Line(text, maxTitle))
 	}
 	if o.screen != "" {
-		m.show(seen{key: o.key, text: o.screen})
+		m.show(seen{key: o.asker.key, text: o.screen})
+	}
+	m.overtake()
+}
+
+// overtake gives up what the person is asked if its agent is gone, or has another question
+// than the one whose options are on the screen: a number would answer that.
+func (m *model) overtake() {
+	if m.mode != asking && m.mode != answering {
+		return
+	}
+	switch r := m.find(m.about); {
+	case r == nil:
+		m.back(false)
+		m.message = message{command: "gt-watch", text: "the agent is gone", failed: true}
+	case m.mode == asking:
+	case m.asker.Status != status.Waiting: // its question is on the screen before it tells that it waits
+		m.asker = *r
+	case r.Status != status.Waiting || !r.Since.Equal(m.asker.Since):
+		m.back(false)
+		m.message = message{command: m.session(r, "answer").String(), text: "the question has changed", failed: true}
 	}
 }
 

@@ -27,7 +27,11 @@ func bindings() []binding {
 			does: "attach; Ctrl-b d leaves it, in tmux Ctrl-b L"},
 		{keys: []string{"a"}, short: "answer", does: "answer what it asks", do: (*model).answer},
 		{keys: []string{"s"}, short: "send", does: "send it a prompt", do: func(m *model) tea.Cmd {
-			return m.prompt(ask{title: "send", lines: true, do: send}, "")
+			text := ""
+			if m.unsent.about == m.chosen { // nobody types it twice
+				text = m.unsent.input
+			}
+			return m.prompt(ask{title: "send", lines: true, do: send}, text)
 		}},
 		{keys: []string{"A"}, does: "acknowledge that it waits", do: act("ack")},
 		{keys: []string{"p"}, does: "read its screen again, on another host, too", do: (*model).peek},
@@ -48,7 +52,7 @@ func bindings() []binding {
 		{keys: []string{"pgup", "ctrl+b"}, do: func(m *model) tea.Cmd { m.step(-m.listHeight()); return nil }},
 		{keys: []string{"home", "g"}, label: "g, G", does: "first and last", do: func(m *model) tea.Cmd { m.choose(0); return nil }},
 		{keys: []string{"end", "G"}, do: func(m *model) tea.Cmd { m.choose(len(m.items) - 1); return nil }},
-		{keys: []string{"?"}, short: "help", always: true, does: "this help", do: func(m *model) tea.Cmd { m.mode = helping; return nil }},
+		{keys: []string{"?"}, short: "help", always: true, does: "this help", do: func(m *model) tea.Cmd { m.mode, m.scroll = helping, 0; return nil }},
 		{keys: []string{"ctrl+z"}, do: func(*model) tea.Cmd { return tea.Suspend }},
 		{keys: []string{"q", "ctrl+c"}, label: "q", short: "quit", always: true, does: "leave; the agents go on", do: func(*model) tea.Cmd { return tea.Quit }},
 	}
@@ -73,7 +77,12 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	switch m.mode {
 	case helping:
-		m.back(false)
+		by := map[string]int{"down": 1, "j": 1, "up": -1, "k": -1, "pgdown": m.body(), "pgup": -m.body()}[key]
+		if by == 0 || m.unseen(m.help()) == 0 {
+			m.back(false)
+			return nil
+		}
+		m.read(by)
 		return nil
 	case asking:
 		yes := key == "y" || key == "Y"
@@ -100,7 +109,10 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// back returns to the list. If a filter was typed and given up, it is the one before.
+// read scrolls the help.
+func (m *model) read(by int) { m.scroll = max(min(m.scroll+by, m.unseen(m.help())), 0) }
+
+// back returns to the list. A filter that was given up is none.
 func (m *model) back(given bool) {
 	if m.mode == typing && m.about == "" && given {
 		m.filter = ""

@@ -34,14 +34,17 @@ type model struct {
 	filter  string
 
 	mode   mode
+	scroll int // the first line of the help on the screen
 	input  textarea.Model
 	about  string   // the key of the row that the mode is about
 	option string   // the number of an option, as far as it is typed
 	ask    ask      // what is confirmed, or what the input is for
 	asked  []string // the options of a question
+	asker  row      // who asks it, as it was then
 
 	panel   panel
 	message message
+	unsent  command // whose text did not get to its agent
 	click   click
 }
 
@@ -93,7 +96,7 @@ func newModel(env *cli.Env, r *reader, style palette.Style) *model {
 type (
 	tick    time.Time
 	options struct {
-		key    string
+		asker  row
 		all    []string
 		ran    ran
 		screen string // of an agent that tmux does not show here
@@ -158,6 +161,9 @@ func (m *model) take(s snapshot) tea.Cmd {
 			before[r.key] = r.Since
 		}
 	}
+	if s.err != nil && (m.err == nil || m.err.Error() != s.err.Error()) {
+		m.message = message{} // which would hide it
+	}
 	if s.rows == nil && s.err != nil { // what was there is better than nothing
 		m.err, m.took = s.err, s.took
 		return nil
@@ -165,6 +171,7 @@ func (m *model) take(s snapshot) tea.Cmd {
 	was := m.row()
 	m.snapshot = s
 	m.list()
+	m.overtake()
 	if is := m.row(); was != nil && is != nil && was.Text != is.Text { // its pane changes, too
 		m.panel.same = 0
 	}
@@ -324,12 +331,12 @@ func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 	at := msg.Mouse()
 	switch msg.(type) {
 	case tea.MouseWheelMsg:
-		switch {
-		case m.mode != browsing:
-		case at.Button == tea.MouseWheelUp:
-			m.step(-wheel)
-		case at.Button == tea.MouseWheelDown:
-			m.step(wheel)
+		by := map[tea.MouseButton]int{tea.MouseWheelUp: -wheel, tea.MouseWheelDown: wheel}[at.Button]
+		switch m.mode {
+		case browsing:
+			m.step(by)
+		case helping:
+			m.read(by)
 		}
 	case tea.MouseClickMsg:
 		i := m.offset + at.Y - 1

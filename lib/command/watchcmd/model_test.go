@@ -1,6 +1,7 @@
 package watchcmd
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func TestFits(t *testing.T) {
 		},
 		"stop": func(m *model) { press(m, "x") },
 		"answer": func(m *model) {
-			m.Update(options{key: m.chosen, all: []string{"Yes", strings.Repeat("no ", 80), "x", "y", "z", "a", "b"}})
+			m.Update(options{asker: *m.row(), all: []string{"Yes", strings.Repeat("no ", 80), "x", "y", "z", "a", "b"}})
 		},
 		"help":   func(m *model) { press(m, "?") },
 		"failed": func(m *model) { m.Update(ran{failed: strings.Repeat("it is not so; ", 40)}) },
@@ -192,11 +193,126 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// On a small screen the help is scrolled, and nothing of it is cut.
+func TestHelpScrolls(t *testing.T) {
+	m := testModel(40, 10, many("w"))
+	press(m, "?")
+	var seen []string
+	for range 60 {
+		seen = append(seen, strings.Split(text(m), "\n")[1:9]...)
+		press(m, "down")
+	}
+	words := strings.Join(strings.Fields(strings.Join(slices.Compact(seen), " ")), " ")
+	for _, b := range bindings() {
+		for _, word := range strings.Fields(b.does) {
+			if !strings.Contains(words, word) {
+				t.Errorf("the help does not have %q of %q", word, b.does)
+			}
+		}
+	}
+	if m.mode != helping || !strings.Contains(text(m), "● waiting") {
+		t.Errorf("the end is not on the screen:\n%s", text(m))
+	}
+	m.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
+	press(m, "k", "x")
+	if m.mode != browsing {
+		t.Error("another key does not go back")
+	}
+	press(m, "?")
+	if !strings.Contains(text(m), "enter ") {
+		t.Errorf("it does not begin with its beginning:\n%s", text(m))
+	}
+}
+
+// A number answers the question whose options are on the screen, or nothing.
+func TestAnswersWhatWasAsked(t *testing.T) {
+	all := []string{"Yes", "No"}
+	m := testModel(80, 24, many("ww"))
+	asker := *m.row()
+	press(m, "down")
+	m.Update(options{asker: asker, all: all})
+	if m.mode != browsing {
+		t.Errorf("the options of an agent that is no longer chosen are offered:\n%s", text(m))
+	}
+	for what, change := range map[string]func(rows []row) []row{
+		"another question": func(rows []row) []row { rows[1].Since = now; return rows },
+		"no question":      func(rows []row) []row { rows[1].Status = status.Running; return rows },
+		"no agent":         func(rows []row) []row { return rows[:1] },
+	} {
+		m = testModel(80, 24, many("ww"))
+		press(m, "down")
+		m.Update(options{asker: *m.row(), all: all})
+		m.Update(snapshot{rows: many("ww")})
+		if m.mode != answering {
+			t.Fatalf("it is not asked:\n%s", text(m))
+		}
+		m.Update(snapshot{rows: change(many("ww"))})
+		if press(m, "1"); m.mode != browsing || m.message.text == "…" {
+			t.Errorf("%s: 1 is an answer:\n%s", what, text(m))
+		}
+	}
+	m = testModel(80, 24, many("r")) // it does not know yet that it waits
+	m.Update(options{asker: *m.row(), all: all})
+	m.Update(snapshot{rows: many("w")})
+	if press(m, "1"); m.message.command != "gt-session answer agent-0 1" {
+		t.Errorf("it runs %q", m.message.command)
+	}
+}
+
+// Yes is for the agent that was asked about, whatever the list has become.
+func TestStopsWhatWasAskedAbout(t *testing.T) {
+	m := testModel(80, 24, many("ww"))
+	press(m, "x")
+	rows := many("ww")
+	rows[0].Name = "renamed"
+	rows = append([]row{testRow("", "agent-00", "", "", status.Waiting, status.Done, 0)}, rows[1], rows[0])
+	m.Update(snapshot{rows: rows})
+	if press(m, "y"); m.message.command != "gt-session stop renamed" {
+		t.Errorf("it runs %q", m.message.command)
+	}
+	press(m, "x")
+	m.Update(snapshot{rows: rows[:2]})
+	if !strings.Contains(text(m), "the agent is gone") {
+		t.Errorf("it does not say that the agent is gone:\n%s", text(m))
+	}
+	if press(m, "y"); m.message.command != "" {
+		t.Errorf("it runs %q", m.message.command)
+	}
+}
+
+// What could not be sent need not be typed again. What cannot be read is not hidden by what
+// a command said.
+func TestFailures(t *testing.T) {
+	m := testModel(80, 24, many("ww"))
+	press(m, "s", "h", "i", "enter")
+	c := m.session(m.row(), "send", "-")
+	c.input = "hi"
+	m.Update(ran{command: c, failed: "it is not so"})
+	if press(m, "s"); m.input.Value() != "hi" {
+		t.Errorf("it offers %q", m.input.Value())
+	}
+	press(m, "esc", "down", "s")
+	if m.input.Value() != "" {
+		t.Errorf("it offers %q to another agent", m.input.Value())
+	}
+	press(m, "esc", "k")
+	m.Update(ran{command: c})
+	if press(m, "s"); m.input.Value() != "" {
+		t.Errorf("it offers %q, which was sent", m.input.Value())
+	}
+	press(m, "esc")
+	m.Update(ran{command: c})
+	m.Update(snapshot{rows: many("ww"), err: errors.New("cannot read it")})
+	if !strings.Contains(text(m), "cannot read it") {
+		t.Errorf("the error is not on the screen:\n%s", text(m))
+	}
+}
+
 // An option with a number of two digits can be typed.
 func TestNumber(t *testing.T) {
 	m := testModel(80, 40, many("w"))
 	all := strings.Split("abcdefghijkl", "")
-	m.Update(options{key: m.chosen, all: all})
+	m.Update(options{asker: *m.row(), all: all})
 	press(m, "1")
 	if m.mode != answering || !strings.HasSuffix(text(m), "or esc: 1") {
 		t.Errorf("1 is taken, and may be 10:\n%s", text(m))
@@ -205,7 +321,7 @@ func TestNumber(t *testing.T) {
 	if m.mode != browsing || m.message.command != "gt-session answer agent-0 12" {
 		t.Errorf("it runs %q", m.message.command)
 	}
-	m.Update(options{key: m.chosen, all: all})
+	m.Update(options{asker: *m.row(), all: all})
 	press(m, "0")
 	press(m, "x")
 	if m.mode != answering || m.option != "" {

@@ -71,6 +71,7 @@ func (m *model) refresh() tea.Cmd {
 	}
 	m.panel.busy = true
 	c, key := m.session(r, "show", "--last"), r.key
+	c.within = panelTime
 	return func() tea.Msg {
 		got := c.run()
 		if got.failed != "" {

@@ -96,7 +96,8 @@ func (m *model) View() tea.View {
 	}
 	lines := []string{m.first()}
 	if m.mode == helping {
-		lines = append(lines, m.help()...)
+		help := m.help()
+		lines = append(lines, help[min(m.scroll, m.unseen(help)):]...)
 	} else {
 		lines = append(lines, m.listed()...)
 		if m.panelHeight() > 0 {
@@ -352,7 +353,11 @@ func (m *model) last() []string {
 	cut := func(text string) string { return term.Cut(text, m.width) }
 	switch m.mode {
 	case helping:
-		return []string{m.style.Dim(cut(" any key goes back"))}
+		text := " any key goes back"
+		if m.unseen(m.help()) > 0 {
+			text = " up, down · another key goes back"
+		}
+		return []string{m.style.Dim(cut(text))}
 	case asking:
 		return []string{m.style.Bold(m.style.Yellow(cut(" " + m.ask.title)))}
 	case answering:
@@ -430,6 +435,9 @@ func (m *model) inputPrompt() string {
 
 func (m *model) inputColumn() int { return term.Columns(m.inputPrompt()) }
 
+// unseen returns how many lines of the help the screen has no room for.
+func (m *model) unseen(help []string) int { return max(len(help)-m.body(), 0) }
+
 // help returns the lines of the help.
 func (m *model) help() (lines []string) {
 	widest := 0
@@ -440,7 +448,12 @@ func (m *model) help() (lines []string) {
 	for _, b := range bindings() {
 		if b.does != "" {
 			key := "  " + term.Pad(b.name(), widest) + "  "
-			lines = append(lines, m.style.Bold(term.Cut(key, m.width))+term.Cut(b.does, m.width-len(key)))
+			does := strings.Split(term.Fill(key+b.does, m.width, len(key)), "\n")
+			does[0] = m.style.Bold(term.Cut(key, m.width)) + term.Cut(strings.TrimPrefix(does[0], key), m.width-len(key))
+			for i := range does[1:] {
+				does[i+1] = term.Cut(does[i+1], m.width)
+			}
+			lines = append(lines, does...)
 		}
 	}
 	var legend strings.Builder
