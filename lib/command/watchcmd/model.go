@@ -345,8 +345,8 @@ func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 		}
 		last := m.click
 		m.click = click{m.items[i].row.key, m.now}
-		if m.click.key == last.key && m.now.Sub(last.at) < doubleClick {
-			return m.attach()
+		if m.click.key == last.key && m.chosen == last.key && m.now.Sub(last.at) < doubleClick {
+			return m.attach() // of the chosen one: after the first click the wheel may have turned
 		}
 		m.choose(i)
 	}

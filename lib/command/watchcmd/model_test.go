@@ -280,6 +280,22 @@ func TestStopsWhatWasAskedAbout(t *testing.T) {
 	}
 }
 
+// A double click attaches to the agent that was clicked, also when the wheel has just
+// chosen another one.
+func TestDoubleClick(t *testing.T) {
+	m := testModel(80, 24, many("wwww"))
+	click := func() { m.Update(tea.MouseClickMsg{Button: tea.MouseLeft, X: 8, Y: 2}) }
+	click()
+	clicked := m.chosen
+	m.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
+	if click(); m.chosen != clicked || m.message.command != "" {
+		t.Errorf("%s is chosen, and it runs %q", m.chosen, m.message.command)
+	}
+	if click(); m.message.command != "gt-session attach "+m.row().Name {
+		t.Errorf("it runs %q", m.message.command)
+	}
+}
+
 // What could not be sent need not be typed again. What cannot be read is not hidden by what
 // a command said.
 func TestFailures(t *testing.T) {
