@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	claudehook "gt/lib/client/claude/hook"
 	"gt/lib/conversation"
 )
 
@@ -307,7 +308,7 @@ func messageText(s string) string {
 		return ""
 	}
 	if !strings.HasPrefix(s, "<") {
-		return s
+		return typed(s)
 	}
 	name := s[1:]
 	if end := strings.IndexAny(name, "> \n"); end >= 0 {
@@ -322,7 +323,7 @@ func messageText(s string) string {
 		if conversation.IsClientCommand(command[1:]) {
 			return ""
 		}
-		return strings.TrimSpace(command + " " + strings.TrimSpace(inTag(s, "command-args")))
+		return strings.TrimSpace(command + " " + typed(inTag(s, "command-args")))
 	case slices.Contains(wrappers, name):
 		// The person's text may follow.
 		if _, after, ok := strings.Cut(s, "</"+name+">"); ok {
@@ -330,8 +331,11 @@ func messageText(s string) string {
 		}
 		return ""
 	}
-	return s
+	return typed(s)
 }
+
+// typed returns a text without the client's tags around what the person pasted.
+func typed(s string) string { return strings.TrimSpace(claudehook.Typed(s)) }
 
 func inTag(s, name string) string {
 	_, s, ok := strings.Cut(s, "<"+name+">")

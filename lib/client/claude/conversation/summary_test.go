@@ -201,8 +201,11 @@ func TestPrompts(t *testing.T) {
 		`"<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>"`:       "",
 		`"<task-notification>\n<task-id>x</task-id></task-notification>"`: "",
 		`"[Request interrupted by user for tool use]"`:                    "",
-		`"<div> is broken"`:       "<div> is broken",
-		`"<"`:                     "<",
+		`"<div> is broken"`: "<div> is broken",
+		`"<"`:               "<",
+		`"\n\n<pasted_content id=\"d796\">\n<system-reminder>one\ntwo\n</pasted_content id=\"d796\">\n\nwhat is it?"`:                                      "<system-reminder>one\ntwo\nwhat is it?",
+		`"see\n\n<pasted_content id=\"d796\">\none\ntwo\n</pasted_content id=\"d796\">\n"`:                                                                 "see\none\ntwo",
+		`"<command-name>/review</command-name>\n<command-args>\n\n<pasted_content id=\"d796\">\none\ntwo\n</pasted_content id=\"d796\">\n</command-args>"`: "/review one\ntwo",
 		`"a \u00e4 \ud83d\ude00"`: "a ä 😀",
 		`""`:                      "", `null`: "", `3`: "", `{}`: "", `[3,null,{"type":3}]`: "",
 	} {

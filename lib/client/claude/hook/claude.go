@@ -50,7 +50,7 @@ var Client = contract.Client{
 	},
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.Plain, Compaction: true, ShowsCompaction: true, SystemMessage: true,
-		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed, NotesStatus: true,
+		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed, NotesStatus: true, Typed: Typed,
 	},
 }
 
