@@ -178,6 +178,12 @@ func (m *model) take(s snapshot) tea.Cmd {
 	if first {
 		m.chosen = ""
 		m.chooseNext()
+		for i := range m.items {
+			if r := m.items[i].row; r != nil && r.asks() { // before one that is done
+				m.choose(i)
+				break
+			}
+		}
 		return nil
 	}
 	for i := range m.rows {

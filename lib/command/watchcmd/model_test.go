@@ -360,3 +360,17 @@ func TestPanelOfStopped(t *testing.T) {
 		t.Error("the panel stays as it was when the pane went")
 	}
 }
+
+// TestChoosesWhoAsks shows that an agent that asks is chosen first, before one that is done.
+func TestChoosesWhoAsks(t *testing.T) {
+	m := testModel(80, 20, nil)
+	m.rows = nil
+	m.take(snapshot{rows: []row{
+		testRow("", "api", "", "~/api", status.Waiting, status.Done, time.Minute),
+		testRow("", "web", "", "~/web", status.Running, "", time.Minute),
+		testRow("box", "train", "", "~/model", status.Waiting, status.Question, time.Minute),
+	}})
+	if r := m.row(); r == nil || r.Name != "train" {
+		t.Errorf("chosen is %v", r)
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/live/fleet"
+	"gt/lib/live/status"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/view/roster"
 )
@@ -33,6 +34,9 @@ func (r *row) address() string {
 	}
 	return r.Name
 }
+
+// asks reports whether the agent waits until somebody answers.
+func (r *row) asks() bool { return r.Status == status.Waiting && r.Reason.Asks() }
 
 // section returns the heading that the agent is below.
 func (r *row) section() string {

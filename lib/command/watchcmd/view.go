@@ -214,7 +214,7 @@ func (m *model) line(i *item) string {
 	chosen := r.key == m.chosen
 	paint := func(text string) string { return m.style.PaintStatus(r.Status, text) }
 	name, dim := plainly, m.style.Dim
-	if r.Status == status.Waiting || r.Status == status.Error {
+	if r.asks() || r.Status == status.Error {
 		name = m.style.Bold
 		paint = func(text string) string { return m.style.Bold(m.style.PaintStatus(r.Status, text)) }
 	}

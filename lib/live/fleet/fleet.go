@@ -299,7 +299,7 @@ func (u *unseen) tellsNothing() bool { return !u.facts.Hooks || u.got.Status == 
 // mayBeAnswered reports whether only the screen can show that the person has answered a
 // question: neither a hook nor a registry of the client reports it.
 func (m *Member) mayBeAnswered(got status.Result) bool {
-	return got.Asks() && got.By.Source == status.Hook && !m.watched()
+	return got.Reason.Asks() && got.By.Source == status.Hook && !m.watched()
 }
 
 // show reads the screens of the members that need it, with one call to each tmux server.
@@ -406,7 +406,7 @@ func (m *Member) noted(stores func(client string) []string) status.Observation {
 // that into the conversation.
 func (m *Member) stopped(stores func(client string) []string, told status.Observation) status.Observation {
 	stopper, ok := m.reader().(conversation.Stopper)
-	if !ok || told.Status != status.Running && !told.Asks() || m.store(stores) == "" {
+	if !ok || told.Status != status.Running && !told.Reason.Asks() || m.store(stores) == "" {
 		return status.Observation{}
 	}
 	at, why := stopper.Stopped(m.Record.Transcript, told.At)

@@ -59,13 +59,10 @@ type Observation struct {
 	Login bool
 }
 
-// Asks reports whether the agent waits in the middle of a turn.
-func (o Observation) Asks() bool { return o.Reason == Permission || o.Reason == Question }
-
 // agrees reports whether two observations are of an agent that waits in the same way,
 // either in the middle of a turn or after it.
 func (o Observation) agrees(other Observation) bool {
-	return o.Status == Waiting && other.Status == Waiting && o.Reason != "" && other.Reason != "" && o.Asks() == other.Asks()
+	return o.Status == Waiting && other.Status == Waiting && o.Reason != "" && other.Reason != "" && o.Reason.Asks() == other.Reason.Asks()
 }
 
 // Presence is whether a process or pane exists. The zero value means unknown.
@@ -100,8 +97,6 @@ type Result struct {
 	Background bool
 	By         Observation // the zero value if derived from none
 }
-
-func (r Result) Asks() bool { return r.Reason == Permission || r.Reason == Question }
 
 // starting is how long a process without observations counts as starting.
 const starting = 5 * time.Second

@@ -42,6 +42,9 @@ const (
 	Failed     Reason = "failed"     // the model could not be reached
 )
 
+// Asks reports whether the session waits in the middle of a turn until somebody answers.
+func (r Reason) Asks() bool { return r == Permission || r == Question }
+
 func Reasons() []Reason { return []Reason{Permission, Question, Done, Spent, Failed} }
 
 // Waits reports whether the session waits for somebody's message.

@@ -18,6 +18,7 @@ type Hosted struct {
 	Host, Name, Text, Agent, Group, Folder string // Text is the status with its reason
 
 	Status status.Status
+	Reason status.Reason
 	Depth  int
 	Since  time.Time // zero if the agent does not run, or if that is unknown
 }
@@ -38,13 +39,13 @@ func OwnHost(env *cli.Env) (string, error) {
 func HostedRow(env *cli.Env, own string, r Row) Hosted {
 	return Hosted{
 		Host: own, Name: r.Name, Text: StatusText(*r.Member), Agent: r.Agent, Group: r.Group, Folder: term.Tilde(r.Path, env.Getenv("HOME")),
-		Status: r.Status, Depth: r.Depth, Since: r.Since,
+		Status: r.Status, Reason: r.Reason, Depth: r.Depth, Since: r.Since,
 	}
 }
 
 // HostedAgent returns an agent of another host.
 func HostedAgent(a peer.Agent) Hosted {
-	h := Hosted{Host: a.Host, Name: a.Name, Text: PeerStatus(a), Agent: a.Agent, Group: a.Group, Folder: a.Path, Status: status.Status(a.Status)}
+	h := Hosted{Host: a.Host, Name: a.Name, Text: PeerStatus(a), Agent: a.Agent, Group: a.Group, Folder: a.Path, Status: status.Status(a.Status), Reason: status.Reason(a.Reason)}
 	if a.Since != nil && a.Runs() {
 		h.Since = *a.Since
 	}
