@@ -28,20 +28,34 @@ type Reader struct{}
 
 func (Reader) Client() string { return "cline" }
 
-// Stores returns the folders with sessions that the environment names, the usual one, and
-// those that the person listed.
+// Stores returns the folders that the environment names, the usual one, and those that the
+// person listed.
 func (Reader) Stores(getenv func(string) string) []string {
-	var all []string
+	var all, seen []string
 	for p := range account.Places("cline", getenv) {
-		for _, folder := range p.Folders {
-			for _, dir := range account.Stores([]string{p.Dir}, folder) {
-				if dir = filepath.Join(dir, folder); !has(all, dir) {
-					all = append(all, dir)
-				}
+		for _, dir := range account.Stores([]string{p.Dir}, p.Folders...) {
+			if at := sessions(dir); !has(seen, at) {
+				all, seen = append(all, dir), append(seen, at)
 			}
 		}
 	}
 	return all
+}
+
+// sessions returns the folder with a store's sessions. The environment can name that folder
+// itself, or the one above.
+func sessions(store string) string {
+	for _, folder := range []string{"data/sessions", "sessions"} {
+		if dir := filepath.Join(store, folder); is(dir) {
+			return dir
+		}
+	}
+	return store
+}
+
+func is(dir string) bool {
+	_, err := os.Stat(dir)
+	return !atomicfile.Absent(err)
 }
 
 func has(dirs []string, dir string) bool {
@@ -60,14 +74,15 @@ const messagesEnd = ".messages.json"
 // Find lists the sessions' folders, in each first the session and then its subagents.
 // Renaming a session changes only its state, so its time counts, too.
 func (c Reader) Find(store string, each func(conversation.File)) error {
-	entries, err := os.ReadDir(store)
+	at := sessions(store)
+	entries, err := os.ReadDir(at)
 	if err != nil {
-		return atomicfile.Error("read", store, err)
+		return atomicfile.Error("read", at, err)
 	}
 	var lost conversation.ReadErrors
 	for _, e := range entries {
 		if id, err := session.ParseID(e.Name()); err == nil && !e.Type().IsRegular() {
-			c.session(store, filepath.Join(store, e.Name()), id, &lost, each)
+			c.session(store, filepath.Join(at, e.Name()), id, &lost, each)
 		}
 	}
 	return lost.Err()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,4 +135,29 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(all, err)
 	}
 	readertest.Fuzz(f, Reader{}, "id/id"+messagesEnd, all...)
+}
+
+// The store is the account, with which gt-seance resumes a session, wherever the
+// environment has the sessions.
+func TestStores(t *testing.T) {
+	home := t.TempDir()
+	account := filepath.Join(home, ".cline")
+	data := filepath.Join(account, "data")
+	if err := os.CopyFS(filepath.Join(data, "sessions"), os.DirFS(store)); err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]struct{ dir, want string }{
+		"": {"", account}, "CLINE_DIR": {account, account}, "CLINE_DATA_DIR": {data, data},
+		"CLINE_SESSION_DATA_DIR": {filepath.Join(data, "sessions"), filepath.Join(data, "sessions")},
+	} {
+		env := map[string]string{"HOME": home, name: of.dir}
+		got := Reader{}.Stores(func(key string) string { return env[key] })
+		if !slices.Equal(got, []string{of.want}) {
+			t.Errorf("%s: the stores are %q, want %q", name, got, of.want)
+		}
+		n := 0
+		if err := (Reader{}).Find(got[0], func(conversation.File) { n++ }); err != nil || n == 0 {
+			t.Errorf("%s: %d conversations are found: %v", name, n, err)
+		}
+	}
 }
