@@ -58,7 +58,7 @@ func TestClineCompaction(t *testing.T) {
 	w.toldOnce(tell("FIRST-CANARY prompt"), "You work in ", "ROLE-CANARY")
 	tell("a second prompt")
 	first := w.latest()
-	p.cline("/compact", "ompact") // which its menu shows before
+	p.cline("/compact", "Context compacted (manual)")
 	w.until("the model has summed up", func() bool { return len(w.model.All().Kind(model.Compaction)) == 1 })
 	w.toldOnce(tell("the next prompt"), "Context compacted. Continue your previous task.", "kept word for word")
 	w.until("there is a note", func() bool { return len(w.notes()) == 1 && strings.Contains(w.notes()[0], "FIRST-CANARY") })
@@ -75,6 +75,7 @@ func TestClineCompaction(t *testing.T) {
 	w.open("keep", "sleep", "1000") // else tmux ends with the client
 	p.cline("/quit", "")
 	w.until("the session ends", func() bool { return w.record(second).Outcome == "done" })
+	w.until("the client is gone", func() bool { return !strings.Contains(w.tmux("list-panes", "-a", "-F", "#{pane_id} "), p.id+" ") })
 	p = w.open("r", "gt-seance", "resume", second)
 	r := tell("on we go")
 	w.toldOnce(r, "Session resumed.", "ROLE-CANARY")

@@ -41,7 +41,8 @@ func clineShell(command string) model.Reply {
 }
 
 // cline types a line into Cline and waits until its screen shows what follows. It drops
-// what is typed before its screen has stood for a moment.
+// what is typed before its screen has stood for a moment, and /compact while a turn is not
+// over, which nothing on the screen tells: a person types it again.
 func (p *pane) cline(line, then string) {
 	p.w.Helper()
 	p.awaitScreen("(Shift+Tab)")
@@ -63,6 +64,10 @@ func (p *pane) cline(line, then string) {
 			// It is not taken yet.
 		} else if then == "" && screen == "" || then != "" && strings.Contains(screen, then) {
 			return true
+		}
+		if line == "/compact" && !last.IsZero() && time.Since(last) > 10*time.Second {
+			p.w.tmuxOutput("send-keys", "-t", p.id, "-l", line)
+			p.awaitScreen(line)
 		}
 		if time.Since(last) > 2*time.Second && strings.Contains(p.input(), line) {
 			last = time.Now()

@@ -29,6 +29,7 @@ func TestSessions(t *testing.T) {
 		{"pi", newPi, nil},
 		{"copilot", newCopilot, nil},
 		{"kimi", newKimi, nil},
+		{"cline", newCline, nil},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
