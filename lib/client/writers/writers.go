@@ -3,7 +3,6 @@ package writers
 
 import (
 	claude "gt/lib/client/claude/conversation"
-	cline "gt/lib/client/cline/conversation"
 	codex "gt/lib/client/codex/conversation"
 	gemini "gt/lib/client/gemini/conversation"
 	kimi "gt/lib/client/kimi/conversation"
@@ -15,7 +14,7 @@ import (
 
 // All has one writer for each client.
 var All = []conversation.Writer{
-	claude.Writer{}, codex.Writer{}, gemini.Writer{}, qwen.Writer{}, opencode.Writer{}, pi.Writer{}, kimi.Writer{}, cline.Writer{},
+	claude.Writer{}, codex.Writer{}, gemini.Writer{}, qwen.Writer{}, opencode.Writer{}, pi.Writer{}, kimi.Writer{},
 }
 
 // Of returns a client's writer, or nil.

@@ -65,7 +65,7 @@ func TestRoundTrip(t *testing.T) {
 		c := &conversation.Copy{ID: w.NewID(now), From: "other", CWD: home, Branch: "main", Now: now, Settled: settled}
 		back := readBack(t, w, getenv, c)
 		m := back.Metadata
-		keepsBranch := !slices.Contains([]string{"gemini", "opencode", "pi", "kimi", "cline"}, w.Client())
+		keepsBranch := !slices.Contains([]string{"gemini", "opencode", "pi", "kimi"}, w.Client())
 		if m.ID != c.ID || m.Prompt == "" || m.CWD != home && w.Client() != "gemini" || keepsBranch && m.Branch != "main" {
 			t.Errorf("%s: %+v", w.Client(), m)
 		}
