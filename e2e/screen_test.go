@@ -30,7 +30,7 @@ func TestScreens(t *testing.T) {
 		begin  func(*testing.T) *world
 	}{
 		{"claude", newBareWorld}, {"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen},
-		{"copilot", newCopilot}, {"opencode", newOpenCode}, {"pi", newPi}, {"kimi", newKimi},
+		{"copilot", newCopilot}, {"opencode", newOpenCode}, {"pi", newPi}, {"kimi", newKimi}, {"cline", newCline},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
@@ -53,7 +53,9 @@ func TestScreens(t *testing.T) {
 				next.Prompt = ""
 			}
 			p := w.open("screen", c.Restart(nil, next)...)
-			if c.TypesPrompt {
+			if of.client == "cline" {
+				p.cline("please think", "please think")
+			} else if c.TypesPrompt {
 				p.awaitScreen("│ > ")
 				w.tmux("send-keys", "-t", p.id, "-l", "please think")
 				p.awaitScreen("please think")
