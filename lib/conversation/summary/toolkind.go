@@ -26,9 +26,9 @@ const (
 // kindOf returns the kind of a tool, by the clients' names for it.
 func kindOf(tool string) toolKind {
 	switch tool[strings.LastIndexByte(tool, '.')+1:] { // after Codex's namespace
-	case "Bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "run_commands", "bash", "powershell":
+	case "Bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "run_command", "run_commands", "bash", "powershell":
 		return command
-	case "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace", "edit", "edit_file", "write", "create", "str_replace", "str_replace_editor", "insert", "multiedit", "editor":
+	case "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "write_to_file", "replace", "replace_file_content", "multi_replace_file_content", "edit", "edit_file", "write", "create", "str_replace", "str_replace_editor", "insert", "multiedit", "editor":
 		return edit
 	case "apply_patch", "patch":
 		return patch

@@ -17,7 +17,7 @@ func TestVersions(t *testing.T) {
 	want := []struct{ kinds, prompts, cwd, model string }{
 		{"prompt thought call result answer call result call result call result answer prompt call result answer", "port the lamp\nto the new socket|and paint it", "/home/max/project", "Gemini 3.5 Flash (High)"},
 		{"prompt answer", "Test the socket.", "", ""},
-		{"prompt call result summary answer", "what is here?", "/home/max/other", "Claude Opus 4.6 (Thinking)"},
+		{"prompt call result summary answer", "run echo here", "/home/max/other", "Claude Opus 4.6 (Thinking)"},
 	}
 	if len(all) != len(want) {
 		t.Fatalf("%d conversations", len(all))
@@ -58,7 +58,7 @@ func TestTools(t *testing.T) {
 		"list_dir [] /home/max/nowhere",
 		`invoke_subagent [] [{"Role":"Tester","TypeName":"research","Prompt":"Test the socket."}]`,
 		"view_file [] /home/max/project/none",
-		"run_command [ls \"a b\"] CommandLine: ls \"a b\"\nCwd: /home/max/other\nWaitMsBeforeAsync: 5000",
+		"run_command [echo \"a b\"] CommandLine: echo \"a b\"\nCwd: /home/max/other\nWaitMsBeforeAsync: 5000",
 	}
 	if got := strings.Join(calls, "|"); got != strings.Join(want, "|") {
 		t.Errorf("the calls are\n%s", strings.Join(calls, "\n"))
