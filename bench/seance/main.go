@@ -63,9 +63,9 @@ type row struct {
 	// run is what is measured, and against what.
 	run, against command
 	// minus, which may be zero, is measured too and taken off: the budget grants it.
-	minus        command
-	budget       float64 // at most so many times against; 0 for none
-	most         float64 // at most so many milliseconds; 0 for no limit
+	minus  command
+	budget float64 // at most so many times against; 0 for none
+	most   float64 // at most so many milliseconds; 0 for no limit
 	// prepare brings about what is measured; it may be nil, and is not measured.
 	prepare func() error
 	// check says what is wrong with an answer; it may be nil.
