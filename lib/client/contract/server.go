@@ -1,5 +1,10 @@
 package contract
 
+import (
+	"path/filepath"
+	"strings"
+)
+
 // SharedServer is a server that runs the sessions of all the client's windows, with their
 // hooks and commands. It has the environment of the first window and outlives all
 // windows. So a hook's parent is not the client that the person sees, and the inherited
@@ -18,4 +23,24 @@ type SharedServer struct {
 	Dir func(args []string, dir string) string
 	// Account returns the client's own folder. Each has a server of its own.
 	Account func(getenv func(string) string) string
+}
+
+// DirFlag returns a SharedServer.Dir for a client that takes the folder as the argument of a
+// flag, such as -C and --cd.
+func DirFlag(short, long string) func(args []string, dir string) string {
+	return func(args []string, dir string) string {
+		at := dir
+		for i, a := range args {
+			to, ok := strings.CutPrefix(a, long+"=")
+			if (a == short || a == long) && i+1 < len(args) {
+				to, ok = args[i+1], true
+			}
+			if ok && filepath.IsAbs(to) {
+				at = to
+			} else if ok {
+				at = filepath.Join(at, to)
+			}
+		}
+		return at
+	}
 }

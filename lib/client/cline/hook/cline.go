@@ -49,7 +49,7 @@ var server = contract.SharedServer{
 	Var:     "CLINE_NO_INTERACTIVE",
 	Serves:  serves,
 	Shows:   shows,
-	Dir:     worksIn,
+	Dir:     contract.DirFlag("-c", "--cwd"),
 	Account: func(getenv func(string) string) string {
 		return cmp.Or(getenv(storeVar), filepath.Join(getenv("HOME"), ".cline"))
 	},
@@ -70,22 +70,6 @@ func shows(args []string) bool {
 		}
 	}
 	return true
-}
-
-func worksIn(args []string, dir string) string {
-	at := dir
-	for i, a := range args {
-		to, ok := strings.CutPrefix(a, "--cwd=")
-		if (a == "-c" || a == "--cwd") && i+1 < len(args) {
-			to, ok = args[i+1], true
-		}
-		if ok && filepath.IsAbs(to) {
-			at = to
-		} else if ok {
-			at = filepath.Join(at, to)
-		}
-	}
-	return at
 }
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {

@@ -41,7 +41,7 @@ var server = contract.SharedServer{
 	Var:     threadVar,
 	Serves:  serves,
 	Shows:   printsAnswers,
-	Dir:     worksIn,
+	Dir:     contract.DirFlag("-C", "--cd"),
 	Account: account,
 }
 
@@ -63,22 +63,6 @@ func printsAnswers(args []string) bool {
 		}
 	}
 	return true
-}
-
-func worksIn(args []string, dir string) string {
-	at := dir
-	for i, a := range args {
-		to, ok := strings.CutPrefix(a, "--cd=")
-		if (a == "-C" || a == "--cd") && i+1 < len(args) {
-			to, ok = args[i+1], true
-		}
-		if ok && filepath.IsAbs(to) {
-			at = to
-		} else if ok {
-			at = filepath.Join(at, to)
-		}
-	}
-	return at
 }
 
 func account(getenv func(string) string) string {
