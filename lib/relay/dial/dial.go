@@ -148,7 +148,11 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 	default:
 		opts = append(opts, nkey(keys))
 	}
-	return nats.Connect(address, opts...)
+	nc, err := nats.Connect(address, opts...)
+	if errors.Is(err, nats.ErrNoServers) && u.Host != "" { // what NATS calls it
+		return nil, fmt.Errorf("no hub answers at %s", u.Host)
+	}
+	return nc, err
 }
 
 func nkey(keys *seal.Keys) nats.Option { return nats.Nkey(keys.Public(), keys.Sign) }

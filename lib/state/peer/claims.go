@@ -119,9 +119,15 @@ func (h Hosts) WayOn(in *instance.Instance) string {
 	switch to, err := h.Get(in.Moved.To); {
 	case err != nil:
 		return ""
-	case !in.Moved.Complete:
+	case !in.Moved.Complete || h.waits(to, in.Moved.Parcel):
 		return fmt.Sprintf("gt-session move %s --to %s goes on with it", in.Name, to.Name)
 	default:
 		return fmt.Sprintf("on %s, gt-session move %s --to %s brings it back", to.Name, in.Name, own.Name)
 	}
+}
+
+// waits reports whether a parcel is still here, in a letter to a host.
+func (h Hosts) waits(to Host, parcel string) bool {
+	_, is, err := OutboxOf(h.state).MovingTo(to.Name, parcel)
+	return is && err == nil
 }

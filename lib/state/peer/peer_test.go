@@ -241,3 +241,40 @@ func TestClaims(t *testing.T) {
 		t.Errorf("another host's instance is at %q", got)
 	}
 }
+
+// TestWayOn shows which command goes on with a move, or brings a session back.
+func TestWayOn(t *testing.T) {
+	h, state := hosts(t)
+	in := &instance.Instance{Name: "api", Moved: &instance.Moved{Parcel: "p1", To: "box"}}
+	want := func(want string) {
+		t.Helper()
+		if got := h.WayOn(in); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	want("") // in no fleet
+	if err := h.SetOwn(Host{Name: "lap"}); err != nil {
+		t.Fatal(err)
+	}
+	want("") // no such host
+	if err := h.Put(Host{Name: "box"}); err != nil {
+		t.Fatal(err)
+	}
+	goesOn, back := "gt-session move api --to box goes on with it", "on box, gt-session move api --to lap brings it back"
+	want(goesOn)
+	in.Moved.Complete = true
+	want(back)
+	out := OutboxOf(state)
+	l, err := out.Put("box", Session, []byte("parcel"), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Noted(l, in.Name, in.Moved.Parcel); err != nil {
+		t.Fatal(err)
+	}
+	want(goesOn) // box does not have it yet
+	if err := out.Remove(l); err != nil {
+		t.Fatal(err)
+	}
+	want(back)
+}
