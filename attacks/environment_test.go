@@ -153,7 +153,7 @@ func TestRepositoryNamesEndlessFiles(t *testing.T) {
 			w.link("/dev/zero", "work/.git/"+path)
 			// On a busy machine git's three seconds can end before it has read that much.
 			var r result
-			for range 5 {
+			for range 20 {
 				r = c.hook("work", nil, own+"1", "Stop", "", "gt-checkpoint", "write", "--hook")
 				if r.Code != 0 || strings.Contains(r.Errs, "Out of memory") {
 					break
