@@ -103,7 +103,7 @@ func TestSends(t *testing.T) {
 		client string
 		begin  func(*testing.T) *world
 	}{
-		{"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot}, {"kimi", newKimi},
+		{"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot}, {"kimi", newKimi}, {"cline", newCline},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
@@ -180,7 +180,7 @@ func TestSendsAtALimit(t *testing.T) {
 		client string
 		begin  func(*testing.T) *world
 	}{
-		{"claude", newWorld}, {"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot}, {"kimi", newKimi},
+		{"claude", newWorld}, {"codex", newCodex}, {"gemini", newGemini}, {"qwen", newQwen}, {"opencode", newOpenCode}, {"pi", newPi}, {"copilot", newCopilot}, {"kimi", newKimi}, {"cline", newCline},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)

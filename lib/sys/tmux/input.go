@@ -24,8 +24,9 @@ func (s Server) Keys(pane string, keys ...string) error {
 }
 
 // Paste pastes a text into a pane, bracketed if the program has asked for that, so that a
-// line end does not count as Enter.
-func (s Server) Paste(pane, text string) error { return s.paste(pane, text, "-p") }
+// line end does not count as Enter. Line feeds stay, which Cline does not make of the
+// returns that tmux would paste.
+func (s Server) Paste(pane, text string) error { return s.paste(pane, text, "-p -r") }
 
 // Type types characters into a pane. Unlike Keys it does not end copy mode.
 func (s Server) Type(pane, text string) error { return s.paste(pane, text, "-r") }
