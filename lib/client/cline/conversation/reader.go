@@ -246,12 +246,15 @@ func (Reader) Skipped(f conversation.File) (n int, err error) {
 
 var userInput = regexp.MustCompile(`(?s)<user_input[^>]*>(.*)</user_input>`)
 
+// Cline keeps the returns of a terminal's paste of five lines or more.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 // typed returns what the person typed of a text that Cline sends in their name.
 func typed(text string) string {
 	if m := userInput.FindStringSubmatch(text); m != nil {
-		return m[1]
+		text = m[1]
 	}
-	return text
+	return lineEnds.Replace(text)
 }
 
 // entriesOf returns a message's entries. What stands in the person's name and is not marked

@@ -68,7 +68,7 @@ func TestOthersWords(t *testing.T) {
 		return fmt.Sprintf(`{"id":%q,"role":%q,"content":[{"type":"text","text":%q}],"ts":1795720956744%s}`, text, role, text, more)
 	}
 	readertest.Put(t, filepath.Join(dir, "100_a", "100_a.messages.json"), document(
-		put("user", `<user_input mode="act">one</user_input>`, ""),
+		put("user", "<user_input mode=\"act\">one\rpasted</user_input>", ""),
 		put("user", "<hook_context>from a hook</hook_context>", `,"metadata":{"displayRole":"system"}`),
 		put("assistant", "You have hit your limit", `,"metadata":{"displayRole":"error"}`),
 		`{"id":"r","role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"query":"x","result":"out","error":"Command failed","success":false}]}]}`,
@@ -77,7 +77,7 @@ func TestOthersWords(t *testing.T) {
 	readertest.Put(t, filepath.Join(dir, "100_a", "100_a.json"),
 		`{"cwd":"/x","interactive":true,"prompt":"one","metadata":{"title":"A fine name","fork":{"forkedFromSessionId":"90_b"}}}`)
 	all := readertest.ReadAll(t, Reader{}, dir)
-	if len(all) != 1 || strings.Join(all[0].Texts(conversation.Prompt), "|") != "one|two" {
+	if len(all) != 1 || strings.Join(all[0].Texts(conversation.Prompt), "|") != "one\npasted|two" {
 		t.Fatalf("it is %+v", all)
 	}
 	if m := all[0].Metadata; m.ForkOf != "90_b" || m.Title != "A fine name" || m.CWD != "/x" || m.Headless {

@@ -81,7 +81,7 @@ function source(messages) {
 function typed(message) {
   if (message?.role !== "user") return
   const text = message.content.filter((p) => p.type === "text").map((p) => p.text).join("\n")
-  return /<user_input[^>]*>([\s\S]*)<\/user_input>/.exec(text)?.[1]
+  return /<user_input[^>]*>([\s\S]*)<\/user_input>/.exec(text)?.[1].replace(/\r\n?/g, "\n") // a paste has a terminal's returns
 }
 
 const begin = (messages) => {

@@ -33,7 +33,7 @@ const run = async (command) => console.log(JSON.stringify((await hooks.beforeToo
 const all = [prompt("1", "build it")]
 await ask(all, all, { parentAgentId: "other" })
 await ask(all)
-all.push(answer("2"), prompt("3", "go on"), user("4", "<hook_context>no person</hook_context>"))
+all.push(answer("2"), prompt("3", "go\ron"), user("4", "<hook_context>no person</hook_context>"))
 await ask(all)
 await ask(all, [user("s1", "a summary"), ...all.slice(2)])
 await ask(all, [user("s2", "a summary"), ...all.slice(2)])
@@ -92,10 +92,10 @@ func TestPlugin(t *testing.T) {
 	said, calls := play(`{"session":{"sessionId":"1000_abc"},"workspaceInfo":{"rootPath":"/work"}}`)
 	want := `["<user_input mode=\"act\">build it</user_input>"]
 ["TOLD + <user_input mode=\"act\">build it</user_input>"]
-["TOLD + <user_input mode=\"act\">build it</user_input>","fine","<user_input mode=\"act\">go on</user_input>","<hook_context>no person</hook_context>"]
-["a summary","<user_input mode=\"act\">go on</user_input>","TOLD + <hook_context>no person</hook_context>"]
-["a summary","<user_input mode=\"act\">go on</user_input>","TOLD + <hook_context>no person</hook_context>"]
-["a summary","<user_input mode=\"act\">go on</user_input>","TOLD + <hook_context>no person</hook_context>"]
+["TOLD + <user_input mode=\"act\">build it</user_input>","fine","<user_input mode=\"act\">go\ron</user_input>","<hook_context>no person</hook_context>"]
+["a summary","<user_input mode=\"act\">go\ron</user_input>","TOLD + <hook_context>no person</hook_context>"]
+["a summary","<user_input mode=\"act\">go\ron</user_input>","TOLD + <hook_context>no person</hook_context>"]
+["a summary","<user_input mode=\"act\">go\ron</user_input>","TOLD + <hook_context>no person</hook_context>"]
 undefined
 {"commands":["export GT_SESSION_UUID='1000_abc' GT_HOME='/the home'; gt-handoff -m x"]}
 `
@@ -104,7 +104,7 @@ undefined
 	}
 	want = `gt-prime "SessionStart","session_id":"1000_abc","source":"startup"}
 gt-keepalive touch "UserPromptSubmit","session_id":"1000_abc","prompt":"build it"}
-gt-keepalive touch "UserPromptSubmit","session_id":"1000_abc","prompt":"go on"}
+gt-keepalive touch "UserPromptSubmit","session_id":"1000_abc","prompt":"go\non"}
 gt-handoff --auto --hook --reason compaction --agent cline {"hook_event_name":"PreCompact","session_id":"1000_abc","trigger":"auto"}
 gt-prime "SessionStart","session_id":"1000_abc","source":"compact"}
 gt-checkpoint write "Stop","session_id":"1000_abc"}
