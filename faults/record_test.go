@@ -104,7 +104,7 @@ esac
 // convertible has a record and the folders of the clients as which it can go on.
 func convertible(t *testing.T, w *world) {
 	recorded(t, w)
-	for _, dir := range []string{".codex", ".gemini", ".qwen", ".pi/agent", ".local/share/opencode", ".kimi-code", ".cline"} {
+	for _, dir := range []string{".codex", ".gemini", ".qwen", ".pi/agent", ".local/share/opencode", ".kimi-code"} {
 		must(t, os.MkdirAll(w.Path("home", dir), 0o700))
 	}
 	must(t, os.MkdirAll(w.Path("bin"), 0o700))

@@ -138,7 +138,7 @@ func large(root string, mb int) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	for _, folder := range []string{".codex", ".gemini", ".qwen", ".pi/agent", ".local/share/opencode", ".kimi-code", ".cline"} {
+	for _, folder := range []string{".codex", ".gemini", ".qwen", ".pi/agent", ".local/share/opencode", ".kimi-code"} {
 		if err := os.MkdirAll(filepath.Join(home, folder), 0o700); err != nil {
 			return err
 		}
