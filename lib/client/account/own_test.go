@@ -55,7 +55,8 @@ func TestOwnFile(t *testing.T) {
 		"home/.claude/projects/p/a.jsonl", "home/.claude/other/a.jsonl", "home/.claude-work/projects/p/a.jsonl",
 		"home/.codex/sessions/2026/a.jsonl", "home/.codex/archived_sessions/a.jsonl", "home/.pi/agent/sessions/p/a.jsonl",
 		"home/.local/share/opencode/opencode.db", "home/.gemini/tmp/p/chats/a.jsonl", "home/.qwen/projects/p/chats/a.jsonl",
-		"home/.copilot/session-state/a/events.jsonl", "home/.kimi-code/sessions/wd_p/a/agents/main/wire.jsonl", "home/.vibe/a.jsonl",
+		"home/.copilot/session-state/a/events.jsonl", "home/.kimi-code/sessions/wd_p/a/agents/main/wire.jsonl",
+		"home/.cline/data/sessions/a/a.messages.json", "home/.vibe/a.jsonl",
 		"beside/projects/p/a.jsonl", "beside/listed/projects/p/a.jsonl", "beside/elsewhere/a.jsonl",
 	)
 	check(t, os.Symlink(filepath.Join(home, ".claude", "projects"), filepath.Join(beside, "link")))
@@ -80,6 +81,7 @@ func TestOwnFile(t *testing.T) {
 		{"qwen", home + "/.qwen/projects/p/chats/a.jsonl", ".qwen"},
 		{"copilot", home + "/.copilot/session-state/a/events.jsonl", ".copilot"},
 		{"kimi", home + "/.kimi-code/sessions/wd_p/a/agents/main/wire.jsonl", ".kimi-code"},
+		{"cline", home + "/.cline/data/sessions/a/a.messages.json", ".cline"},
 		{"vibe", home + "/.vibe/a.jsonl", ".vibe"},
 
 		{"claude", home + "/.claude/other/a.jsonl", ""},        // not a conversation of the client
