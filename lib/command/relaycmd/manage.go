@@ -165,19 +165,7 @@ func (c *rename) Run(env *cli.Env) error {
 		if c.Name == own.Name || atomicfile.Exists(f.hosts.Path(c.Name)) {
 			return cli.Fail(cli.No, fmt.Errorf("there is a host '%s' already", c.Name))
 		}
-		for _, dir := range []string{"out", "refused"} {
-			from := f.state.Path("relay", dir, h.Name)
-			if atomicfile.Exists(from) {
-				if err := atomicfile.Rename(from, f.state.Path("relay", dir, c.Name), atomicfile.Synced); err != nil {
-					return err
-				}
-			}
-		}
-		if err := atomicfile.Rename(f.hosts.Path(h.Name), f.hosts.Path(c.Name), atomicfile.Synced); err != nil {
-			return err
-		}
-		h.Name, h.Clash = c.Name, ""
-		if err := f.hosts.Put(h); err != nil {
+		if err := f.hosts.Rename(h, c.Name, env.Now()); err != nil {
 			return err
 		}
 	}

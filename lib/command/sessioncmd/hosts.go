@@ -61,7 +61,7 @@ func cleaned(env *cli.Env, a peer.Agent) peer.Agent {
 		*text = env.Redact(*text)
 	}
 	if a.Departures = nil; a.Moved != nil {
-		a.Moved = &instance.Moved{To: env.Redact(a.Moved.To), At: a.Moved.At, Complete: a.Moved.Complete}
+		a.Moved = &instance.Moved{To: env.Redact(a.Moved.To), At: a.Moved.At, Complete: a.Moved.Complete, Waits: a.Moved.Waits}
 	}
 	return a
 }

@@ -65,6 +65,7 @@ func (c *move) toHost(env *cli.Env) error {
 	ctx, cancel := context.WithTimeout(context.Background(), moveWithin)
 	defer cancel()
 	a, err := peer.Await(ctx, state, l)
+	host.Name = peer.Of(state).Renamed(host)
 	refused := new(peer.NotTaken)
 	switch {
 	case errors.As(err, &refused):

@@ -154,14 +154,18 @@ type Moved struct {
 	// Complete reports that the parcel can be unpacked. Until then it cannot: the instance
 	// is nowhere else.
 	Complete bool `json:"complete,omitempty"`
+	// Waits reports that the parcel is still here, in a letter; no file has it.
+	Waits bool `json:"waits,omitempty"`
 	// State is a digest of its files. While they are the same, it can come back to them.
 	State string `json:"state,omitempty"`
 }
 
 func (m *Moved) String() string {
 	switch {
-	case !m.Complete:
+	case !m.Complete && m.To == "":
 		return "moving"
+	case !m.Complete, m.Waits:
+		return "moving to " + m.To
 	case m.To == "":
 		return "moved"
 	}

@@ -119,7 +119,7 @@ func (h Hosts) WayOn(in *instance.Instance) string {
 	switch to, err := h.Get(in.Moved.To); {
 	case err != nil:
 		return ""
-	case !in.Moved.Complete || h.waits(to, in.Moved.Parcel):
+	case !in.Moved.Complete || h.waits(to.Name, in.Moved.Parcel):
 		return fmt.Sprintf("gt-session move %s --to %s goes on with it", in.Name, to.Name)
 	default:
 		return fmt.Sprintf("on %s, gt-session move %s --to %s brings it back", to.Name, in.Name, own.Name)
@@ -127,7 +127,14 @@ func (h Hosts) WayOn(in *instance.Instance) string {
 }
 
 // waits reports whether a parcel is still here, in a letter to a host.
-func (h Hosts) waits(to Host, parcel string) bool {
-	_, is, err := OutboxOf(h.state).MovingTo(to.Name, parcel)
+func (h Hosts) waits(to, parcel string) bool {
+	_, is, err := OutboxOf(h.state).MovingTo(to, parcel)
 	return is && err == nil
+}
+
+// Underway marks an instance as on its way if its parcel still waits here.
+func (h Hosts) Underway(in *instance.Instance) {
+	if m := in.Moved; m != nil && m.Complete && m.To != "" { // mutant never: TestWayOn
+		m.Waits = h.waits(m.To, m.Parcel)
+	}
 }

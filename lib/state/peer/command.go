@@ -141,10 +141,13 @@ func Call(ctx context.Context, s place.State, host string, ask Ask, now time.Tim
 }
 
 // Await waits for the answer to a letter. Once the context ends, it returns ErrUndelivered if
-// the host does not have the letter, and ErrUnanswered if it has.
+// the host does not have the letter, and ErrUnanswered if it has. The host can be renamed
+// meanwhile.
 func Await(ctx context.Context, s place.State, l Letter) (Answer, error) {
 	out := OutboxOf(s)
+	host, _ := Of(s).Get(l.Host) // without its key it keeps its name
 	for {
+		l.Host = Of(s).Renamed(host)
 		a, err := ResultsOf(s).take(l)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return a, err

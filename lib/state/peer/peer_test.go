@@ -246,10 +246,19 @@ func TestClaims(t *testing.T) {
 func TestWayOn(t *testing.T) {
 	h, state := hosts(t)
 	in := &instance.Instance{Name: "api", Moved: &instance.Moved{Parcel: "p1", To: "box"}}
+	const goesOn, back = "gt-session move api --to box goes on with it", "on box, gt-session move api --to lap brings it back"
 	want := func(want string) {
 		t.Helper()
 		if got := h.WayOn(in); got != want {
 			t.Errorf("%q, not %q", got, want)
+		}
+		h.Underway(in)
+		listed := "moving to box"
+		if want == back {
+			listed = "moved to box"
+		}
+		if got := in.Moved.String(); got != listed {
+			t.Errorf("%q, not %q", got, listed)
 		}
 	}
 	want("") // in no fleet
@@ -260,7 +269,6 @@ func TestWayOn(t *testing.T) {
 	if err := h.Put(Host{Name: "box"}); err != nil {
 		t.Fatal(err)
 	}
-	goesOn, back := "gt-session move api --to box goes on with it", "on box, gt-session move api --to lap brings it back"
 	want(goesOn)
 	in.Moved.Complete = true
 	want(back)
@@ -277,4 +285,64 @@ func TestWayOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(back)
+}
+
+// TestRename shows that a host that is renamed in the middle of a move has the new name
+// everywhere, and that the move and its command go on.
+func TestRename(t *testing.T) {
+	h, state := hosts(t)
+	store := instance.Personal(state, "")
+	in := &instance.Instance{Name: "api", Path: string(state), Agent: "claude", Moved: &instance.Moved{Parcel: "p1", To: "box", Complete: true}}
+	if err := store.Create(in, now); err != nil {
+		t.Fatal(err)
+	}
+	box := Host{Name: "box", Key: "U1"}
+	if err := h.Put(box); err != nil {
+		t.Fatal(err)
+	}
+	out := OutboxOf(state)
+	l, err := out.Put("box", Session, []byte("parcel"), now)
+	if err == nil {
+		err = out.Noted(l, in.Name, "p1")
+	}
+	if err == nil {
+		err = out.SetTries("1795712515.M155504R00000001.x", Tries{Tries: []Try{{Host: "box", Key: "U1"}, {Host: "c", Key: "U2"}}, Late: "box"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error)
+	go func() {
+		a, err := Await(t.Context(), state, l)
+		if err == nil && a.Stdout != "it runs" {
+			err = fmt.Errorf("%+v", a)
+		}
+		answered <- err
+	}()
+	if err := h.Rename(box, "desk", now); err != nil {
+		t.Fatal(err)
+	}
+	if err := ResultsOf(state).Put("desk", Answer{To: l.ID, Stdout: "it runs"}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-answered:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the move waits for the old name")
+	}
+	if in, err = store.Get(in.ID); err != nil || in.Moved.To != "desk" {
+		t.Errorf("it moves to %+v, %v", in.Moved, err)
+	}
+	if _, waits, err := out.MovingTo("desk", "p1"); err != nil || !waits {
+		t.Errorf("the parcel waits: %v, %v", waits, err)
+	}
+	if tries, err := out.Tries("1795712515.M155504R00000001.x"); err != nil || tries.Late != "desk" || tries.Tries[0].Host != "desk" || tries.Tries[1].Host != "c" {
+		t.Errorf("%+v, %v", tries, err)
+	}
+	if all, err := h.All(); err != nil || len(all) != 1 || all[0].Name != "desk" || all[0].Key != "U1" {
+		t.Errorf("%+v, %v", all, err)
+	}
 }

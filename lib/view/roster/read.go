@@ -73,6 +73,7 @@ func ReadIn(look *fleet.Survey, env *cli.Env, all []Scope) (found []Listed, unre
 		for i := range members {
 			m := &members[i]
 			peer.Elsewhere(m.Instance, claims)
+			Peers(env).Underway(m.Instance)
 			if m.Moved != nil && m.Status == status.Error {
 				m.Status = status.Stopped // nothing is wrong: it does not have to run here
 			}
