@@ -18,6 +18,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	mathrand "math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -252,16 +253,16 @@ func (r *Relay) Run(ctx context.Context) error {
 			r.save(m)
 		}
 	}()
-	wait := time.Second
+	lost := r.Now()
 	for ctx.Err() == nil {
 		if !seal.Exist(r.State) { // the folder was removed
 			return errGone
 		}
 		nc, err := r.Connect(ctx, r.keys)
 		if err == nil {
-			wait = time.Second
 			err = r.Session(ctx, nc)
 			nc.Close()
+			lost = r.Now()
 		}
 		if ctx.Err() != nil || errors.Is(err, errClone) || errors.Is(err, errGone) {
 			r.status.Connected = time.Time{}
@@ -272,11 +273,18 @@ func (r *Relay) Run(ctx context.Context) error {
 		r.writeStatus()
 		select {
 		case <-ctx.Done():
-		case <-time.After(wait):
+		case <-time.After(pause(r.Now().Sub(lost))):
 		}
-		wait = min(2*wait, time.Minute)
 	}
 	return nil
+}
+
+// pause returns how long to wait before the next attempt to connect, after a time without a
+// connection: five seconds at most in the first five minutes, later a minute. It is up to
+// chance, so that the hosts of a hub that starts again do not come all at once.
+func pause(without time.Duration) time.Duration {
+	most := min(max(without.Abs()/60, 5*time.Second), time.Minute)
+	return most/10 + time.Duration(mathrand.Int64N(int64(most)*9/10))
 }
 
 // message is what came from the hub.
