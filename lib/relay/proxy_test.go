@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -285,4 +286,71 @@ func TestStorm(t *testing.T) {
 		t.Errorf("%d of %d commands were carried out", carried, commands)
 	}
 	t.Logf("%d hosts, %d steps, %d cuts, %d commands; at rest after %v", len(all), n, cuts, commands, time.Since(began).Round(time.Millisecond))
+}
+
+// hole is a connection that can become one to nowhere, as behind a router that has forgotten it.
+type hole struct {
+	net.Conn
+	dead *atomic.Bool
+}
+
+func (h hole) Write(p []byte) (int, error) {
+	if h.dead.Load() {
+		return len(p), nil
+	}
+	return h.Conn.Write(p)
+}
+
+func (h hole) Read(p []byte) (int, error) {
+	for {
+		n, err := h.Conn.Read(p)
+		if err != nil || !h.dead.Load() {
+			return n, err
+		}
+	}
+}
+
+// Dial makes a hole a dialer, of itself.
+func (h hole) Dial(string, string) (net.Conn, error) { return h, nil }
+
+// TestDeadConnection shows that a host notices a connection over which nothing comes any more:
+// once it has something to send, and once its machine has slept.
+func TestDeadConnection(t *testing.T) {
+	t.Parallel()
+	for what, slept := range map[string]time.Duration{"something to send": 0, "slept": time.Hour} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t)
+			a, b := f.host("a"), f.host("b").up()
+			var mu sync.Mutex
+			var last hole
+			connections := 0
+			var ahead atomic.Int64
+			o := a.options()
+			o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+			o.Connect = func(context.Context, *seal.Keys) (*nats.Conn, error) {
+				c, err := f.hub.InProcessConn()
+				if err != nil {
+					return nil, err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				connections++
+				last = hole{c, new(atomic.Bool)}
+				return nats.Connect("", nats.SetCustomDialer(last), nats.NoReconnect(), nats.NoEcho())
+			}
+			a.upWith(o)
+			meet(t, a, b)
+			mu.Lock()
+			last.dead.Store(true)
+			mu.Unlock()
+			if ahead.Store(int64(slept)); slept == 0 {
+				a.send("b", "hello")
+			}
+			eventually(t, "it has connected again", func() bool { mu.Lock(); defer mu.Unlock(); return connections == 2 })
+			if slept == 0 {
+				eventually(t, "the note is there", func() bool { return len(b.notes()) == 1 })
+			}
+		})
+	}
 }

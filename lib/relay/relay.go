@@ -48,7 +48,9 @@ const (
 	missEvery   = time.Second // looking for what is missing takes some calls for each host
 	beatsAtOnce = 5           // where others wait for one; then one each askAgain
 	publishWait = 10 * time.Second
-	heedsBeats  = 5 * time.Second // from then on another beat with its keys is another machine's
+	answerWait  = 5 * time.Second
+	sleptFor    = 30 * time.Second // without a tick: this machine slept, and its connection may be dead
+	heedsBeats  = 5 * time.Second  // from then on another beat with its keys is another machine's
 )
 
 // Options are what a relay works with.
@@ -337,9 +339,12 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	r.status.Connected, r.status.Error, r.status.Hub = r.Now(), "", nc.ConnectedUrlRedacted()
 	tick := time.NewTicker(scanEvery)
 	defer tick.Stop()
+	ticked := r.Now()
 	for {
 		if err := r.scan(ctx); errors.Is(err, errGone) {
 			return err
+		} else if errors.Is(err, errSilent) && nc.FlushTimeout(answerWait) != nil { // mutant never: TestDeadConnection
+			return errLost // a hub with a full disk would answer
 		} else if err != nil && !nc.IsClosed() {
 			r.status.Error = err.Error() // such as a full disk at the hub: what comes is still taken
 			r.caughtUp = false
@@ -356,6 +361,11 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 			if !seal.Exist(r.State) {
 				return errGone
 			}
+			now := r.Now()
+			if now.Sub(ticked).Abs() > sleptFor && nc.FlushTimeout(answerWait) != nil { // mutant never: TestDeadConnection
+				return errLost
+			}
+			ticked = now
 		case <-r.Changed:
 		case e := <-r.ended:
 			r.finish(e)
