@@ -27,6 +27,7 @@ type Preferences struct {
 	KeepNotes Retention `toml:"keep_notes"`
 	// Notify is the command to run when an agent begins to wait.
 	Notify Notify `toml:"notify"`
+	Relay  Relay  `toml:"relay"`
 	// Record is the configuration of gt-record, which LoadRecord reads.
 	Record map[string]any `toml:"record"`
 }
@@ -56,6 +57,28 @@ func (n Notify) check() error {
 			return fmt.Errorf("invalid reason '%s' in notify.on (try %s)", r, Notify{}.Reasons())
 		}
 	}
+	return nil
+}
+
+// Relay is how gt-relay works, however it is started.
+type Relay struct {
+	// LostAfter is the time after which a host that is not heard loses work for any host; 0
+	// if the person leaves it to gt-relay.
+	LostAfter LostAfter `toml:"lost_after"`
+}
+
+type LostAfter time.Duration
+
+// leastLost is well over the two minutes in which a host can take up an offer of work.
+const leastLost = 4 * time.Minute
+
+// UnmarshalText parses a duration of at least four minutes.
+func (l *LostAfter) UnmarshalText(text []byte) error {
+	d, err := duration.Parse(string(text))
+	if err != nil || d < leastLost {
+		return fmt.Errorf("invalid lost_after '%s' (try 10m, at least %s)", text, duration.Format(leastLost))
+	}
+	*l = LostAfter(d)
 	return nil
 }
 

@@ -241,17 +241,9 @@ func readInvitation(env *cli.Env) (invite.Invitation, error) {
 	return i, nil
 }
 
-type run struct {
-	LostAfter timeout `name:"lost-after" help:"Give work for any host to another one if its host is not heard for this long." default:"10m" placeholder:"TIME"`
-}
+type run struct{}
 
-// leastLost is well over the time in which a host can take up an offer.
-const leastLost = 2 * peer.CommandFor
-
-func (c *run) Run(env *cli.Env) error {
-	if time.Duration(c.LostAfter) < leastLost {
-		return cli.Failf(cli.Usage, "--lost-after is under %s", duration.Format(leastLost))
-	}
+func (run) Run(env *cli.Env) error {
 	f, _, err := joined(env)
 	if err != nil {
 		return err
@@ -263,14 +255,12 @@ func (c *run) Run(env *cli.Env) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	return f.relay(ctx, f.warn, time.Duration(c.LostAfter))
+	return f.relay(ctx, f.warn)
 }
 
 // relay relays until the context ends.
-func (f fleet) relay(ctx context.Context, warn func(error), lostAfter time.Duration) error {
-	o := local.Options(ctx, f.env, f.state, warn)
-	o.LostAfter = lostAfter
-	r, lock, err := relay.New(o)
+func (f fleet) relay(ctx context.Context, warn func(error)) error {
+	r, lock, err := relay.New(local.Options(ctx, f.env, f.state, warn))
 	if errors.Is(err, relay.ErrRunning) {
 		return cli.Fail(cli.Busy, relay.ErrRunning, "gt-relay shows what it does")
 	} else if err != nil {
@@ -314,7 +304,7 @@ func (c *syncNow) Run(env *cli.Env) error {
 	var last error
 	done := make(chan error, 1)
 	cli.Go(func() { // if no relay runs, this process is one
-		done <- f.relay(ctx, func(err error) { last = err }, relay.LostAfter)
+		done <- f.relay(ctx, func(err error) { last = err })
 	})
 	for {
 		select {

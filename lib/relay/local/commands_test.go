@@ -194,3 +194,19 @@ func TestBusy(t *testing.T) {
 	}
 	t.Errorf("%+v run still", c.runs.of)
 }
+
+// TestLostAfter shows that each relay of this host, however it is started, takes the setting.
+func TestLostAfter(t *testing.T) {
+	c, _ := world(t)
+	config := filepath.Join(c.env.Getenv("HOME"), ".config", "gt")
+	err := os.MkdirAll(config, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(config, "config.toml"), []byte("[relay]\nlost_after = \"25m\"\n"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := Options(t.Context(), c.env, c.state, c.warn); o.LostAfter != 25*time.Minute {
+		t.Errorf("%v", o.LostAfter)
+	}
+}

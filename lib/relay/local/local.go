@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"gt/lib/cli"
+	"gt/lib/client/agent"
 	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/record"
@@ -72,8 +73,9 @@ func machine() string {
 // Options returns what a relay of this host works with.
 func Options(ctx context.Context, env *cli.Env, state place.State, warn func(error)) relay.Options {
 	c, n := commands{env, state, warn, &runs{of: map[string]int{}}}, notes{env, state}
+	own := agent.LoadPreferences(env.Getenv, warn)
 	return relay.Options{
-		State: state, Version: cli.Version(), Now: env.Now, Warn: warn,
+		State: state, LostAfter: time.Duration(own.Relay.LostAfter), Version: cli.Version(), Now: env.Now, Warn: warn,
 		Logs:      func() map[string]string { return logs(state, warn) },
 		Records:   func() (record.Store, error) { return record.StoreOf(env.Getenv) },
 		Instances: func(ctx context.Context) ([]byte, error) { return instances(ctx, env) },
