@@ -40,7 +40,7 @@ func (c Client) ScreenState(screen string) State {
 // Detect returns the agent whose patterns are on a screen, or a Client without a name.
 func (t *Table) Detect(screen string) Client {
 	screen = strings.ToLower(screen)
-	for _, c := range t.clients {
+	for c := range t.each() {
 		if c.DetectPatterns.last(screen) >= 0 {
 			return c
 		}

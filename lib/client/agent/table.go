@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/BurntSushi/toml"
 
@@ -18,23 +20,42 @@ import (
 )
 
 // Table holds gt's built-in agents, with the additions and changes of a person and a
-// town.
+// town. A built-in one is decoded when it is first asked for: decoding all takes as long as
+// most commands.
 type Table struct {
-	clients []Client // in the order of the files
+	names   []string // in the order of the files
+	clients map[string]func() Client
 	roles   roles
 	unknown []string // unknown keys of the last file
 }
 
 // Builtin returns gt's own table.
 func Builtin() *Table {
-	t, err := read(builtin()...)
-	if err == nil && len(t.unknown) > 0 {
-		err = fmt.Errorf("unknown key %s", t.unknown[0])
-	}
-	if err != nil {
-		panic(err) // a test reads it
+	t := &Table{}
+	for _, name := range client.Names() {
+		t.set(name, sync.OnceValue(func() Client {
+			var own Table
+			err := own.add(file{text: client.Block(name), ours: true})
+			if err == nil && len(own.unknown) > 0 {
+				err = fmt.Errorf("unknown key %s", own.unknown[0])
+			}
+			if err != nil {
+				panic(err) // a test reads it
+			}
+			return own.Of(name)
+		}))
 	}
 	return t
+}
+
+func (t *Table) set(name string, read func() Client) {
+	if t.clients == nil {
+		t.clients = map[string]func() Client{}
+	}
+	if !t.Known(name) {
+		t.names = append(t.names, name)
+	}
+	t.clients[name] = read
 }
 
 // Load returns the table for a person and a town: the built-in one, changed by the blocks
@@ -52,8 +73,8 @@ func Builtin() *Table {
 // The table is usable even if there is an error. The error names each file that could not
 // be read, which the table leaves out, and each unknown key, which it ignores.
 func Load(getenv func(string) string, t town.Town) (*Table, error) {
-	files := builtin()
 	all := Builtin()
+	var files []file
 	var errs []error
 	add := func(text []byte, path string, ours bool, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -89,16 +110,9 @@ type file struct {
 	ours bool // the file holds nothing but agents
 }
 
-func builtin() []file {
-	var files []file
-	for _, name := range client.Names() {
-		files = append(files, file{text: client.Block(name), ours: true})
-	}
-	return files
-}
-
+// read returns the built-in table, changed by files.
 func read(files ...file) (*Table, error) {
-	t := &Table{}
+	t := Builtin()
 	for _, f := range files {
 		if err := t.add(f); err != nil {
 			return nil, err
@@ -145,11 +159,7 @@ func (t *Table) add(f file) error {
 			return fmt.Errorf("[%s.%s]: its command does not name a program", b.section, name)
 		}
 		c.complete()
-		if i := slices.IndexFunc(t.clients, func(c Client) bool { return c.Name == name }); i >= 0 {
-			t.clients[i] = c
-		} else {
-			t.clients = append(t.clients, c)
-		}
+		t.set(name, func() Client { return c })
 	}
 	t.unknown = nil
 	for _, key := range meta.Undecoded() {
@@ -216,28 +226,30 @@ func parseUsage(usage string) (names []string, v value) {
 	return names, v
 }
 
-func (t *Table) All() []Client { return slices.Clone(t.clients) }
+func (t *Table) All() []Client { return slices.Collect(t.each()) }
 
-func (t *Table) Known(name string) bool {
-	return slices.ContainsFunc(t.clients, func(c Client) bool { return c.Name == name })
+func (t *Table) each() iter.Seq[Client] {
+	return func(yield func(Client) bool) {
+		for _, name := range t.names {
+			if !yield(t.clients[name]()) {
+				return
+			}
+		}
+	}
 }
+
+func (t *Table) Known(name string) bool { return t.clients[name] != nil }
 
 // Unknown returns the error that no agent has that name, with a hint that lists the
 // agents.
 func (t *Table) Unknown(name string) error {
-	var names []string
-	for _, c := range t.clients {
-		names = append(names, c.Name)
-	}
-	return cli.Fail(cli.Usage, unknown(name), "there are "+strings.Join(names, ", ")+"; a block [agents."+name+"] in agents.toml makes one")
+	return cli.Fail(cli.Usage, unknown(name), "there are "+strings.Join(t.names, ", ")+"; a block [agents."+name+"] in agents.toml makes one")
 }
 
 // Of returns an agent. For one that is not in the table, the command is the name.
 func (t *Table) Of(name string) Client {
-	for _, c := range t.clients {
-		if c.Name == name {
-			return c
-		}
+	if t.Known(name) {
+		return t.clients[name]()
 	}
 	return Client{Name: name, Command: Argv{name}, Processes: []string{name}}
 }
@@ -247,7 +259,7 @@ func (t *Table) IsClient(name string) bool { return t.ByProcess(name).Name != ""
 
 // ByProcess returns the agent whose process has that name, or a Client without a name.
 func (t *Table) ByProcess(name string) Client {
-	for _, c := range t.clients {
+	for c := range t.each() {
 		if c.Processes[0] == name {
 			return c
 		}
@@ -258,7 +270,7 @@ func (t *Table) ByProcess(name string) Client {
 // StripRunVars removes the variables of every agent's run from an environment, for an
 // agent that starts within another.
 func (t *Table) StripRunVars(environ []string) []string {
-	for _, c := range t.clients {
+	for c := range t.each() {
 		environ = c.Inherit(environ)
 	}
 	return environ

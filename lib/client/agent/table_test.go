@@ -282,10 +282,13 @@ func (p world) must() *Table {
 //
 // S2-50
 func TestLook(t *testing.T) {
-	all := &Table{clients: []Client{
+	all := &Table{}
+	for _, c := range []Client{
 		{Name: "a", DetectPatterns: []string{"Agent A"}, BusyPatterns: []string{"working"}, PromptPatterns: []string{"[y/n]"}, ReadyPrompt: Patterns{"> ", "re:^go \\w+\\?$"}},
 		{Name: "b", DetectPatterns: []string{"agent b"}},
-	}}
+	} {
+		all.set(c.Name, func() Client { return c })
+	}
 	a := all.Of("a")
 	for screen, want := range map[string]State{
 		"":                               Unknown,
