@@ -46,6 +46,9 @@ func completing(env *Env, p Program) (code int, asked bool) {
 		_, err := io.WriteString(env.Stdout, text)
 		return Report(env, err), true
 	case len(args) > 1 && args[0] == completeCommand:
+		if g := part(p.Grammar, args[1:]); g != nil && len(args) > 2 && !strings.HasPrefix(args[1], "-") {
+			p.Grammar = g
+		}
 		parser, err := newParser(env, p)
 		if err != nil {
 			return Bug, true

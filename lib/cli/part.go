@@ -38,7 +38,7 @@ func part(grammar any, args []string) any {
 		return nil
 	}
 	for i, arg := range args {
-		if arg == "-h" || arg == "--help" || arg == "--version" || i > 0 && slices.Contains(names, arg) {
+		if arg == "-h" || arg == "--help" || i > 0 && slices.Contains(names, arg) {
 			return nil
 		}
 	}

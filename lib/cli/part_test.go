@@ -28,6 +28,7 @@ type branches struct {
 	List    listing `cmd:"" default:"withargs" help:"List."`
 	Show    showing `cmd:"" help:"Show."`
 	Other   showing `cmd:"" name:"another" help:"Show too."`
+	ShowAll showing `cmd:"" name:"show-all" help:"Show all."`
 }
 
 // Whatever is typed, the answer is that of the whole grammar, though a part of it
@@ -38,8 +39,13 @@ func TestPartReadsAsTheWhole(t *testing.T) {
 		"", "list", "--agent a", "list --agent a -n 3", "-n3 --all", "--all -n", "show", "show a", "show a b", "show list", "another x",
 		"--agent list", "--agent show", "--agent a show b", "list show", "--verbose show a", "show --verbose a", "lst", "other a", "Show a",
 		"--help", "show --help", "--version", "show --version", "-h", "--nonsense", "show --agent x", "list -- show", "show -- --agent", "--",
+		"__complete show _", "__complete show --", "__complete list --agent _", "__complete --verbose _", "__complete --agent a _",
+		"__complete sh", "__complete show", "__complete help show _", "__complete show list _", "__complete list -n _", "__complete nonsense _",
 	} {
 		args := strings.Fields(typed)
+		if n := len(args); n > 0 && args[n-1] == "_" {
+			args[n-1] = "" // nothing yet
+		}
 		ask := func(grammar any) (string, int) {
 			var out, errs strings.Builder
 			code := Run(&Env{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}, Program{Name: "gt-x", Grammar: grammar})
