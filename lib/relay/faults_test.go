@@ -301,6 +301,9 @@ func TestClocks(t *testing.T) {
 // TestFlood shows that a host that sends too much is slowed down, and others are not.
 func TestFlood(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes half a minute under the race detector")
+	}
 	f := newFleet(t)
 	a, b := pair(t, f)
 	c := f.host("c").up()

@@ -330,6 +330,9 @@ func TestTakenBack(t *testing.T) {
 // TestManyLogs shows that a host cannot have logs without end copied.
 func TestManyLogs(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes half a minute under the race detector")
+	}
 	f := newFleet(t)
 	b := f.host("b").up()
 	l := f.liar()
