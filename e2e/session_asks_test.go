@@ -46,6 +46,7 @@ func TestSessionAsks(t *testing.T) {
 		{"copilot", newCopilot, nil, "Do you want to run this command?", bash, true, ""},
 		{"pi", newPi, nil, "", bash, true, "Stop"},
 		{"kimi", newKimi, nil, "Run this command?", func(_ *model.Request, command string) model.Reply { return model.Bash(command) }, false, "Interrupt"},
+		{"cline", newCline, nil, "", func(_ *model.Request, command string) model.Reply { return clineShell(command) }, false, "Interrupt"},
 	} {
 		t.Run(of.client, func(t *testing.T) {
 			w := of.begin(t)
