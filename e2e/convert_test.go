@@ -14,7 +14,7 @@ import (
 )
 
 // goesOn are the clients as which a conversation is written, how a person goes on with one,
-// and how it goes on without a person.
+// and how it goes on without a person. Cline goes on only with what its database lists.
 var goesOn = []struct {
 	client, command string
 	headless        func(id, question string) []string
@@ -38,6 +38,7 @@ var begins = map[string]func(question string) []string{
 	"pi":       func(q string) []string { return []string{"-p", q} },
 	"kimi":     func(q string) []string { return []string{"-p", q} },
 	"copilot":  func(q string) []string { return []string{"--allow-all-tools", "-p", q} },
+	"cline":    func(q string) []string { return []string{"--json", q} },
 }
 
 // anyShell replies with a command for the shell tool of whichever client asks.
@@ -51,6 +52,9 @@ func anyShell(r *model.Request, command string) model.Reply {
 		return model.Reply{Text: "I run it.", Tools: []model.ToolUse{{Name: "run_shell_command", Input: map[string]any{"command": command, "description": "Run", "is_background": false}}}}
 	}
 	reply := codexShell(r, command)
+	if slices.Contains(r.Tools, "run_commands") {
+		reply = clineShell(command)
+	}
 	reply.Text, reply.Thought = "I run it.", ""
 	return reply
 }
@@ -113,7 +117,7 @@ func (w *world) convert(id, to string) string {
 // S0-41 S3-18
 func TestConversions(t *testing.T) {
 	w := newBareWorld(t)
-	sources := []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot", "kimi"}
+	sources := []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot", "kimi", "cline"}
 	for _, client := range sources[1:] {
 		w.and(client)
 	}

@@ -25,7 +25,7 @@ import (
 //
 // S3-3 S3-8
 func TestRecordOfKilled(t *testing.T) {
-	for _, client := range []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "kimi"} {
+	for _, client := range []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "kimi", "cline"} {
 		t.Run(client, func(t *testing.T) {
 			w := newWorldOf(t, client)
 			w.setUp(client)
@@ -63,6 +63,11 @@ func TestRecordOfKilled(t *testing.T) {
 					if out, err := w.run(w.project, nil, client, c.headless(id, "and THIRD-CANARY")...); err != nil {
 						t.Fatalf("%v\n%s", err, out)
 					}
+				}
+				if client == "cline" { // which resumes only in front of a person; with its data named it has no hub, which would stay
+					p := w.open("r", "cline", "--data-dir", filepath.Join(w.home, ".cline", "data"), "--tui", "--id", id)
+					p.cline("and THIRD-CANARY", "ANSWER to THIRD-CANARY")
+					p.cline("/quit", "")
 				}
 				w.isRecorded(client, "please echo FIRST-CANARY", "please echo SECOND-CANARY", "and THIRD-CANARY")
 			}
