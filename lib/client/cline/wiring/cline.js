@@ -145,9 +145,9 @@ const hooks = {
     const requests = /gt-request sha256:/.test(JSON.stringify(result?.output ?? ""))
     touch("PostToolUse", { tool_name: toolCall.toolName, ...(requests && { tool_input: asked, tool_response: result.output }) })
   },
-  async afterRun({ result }) {
+  async afterRun({ snapshot, result }) {
     call("Stop", {}, 10, "gt-checkpoint", ["write", "--hook"])
-    const error = result.error?.message ?? ""
+    const error = snapshot.lastError ?? "" // the result's comes without its message
     if (result.status === "aborted") touch("Interrupt")
     else if (result.status === "failed") touch("StopFailure", { error: /limit|quota|too many|429/i.test(error) ? "rate_limit" : "server_error" })
     else touch("Stop")
