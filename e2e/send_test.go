@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"gt/e2e/model"
+	"gt/lib/client/agent"
 	claudehook "gt/lib/client/claude/hook"
 )
 
@@ -117,7 +118,14 @@ func TestSends(t *testing.T) {
 			session(0, "new", "-n", "api", "-a", of.client, "-m", "are you there?")
 			w.asked("are you there?")
 			a.awaits("api")
-			w.sends(session, strings.Repeat("a long text of many words; ", 800))
+			sends := session
+			if agent.Builtin().Of(of.client).BusyDrops {
+				sends = func(code int, args ...string) string {
+					session(0, "wait", "api")
+					return session(code, args...)
+				}
+			}
+			w.sends(sends, strings.Repeat("a long text of many words; ", 800))
 			session(0, "wait", "api")
 			if out := session(0, "send", "--wait", "api", "# what now?"); out != "ANSWER to # what now?\n" {
 				t.Errorf("the answer is %q", out)
@@ -202,22 +210,34 @@ func TestSendsAtALimit(t *testing.T) {
 			a.awaits("api")
 			a.exits(0, "send", "api", "please limit it")
 			w.until("the model refuses", func() bool { return refused.Load() > 0 })
-			if of.client == "pi" { // which drops what it is told then
-				w.until("it waits to ask again", func() bool { return strings.Contains(a.pane("api").screen(), "Retrying (2/3)") })
-				if said := a.fails(75, "send", "api", "and then NEVER"); !strings.Contains(said, "waits to ask its model again") {
+			refuses := func(why string) {
+				if said := a.fails(75, "send", "api", "and then NEVER"); !strings.Contains(said, why) {
 					t.Errorf("it says %q", said)
 				}
-			} else {
-				if of.client == "codex" { // which gives up
-					w.until("it is known to be at a limit", func() bool {
-						now := a.is("api")
-						return now.Status == "waiting" && now.Reason == "limited"
-					})
-				}
+			}
+			limited := func() { // as one that gives up
+				w.until("it is known to be at a limit", func() bool {
+					now := a.is("api")
+					return now.Status == "waiting" && now.Reason == "limited"
+				})
+			}
+			early := true
+			switch of.client {
+			case "pi": // which drops what it is told then
+				w.until("it waits to ask again", func() bool { return strings.Contains(a.pane("api").screen(), "Retrying (2/3)") })
+				refuses("waits to ask its model again")
+				early = false
+			case "cline":
+				refuses("may lose what it is told while it works")
+				limited()
+			case "codex":
+				limited()
+			}
+			if early {
 				a.exits(0, "send", "api", "and then EARLY")
 			}
 			over.Store(true)
-			if of.client != "pi" {
+			if early {
 				w.told("and then EARLY")
 			}
 			a.awaits("api")

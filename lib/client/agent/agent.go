@@ -88,6 +88,8 @@ type Client struct {
 	EmptyInput     Patterns `toml:"empty_input"`
 	DeafPatterns   Patterns `toml:"deaf_patterns"`  // it drops a prompt now; see Deaf
 	OpensPatterns  Patterns `toml:"opens_patterns"` // it may still ask at its start; see Opens
+	// BusyDrops says that it may lose a prompt that comes while it works.
+	BusyDrops bool `toml:"busy_drops"`
 	// AnsweredPatterns are below a question that was answered and is still on the screen.
 	AnsweredPatterns Patterns `toml:"answered_patterns"`
 	// PasteSize is how many bytes it takes as one paste even if it reads slowly; 0 is any

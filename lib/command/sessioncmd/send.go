@@ -186,7 +186,7 @@ func refused(m fleet.Member, err error) error {
 	switch {
 	case errors.Is(err, send.ErrAsks):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek+fmt.Sprintf("; gt-session answer %s N answers", m.Name))
-	case errors.Is(err, send.ErrDraft), errors.Is(err, send.ErrNoInput), errors.Is(err, send.ErrRefused), errors.Is(err, send.ErrDeaf):
+	case errors.Is(err, send.ErrDraft), errors.Is(err, send.ErrNoInput), errors.Is(err, send.ErrRefused), errors.Is(err, send.ErrDeaf), errors.Is(err, send.ErrWorks):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
 	case errors.Is(err, send.ErrLost), errors.Is(err, send.ErrNotArrived), errors.Is(err, send.ErrNotSubmitted):
 		return cli.Fail(cli.No, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)

@@ -24,6 +24,7 @@ var (
 	ErrDraft        = errors.New("somebody has typed something into its input box")
 	ErrNoInput      = errors.New("its input box is not on the screen")
 	ErrDeaf         = errors.New("its client waits to ask its model again, and drops what it is told meanwhile")
+	ErrWorks        = errors.New("its client may lose what it is told while it works")
 	ErrLost         = errors.New("its client began to wait to ask its model again, and may have dropped the text")
 	ErrNotArrived   = errors.New("the text did not appear in its input box")
 	ErrRefused      = errors.New("its client drops the text: it has a prompt that it has not taken up yet")
@@ -35,7 +36,7 @@ var errTaken = errors.New("the client has taken the text already")
 
 // Untyped reports whether an error of Send means that nothing was typed.
 func Untyped(err error) bool {
-	return errors.Is(err, ErrAsks) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput) || errors.Is(err, ErrDeaf) || errors.Is(err, tmux.ErrReadOnly)
+	return errors.Is(err, ErrAsks) || errors.Is(err, ErrDraft) || errors.Is(err, ErrNoInput) || errors.Is(err, ErrDeaf) || errors.Is(err, ErrWorks) || errors.Is(err, tmux.ErrReadOnly)
 }
 
 // Proof is how Send knows that a prompt was submitted.
@@ -256,8 +257,12 @@ func (t Target) free(settle time.Duration) (string, error) {
 			return "", err
 		}
 		shown, _ := t.Client.Input(screen)
-		if err = refuse(known, shown); err == nil && t.Client.Deaf(screen) {
+		switch err = refuse(known, shown); {
+		case err != nil:
+		case t.Client.Deaf(screen):
 			err = ErrDeaf
+		case t.Client.BusyDrops && t.Client.ScreenState(agent.Plain(screen)) == agent.Busy: // mutant never: . TestScripts/session_send$
+			err = ErrWorks
 		}
 		if err == nil || time.Now().After(deadline) {
 			return screen, err
