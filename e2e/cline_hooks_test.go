@@ -43,7 +43,8 @@ func TestClineHooks(t *testing.T) {
 
 // Cline tells nobody before a compaction. The next request shows it: then the note is
 // saved from the conversation, which is still whole, and the session is told, once. What is
-// resumed, forked or cleared is told who it is; what is taken out leaves no file.
+// resumed or cleared is told who it is, a subagent is no session, and what is taken out
+// leaves no file.
 //
 // S1-46 S1-47 S1-62 S1-64
 func TestClineCompaction(t *testing.T) {
@@ -63,6 +64,10 @@ func TestClineCompaction(t *testing.T) {
 	w.toldOnce(tell("the next prompt"), "Context compacted. Continue your previous task.", "kept word for word")
 	w.until("there is a note", func() bool { return len(w.notes()) == 1 && strings.Contains(w.notes()[0], "FIRST-CANARY") })
 	w.toldOnce(tell("the prompt after that"), "Context compacted.")
+	p.cline("delegate this", "It is done.")
+	if r := w.asked("You are the child."); r.Count("ROLE-CANARY") > 0 {
+		t.Errorf("the subagent is told who it is:\n%.3000s", r.Text())
+	}
 	if n := len(w.started()); n != 1 {
 		t.Errorf("they are %d sessions", n)
 	}
