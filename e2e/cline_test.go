@@ -16,22 +16,9 @@ func newCline(t *testing.T) *world {
 	t.Helper()
 	w := newWorldOf(t, "cline")
 	w.setUp("cline")
-	w.model.Answer(func(r *model.Request) model.Reply {
-		asked := lastLine(r.Asked())
-		switch {
-		case r.Kind == model.Compaction:
-			return model.Say("SUMMARY-CANARY")
-		case r.Result() != "":
-			return model.Say("It is done.")
-		case strings.Contains(asked, "delegate"):
-			return model.Reply{Text: "I delegate.", Tools: []model.ToolUse{{
-				Name: "spawn_agent", Input: map[string]any{"systemPrompt": "You are a child.", "task": "You are the child."},
-			}}}
-		case strings.HasPrefix(asked, "run: "):
-			return clineShell(strings.TrimPrefix(asked, "run: "))
-		}
-		return model.Say("ANSWER to " + asked)
-	})
+	w.model.Answer(worker(clineShell, model.ToolUse{
+		Name: "spawn_agent", Input: map[string]any{"systemPrompt": "You are a child.", "task": "You are the child."},
+	}))
 	return w
 }
 

@@ -24,33 +24,42 @@ func newKimi(t *testing.T) *world {
 	return w
 }
 
-// kimiAnswers is a model that runs the command in a request "run: …", and else says what it
-// was asked; after "much" it claims to have read nearly as much as there is room for.
+// kimiAnswers is worker; after "much" it claims to have read nearly as much as there is room
+// for.
 func (w *world) kimiAnswers() {
+	works := worker(model.Bash, model.ToolUse{
+		Name: "Agent", Input: map[string]any{"description": "a child", "prompt": "You are the child.", "subagent_type": "coder"},
+	})
 	w.model.Answer(func(r *model.Request) model.Reply {
-		asked := strings.TrimSpace(r.Asked())
-		asked = asked[strings.LastIndex(asked, "\n")+1:] // a compaction puts all before it into the same message
+		reply := works(r)
+		if strings.HasPrefix(reply.Text, "ANSWER to - Reading: ") { // the end of a compaction in a turn
+			reply.Text = "ANSWER to the same after a compaction"
+		}
+		if strings.Contains(reply.Text, "much") {
+			reply.Tokens = 95_000
+		}
+		return reply
+	})
+}
+
+// worker returns a model that runs the command in a request "run: …" with the client's
+// shell tool, delegates, and else says what it was asked.
+func worker(shell func(command string) model.Reply, delegate model.ToolUse) model.Answer {
+	return func(r *model.Request) model.Reply {
+		asked := lastLine(strings.TrimSpace(r.Asked())) // gt, and a compaction, put more before it into the same message
+		command, runs := strings.CutPrefix(asked, "run: ")
 		switch {
 		case r.Kind == model.Compaction:
 			return model.Say("SUMMARY-CANARY")
 		case r.Result() != "":
 			return model.Say("It is done.")
 		case strings.Contains(asked, "delegate"):
-			return model.Reply{Text: "I delegate.", Tools: []model.ToolUse{{
-				Name: "Agent", Input: map[string]any{"description": "a child", "prompt": "You are the child.", "subagent_type": "coder"},
-			}}}
-		case strings.HasPrefix(asked, "run: "):
-			return model.Bash(strings.TrimPrefix(asked, "run: "))
+			return model.Reply{Text: "I delegate.", Tools: []model.ToolUse{delegate}}
+		case runs:
+			return shell(command)
 		}
-		if strings.HasPrefix(asked, "- Reading: ") { // the end of a compaction in a turn
-			asked = "the same after a compaction"
-		}
-		reply := model.Say("ANSWER to " + asked)
-		if strings.Contains(asked, "much") {
-			reply.Tokens = 95_000
-		}
-		return reply
-	})
+		return model.Say("ANSWER to " + asked)
+	}
 }
 
 // kimi types a line into Kimi Code and waits until its screen shows what follows.
