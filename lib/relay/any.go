@@ -172,8 +172,15 @@ func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	tries := slices.DeleteFunc(slices.Clone(w.Tries), func(t peer.Try) bool { return t.Over() && t.Key == to.host.Key })
-	tries = append(tries, peer.Try{Host: host, Key: to.host.Key, Letter: offer.ID, At: now, State: peer.Offered})
+	again := 0
+	tries := slices.DeleteFunc(slices.Clone(w.Tries), func(t peer.Try) bool {
+		is := t.Over() && t.Key == to.host.Key
+		if is && t.State == peer.Declined {
+			again = t.Again + 1
+		}
+		return is
+	})
+	tries = append(tries, peer.Try{Host: host, Key: to.host.Key, Letter: offer.ID, At: now, State: peer.Offered, Again: again})
 	if err := r.outbox.SetTries(l.ID, peer.Tries{Template: w.Template, Tries: tries, Late: w.Late}); err != nil {
 		return err
 	}
@@ -195,7 +202,7 @@ func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
 func (r *Relay) free(w *peer.Tries, now time.Time) (to *remote) {
 	most := 0
 	for _, m := range r.remotes {
-		if m.trust.Revoked || m.host.Box == "" || m.host.Away(now) {
+		if m.trust.Revoked || m.host.Box == "" || m.host.Away(now) || m.host.Denies(peer.Work) {
 			continue
 		}
 		agents, err := r.hosts.Agents(m.host, now)
@@ -225,7 +232,7 @@ func (r *Relay) room(w *peer.Tries, key string, agents []peer.Agent, now time.Ti
 		for _, t := range other.Tries {
 			switch {
 			case t.Key != key:
-			case other == w && t.State == peer.Declined && now.Sub(t.At).Abs() < r.LostAfter:
+			case other == w && t.State == peer.Declined && now.Sub(t.At).Abs() < refusedFor(t.Again): // mutant never: TestAnyRefused
 				return 0
 			case other.Template == w.Template && !t.Over():
 				n--
@@ -234,6 +241,10 @@ func (r *Relay) room(w *peer.Tries, key string, agents []peer.Agent, now time.Ti
 	}
 	return n
 }
+
+// refusedFor is how long a host that refused work is not asked again: ten seconds, and twice as
+// long each time. Its person can allow more meanwhile, or make the template.
+func refusedFor(again int) time.Duration { return min(10*time.Second<<min(again, 10), LostAfter) }
 
 // askLeases asks a host where work is.
 func (r *Relay) askLeases(key string, q []peer.Lease) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gt/lib/relay"
+	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
 )
 
@@ -21,6 +22,8 @@ type desk struct {
 	held  map[string]*peer.Try // by letter
 	texts map[string]string
 	late  []string // letters whose sessions were told
+
+	refuses, refused int // how many offers it refuses, and has refused
 }
 
 // working is a host with some sessions of the template worker. Its desk outlives its relay.
@@ -41,6 +44,10 @@ func (h *host) working(d *desk, sessions int, lostAfter time.Duration) *host {
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
+		if d.refused < d.refuses {
+			d.refused++
+			return &relay.Refused{Reason: "there is no room"}
+		}
 		if d.held == nil {
 			d.held, d.texts = map[string]*peer.Try{}, map[string]string{}
 		}
@@ -66,6 +73,19 @@ func (h *host) working(d *desk, sessions int, lostAfter time.Duration) *host {
 		return *t, nil
 	}
 	return h.upWith(o)
+}
+
+// lets has this host allow another one something, before it knows that host.
+func (h *host) lets(o *host, what ...string) *host {
+	h.f.t.Helper()
+	keys, err := seal.Load(o.state, false)
+	if err == nil {
+		err = peer.Of(h.state).SetTrust(o.name, peer.Trust{Key: keys.Public(), Allowed: what})
+	}
+	if err != nil {
+		h.f.t.Fatal(err)
+	}
+	return h
 }
 
 // step changes the state of all work in a state, and returns the subjects.
@@ -126,8 +146,8 @@ func TestAny(t *testing.T) {
 	a, b, c := f.host("a"), f.host("b"), f.host("c")
 	desks := []*desk{{}, {}, {}}
 	a.working(desks[0], 1, 20*time.Second)
-	b.working(desks[1], 2, 0)
-	c.working(desks[2], 1, 0)
+	b.lets(a, peer.Work).working(desks[1], 2, 0)
+	c.lets(a, peer.Work).working(desks[2], 1, 0)
 	meet(t, a, b, c)
 	a.knowsWorkers(t, "b", "c")
 	var want, got []string
@@ -166,7 +186,7 @@ func TestAnyLost(t *testing.T) {
 	first, second := new(desk), new(desk)
 	const lost = 6 * time.Second
 	a.working(new(desk), 0, lost)
-	b.working(first, 2, 0)
+	b.lets(a, peer.Work).working(first, 2, 0)
 	meet(t, a, b)
 	a.knowsWorkers(t, "b")
 	a.giveAny("begun", "open")
@@ -182,10 +202,10 @@ func TestAnyLost(t *testing.T) {
 		return slices.ContainsFunc(a.tries(), func(t peer.Tries) bool { return t.Last().State == peer.Claimed })
 	})
 	b.down()
-	c.working(second, 5, 0)
+	c.lets(a, peer.Work).working(second, 5, 0)
 	eventually(t, "c has both", func() bool { second.mu.Lock(); defer second.mu.Unlock(); return len(second.held) == 2 })
 	second.step(peer.Open, peer.Claimed)
-	b.working(first, 2, 0)
+	b.lets(a, peer.Work).working(first, 2, 0)
 	eventually(t, "b is told", func() bool { first.mu.Lock(); defer first.mu.Unlock(); return len(first.late) == 1 })
 	if got := first.step(peer.Open, peer.Claimed); len(got) > 0 {
 		t.Errorf("b has %q still", got)
@@ -208,16 +228,16 @@ func TestAnyLate(t *testing.T) {
 	a, b, c := f.host("a"), f.host("b"), f.host("c")
 	first, second := new(desk), new(desk)
 	a.working(new(desk), 0, 6*time.Second)
-	b.working(first, 1, 0)
+	b.lets(a, peer.Work).working(first, 1, 0)
 	meet(t, a, b)
 	a.knowsWorkers(t, "b")
 	a.giveAny("x")
 	eventually(t, "b has it", func() bool { return len(first.step(peer.Open, peer.Claimed)) == 1 })
 	b.down()
 	first.step(peer.Claimed, peer.Finished) // it was cut off
-	c.working(second, 1, 0)
+	c.lets(a, peer.Work).working(second, 1, 0)
 	eventually(t, "c has it", func() bool { second.mu.Lock(); defer second.mu.Unlock(); return len(second.held) == 1 })
-	b.working(first, 1, 0)
+	b.lets(a, peer.Work).working(first, 1, 0)
 	eventually(t, "it is done", func() bool { return a.waiting() == 0 && len(a.tries()) == 0 })
 	if got := second.step(peer.Open, peer.Claimed); len(got) > 0 {
 		t.Errorf("c begins %q", got)
@@ -231,7 +251,7 @@ func TestAnyTakenBack(t *testing.T) {
 	a, b := f.host("a"), f.host("b")
 	d := new(desk)
 	a.working(new(desk), 0, 20*time.Second)
-	b.working(d, 1, 0)
+	b.lets(a, peer.Work).working(d, 1, 0)
 	meet(t, a, b)
 	a.knowsWorkers(t, "b")
 	a.giveAny("x")
@@ -260,8 +280,8 @@ func TestAnyGiverDies(t *testing.T) {
 	a, b, c := f.host("a"), f.host("b"), f.host("c")
 	none, desks := new(desk), []*desk{{}, {}}
 	a.working(none, 0, time.Minute)
-	b.working(desks[0], 2, 0)
-	c.working(desks[1], 2, 0)
+	b.lets(a, peer.Work).working(desks[0], 2, 0)
+	c.lets(a, peer.Work).working(desks[1], 2, 0)
 	meet(t, a, b, c)
 	a.knowsWorkers(t, "b", "c")
 	var want, got []string
@@ -285,4 +305,29 @@ func TestAnyGiverDies(t *testing.T) {
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
+}
+
+// TestAnyRefused shows that a host that refused work is asked again soon, and one that does not
+// allow it only once it does.
+func TestAnyRefused(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, b, c := f.host("a"), f.host("b"), f.host("c")
+	first, second := &desk{refuses: 1}, new(desk)
+	a.working(new(desk), 0, 20*time.Second)
+	b.lets(a, peer.Work).working(first, 1, 0)
+	c.lets(a, "peek").working(second, 5, 0)
+	meet(t, a, b, c)
+	a.knowsWorkers(t, "b", "c")
+	a.giveAny("x")
+	eventually(t, "b has it", func() bool { return len(first.step(peer.Open, peer.Claimed)) == 1 })
+	if len(second.held) > 0 || second.refused > 0 {
+		t.Error("c was asked")
+	}
+	c.lets(a, peer.Work)
+	a.giveAny("y")
+	eventually(t, "c has the other one", func() bool { return len(second.step(peer.Open, peer.Claimed)) == 1 })
+	first.step(peer.Claimed, peer.Finished)
+	second.step(peer.Claimed, peer.Finished)
+	eventually(t, "all is done", func() bool { return a.waiting() == 0 && len(a.tries()) == 0 })
 }

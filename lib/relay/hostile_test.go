@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -420,4 +422,131 @@ func (l *liar) receives(t *testing.T, kind string) <-chan []byte {
 		t.Fatal(err)
 	}
 	return came
+}
+
+// TestAllows shows that a host learns what another one allows it, and that one of an older
+// version gets the key alone, which is all that it can read.
+func TestAllows(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, b := f.host("a"), f.host("b")
+	b.lets(a, "peek").up()
+	a.up()
+	allows := func(want ...string) func() bool {
+		return func() bool {
+			h, err := peer.Of(a.state).Get("b")
+			return err == nil && h.Allows != nil && slices.Equal(h.Allows, want)
+		}
+	}
+	eventually(t, "a knows what it may", allows("peek"))
+	b.lets(a, "peek", "send")
+	eventually(t, "a knows that it may more", allows("peek", "send"))
+	b.lets(a)
+	eventually(t, "a knows that it may nothing", allows())
+
+	l := f.liar()
+	grants := l.receives(t, "grant")
+	l.meets(b, "old")
+	if err := peer.Of(b.state).SetTrust("old", peer.Trust{Key: l.keys.Public(), Allowed: []string{"peek"}}); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := seal.Load(b.state, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		select {
+		case got := <-grants:
+			if strings.HasPrefix(string(got), keys.Feed) && string(got) != keys.Feed {
+				t.Errorf("%q", got)
+			}
+			if string(got) == keys.Feed {
+				return
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("no grant")
+		}
+	}
+}
+
+// TestReplayed shows what a hub can do that sends again, signed as they are, all messages that it
+// ever had, under their own subjects and under others: a host that is gone seems to be there.
+// Nothing comes twice, nothing older takes the place of what is newer, and no host takes its own
+// messages for another machine's.
+func TestReplayed(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, b := f.host("a"), f.host("b")
+	evil, err := f.hub.Connect(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer evil.Close()
+	var mu sync.Mutex
+	var past []*nats.Msg
+	if _, err := evil.Subscribe("gt.>", func(m *nats.Msg) { mu.Lock(); defer mu.Unlock(); past = append(past, m) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, agents := range []string{"{\"name\":\"older\"}\n", "{\"name\":\"newer\"}\n"} {
+		a.have(agents)
+		a.lets(b, agents[9:14])
+		a.up()
+		if b.cancel == nil {
+			b.up()
+		}
+		eventually(t, "b knows the agents", func() bool { return b.statesOf(a, "a") })
+		eventually(t, "b knows what it may", func() bool {
+			h, err := peer.Of(b.state).Get("a")
+			return err == nil && slices.Equal(h.Allows, []string{agents[9:14]})
+		})
+		a.send("b", agents)
+		a.event(agents)
+		eventually(t, "the note is there", func() bool { return a.waiting() == 0 && b.copyOf(a, "a") })
+		a.down()
+	}
+	notes := len(b.notes())
+	seen, err := peer.Of(b.state).Get("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	all := slices.Clone(past)
+	mu.Unlock()
+	replay := func() {
+		t.Helper()
+		for _, m := range all {
+			parts := strings.Split(m.Subject, ".")
+			for _, kind := range []string{parts[2], "states", "feed", "beat", "grant", "receipt"} {
+				parts[2] = kind
+				if err := evil.Publish(strings.Join(parts, "."), m.Data); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := evil.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replay()
+	eventually(t, "a seems to be there", func() bool {
+		h, err := peer.Of(b.state).Get("a")
+		return err == nil && h.LastSeen.After(seen.LastSeen)
+	})
+	a.up()
+	time.Sleep(6 * time.Second) // from then on it heeds beats with its own keys
+	replay()
+	a.send("b", "after it")
+	eventually(t, "the note is there", func() bool { return a.waiting() == 0 && b.copyOf(a, "a") })
+	if n := len(b.notes()); n != notes+1 {
+		t.Errorf("%d notes more", n-notes)
+	}
+	h, err := peer.Of(b.state).Get("a")
+	if err != nil || !b.statesOf(a, "a") || !slices.Equal(h.Allows, []string{"newer"}) {
+		t.Errorf("b has older news: %v, %v", h.Allows, err)
+	}
+	for _, one := range []*host{a, b} {
+		if s, err := relay.ReadStatus(one.state); err != nil || s.Clone != "" {
+			t.Errorf("%s: %q, %v", one.name, s.Clone, err)
+		}
+	}
 }

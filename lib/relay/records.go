@@ -63,20 +63,19 @@ func (m *remote) mayRead() bool {
 // tellOfRecords tells the hosts that may read this host's records of changes, and the others
 // that they may not any more.
 func (r *Relay) tellOfRecords(now time.Time) error {
-	if now.Sub(r.recordsAt).Abs() < recordsEvery || r.Records == nil {
+	if now.Sub(r.recordsAt).Abs() < recordsEvery {
 		return nil
 	}
 	r.recordsAt = now
 	var errs []error
 	scanned := false
 	for _, m := range r.remotes {
-		var err error
-		if m.trust, err = r.hosts.Trust(m.host); err != nil {
+		if err := r.readTrust(m); err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		t, may := &m.records, m.mayRead()
-		if m.host.Away(now) || !may && !t.may {
+		if r.Records == nil || m.host.Away(now) || !may && !t.may {
 			continue
 		}
 		if may && !scanned {

@@ -135,6 +135,9 @@ type Relay struct {
 	began   time.Time
 	leases  leases
 	beats   *rate.Limiter
+	// latest is the time of the newest message of this host that the hub keeps, as its receivers
+	// know it: this host's clock may have been set back.
+	latest int64
 
 	recordSource *mirror.Source // nil before a host may read the records
 	recordsAt    time.Time      // when they were last looked at
@@ -487,6 +490,14 @@ func (r *Relay) header(kind, to, id string) seal.Header {
 	return seal.Header{To: to, Kind: kind, ID: id, At: r.Now().UnixMilli()}
 }
 
+// newest is header for a message that takes the place of an earlier one.
+func (r *Relay) newest(kind, to, id string) seal.Header {
+	h := r.header(kind, to, id)
+	h.At = max(h.At, r.latest+1)
+	r.latest = h.At
+	return h
+}
+
 // hello says who this host is.
 type hello struct {
 	Name    string `json:"name"`
@@ -494,11 +505,15 @@ type hello struct {
 	Version string `json:"version,omitempty"`
 	// Needs is the protocol that a receiver has to know at least.
 	Needs int `json:"needs,omitempty"`
+	// Knows is the protocol that this host knows, if that is a later one.
+	Knows int `json:"knows,omitempty"`
 }
 
-// protocol is what this version knows, and needs. A change that an older version would
-// misunderstand gets the next number.
-const protocol = 1
+// A change that an older version would misunderstand gets the next number.
+const (
+	needs = 1 // the protocol that a receiver has to know
+	knows = 2 // with 2, a grant also says what its receiver may do
+)
 
 // beat says that the host is there, and how far its logs have grown.
 type beat struct {
@@ -510,7 +525,7 @@ type beat struct {
 func (r *Relay) scan(ctx context.Context) error {
 	now := r.Now()
 	if !r.helloSent {
-		body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version, protocol})
+		body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version, needs, knows})
 		if err != nil {
 			return err
 		}
@@ -612,7 +627,7 @@ func (r *Relay) rekey(ctx context.Context) error {
 	}
 	for _, m := range r.remotes {
 		m.granted = false
-		if m.trust, err = r.hosts.Trust(m.host); err != nil { // the block came before the key
+		if err := r.readTrust(m); err != nil { // the block came before the key
 			return err
 		}
 	}
@@ -626,7 +641,11 @@ func (r *Relay) forFeed(ctx context.Context, kind string, body []byte) ([]byte, 
 	if err := r.rekey(ctx); err != nil {
 		return nil, err
 	}
-	return r.keys.ForFeed(r.header(kind, "", ""), body)
+	h := r.header(kind, "", "")
+	if kind == "states" {
+		h = r.newest(kind, "", "")
+	}
+	return r.keys.ForFeed(h, body)
 }
 
 // grant gives the key of this host's logs to each host that does not have it.
@@ -640,7 +659,7 @@ func (r *Relay) grant(ctx context.Context) error {
 			m.trust.Revoked { // mutant never: TestBlockedReader
 			continue
 		}
-		msg, err := r.keys.ForHost(m.host.Box, r.header("grant", key, r.grantID(m)), []byte(r.keys.Feed))
+		msg, err := r.keys.ForHost(m.host.Box, r.newest("grant", key, r.grantID(m)), r.grantText(m))
 		if err != nil {
 			r.refuse("a host with an unusable key")
 			m.granted = true
@@ -668,10 +687,32 @@ func (r *Relay) grant(ctx context.Context) error {
 	return nil
 }
 
-// grantID names a grant by the key and by whom it is for.
+// grantText is the text of a grant: the key of this host's logs, and what the host may do here.
+func (r *Relay) grantText(m *remote) []byte {
+	if m.host.Knows < 2 {
+		return []byte(r.keys.Feed)
+	}
+	return []byte(r.keys.Feed + "\n" + strings.Join(m.trust.Allowed, " "))
+}
+
+// grantID names a grant by what it says and by whom it is for.
 func (r *Relay) grantID(m *remote) string {
-	sum := sha256.Sum256([]byte(r.keys.Feed + m.host.Box))
+	sum := sha256.Sum256(append(r.grantText(m), m.host.Box...))
 	return hex.EncodeToString(sum[:8])
+}
+
+// readTrust reads what the person decided about a host. If that host may do other things here
+// than it knows, it gets another grant.
+func (r *Relay) readTrust(m *remote) error {
+	trust, err := r.hosts.Trust(m.host)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(trust.Allowed, m.trust.Allowed) {
+		m.granted = false
+	}
+	m.trust = trust
+	return nil
 }
 
 // sendLogs sends what was appended to this host's logs.
@@ -713,8 +754,8 @@ func (r *Relay) sendLogs(ctx context.Context) error {
 
 // sendStates sends what this host's agents do, if it has changed.
 func (r *Relay) sendStates(ctx context.Context, now time.Time) error {
-	if r.Instances == nil || now.Sub(r.statesAt).Abs() < stateEvery {
-		return nil
+	if r.Instances == nil || r.pending[streams.Fleet] || now.Sub(r.statesAt).Abs() < stateEvery {
+		return nil // until the fleet is known, so is not how old this host's last states are
 	}
 	r.statesAt = now
 	states, err := r.Instances(ctx)

@@ -144,6 +144,9 @@ func (r *Relay) take(msg message) error {
 		r.refuse("a message under another host's subject")
 		return nil
 	}
+	if m.From == own && msg.stream == streams.Fleet && m.Kind != "hello" {
+		r.latest = max(r.latest, m.At)
+	}
 	if m.From == own && m.Kind == "grant" {
 		if to := r.remotes[m.To]; to != nil && m.ID == r.grantID(to) {
 			to.granted = true
@@ -172,7 +175,7 @@ func (r *Relay) take(msg message) error {
 		r.putOff(m.From, msg)
 		return nil
 	}
-	if from.trust, err = r.hosts.Trust(from.host); err != nil {
+	if err := r.readTrust(from); err != nil {
 		return err
 	}
 	if from.trust.Revoked {
@@ -186,15 +189,24 @@ func (r *Relay) take(msg message) error {
 		r.refuse("too much of " + from.host.Name)
 		return nil
 	}
-	switch kind := parts[2]; kind {
+	kind := parts[2]
+	if kind != "to" && kind != "ask" && kind != "chunk" && m.Kind != kind { // mutant never: TestReplayed
+		r.refuse("a message under the subject of another kind")
+		return nil
+	}
+	switch kind {
 	case "beat":
 		return r.takeBeat(from, m)
 	case "states":
+		if r.older(from, m) {
+			return nil
+		}
 		body, err := m.FeedBody(from.feedKey, maxStatesBody)
 		if err != nil { // they can stand before the grant, and come again only once they change
 			r.putOff(m.From, msg)
 			return nil
 		}
+		took(from, m)
 		return atomicfile.Write(r.hosts.Path(from.host.Name, "instances.jsonl"), body, atomicfile.Unsynced)
 	case "grant":
 		return r.takeGrant(from, m)
@@ -227,6 +239,27 @@ func (r *Relay) take(msg message) error {
 		return r.takeChunk(from, body, true)
 	}
 	return nil
+}
+
+// older reports whether a newer message of the kind was taken: the hub was set back, or sends
+// again what is past.
+func (r *Relay) older(from *remote, m seal.Message) bool {
+	if m.At >= from.host.Latest[m.Kind] { // mutant always: TestReplayed
+		return false
+	}
+	r.refuse(fmt.Sprintf("an older %s of %s than its last one", m.Kind, from.host.Name))
+	return true
+}
+
+// took notes that a message is the newest of its kind.
+func took(from *remote, m seal.Message) {
+	if from.host.Latest[m.Kind] == m.At {
+		return
+	}
+	if from.host.Latest == nil {
+		from.host.Latest = map[string]int64{}
+	}
+	from.host.Latest[m.Kind], from.changed = m.At, true
 }
 
 // putOff keeps a message of the stream of the fleet until more is known of its host. As
@@ -273,7 +306,8 @@ func (r *Relay) echo(m seal.Message) error {
 	if json.Unmarshal(m.PlainBody(), &b) != nil || b.Process == r.process || b.Process == "" {
 		return nil
 	}
-	if r.Now().Sub(r.began) < heedsBeats { // of the process before this one
+	if r.Now().Sub(r.began) < heedsBeats || // of the process before this one
+		m.Time().Before(r.began) { // mutant never: TestReplayed
 		return nil
 	}
 	r.status.Clone = "another machine uses this host's keys"
@@ -311,7 +345,7 @@ func (r *Relay) takeHello(m seal.Message) error {
 		r.refuse("a hello with an invalid key or version")
 		return nil
 	}
-	if says.Needs > protocol { // mutant never: TestNewer
+	if says.Needs > knows { // mutant never: TestNewer
 		r.refuse("a host with a newer gt, which this one does not understand: update gt here")
 		return nil
 	}
@@ -334,9 +368,9 @@ func (r *Relay) takeHello(m seal.Message) error {
 		from.host.Clash = ""
 		r.save(from)
 	}
-	if from.host.Box != says.Box || from.host.Version != says.Version {
-		from.granted = from.granted && from.host.Box == says.Box
-		from.host.Box, from.host.Version, from.changed = says.Box, says.Version, true
+	if from.host.Box != says.Box || from.host.Version != says.Version || from.host.Knows != says.Knows {
+		from.granted = from.granted && from.host.Box == says.Box && from.host.Knows == says.Knows
+		from.host.Box, from.host.Version, from.host.Knows, from.changed = says.Box, says.Version, says.Knows, true
 	}
 	return nil
 }
@@ -392,17 +426,29 @@ func (r *Relay) complete(from *remote) bool {
 }
 
 func (r *Relay) takeGrant(from *remote, m seal.Message) error {
-	key, err := r.keys.Body(m, 256)
+	if r.older(from, m) {
+		return nil
+	}
+	body, err := r.keys.Body(m, 1024)
 	if err != nil {
 		r.refuse("a grant that cannot be opened")
 		return nil
 	}
-	if string(key) == from.feedKey {
+	took(from, m)
+	key, allowed, says := strings.Cut(string(body), "\n")
+	var allows []string
+	if says {
+		allows = append([]string{}, strings.Fields(allowed)...)
+	}
+	if !slices.Equal(from.host.Allows, allows) || (from.host.Allows == nil) != (allows == nil) {
+		from.host.Allows, from.changed = allows, true
+	}
+	if key == from.feedKey {
 		return nil
 	}
-	from.feedKey = string(key)
+	from.feedKey = key
 	// Each session begins with the grants that the hub keeps.
-	if err := atomicfile.Write(r.hosts.Path(from.host.Name, "feed.key"), append(key, '\n'), atomicfile.Unsynced); err != nil {
+	if err := atomicfile.Write(r.hosts.Path(from.host.Name, "feed.key"), []byte(key+"\n"), atomicfile.Unsynced); err != nil {
 		return err
 	}
 	return r.takeEarly(m.From)

@@ -55,6 +55,7 @@ type Try struct {
 	State   string    `json:"state"`
 	Session string    `json:"session,omitempty"` // the one that has or had claimed it
 	Reason  string    `json:"reason,omitempty"`  // of a refusal
+	Again   int       `json:"again,omitempty"`   // how often the host had refused it before
 }
 
 // Over reports whether no session of the host has the work or will get it.

@@ -92,6 +92,13 @@ type Host struct {
 	// Current is the time at which the copies of its logs were last known to be complete.
 	Current time.Time `json:"current,omitzero"`
 	Version string    `json:"version,omitempty"` // of its gt
+	// Knows is the protocol that it knows.
+	Knows int `json:"knows,omitempty"`
+	// Allows is what it allows this host; nil if it does not say.
+	Allows []string `json:"allows,omitzero"`
+	// Latest is when its newest message of a kind was written that was taken here, by its own
+	// clock, in milliseconds since 1970. An older one is not taken any more.
+	Latest map[string]int64 `json:"latest,omitempty"`
 	// SSH is where it can be reached by ssh, or "".
 	SSH string `json:"ssh,omitempty"`
 	// Clash says why messages under this name are refused: another key uses it as well.
@@ -101,6 +108,9 @@ type Host struct {
 // Away reports whether the host was not seen lately. A time to come proves nothing: a clock
 // was wrong.
 func (h Host) Away(now time.Time) bool { return now.Sub(h.LastSeen).Abs() > AwayAfter }
+
+// Denies reports whether the host has said that it does not allow something.
+func (h Host) Denies(what string) bool { return h.Allows != nil && !slices.Contains(h.Allows, what) }
 
 // Seen says when the host was last seen: "last seen 3h ago".
 func (h Host) Seen(now time.Time) string {
