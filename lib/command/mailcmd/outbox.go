@@ -11,6 +11,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/place/town"
+	"gt/lib/reconcile/config"
 	"gt/lib/state/mail"
 	"gt/lib/state/peer"
 	"gt/lib/state/post"
@@ -53,14 +54,28 @@ func (a agent) leave(env *cli.Env, host peer.Host, kind, to string, m message, a
 		w.Body = ""
 		return env.JSON(w)
 	}
-	waits := host.Name
+	waits, why := host.Name, ""
 	if now := env.Now(); kind == peer.Work && host.Name == peer.Any {
 		waits = fmt.Sprintf("a session of %s on any host", to)
+		if why, err = waitsFor(env, to); err != nil {
+			env.Warn("%v", err)
+		}
 	} else if host.Away(now) {
 		waits += ", " + host.Seen(now)
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s  waits for %s\n", w.ID, waits)
-	return err
+	if _, err = fmt.Fprintf(env.Stdout, "%s  waits for %s\n", w.ID, waits); err != nil {
+		return err
+	}
+	if why != "" {
+		env.Warn("%s", env.Line(why, maxReason))
+		env.Hint("it goes once that changes; gt-mail unsend %s takes it back", w.ID)
+	}
+	return nil
+}
+
+// waitsFor returns why no host gets work of a template that any host may do.
+func waitsFor(env *cli.Env, template string) (string, error) {
+	return post.WaitsFor(town.Personal(env.Getenv).State, env.Getenv, template, env.Now(), config.Stores)
 }
 
 // pending is a letter that another host does not have yet, or does not take.
@@ -69,6 +84,7 @@ type pending struct {
 	Kind    string      `json:"kind"`
 	Refused string      `json:"refused,omitempty"` // why the host does not take it
 	Tries   []peer.Try  `json:"tries,omitempty"`   // of work for any host: who was offered it
+	Waits   string      `json:"waits,omitempty"`   // why no host gets it
 	Letter  peer.Letter `json:"-"`
 }
 
@@ -97,7 +113,11 @@ func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 				if err != nil {
 					env.Warn("%v", err)
 				}
-				w.Tries = tries.Tries
+				if w.Tries = tries.Tries; tries.Last() == nil || tries.Last().Over() {
+					if w.Waits, err = waitsFor(env, w.template()); err != nil {
+						env.Warn("%v", err)
+					}
+				}
 			}
 			all = append(all, w)
 		}
@@ -131,10 +151,16 @@ func pendingOf(env *cli.Env, l peer.Letter, text []byte, err error) pending {
 	return w
 }
 
-// where says who has work for any host.
+// template returns the template that work for another host is for.
+func (w pending) template() string {
+	name, _, _ := peer.Split(w.To)
+	return name
+}
+
+// where says who has work for any host, or why nobody has.
 func (w pending) where() string {
-	if len(w.Tries) == 0 {
-		return ""
+	if len(w.Tries) == 0 || w.Waits != "" {
+		return w.Waits
 	}
 	t := w.Tries[len(w.Tries)-1]
 	switch t.State {

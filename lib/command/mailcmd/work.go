@@ -1,8 +1,10 @@
 package mailcmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gt/lib/cli"
@@ -234,7 +236,12 @@ func (c *workList) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if len(all) == 0 && !c.JSON {
+	given, _, err := letters(env)
+	if err != nil {
+		return err
+	}
+	given = slices.DeleteFunc(given, func(w pending) bool { return w.Host != peer.Any })
+	if len(all)+len(given) == 0 && !c.JSON {
 		env.Hint("there is no work that is not done; gt-mail work give TEMPLATE gives some")
 	}
 	for _, i := range all {
@@ -256,6 +263,15 @@ func (c *workList) Run(env *cli.Env) error {
 			state += ", its giver took it back"
 		}
 		if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", i.ID, env.Line(i.Template, 64), state, env.Line(i.Subject, 200)); err != nil {
+			return err
+		}
+	}
+	for _, w := range given { // for a session of any host; gt-mail outbox --json has it
+		if c.JSON {
+			break
+		}
+		state := cmp.Or(env.Line(w.where(), maxReason), "waits for a free session")
+		if _, err := fmt.Fprintf(env.Stdout, "%s  %s  %s  %s\n", w.ID, env.Line(w.To, 64), state, env.Line(w.Subject, 200)); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package relaycmd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/hook"
 	"gt/lib/place"
+	"gt/lib/reconcile/config"
 	"gt/lib/relay"
 	"gt/lib/relay/dial"
 	"gt/lib/relay/invite"
@@ -26,6 +28,7 @@ import (
 	"gt/lib/relay/mirror"
 	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
+	"gt/lib/state/post"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
@@ -356,6 +359,7 @@ type hostStatus struct {
 	Waiting  int           `json:"waiting"` // letters for it
 	Refused  []string      `json:"refused,omitempty"`
 	Allowed  []string      `json:"allowed,omitempty"`
+	Allows   []string      `json:"allows,omitzero"` // what it allows this host; absent if it does not say
 	Blocked  bool          `json:"blocked,omitempty"`
 	Clash    string        `json:"clash,omitempty"`
 	Version  string        `json:"version,omitempty"`
@@ -391,7 +395,7 @@ func (c *status) Run(env *cli.Env) error {
 		lines[0].Relay = &s
 	}
 	for _, h := range all {
-		l := hostStatus{Name: h.Name, Key: h.Key, Away: h.Away(now), Clash: h.Clash, Version: h.Version}
+		l := hostStatus{Name: h.Name, Key: h.Key, Away: h.Away(now), Clash: h.Clash, Version: h.Version, Allows: h.Allows}
 		if !h.LastSeen.IsZero() {
 			l.LastSeen = &h.LastSeen
 		}
@@ -423,7 +427,42 @@ func (c *status) Run(env *cli.Env) error {
 		}
 		return nil
 	}
-	return f.print(at, s, lines, now)
+	if err := f.print(at, s, lines, now); err != nil {
+		return err
+	}
+	return f.printAny(letters, now)
+}
+
+// printAny says what the work waits for that any host may do.
+func (f fleet) printAny(letters []peer.Letter, now time.Time) error {
+	works := map[string]int{}
+	for _, l := range letters {
+		if l.Host != peer.Any {
+			continue
+		}
+		tries, err := f.outbox.Tries(l.ID)
+		if err != nil {
+			return err
+		}
+		if last := tries.Last(); last != nil && !last.Over() {
+			continue // a host has it
+		}
+		text, err := f.outbox.Read(l)
+		if err != nil {
+			continue // it was taken back
+		}
+		if template, err := peer.TemplateOf(text); err == nil {
+			works[template]++
+		}
+	}
+	for _, template := range slices.Sorted(maps.Keys(works)) {
+		why, err := post.WaitsFor(f.state, f.env.Getenv, template, now, config.Stores)
+		if err != nil {
+			f.warn(err)
+		}
+		f.env.Warn("%d waiting for %s@any: %s", works[template], f.env.Line(template, 64), f.env.Line(cmp.Or(why, "no session of it is free"), 300))
+	}
+	return nil
 }
 
 func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.Time) error {
@@ -448,7 +487,7 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 	if _, err := io.WriteString(env.Stdout, b.String()); err != nil {
 		return err
 	}
-	rows := [][]string{{"HOST", "SEEN", "NEWS", "WAITS", "ALLOWED"}}
+	rows := [][]string{{"HOST", "SEEN", "NEWS", "WAITS", "ALLOWED", "YOU MAY"}}
 	for _, l := range lines[1:] {
 		allowed := strings.Join(l.Allowed, ",")
 		switch {
@@ -461,7 +500,11 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 		if l.Waiting > 0 {
 			waits = fmt.Sprint(l.Waiting)
 		}
-		rows = append(rows, []string{l.Name, ago(l.LastSeen, now), ago(l.Current, now), waits, allowed})
+		may := cmp.Or(strings.Join(l.Allows, ","), "-")
+		if l.Allows == nil {
+			may = "?"
+		}
+		rows = append(rows, []string{l.Name, ago(l.LastSeen, now), ago(l.Current, now), waits, allowed, env.Line(may, 100)})
 	}
 	if len(rows) > 1 {
 		if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {

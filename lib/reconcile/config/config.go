@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"gt/lib/place"
 	"gt/lib/place/town"
@@ -63,21 +64,40 @@ func Of(t town.Town, profile string, getenv func(string) string) Source {
 // Stores returns the stores of the places that have a template: the person's own, and those
 // of trusted towns. It leaves out places whose templates cannot be read.
 func Stores(state place.State, getenv func(string) string, template string) (found []instance.Store, err error) {
-	has := func(t town.Town) bool {
-		c, err := Of(t, "", getenv).Read()
-		return err == nil && c.Find(template) != nil
-	}
-	if has(town.Personal(getenv)) {
-		found = append(found, instance.Personal(state, ""))
+	err = each(state, getenv, func(c *Config, s instance.Store) {
+		if c.Find(template) != nil {
+			found = append(found, s)
+		}
+	})
+	return found, err
+}
+
+// Names returns the names of all templates in the places of Stores, sorted.
+func Names(state place.State, getenv func(string) string) (names []string, err error) {
+	err = each(state, getenv, func(c *Config, _ instance.Store) {
+		for _, t := range c.Templates {
+			names = append(names, t.Name)
+		}
+	})
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+func each(state place.State, getenv func(string) string, do func(*Config, instance.Store)) error {
+	if c, err := Of(town.Personal(getenv), "", getenv).Read(); err == nil {
+		do(c, instance.Personal(state, ""))
 	}
 	towns, err := state.Towns()
 	for _, t := range towns {
 		trust, err := state.Trusted(t.Path)
-		if err == nil && has(town.Town{Root: t.Path, State: state, Trust: trust}) {
-			found = append(found, instance.OfTown(state, t.Path))
+		if err != nil {
+			continue
+		}
+		if c, err := Of(town.Town{Root: t.Path, State: state, Trust: trust}, "", getenv).Read(); err == nil {
+			do(c, instance.OfTown(state, t.Path))
 		}
 	}
-	return found, err
+	return err
 }
 
 // Broken reports the problems of a file.

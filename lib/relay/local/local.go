@@ -4,6 +4,7 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -20,6 +21,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/place"
 	"gt/lib/place/town"
+	"gt/lib/reconcile/config"
 	"gt/lib/record"
 	"gt/lib/relay"
 	"gt/lib/relay/dial"
@@ -78,7 +80,7 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 		State: state, LostAfter: time.Duration(own.Relay.LostAfter), Version: cli.Version(), Now: env.Now, Warn: warn,
 		Logs:      func() map[string]string { return logs(state, warn) },
 		Records:   func() (record.Store, error) { return record.StoreOf(env.Getenv) },
-		Instances: func(ctx context.Context) ([]byte, error) { return instances(ctx, env) },
+		Instances: func(ctx context.Context) ([]byte, error) { return states(ctx, env, state) },
 		Deliver: map[string]relay.Deliver{
 			peer.Note: n.deliver, peer.Work: n.give, peer.Offer: n.give, peer.Command: c.deliver, peer.Result: c.result, peer.Session: c.session,
 		},
@@ -133,6 +135,20 @@ func instances(ctx context.Context, env *cli.Env) ([]byte, error) {
 		err = nil // there are none
 	}
 	return r.Out, err
+}
+
+// states returns what this host's agents do, and before it which templates it has.
+func states(ctx context.Context, env *cli.Env, state place.State) ([]byte, error) {
+	agents, err := instances(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	names, err := config.Names(state, env.Getenv)
+	if err != nil || len(names) == 0 {
+		return agents, err
+	}
+	line, err := json.Marshal(peer.Templates{Names: names})
+	return append(append(line, '\n'), agents...), err
 }
 
 // watch reports changes of what a relay sends: letters, and the event log. Where the

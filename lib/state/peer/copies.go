@@ -83,8 +83,18 @@ const (
 	mostLines = 10_000
 )
 
+// Templates is a line among a host's agents: the names of its templates.
+type Templates struct {
+	Names []string `json:"templates"`
+}
+
 // Agents returns the agents of a host.
 func (h Hosts) Agents(host Host, now time.Time) (all []Agent, err error) {
+	data, err := h.states(host)
+	return ParseAgents(host, data, now), err
+}
+
+func (h Hosts) states(host Host) ([]byte, error) {
 	path := h.Path(host.Name, "instances.jsonl")
 	data, err := atomicfile.Read(path, maxAgents)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +102,25 @@ func (h Hosts) Agents(host Host, now time.Time) (all []Agent, err error) {
 	} else if err != nil {
 		return nil, atomicfile.Error("read", path, err)
 	}
-	return ParseAgents(host, data, now), nil
+	return data, nil
+}
+
+// Staff returns whether a host has a template, and its sessions of it.
+func (h Hosts) Staff(host Host, template string, now time.Time) (has bool, sessions []Agent, err error) {
+	data, err := h.states(host)
+	for line := range bytes.Lines(data) {
+		var t Templates
+		if !bytes.Contains(line, []byte(`"templates":`)) || len(line) > maxLine || json.Unmarshal(line, &t) != nil {
+			continue
+		}
+		has = has || slices.Contains(t.Names, template)
+	}
+	for _, a := range ParseAgents(host, data, now) {
+		if a.Template == template {
+			sessions = append(sessions, a)
+		}
+	}
+	return has || len(sessions) > 0, sessions, err
 }
 
 // ParseAgents returns the agents of a host from what it says. Their status is unknown if the

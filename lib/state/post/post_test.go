@@ -348,3 +348,43 @@ func TestFind(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestWaitsFor shows what a giver is told of work that any host may do.
+func TestWaitsFor(t *testing.T) {
+	h := newHost(t)
+	hosts := peer.Of(h.state)
+	var here []instance.Store
+	want := func(want string) {
+		t.Helper()
+		got, err := WaitsFor(h.state, h.getenv, "worker", now, func(place.State, func(string) string, string) ([]instance.Store, error) { return here, nil })
+		if err != nil || got != want {
+			t.Errorf("%q, %v, not %q", got, err, want)
+		}
+	}
+	says := func(o peer.Host, lines string) {
+		t.Helper()
+		h.must(hosts.Put(o))
+		h.must(os.WriteFile(hosts.Path(o.Name, "instances.jsonl"), []byte(lines), 0o600))
+	}
+	const has, idle, busy = `{"templates":["other","worker"]}` + "\n", `{"name":"w","template":"worker","status":"stopped"}` + "\n", `{"name":"w","template":"worker","status":"running"}` + "\n"
+	box := peer.Host{Name: "box", Key: "U1", LastSeen: now}
+	says(box, `{"templates":["other"]}`+"\n"+`{"name":"worker","status":"running"}`+"\n")
+	want("no host that this host knows has a template 'worker'")
+	says(box, has)
+	want("no session of worker runs on box")
+	says(box, idle)
+	want("no session of worker runs on box")
+	box.Allows = []string{"peek"}
+	says(box, busy)
+	want("this host may not give work on box")
+	for _, name := range []string{"b1", "b2", "b3", "b4", "b5"} {
+		says(peer.Host{Name: name, Key: "U2"}, busy)
+	}
+	want("this host may not give work on box; b1, b2, b3, 2 more: away")
+	box.Allows = []string{"peek", "work"}
+	says(box, busy)
+	want("")
+	h.must(hosts.SetTrust("box", peer.Trust{Key: "U1", Revoked: true}))
+	here = []instance.Store{instance.Personal(h.state, "")}
+	want("no session of worker runs on this host; b1, b2, b3, 2 more: away")
+}
