@@ -88,6 +88,19 @@ func (h *host) lets(o *host, what ...string) *host {
 	return h
 }
 
+// claims has a session of the host claim one work, once it is there.
+func (d *desk) claims(t *testing.T, host string) {
+	t.Helper()
+	eventually(t, host+" has it", func() bool { return len(d.step(peer.Open, peer.Claimed)) == 1 })
+}
+
+// holds returns how many works the host was offered and took.
+func (d *desk) holds() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.held)
+}
+
 // step changes the state of all work in a state, and returns the subjects.
 func (d *desk) step(from, to string) (subjects []string) {
 	d.mu.Lock()
@@ -124,6 +137,12 @@ func (h *host) tries() (all []peer.Tries) {
 		all = append(all, t)
 	}
 	return all
+}
+
+// rests waits until all work that this host gave is done.
+func (h *host) rests(t *testing.T) {
+	t.Helper()
+	eventually(t, "all is done", func() bool { return h.waiting() == 0 && len(h.tries()) == 0 })
 }
 
 func (h *host) knowsWorkers(t *testing.T, names ...string) {
@@ -190,7 +209,7 @@ func TestAnyLost(t *testing.T) {
 	meet(t, a, b)
 	a.knowsWorkers(t, "b")
 	a.giveAny("begun", "open")
-	eventually(t, "b has both", func() bool { first.mu.Lock(); defer first.mu.Unlock(); return len(first.held) == 2 })
+	eventually(t, "b has both", func() bool { return first.holds() == 2 })
 	first.mu.Lock()
 	for id, t := range first.held {
 		if first.texts[id] == "begun" {
@@ -203,7 +222,7 @@ func TestAnyLost(t *testing.T) {
 	})
 	b.down()
 	c.lets(a, peer.Work).working(second, 5, 0)
-	eventually(t, "c has both", func() bool { second.mu.Lock(); defer second.mu.Unlock(); return len(second.held) == 2 })
+	eventually(t, "c has both", func() bool { return second.holds() == 2 })
 	second.step(peer.Open, peer.Claimed)
 	b.lets(a, peer.Work).working(first, 2, 0)
 	eventually(t, "b is told", func() bool { first.mu.Lock(); defer first.mu.Unlock(); return len(first.late) == 1 })
@@ -218,7 +237,7 @@ func TestAnyLost(t *testing.T) {
 		t.Errorf("%d works wait: what came late counted", n)
 	}
 	second.step(peer.Claimed, peer.Finished)
-	eventually(t, "all is done", func() bool { return a.waiting() == 0 && len(a.tries()) == 0 })
+	a.rests(t)
 }
 
 // TestAnyLate shows that a work is not begun again that a host has done that was not heard.
@@ -232,13 +251,13 @@ func TestAnyLate(t *testing.T) {
 	meet(t, a, b)
 	a.knowsWorkers(t, "b")
 	a.giveAny("x")
-	eventually(t, "b has it", func() bool { return len(first.step(peer.Open, peer.Claimed)) == 1 })
+	first.claims(t, "b")
 	b.down()
 	first.step(peer.Claimed, peer.Finished) // it was cut off
 	c.lets(a, peer.Work).working(second, 1, 0)
-	eventually(t, "c has it", func() bool { second.mu.Lock(); defer second.mu.Unlock(); return len(second.held) == 1 })
+	eventually(t, "c has it", func() bool { return second.holds() == 1 })
 	b.lets(a, peer.Work).working(first, 1, 0)
-	eventually(t, "it is done", func() bool { return a.waiting() == 0 && len(a.tries()) == 0 })
+	a.rests(t)
 	if got := second.step(peer.Open, peer.Claimed); len(got) > 0 {
 		t.Errorf("c begins %q", got)
 	}
@@ -255,7 +274,7 @@ func TestAnyTakenBack(t *testing.T) {
 	meet(t, a, b)
 	a.knowsWorkers(t, "b")
 	a.giveAny("x")
-	eventually(t, "b has it", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return len(d.held) == 1 })
+	eventually(t, "b has it", func() bool { return d.holds() == 1 })
 	all, err := peer.OutboxOf(a.state).All()
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +286,7 @@ func TestAnyTakenBack(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "it is forgotten", func() bool { return a.waiting() == 0 && len(a.tries()) == 0 })
+	a.rests(t)
 	if got := d.step(peer.Open, peer.Claimed); len(got) > 0 {
 		t.Errorf("b begins %q", got)
 	}
@@ -320,14 +339,14 @@ func TestAnyRefused(t *testing.T) {
 	meet(t, a, b, c)
 	a.knowsWorkers(t, "b", "c")
 	a.giveAny("x")
-	eventually(t, "b has it", func() bool { return len(first.step(peer.Open, peer.Claimed)) == 1 })
-	if len(second.held) > 0 || second.refused > 0 {
+	first.claims(t, "b")
+	if second.holds() > 0 {
 		t.Error("c was asked")
 	}
 	c.lets(a, peer.Work)
 	a.giveAny("y")
-	eventually(t, "c has the other one", func() bool { return len(second.step(peer.Open, peer.Claimed)) == 1 })
+	second.claims(t, "c")
 	first.step(peer.Claimed, peer.Finished)
 	second.step(peer.Claimed, peer.Finished)
-	eventually(t, "all is done", func() bool { return a.waiting() == 0 && len(a.tries()) == 0 })
+	a.rests(t)
 }

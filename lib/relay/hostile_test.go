@@ -96,6 +96,29 @@ func (l *liar) meets(h *host, name string) {
 	})
 }
 
+// deceived is a host b that has met a liar, which it calls a.
+func (f *fleet) deceived() (b *host, l *liar) {
+	f.t.Helper()
+	b, l = f.host("b").up(), f.liar()
+	l.meets(b, "a")
+	return b, l
+}
+
+// refused returns how many messages this host has refused for a reason.
+func (h *host) refused(reason string) int {
+	s, _ := relay.ReadStatus(h.state)
+	return s.Refused[reason]
+}
+
+// parcels returns how many long letters of a host are on their way here.
+func (h *host) parcels(of string) int {
+	entries, err := os.ReadDir(peer.Of(h.state).Path(of, "parcels"))
+	if err != nil {
+		return -1
+	}
+	return len(entries)
+}
+
 // greeting is a hello.
 type greeting struct {
 	Name    string `json:"name"`
@@ -117,10 +140,7 @@ func TestOddHello(t *testing.T) {
 	l.meets(b, "a")
 	for i, odd := range []greeting{{Name: "a", Box: "age1nothing"}, {Name: "a", Box: l.keys.Recipient(), Version: strings.Repeat("x", 200)}} {
 		l.says("hello", odd) // the hub keeps the last one only
-		eventually(t, "it was refused", func() bool {
-			s, err := relay.ReadStatus(b.state)
-			return err == nil && s.Refused["a hello with an invalid key or version"] == i+1
-		})
+		eventually(t, "it was refused", func() bool { return b.refused("a hello with an invalid key or version") == i+1 })
 	}
 	b.send("a", "to a")
 	b.send("c", "to c")
@@ -138,9 +158,8 @@ func TestNewer(t *testing.T) {
 	b := f.host("b").up()
 	l := f.liar()
 	eventually(t, "it was refused", func() bool {
-		l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9", Needs: 2})
-		s, err := relay.ReadStatus(b.state)
-		return err == nil && s.Refused["a host with a newer gt, which this one does not understand: update gt here"] > 0
+		l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9", Needs: 3})
+		return b.refused("a host with a newer gt, which this one does not understand: update gt here") > 0
 	})
 	if all, err := peer.Of(b.state).All(); err != nil || len(all) > 0 {
 		t.Errorf("%v, %v", all, err)
@@ -151,18 +170,12 @@ func TestNewer(t *testing.T) {
 // TestBlockedHello shows that nothing is taken of a blocked host, not even its hello.
 func TestBlockedHello(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
-	b := f.host("b").up()
-	l := f.liar()
-	l.meets(b, "a")
+	b, l := newFleet(t).deceived()
 	if err := peer.Of(b.state).SetTrust("a", peer.Trust{Key: l.keys.Public(), Revoked: true}); err != nil {
 		t.Fatal(err)
 	}
 	l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9"})
-	eventually(t, "it was refused", func() bool {
-		s, err := relay.ReadStatus(b.state)
-		return err == nil && s.Refused["a message of a, which is revoked"] > 0
-	})
+	eventually(t, "it was refused", func() bool { return b.refused("a message of a, which is revoked") > 0 })
 	if o, err := peer.Of(b.state).Get("a"); err != nil || o.Version != "" {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -291,25 +304,16 @@ func TestAbsent(t *testing.T) {
 // TestManyParcels shows that a host cannot announce letters without end.
 func TestManyParcels(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
-	b := f.host("b").up()
-	l := f.liar()
-	l.meets(b, "a")
+	b, l := newFleet(t).deceived()
 	for i := range 200 {
 		l.tells(b, "to", seal.Header{Kind: "note", ID: letterID(i)}, []byte(`{"size":1000000000,"sha256":"`+strings.Repeat("0", 64)+"\"}\n"))
 	}
-	eventually(t, "some were refused", func() bool {
-		s, err := relay.ReadStatus(b.state)
-		return err == nil && s.Refused["too many long letters of a"] == 200-64
-	})
+	eventually(t, "some were refused", func() bool { return b.refused("too many long letters of a") == 200-64 })
 	// It says that it has none of them any more.
 	for i := range 200 {
 		l.tells(b, "chunk", seal.Header{Kind: "part", ID: letterID(i)}, []byte(`{"from":-1}`+"\n"))
 	}
-	eventually(t, "they are forgotten", func() bool {
-		entries, err := os.ReadDir(peer.Of(b.state).Path("a", "parcels"))
-		return err == nil && len(entries) == 0
-	})
+	eventually(t, "they are forgotten", func() bool { return b.parcels("a") == 0 })
 }
 
 // TestTakenBack shows that a long letter that was taken back on its way leaves nothing.
@@ -323,10 +327,7 @@ func TestTakenBack(t *testing.T) {
 	if err := peer.OutboxOf(a.state).Remove(l); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nothing is left", func() bool {
-		entries, err := os.ReadDir(peer.Of(b.state).Path("a", "parcels"))
-		return err == nil && len(entries) == 0
-	})
+	eventually(t, "nothing is left", func() bool { return b.parcels("a") == 0 })
 }
 
 // TestManyLogs shows that a host cannot have logs without end copied.
@@ -335,10 +336,7 @@ func TestManyLogs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute under the race detector")
 	}
-	f := newFleet(t)
-	b := f.host("b").up()
-	l := f.liar()
-	l.meets(b, "a")
+	b, l := newFleet(t).deceived()
 	for i := range feed.MaxFeeds + 50 {
 		c := feed.Chunk{Feed: fmt.Sprintf("town.x%d", i), Epoch: "0000000000000001-00000000", Size: 2, Before: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("x\n")}
 		data, err := c.Marshal()
@@ -347,19 +345,13 @@ func TestManyLogs(t *testing.T) {
 		}
 		l.tells(b, "chunk", seal.Header{Kind: "chunk"}, data)
 	}
-	eventually(t, "the last ones were refused", func() bool {
-		s, err := relay.ReadStatus(b.state)
-		return err == nil && s.Refused["a log of a that is too long, or one too many"] == 50
-	})
+	eventually(t, "the last ones were refused", func() bool { return b.refused("a log of a that is too long, or one too many") == 50 })
 }
 
 // TestManyHeads shows that a beat with many logs does not keep a relay busy.
 func TestManyHeads(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
-	b := f.host("b").up()
-	l := f.liar()
-	l.meets(b, "a")
+	b, l := newFleet(t).deceived()
 	var asks atomic.Int64
 	keys, err := seal.Load(b.state, false)
 	if err != nil {
@@ -377,10 +369,7 @@ func TestManyHeads(t *testing.T) {
 	}
 	l.says("beat", heads(feed.MaxFeeds))
 	l.says("beat", heads(10_000))
-	eventually(t, "one beat was refused", func() bool {
-		s, err := relay.ReadStatus(b.state)
-		return err == nil && s.Refused["too many logs of a"] == 1
-	})
+	eventually(t, "one beat was refused", func() bool { return b.refused("too many logs of a") == 1 })
 	time.Sleep(3 * time.Second)
 	if n := asks.Load(); n == 0 || n > 500 {
 		t.Errorf("%d questions", n)
