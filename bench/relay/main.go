@@ -2,9 +2,12 @@
 // hosts cost one hub. Everything runs on this machine: a hub that syncs each message, and
 // hosts whose folders are temporary.
 //
-//	go run ./bench/relay              notes, events, 50 hosts
-//	go run ./bench/relay -hosts 200   and 200 hosts
-//	go run ./bench/relay -hosts 20 -simulated 980   20 hosts among 980 that only say hello, beat and listen
+//	go run ./bench/relay                                  notes, events, 50 hosts of which 10 are real
+//	go run ./bench/relay -notes 0 -hosts 1000 -real 10    1,000 hosts alone
+//
+// Each real host and the hub are a process of their own. The others are simulated: they are
+// connected as a relay is, say hello, give each other the keys of their logs, beat, ask and
+// answer, and send their logs, but they keep nothing of what comes.
 package main
 
 import (
@@ -16,35 +19,34 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"gt/bench/measure"
 	"gt/lib/place"
 	"gt/lib/relay"
 	"gt/lib/relay/hub"
 	"gt/lib/relay/seal"
-	"gt/lib/relay/streams"
 	"gt/lib/state/peer"
 )
 
 func main() {
 	hosts := flag.Int("hosts", 50, "hosts on one hub")
-	simulated := flag.Int("simulated", 0, "further hosts on that hub, of which only the connection is real")
+	real := flag.Int("real", 10, "how many of them are real")
+	events := flag.Int("events", 167, "events of each host in an hour: ten agents with 400 a day each")
 	notes := flag.Int("notes", 500, "notes of which each is timed")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		child(flag.Args())
+		return
+	}
 	dir, err := os.MkdirTemp("", "bench-relay")
 	if err == nil {
 		measure.Interrupted(func() { os.RemoveAll(dir) })
-		err = run(dir, *hosts, *simulated, *notes)
+		err = run(dir, *hosts, min(*real, *hosts), *events, *notes)
 		os.RemoveAll(dir)
 	}
 	if err != nil {
@@ -53,13 +55,13 @@ func main() {
 	}
 }
 
-func run(dir string, hosts, simulated, notes int) error {
+func run(dir string, hosts, real, events, notes int) error {
 	if notes > 0 {
 		if err := pair(filepath.Join(dir, "pair"), notes); err != nil {
 			return err
 		}
 	}
-	return many(filepath.Join(dir, "many"), hosts, simulated)
+	return many(filepath.Join(dir, "many"), hosts, real, events)
 }
 
 func start(store string) (*hub.Hub, error) {
@@ -77,7 +79,7 @@ type host struct {
 	stop    func()
 }
 
-func newHost(dir, name string, h *hub.Hub) (*host, error) {
+func newHost(dir, name string, connect func(context.Context, *seal.Keys) (*nats.Conn, error)) (*host, error) {
 	t := &host{state: place.State(filepath.Join(dir, name, "gt")), came: make(chan time.Time, 100_000), changed: make(chan struct{}, 1)}
 	if _, err := seal.Load(t.state, true); err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func newHost(dir, name string, h *hub.Hub) (*host, error) {
 		State: t.state, Now: time.Now, Warn: warn, Changed: t.changed,
 		Logs: func() map[string]string { return map[string]string{"events": t.log()} },
 		Connect: func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
-			nc, err := h.Connect(ctx, keys)
+			nc, err := connect(ctx, keys)
 			t.traffic = nc
 			return nc, err
 		},
@@ -197,12 +199,12 @@ func pair(dir string, notes int) error {
 		return err
 	}
 	defer h.Close()
-	a, err := newHost(dir, "a", h)
+	a, err := newHost(dir, "a", h.Connect)
 	if err != nil {
 		return err
 	}
 	defer a.stop()
-	b, err := newHost(dir, "b", h)
+	b, err := newHost(dir, "b", h.Connect)
 	if err != nil {
 		return err
 	}
@@ -269,9 +271,10 @@ func pair(dir string, notes int) error {
 	fmt.Printf("| a log of %d events, %d MB | %.0f events a second |\n", lines, info.Size()>>20, lines/took.Seconds())
 	time.Sleep(5 * time.Second) // until nothing more comes
 	before := a.traffic.Stats()
-	time.Sleep(time.Minute)
+	const idle = 10
+	time.Sleep(idle * time.Minute)
 	after := a.traffic.Stats()
-	fmt.Printf("| an idle host among two, in a minute | %d bytes sent, %d received |\n", after.OutBytes-before.OutBytes, after.InBytes-before.InBytes)
+	fmt.Printf("| an idle host among two, in each of ten minutes | %d bytes sent, %d received |\n", (after.OutBytes-before.OutBytes)/idle, (after.InBytes-before.InBytes)/idle)
 	return day(a, b, filepath.Join(dir, "hub"))
 }
 
@@ -279,6 +282,7 @@ func pair(dir string, notes int) error {
 func day(a, b *host, store string) error {
 	const events, notes = 400, 50
 	before, disk, came := a.traffic.Stats(), size(store), len(b.came)
+	there := b.traffic.Stats()
 	for i := range events {
 		if err := a.events(1); err != nil {
 			return err
@@ -301,183 +305,9 @@ func day(a, b *host, store string) error {
 	after := a.traffic.Stats()
 	fmt.Printf("| an agent's day: %d events and %d notes | %d kB sent, %d kB received, %d kB on the hub's disk |\n", events, notes,
 		(after.OutBytes-before.OutBytes)>>10, (after.InBytes-before.InBytes)>>10, (size(store)-disk)>>10)
+	here := b.traffic.Stats()
+	fmt.Printf("| the other host in it | %d kB sent, %d kB received |\n", (here.OutBytes-there.OutBytes)>>10, (here.InBytes-there.InBytes)>>10)
 	return nil
-}
-
-// simulate connects a host that says hello, beats as a relay does, and has a relay's
-// subscriptions and streams. It drops what it receives, and sends nothing else.
-func simulate(dir, name string, h *hub.Hub) (stop func(), err error) {
-	keys, err := seal.Load(place.State(filepath.Join(dir, name, "gt")), true)
-	if err != nil {
-		return nil, err
-	}
-	nc, err := h.Connect(context.Background(), keys)
-	if err != nil {
-		return nil, err
-	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := streams.Make(ctx, js, keys.Public()); err != nil {
-		cancel()
-		return nil, err
-	}
-	key := keys.Public()
-	drop := func(*nats.Msg) {}
-	for _, subject := range []string{"gt.*.beat", "gt.*.ask." + key, "gt.*.chunk." + key} {
-		if _, err := nc.Subscribe(subject, drop); err != nil {
-			cancel()
-			return nil, err
-		}
-	}
-	for stream, filter := range map[string][]string{streams.Fleet: {"gt.*.hello", "gt.*.states", "gt.*.grant." + key}, streams.Feeds: nil, streams.In(key): nil} {
-		c, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: filter})
-		if err == nil {
-			_, err = c.Consume(func(jetstream.Msg) {}, jetstream.PullMaxMessages(64), jetstream.PullExpiry(5*time.Minute), jetstream.PullHeartbeat(30*time.Second))
-		}
-		if err != nil {
-			cancel()
-			return nil, err
-		}
-	}
-	says := func(kind string, body string) error {
-		msg, err := keys.Plain(seal.Header{Kind: kind, At: time.Now().UnixMilli()}, []byte(body))
-		if err != nil {
-			return err
-		}
-		return nc.Publish("gt."+key+"."+kind, msg)
-	}
-	if err := says("hello", fmt.Sprintf("{\"name\":%q,\"box\":%q}", name, keys.Recipient())); err != nil {
-		cancel()
-		return nil, err
-	}
-	go func() {
-		for ctx.Err() == nil {
-			_ = says("beat", `{"process":"0123456789abcdef","heads":{"events":{"epoch":"0000000000000001-00000000","size":0}}}`)
-			select {
-			case <-ctx.Done():
-			case <-time.After(40 * time.Second):
-			}
-		}
-	}()
-	return func() { cancel(); nc.Close() }, nil
-}
-
-// many measures what many hosts cost one hub, each with the logs of all others.
-func many(dir string, n, simulated int) error {
-	h, err := start(filepath.Join(dir, "hub"))
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	before := memory()
-	began := time.Now()
-	var all []*host
-	var failed atomic.Int32
-	for i := range n {
-		t, err := newHost(dir, "h"+strconv.Itoa(i), h)
-		if err != nil {
-			return err
-		}
-		defer t.stop()
-		all = append(all, t)
-	}
-	stops, errs := make(chan func(), simulated), make(chan error, simulated)
-	next := make(chan int)
-	for range 16 {
-		go func() {
-			for i := range next {
-				stop, err := simulate(dir, "s"+strconv.Itoa(i), h)
-				if err != nil {
-					errs <- err
-					continue
-				}
-				stops <- stop
-			}
-		}()
-	}
-	for i := range simulated {
-		next <- i
-	}
-	close(next)
-	for range simulated {
-		select {
-		case stop := <-stops:
-			defer stop()
-		case err := <-errs:
-			return err
-		}
-	}
-	if _, err := wait("all hosts know all", seldom, 20*time.Minute, func() bool {
-		return !slices.ContainsFunc(all, func(t *host) bool { return !knows(t, n-1+simulated) })
-	}); err != nil {
-		return err
-	}
-	fmt.Printf("| %d hosts on one hub, in one process: all know all after | %s |\n", n, time.Since(began).Round(100*time.Millisecond))
-	fmt.Printf("| memory of the hub and its %d hosts together | %d MB |\n", n+simulated, (memory()-before)>>20)
-	if simulated > 0 {
-		time.Sleep(20 * time.Second)
-		used, sent := cpu(), all[0].traffic.Stats()
-		time.Sleep(time.Minute)
-		now := all[0].traffic.Stats()
-		fmt.Printf("| a minute of %d idle hosts and their hub, %d of the hosts simulated | %.1f s of one core |\n", n+simulated, simulated, (cpu() - used).Seconds())
-		fmt.Printf("| one of them in that minute | %d kB sent, %d kB received |\n", (now.OutBytes-sent.OutBytes)>>10, (now.InBytes-sent.InBytes)>>10)
-	}
-	for _, t := range all {
-		if err := t.events(10); err != nil {
-			return err
-		}
-	}
-	want, err := os.Stat(all[0].log())
-	if err != nil {
-		return err
-	}
-	took, err := wait("every host has the logs of all", seldom, 20*time.Minute, func() bool {
-		for i, t := range all {
-			for j := range all {
-				if i == j {
-					continue
-				}
-				c, err := os.Stat(peer.Of(t.state).Path("h"+strconv.Itoa(j), ".events.jsonl"))
-				if err != nil || c.Size() != want.Size() {
-					return false
-				}
-			}
-		}
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Printf("| ten events of each, until each of them has the logs of all others | %s |\n", took.Round(100*time.Millisecond))
-	fmt.Printf("| the hub's disk then | %d kB |\n", size(filepath.Join(dir, "hub"))>>10)
-	if failed.Load() > 0 {
-		return fmt.Errorf("%d hosts failed", failed.Load())
-	}
-	return nil
-}
-
-// memory returns this process's resident memory in bytes, after a collection.
-func memory() int64 {
-	runtime.GC()
-	data, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.Sys)
-	}
-	var pages, resident int64
-	fmt.Sscan(string(data), &pages, &resident)
-	return resident * int64(os.Getpagesize())
-}
-
-// cpu returns the processor time that this process used.
-func cpu() time.Duration {
-	var r syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 func size(dir string) (n int64) {

@@ -28,6 +28,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/time/rate"
 
+	"gt/lib/cli"
 	"gt/lib/place"
 	"gt/lib/record"
 	"gt/lib/relay/feed"
@@ -40,8 +41,7 @@ import (
 
 // Intervals of a relay.
 const (
-	beatEvery   = 40 * time.Second // under half of peer.AwayAfter
-	scanEvery   = 2 * time.Second  // where no change was reported
+	scanEvery   = 2 * time.Second // where no change was reported
 	stateEvery  = 15 * time.Second
 	resendAfter = time.Minute
 	askAgain    = 3 * time.Second
@@ -71,6 +71,9 @@ type Options struct {
 	// LostAfter is the time after which a host that is not heard loses work that any host may
 	// do.
 	LostAfter time.Duration
+	// Beat is how often this host beats in a fleet of up to Small hosts: 40 s and 20 if 0.
+	Beat  time.Duration
+	Small int
 	// Refused, if set, is told of each letter of this host that its receiver does not take.
 	Refused func(peer.Letter)
 	// Started, if set, is called when this relay is the only one of the host.
@@ -138,6 +141,7 @@ type Relay struct {
 	// latest is the time of the newest message of this host that the hub keeps, as its receivers
 	// know it: this host's clock may have been set back.
 	latest int64
+	lastAt int64 // of a header
 
 	recordSource *mirror.Source // nil before a host may read the records
 	recordsAt    time.Time      // when they were last looked at
@@ -155,6 +159,8 @@ type Relay struct {
 	pending   map[string]bool // streams whose past is not read yet
 	caughtUp  bool
 	lastBeat  time.Time
+	promised  time.Duration // after the last beat
+	missed    []string      // hosts of which the next beat says that they do not answer
 	lastMiss  time.Time
 	beatSoon  bool // somebody waits for a beat
 	helloSent bool
@@ -179,6 +185,9 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 	o.Warn = seldom(o.Warn, o.Now)
 	if o.LostAfter == 0 {
 		o.LostAfter = LostAfter
+	}
+	if o.Beat == 0 {
+		o.Beat, o.Small = beatEvery, smallFleet
 	}
 	r := &Relay{Options: o, hosts: peer.Of(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now()}
 	r.beats = rate.NewLimiter(rate.Every(askAgain), beatsAtOnce)
@@ -317,10 +326,11 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		return fmt.Errorf("the hub has no room for this host: %w", err)
 	}
 	r.sent, r.states, r.statesAt, r.lastBeat = map[peer.Letter]time.Time{}, nil, time.Time{}, time.Time{}
-	r.pending, r.caughtUp, r.helloSent = map[string]bool{}, false, false
+	r.pending, r.caughtUp, r.helloSent, r.missed = map[string]bool{}, false, false, nil
 	r.early, r.earlyBytes = map[string][]message{}, 0
 	for _, m := range r.remotes {
 		m.granted, m.silence = false, 0
+		m.pulse = pulse{answers: m.pulse.answers}
 		r.recordsAnew(m)
 	}
 	r.leases.scanned = r.Now()
@@ -422,36 +432,37 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 	}
 	for _, stream := range []string{streams.Fleet, streams.Feeds, streams.In(key)} {
 		r.pending[stream] = true
-		cfg := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy}
+		var from *time.Time
+		var filter []string
 		if stream == streams.Fleet { // this host's own grants say who has its key already
-			cfg.FilterSubjects = []string{"gt.*.hello", "gt.*.states", "gt.*.grant." + key, "gt." + key + ".grant.*"}
+			filter = []string{"gt.*.hello", "gt.*.states", "gt.*.grant." + key, "gt." + key + ".grant.*"}
 		}
 		if stream == streams.Feeds { // what came earlier is in the copies, or is asked for
 			if last := r.lastCurrent(); !last.IsZero() {
-				from := last.Add(-10 * time.Minute)
-				cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &from
+				at := last.Add(-10 * time.Minute)
+				from = &at
 			}
 		}
 		sctx, done := context.WithTimeout(ctx, publishWait)
-		consumer, err := r.js.OrderedConsumer(sctx, stream, cfg)
+		place, err := streams.Open(sctx, r.js, stream, from, filter...)
 		done()
 		if err != nil {
 			return fmt.Errorf("cannot read the hub's %s: %w", stream, err)
 		}
-		if info := consumer.CachedInfo(); info != nil && info.NumPending == 0 {
+		if place.CachedInfo().NumPending == 0 {
 			delete(r.pending, stream)
 		}
-		c, err := consumer.Consume(func(m jetstream.Msg) {
-			last := false
-			if meta, err := m.Metadata(); err == nil {
-				last = meta.NumPending == 0
-			}
-			put(message{m.Subject(), m.Data(), stream, last})
-		}, jetstream.PullExpiry(5*time.Minute), jetstream.PullHeartbeat(30*time.Second), jetstream.PullMaxMessages(64))
-		if err != nil {
-			return err
-		}
-		context.AfterFunc(ctx, c.Stop)
+		nc := r.nc
+		cli.Go(func() {
+			_ = streams.Follow(ctx, place, func(m jetstream.Msg) {
+				last := false
+				if meta, err := m.Metadata(); err == nil {
+					last = meta.NumPending == 0
+				}
+				put(message{m.Subject(), m.Data(), stream, last})
+			})
+			nc.Close() // a new connection goes on
+		})
 	}
 	return r.nc.Flush()
 }
@@ -486,8 +497,15 @@ func (r *Relay) keep(ctx context.Context, subject string, data []byte, opts ...j
 
 var errSilent = errors.New("the hub acknowledges nothing: its disk may be full")
 
+// header returns the header of a message. Each is later than the one before, so that its
+// receiver can tell it from an old one, unless the clock was set back.
 func (r *Relay) header(kind, to, id string) seal.Header {
-	return seal.Header{To: to, Kind: kind, ID: id, At: r.Now().UnixMilli()}
+	at := r.Now().UnixMilli()
+	if r.lastAt >= at && r.lastAt-at < 10_000 {
+		at = r.lastAt + 1
+	}
+	r.lastAt = at
+	return seal.Header{To: to, Kind: kind, ID: id, At: at}
 }
 
 // newest is header for a message that takes the place of an earlier one.
@@ -509,17 +527,16 @@ type hello struct {
 	Knows int `json:"knows,omitempty"`
 }
 
-// A change that an older version would misunderstand gets the next number.
+// needs is the protocol that a receiver has to know at least, and knows the one that this
+// version knows. A change that an older version would misunderstand gets the next number.
+//
+//	1   the first one
+//	2   beats say how often they come, and are answers to an ask; a grant also says what its
+//	    receiver may do
 const (
-	needs = 1 // the protocol that a receiver has to know
-	knows = 2 // with 2, a grant also says what its receiver may do
+	needs = 1
+	knows = 2
 )
-
-// beat says that the host is there, and how far its logs have grown.
-type beat struct {
-	Process string               `json:"process"`
-	Heads   map[string]feed.Head `json:"heads,omitempty"`
-}
 
 // scan sends what is new in this host's files.
 func (r *Relay) scan(ctx context.Context) error {
@@ -550,6 +567,9 @@ func (r *Relay) scan(ctx context.Context) error {
 	if err := r.sendStates(ctx, now); err != nil {
 		return err
 	}
+	if err := r.askForBeats(now); err != nil {
+		return err
+	}
 	if err := r.beat(now); err != nil { // for whoever was met just now
 		return err
 	}
@@ -578,23 +598,6 @@ func (r *Relay) scan(ctx context.Context) error {
 	}
 	r.writeStatus()
 	return nil
-}
-
-// beat says that this host is there, if it is time to.
-func (r *Relay) beat(now time.Time) error {
-	if now.Sub(r.lastBeat).Abs() < beatEvery && !(r.beatSoon && r.beats.AllowN(now, 1)) {
-		return nil
-	}
-	body, err := json.Marshal(beat{r.process, r.source.Heads()})
-	if err != nil {
-		return err
-	}
-	msg, err := r.keys.Plain(r.header("beat", "", ""), body)
-	if err != nil {
-		return err
-	}
-	r.lastBeat, r.beatSoon = now, false
-	return r.nc.Publish(r.subject("beat"), msg)
 }
 
 // reload reads this host's keys if their file is another one than the last time.
@@ -675,7 +678,7 @@ func (r *Relay) grant(ctx context.Context) error {
 		select {
 		case <-ack.Ok():
 			m.granted = true
-			r.beatSoon = true // a newcomer wants to know how far the logs have grown
+			r.beatSoon = r.beatSoon || !m.pulse.answers // a newcomer wants to know how far the logs have grown
 		case err := <-ack.Err():
 			return err
 		case <-ctx.Done():

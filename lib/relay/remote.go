@@ -49,6 +49,7 @@ type remote struct {
 	silence time.Duration // for how long it was not heard while this host listened
 	records shared
 	changed bool // since it was saved
+	pulse   pulse
 
 	clocks []time.Duration // how much this host's clock seemed to be ahead, by its latest beats
 
@@ -57,7 +58,7 @@ type remote struct {
 
 func (r *Relay) open(h peer.Host) (*remote, error) {
 	m := &remote{
-		host: h, asked: map[string]time.Time{},
+		host: h, asked: map[string]time.Time{}, pulse: pulse{answers: h.Every > 0},
 		letterRate: rate.NewLimiter(lettersPerSec, lettersAtOnce),
 		byteRate:   rate.NewLimiter(bytesPerSec, bytesAtOnce),
 	}
@@ -163,9 +164,6 @@ func (r *Relay) take(msg message) error {
 		return r.echo(m)
 	}
 	if m.Kind == "hello" && parts[2] == "hello" {
-		if !r.pending[streams.Fleet] {
-			r.beatSoon = true // it has just connected, and knows neither clocks nor logs of others
-		}
 		return r.takeHello(m)
 	}
 	from := r.remotes[m.From]
@@ -182,9 +180,7 @@ func (r *Relay) take(msg message) error {
 		r.refuse("a message of " + from.host.Name + ", which is revoked")
 		return nil
 	}
-	if msg.stream == "" { // what was kept says nothing about now
-		r.see(from)
-	}
+	seen := msg.stream == "" && r.see(from, m.Header) // what was kept says nothing about now
 	if !from.byteRate.AllowN(r.Now(), len(msg.data)) {
 		r.refuse("too much of " + from.host.Name)
 		return nil
@@ -196,6 +192,9 @@ func (r *Relay) take(msg message) error {
 	}
 	switch kind {
 	case "beat":
+		if !seen {
+			return nil
+		}
 		return r.takeBeat(from, m)
 	case "states":
 		if r.older(from, m) {
@@ -223,6 +222,12 @@ func (r *Relay) take(msg message) error {
 	case "ask":
 		return r.takeAsk(from, m)
 	case "chunk":
+		if m.Kind == "beat" {
+			if !seen {
+				return nil
+			}
+			return r.takeBeat(from, m)
+		}
 		body, err := r.keys.Body(m, feed.MaxChunk+4096)
 		if err != nil {
 			r.refuse("a chunk that cannot be opened")
@@ -314,9 +319,6 @@ func (r *Relay) echo(m seal.Message) error {
 	return nil
 }
 
-// see records that a host was seen just now.
-func (r *Relay) see(m *remote) { m.host.LastSeen, m.silence, m.changed = r.Now(), 0, true }
-
 // saveChanged saves the hosts of which something is new, each every five seconds at most.
 func (r *Relay) saveChanged(now time.Time) {
 	for _, m := range r.remotes {
@@ -360,6 +362,10 @@ func (r *Relay) takeHello(m seal.Message) error {
 		r.refuse(err.Error())
 		return nil
 	}
+	from.pulse.answers, from.pulse.asks = from.pulse.answers || says.Knows >= 2, 0 // a beat says if it is an older version again
+	if !from.pulse.answers && !r.pending[streams.Fleet] {
+		r.beatSoon = true // it has just connected, and knows neither clocks nor logs of others
+	}
 	r.recordsAnew(from)
 	if err := r.takeEarly(m.From); err != nil {
 		return err
@@ -371,30 +377,6 @@ func (r *Relay) takeHello(m seal.Message) error {
 	if from.host.Box != says.Box || from.host.Version != says.Version || from.host.Knows != says.Knows {
 		from.granted = from.granted && from.host.Box == says.Box && from.host.Knows == says.Knows
 		from.host.Box, from.host.Version, from.host.Knows, from.changed = says.Box, says.Version, says.Knows, true
-	}
-	return nil
-}
-
-func (r *Relay) takeBeat(from *remote, m seal.Message) error {
-	var b beat
-	if err := json.Unmarshal(m.PlainBody(), &b); err != nil {
-		r.refuse("a beat that cannot be read")
-		return nil
-	}
-	if len(b.Heads) > feed.MaxFeeds {
-		r.refuse("too many logs of " + from.host.Name)
-		return nil
-	}
-	from.heads = b.Heads
-	if from.heads == nil { // it has no log yet
-		from.heads = map[string]feed.Head{}
-	}
-	for name, head := range from.heads {
-		from.copies.Heads(name, head)
-	}
-	r.judge(from)
-	if from.clocks = append(from.clocks, r.Now().Sub(m.Time())); len(from.clocks) > clocksKept {
-		from.clocks = from.clocks[1:]
 	}
 	return nil
 }
@@ -534,6 +516,9 @@ func (r *Relay) askForMissing(now time.Time) {
 
 // takeAsk answers what another host lacks: of a log, or of a long letter.
 func (r *Relay) takeAsk(from *remote, m seal.Message) error {
+	if m.Kind == "beat" { // nothing in it is secret
+		return r.answerBeat(from, m.ID)
+	}
 	body, err := r.keys.Body(m, maxLeases)
 	if err != nil {
 		r.refuse("a question that cannot be opened")

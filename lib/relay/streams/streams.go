@@ -18,6 +18,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -71,6 +72,56 @@ func Make(ctx context.Context, js jetstream.JetStream, key string) error {
 		}
 	}
 	return nil
+}
+
+// A hub says so often that a stream has nothing new. Whoever does not hear it twice reads the
+// stream anew: in a cluster, a server that is lost takes the place in it along. Letters wait
+// for that; what is lost of a log is missed with the next beat.
+const (
+	lettersIdle = time.Minute
+	othersIdle  = 5 * time.Minute
+)
+
+// Limits of a question for what a stream has.
+const (
+	stands   = 30 * time.Minute
+	messages = 256
+	bytes    = 16 << 20
+)
+
+// Open returns a place in a stream, which the hub forgets once nobody reads on from it.
+func Open(ctx context.Context, js jetstream.JetStream, stream string, from *time.Time, filter ...string) (jetstream.Consumer, error) {
+	cfg := jetstream.ConsumerConfig{
+		FilterSubjects: filter, AckPolicy: jetstream.AckNonePolicy,
+		MemoryStorage: true, Replicas: 1, InactiveThreshold: 5 * time.Minute,
+	}
+	if from != nil {
+		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, from
+	}
+	return js.CreateConsumer(ctx, stream, cfg)
+}
+
+// Follow gives take each message from a place on, until the context ends or the place is lost.
+func Follow(ctx context.Context, c jetstream.Consumer, take func(jetstream.Msg)) error {
+	idle := othersIdle
+	if strings.HasPrefix(c.CachedInfo().Stream, In("")) {
+		idle = lettersIdle
+	}
+	for ctx.Err() == nil {
+		question, done := context.WithTimeout(ctx, stands)
+		batch, err := c.Fetch(messages, jetstream.FetchContext(question), jetstream.FetchHeartbeat(idle), jetstream.FetchMaxBytes(bytes))
+		if err == nil {
+			for m := range batch.Messages() {
+				take(m)
+			}
+			err = batch.Error()
+		}
+		done()
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // Permissions are what a host with this key may publish and subscribe to.

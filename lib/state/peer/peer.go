@@ -89,6 +89,10 @@ type Host struct {
 	Box  string `json:"box"` // age recipient of what is for this host: age1…
 	// LastSeen is the time of the last message of the host, by this host's clock.
 	LastSeen time.Time `json:"last_seen,omitzero"`
+	// Clock is the time of that message, by the host's own clock.
+	Clock time.Time `json:"clock,omitzero"`
+	// Every is how often the host beats, in seconds; 0 in a small fleet.
+	Every int `json:"every,omitempty"`
 	// Current is the time at which the copies of its logs were last known to be complete.
 	Current time.Time `json:"current,omitzero"`
 	Version string    `json:"version,omitempty"` // of its gt
@@ -107,7 +111,12 @@ type Host struct {
 
 // Away reports whether the host was not seen lately. A time to come proves nothing: a clock
 // was wrong.
-func (h Host) Away(now time.Time) bool { return now.Sub(h.LastSeen).Abs() > AwayAfter }
+func (h Host) Away(now time.Time) bool { return now.Sub(h.LastSeen).Abs() > h.awayAfter() }
+
+// awayAfter is AwayAfter, or longer for a host of a large fleet.
+func (h Host) awayAfter() time.Duration {
+	return max(AwayAfter, time.Duration(h.Every)*time.Second*9/4)
+}
 
 // Denies reports whether the host has said that it does not allow something.
 func (h Host) Denies(what string) bool { return h.Allows != nil && !slices.Contains(h.Allows, what) }
@@ -137,7 +146,7 @@ func (h Host) Stale(now time.Time) string {
 	switch {
 	case h.Away(now):
 		return h.Seen(now)
-	case !h.Current.IsZero() && now.Sub(h.Current) > AwayAfter:
+	case !h.Current.IsZero() && now.Sub(h.Current) > h.awayAfter():
 		return "its log as it was " + Age(now.Sub(h.Current)) + " ago"
 	}
 	return ""

@@ -1,0 +1,547 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"gt/lib/place"
+	"gt/lib/relay/dial"
+	"gt/lib/relay/feed"
+	"gt/lib/relay/hub"
+	"gt/lib/relay/seal"
+	"gt/lib/relay/streams"
+	"gt/lib/state/peer"
+)
+
+// process is the hub or a relay in a process of its own. It answers each line with a line.
+type process struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+	mu  sync.Mutex
+}
+
+// child is what such a process does.
+func child(args []string) {
+	lines := bufio.NewScanner(os.Stdin)
+	fail := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "relay: error:", err)
+			os.Exit(1)
+		}
+	}
+	if args[0] == "hub" {
+		h, err := hub.Start(hub.Options{Store: args[1], Listen: "127.0.0.1:0", MaxStore: 32 << 30, Now: time.Now, Warn: warn})
+		fail(err)
+		i, err := hub.Invite(args[1], h.Addr(), time.Now())
+		fail(err)
+		fmt.Println(h.Addr(), i.Fingerprint)
+		for lines.Scan() {
+			key, name, _ := strings.Cut(lines.Text(), " ")
+			fail(h.Admit(key, name))
+			fmt.Println("ok")
+		}
+		h.Close()
+		return
+	}
+	at := dial.Hub{URL: "gt://" + args[3], Fingerprint: args[4]}
+	t, err := newHost(args[1], args[2], func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
+		return at.Connect(ctx, keys, dial.Program{})
+	})
+	fail(err)
+	fmt.Println("ok")
+	for lines.Scan() {
+		var s nats.Statistics
+		if t.traffic != nil {
+			s = t.traffic.Stats()
+		}
+		fmt.Println(s.OutBytes, s.InBytes)
+	}
+	t.stop()
+}
+
+func begin(args ...string) (*process, string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	p := &process{cmd: exec.Command(path, args...)}
+	p.cmd.Stderr = os.Stderr
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	p.in, p.out = in, bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		return nil, "", err
+	}
+	first, err := p.out.ReadString('\n')
+	return p, first, err
+}
+
+func (p *process) ask(line string) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, err := fmt.Fprintln(p.in, line); err != nil {
+		return "", err
+	}
+	return p.out.ReadString('\n')
+}
+
+func (p *process) end() {
+	p.in.Close()
+	_ = p.cmd.Wait()
+}
+
+// memory returns the resident memory of the process in bytes, 0 where the system does not say.
+func (p *process) memory() int64 {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	var pages, resident int64
+	fmt.Sscan(string(data), &pages, &resident)
+	return resident * int64(os.Getpagesize())
+}
+
+// cpu returns the processor time that the process has used.
+func (p *process) cpu() time.Duration {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * time.Second / 100
+}
+
+// traffic returns the bytes that a relay has sent and received over its connection.
+func (p *process) traffic() (out, in int64, err error) {
+	line, err := p.ask("traffic")
+	if err == nil {
+		_, err = fmt.Sscan(line, &out, &in)
+	}
+	return out, in, err
+}
+
+// crowd is what the simulated hosts have in common.
+type crowd struct {
+	at   dial.Hub
+	keys []string       // of all hosts, sorted
+	all  map[string]int // the places of keys in it
+	// real are the recipients of the real hosts. Only these can be sealed to, because nobody opens
+	// the others.
+	real map[string]string
+}
+
+// every is how often a host of this crowd beats.
+func (c *crowd) every() time.Duration {
+	return min(max(40*time.Second, time.Duration(len(c.keys))*2*time.Second), time.Hour)
+}
+
+// actor is a simulated host.
+type actor struct {
+	*crowd
+	keys   *seal.Keys
+	name   string
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	source *feed.Source
+	state  place.State
+	feeds  jetstream.ConsumeContext
+	ctx    context.Context
+
+	mu    sync.Mutex
+	beats []bool // of whom one has come
+	greet []bool // to whom the key of the log was given
+}
+
+func (a *actor) subject(kind string, to ...string) string {
+	return strings.Join(append([]string{"gt", a.keys.Public(), kind}, to...), ".")
+}
+
+func (a *actor) header(kind, to, id string) seal.Header {
+	return seal.Header{Kind: kind, To: to, ID: id, At: time.Now().UnixMilli()}
+}
+
+// beat publishes a beat for all, or for one host that has asked.
+func (a *actor) beat(to, nonce string) error {
+	a.mu.Lock()
+	body, err := json.Marshal(map[string]any{"process": "0123456789abcdef", "heads": a.source.Heads(), "every": int(a.every().Seconds())})
+	a.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	msg, err := a.keys.Plain(a.header("beat", to, nonce), body)
+	if err != nil {
+		return err
+	}
+	if to == "" {
+		return a.nc.Publish(a.subject("beat"), msg)
+	}
+	return a.nc.Publish(a.subject("chunk", to), msg)
+}
+
+func (a *actor) ask(to string) error {
+	msg, err := a.keys.Plain(a.header("beat", to, "0123456789abcdef"), nil)
+	if err != nil {
+		return err
+	}
+	return a.nc.Publish(a.subject("ask", to), msg)
+}
+
+// grant gives the key of this host's log to another one.
+func (a *actor) grant(to string) error {
+	box := a.real[to]
+	if box == "" {
+		box = a.keys.Recipient() // as long
+	}
+	msg, err := a.keys.ForHost(box, a.header("grant", to, "0123456789abcdef"), []byte(a.keys.Feed))
+	if err != nil {
+		return err
+	}
+	_, err = a.js.PublishAsync(a.subject("grant", to), msg)
+	return err
+}
+
+// hear takes what comes as a relay does, as far as it is answered.
+func (a *actor) hear(m *nats.Msg) {
+	parts := strings.Split(m.Subject, ".")
+	i, ok := a.all[parts[1]]
+	if !ok || parts[1] == a.keys.Public() {
+		return
+	}
+	switch parts[2] {
+	case "beat", "chunk":
+		a.mu.Lock()
+		a.beats[i] = true
+		a.mu.Unlock()
+	case "ask":
+		var h seal.Header
+		line, _, _ := bytes.Cut(m.Data, []byte("\n"))
+		if json.Unmarshal(line, &h) == nil && h.Kind == "beat" {
+			_ = a.beat(parts[1], h.ID)
+		}
+	case "hello":
+		a.mu.Lock()
+		granted, beats := a.greet[i], a.beats[i]
+		a.greet[i] = true
+		a.mu.Unlock()
+		if !granted {
+			_ = a.grant(parts[1])
+		}
+		if !beats {
+			_ = a.ask(parts[1])
+		}
+	}
+}
+
+// simulate connects a host that has the subscriptions and streams of a relay.
+func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys) (a *actor, err error) {
+	a = &actor{crowd: c, keys: keys, name: name, state: place.State(filepath.Join(dir, name, "gt")), ctx: ctx, beats: make([]bool, len(c.keys)), greet: make([]bool, len(c.keys))}
+	if a.nc, err = c.at.Connect(ctx, keys, dial.Program{}); err != nil {
+		return nil, err
+	}
+	if a.js, err = jetstream.New(a.nc, jetstream.WithDefaultTimeout(5*time.Minute), jetstream.WithPublishAsyncMaxPending(64)); err != nil {
+		return nil, err
+	}
+	if a.source, err = feed.NewSource(a.state); err != nil {
+		return nil, err
+	}
+	key := keys.Public()
+	if err := streams.Make(ctx, a.js, key); err != nil {
+		return nil, err
+	}
+	for _, subject := range []string{"gt.*.beat", "gt.*.ask." + key, "gt.*.chunk." + key} {
+		if _, err := a.nc.Subscribe(subject, a.hear); err != nil {
+			return nil, err
+		}
+	}
+	hello, err := json.Marshal(map[string]any{"name": name, "box": keys.Recipient(), "needs": 1, "knows": 2})
+	if err != nil {
+		return nil, err
+	}
+	msg, err := keys.Plain(a.header("hello", "", ""), hello)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.js.Publish(ctx, a.subject("hello"), msg); err != nil {
+		return nil, err
+	}
+	states, err := keys.ForFeed(a.header("states", "", ""), bytes.Repeat([]byte("x"), 3500)) // ten agents
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.js.Publish(ctx, a.subject("states"), states); err != nil {
+		return nil, err
+	}
+	if err := a.beat("", ""); err != nil {
+		return nil, err
+	}
+	if _, err := a.consume(streams.Fleet, 5*time.Minute, "gt.*.hello", "gt.*.states", "gt.*.grant."+key, "gt."+key+".grant.*"); err != nil {
+		return nil, err
+	}
+	if a.feeds, err = a.consume(streams.Feeds, 5*time.Minute); err != nil {
+		return nil, err
+	}
+	if _, err = a.consume(streams.In(key), time.Minute); err != nil {
+		return nil, err
+	}
+	go a.live()
+	return a, nil
+}
+
+func (a *actor) consume(stream string, idle time.Duration, filter ...string) (jetstream.ConsumeContext, error) {
+	c, err := a.js.OrderedConsumer(a.ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: filter})
+	if err != nil {
+		return nil, err
+	}
+	return c.Consume(func(m jetstream.Msg) { a.hear(&nats.Msg{Subject: m.Subject(), Data: m.Data()}) },
+		jetstream.PullMaxMessages(64), jetstream.PullExpiry(30*time.Minute), jetstream.PullHeartbeat(idle))
+}
+
+// live beats, and watches the next host, as a relay does.
+func (a *actor) live() {
+	beat, watch := time.NewTicker(a.every()), time.NewTicker(40*time.Second)
+	defer beat.Stop()
+	defer watch.Stop()
+	next := a.crowd.keys[(a.all[a.keys.Public()]+1)%len(a.crowd.keys)]
+	for {
+		select {
+		case <-a.ctx.Done():
+			a.nc.Close()
+			return
+		case <-beat.C:
+			_ = a.beat("", "")
+		case <-watch.C:
+			if a.every() > 40*time.Second {
+				_ = a.ask(next)
+			}
+		}
+	}
+}
+
+// event appends an event to the host's log and sends it.
+func (a *actor) event() error {
+	if err := (&host{state: a.state}).events(1); err != nil {
+		return err
+	}
+	path := a.state.Path(".events.jsonl")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, ok, err := a.source.Next("events", path, time.Now())
+	if err != nil || !ok {
+		return errors.Join(err, errors.New("no event"))
+	}
+	body, err := c.Marshal()
+	if err != nil {
+		return err
+	}
+	msg, err := a.keys.ForFeed(a.header("feed", "", ""), body)
+	if err != nil {
+		return err
+	}
+	if _, err := a.js.Publish(a.ctx, a.subject("feed"), msg); err != nil {
+		return err
+	}
+	return a.source.Sent(c, path)
+}
+
+// each calls do for all, so many at once.
+func each[T any](all []T, atOnce int, do func(int, T) error) error {
+	var wait sync.WaitGroup
+	var failed atomic.Pointer[error]
+	next := make(chan int)
+	for range atOnce {
+		wait.Go(func() {
+			for i := range next {
+				if err := do(i, all[i]); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	for i := range all {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// many measures what many hosts cost one hub, each with the logs of all others.
+func many(dir string, n, real, events int) error {
+	store := filepath.Join(dir, "hub")
+	server, line, err := begin("hub", store)
+	if err != nil {
+		return err
+	}
+	defer server.end()
+	address, fingerprint, _ := strings.Cut(strings.TrimSpace(line), " ")
+	c := &crowd{at: dial.Hub{URL: "gt://" + address, Fingerprint: fingerprint}, all: map[string]int{}, real: map[string]string{}}
+	names := make([]string, n)
+	keys := make([]*seal.Keys, n)
+	for i := range n {
+		names[i] = "h" + strconv.Itoa(i)
+		state := place.State(filepath.Join(dir, names[i], "gt"))
+		if keys[i], err = seal.Load(state, true); err != nil {
+			return err
+		}
+		if err := peer.Of(state).SetOwn(peer.Host{Name: names[i]}); err != nil {
+			return err
+		}
+		c.keys = append(c.keys, keys[i].Public())
+		if i < real {
+			c.real[keys[i].Public()] = keys[i].Recipient()
+		}
+		if answer, err := server.ask(keys[i].Public() + " " + names[i]); err != nil || answer != "ok\n" {
+			return fmt.Errorf("not admitted: %q, %w", answer, err)
+		}
+	}
+	slices.Sort(c.keys)
+	for i, key := range c.keys {
+		c.all[key] = i
+	}
+	fmt.Printf("| a hub that knows %d hosts of which none has connected | %d MB |\n", n, server.memory()>>20)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	began, used := time.Now(), server.cpu()
+	relays := make([]*process, real)
+	start := func(i int) error {
+		relays[i], _, err = begin("relay", dir, names[i], address, fingerprint)
+		return err
+	}
+	for i := range real {
+		if err := start(i); err != nil {
+			return err
+		}
+		defer func() { relays[i].end() }()
+	}
+	actors := make([]*actor, n-real)
+	if err := each(actors, 16, func(i int, _ *actor) (err error) {
+		actors[i], err = c.simulate(ctx, dir, names[real+i], keys[real+i])
+		return err
+	}); err != nil {
+		return err
+	}
+	fmt.Printf("| all %d have connected after | %s |\n", n, time.Since(began).Round(100*time.Millisecond))
+	state := func(i int) place.State { return place.State(filepath.Join(dir, names[i], "gt")) }
+	if _, err := wait("all hosts know all", time.Second, 40*time.Minute, func() bool {
+		for i := range real {
+			if !knows(&host{state: state(i)}, n-1) {
+				return false
+			}
+		}
+		return true
+	}); err != nil {
+		return err
+	}
+	fmt.Printf("| %d hosts, %d of them real: each real one knows all after | %s, %.1f s of the hub's processor |\n", n, real, time.Since(began).Round(100*time.Millisecond), (server.cpu() - used).Seconds())
+	if len(actors) == 0 {
+		return errors.New("at least one host has to be simulated")
+	}
+	var stored uint64
+	if _, err := wait("all have the keys of all", 5*time.Second, time.Hour, func() bool {
+		fleet, err := actors[0].js.Stream(ctx, streams.Fleet)
+		if err == nil {
+			stored = fleet.CachedInfo().State.Msgs
+		}
+		return int(stored) >= n*(n-1)+n
+	}); err != nil {
+		return fmt.Errorf("%w: the hub has %d messages of %d", err, stored, n*(n-1)+n)
+	}
+	fmt.Printf("| all have the keys of all after | %s, %.1f s of the hub's processor |\n", time.Since(began).Round(100*time.Millisecond), (server.cpu() - used).Seconds())
+	time.Sleep(30 * time.Second)
+	fmt.Printf("| memory of the hub, of a relay | %d MB, %d MB |\n", server.memory()>>20, relays[0].memory()>>20)
+	fmt.Printf("| the hub's disk | %d MB |\n", size(store)>>20)
+
+	const minutes = 3
+	hubCPU, relayCPU := server.cpu(), relays[0].cpu()
+	out, in, err := relays[0].traffic()
+	if err != nil {
+		return err
+	}
+	time.Sleep(minutes * time.Minute)
+	out2, in2, err := relays[0].traffic()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("| all are idle, in a minute | hub %.2f s of a processor, a relay %.2f s; it sends %d bytes, receives %d |\n",
+		(server.cpu()-hubCPU).Seconds()/minutes, (relays[0].cpu()-relayCPU).Seconds()/minutes, (out2-out)/minutes, (in2-in)/minutes)
+
+	// An hour of a working day, while one host is away and the simulated ones read no logs.
+	relays[0].end()
+	for _, a := range actors {
+		a.feeds.Stop()
+	}
+	disk, relayCPU := size(store), relays[min(1, real-1)].cpu()
+	hubCPU = server.cpu()
+	began = time.Now()
+	if err := each(actors, 64, func(_ int, a *actor) error {
+		for range events {
+			if err := a.event(); err != nil {
+				return err
+			}
+		}
+		return a.beat("", "")
+	}); err != nil {
+		return err
+	}
+	total := events * len(actors)
+	fmt.Printf("| an hour of the others, %d events | in %s, hub %.1f s of a processor, %d MB of its disk |\n", total, time.Since(began).Round(time.Second), (server.cpu() - hubCPU).Seconds(), (size(store)-disk)>>20)
+	has := func(i int) bool {
+		for j := real; j < n; j++ {
+			want, err := os.Stat(state(j).Path(".events.jsonl"))
+			got, gerr := os.Stat(peer.Of(state(i)).Path(names[j], ".events.jsonl"))
+			if err != nil || gerr != nil || got.Size() != want.Size() {
+				return false
+			}
+		}
+		return true
+	}
+	if real > 1 {
+		if _, err := wait("a host that was there has all", time.Second, 40*time.Minute, func() bool { return has(1) }); err != nil {
+			return err
+		}
+		fmt.Printf("| a relay that was there has all after | %s, %.1f s of a processor |\n", time.Since(began).Round(time.Second), (relays[1].cpu() - relayCPU).Seconds())
+	}
+	hubCPU, began = server.cpu(), time.Now()
+	if err := start(0); err != nil {
+		return err
+	}
+	if _, err := wait("the host that was away has all", 200*time.Millisecond, 40*time.Minute, func() bool { return has(0) }); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	_, in, err = relays[0].traffic()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("| the relay that was away has all after | %s, %.1f s of a processor (hub %.1f s); it received %d MB and has %d MB of memory |\n",
+		took.Round(100*time.Millisecond), relays[0].cpu().Seconds(), (server.cpu() - hubCPU).Seconds(), in>>20, relays[0].memory()>>20)
+	fmt.Printf("| memory of the hub then, its disk | %d MB, %d MB |\n", server.memory()>>20, size(store)>>20)
+	return nil
+}
