@@ -161,14 +161,14 @@ func (c *crowd) every() time.Duration {
 // actor is a simulated host.
 type actor struct {
 	*crowd
-	keys   *seal.Keys
-	name   string
-	nc     *nats.Conn
-	js     jetstream.JetStream
-	source *feed.Source
-	state  place.State
-	feeds  jetstream.ConsumeContext
-	ctx    context.Context
+	keys      *seal.Keys
+	name      string
+	nc        *nats.Conn
+	js        jetstream.JetStream
+	source    *feed.Source
+	state     place.State
+	stopFeeds func()
+	ctx       context.Context
 
 	mu    sync.Mutex
 	beats []bool // of whom one has come
@@ -297,26 +297,27 @@ func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys)
 	if err := a.beat("", ""); err != nil {
 		return nil, err
 	}
-	if _, err := a.consume(streams.Fleet, 5*time.Minute, "gt.*.hello", "gt.*.states", "gt.*.grant."+key, "gt."+key+".grant.*"); err != nil {
+	if err := a.follow(ctx, streams.Fleet, "gt.*.hello", "gt.*.states", "gt.*.grant."+key, "gt."+key+".grant.*"); err != nil {
 		return nil, err
 	}
-	if a.feeds, err = a.consume(streams.Feeds, 5*time.Minute); err != nil {
+	feeds, stop := context.WithCancel(ctx)
+	a.stopFeeds = stop
+	if err := a.follow(feeds, streams.Feeds); err != nil {
 		return nil, err
 	}
-	if _, err = a.consume(streams.In(key), time.Minute); err != nil {
+	if err := a.follow(ctx, streams.In(key)); err != nil {
 		return nil, err
 	}
 	go a.live()
 	return a, nil
 }
 
-func (a *actor) consume(stream string, idle time.Duration, filter ...string) (jetstream.ConsumeContext, error) {
-	c, err := a.js.OrderedConsumer(a.ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: filter})
-	if err != nil {
-		return nil, err
+func (a *actor) follow(ctx context.Context, stream string, filter ...string) error {
+	place, err := streams.Open(ctx, a.js, stream, nil, filter...)
+	if err == nil {
+		go streams.Follow(ctx, place, func(m jetstream.Msg) { a.hear(&nats.Msg{Subject: m.Subject(), Data: m.Data()}) })
 	}
-	return c.Consume(func(m jetstream.Msg) { a.hear(&nats.Msg{Subject: m.Subject(), Data: m.Data()}) },
-		jetstream.PullMaxMessages(64), jetstream.PullExpiry(30*time.Minute), jetstream.PullHeartbeat(idle))
+	return err
 }
 
 // live beats, and watches the next host, as a relay does.
@@ -495,7 +496,7 @@ func many(dir string, n, real, events int) error {
 	// An hour of a working day, while one host is away and the simulated ones read no logs.
 	relays[0].end()
 	for _, a := range actors {
-		a.feeds.Stop()
+		a.stopFeeds()
 	}
 	disk, relayCPU := size(store), relays[min(1, real-1)].cpu()
 	hubCPU = server.cpu()
