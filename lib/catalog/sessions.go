@@ -104,16 +104,15 @@ func (c Catalog) candidates(o order, skip func(candidate) bool) iter.Seq[candida
 // not keep those that nobody asked for before.
 func (c Catalog) each(o order, skip func(candidate) bool) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
-		given := map[session.ID]bool{}
+		var given session.ID
 		for at := range c.candidates(o, skip) {
 			s := c.make(at)
-			// If sources tell of different times, its place is that of the one that counts.
-			if s == nil || !o.at(s).Equal(at.at) || given[at.id] {
+			// If sources tell of different times, its place is that of the one that counts. If
+			// they tell of the same, it comes twice in a row.
+			if s == nil || !o.at(s).Equal(at.at) || at.id == given {
 				continue
 			}
-			if len(c.books) > 1 || c.talks != nil || len(c.peers) > 0 {
-				given[at.id] = true
-			}
+			given = at.id
 			if known, ok := c.known(at.id); ok {
 				s = known
 			}

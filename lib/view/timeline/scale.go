@@ -33,7 +33,7 @@ func seconds(from, to time.Time) float64 {
 }
 
 // newScale returns an axis for bars, which are sorted by start.
-func newScale(bars []bar, zone *time.Location) scale {
+func newScale(bars []*bar, zone *time.Location) scale {
 	s := scale{zone: zone}
 	if len(bars) == 0 {
 		return s

@@ -52,7 +52,7 @@ func (p *Picture) tops() []int {
 }
 
 // middle returns the vertical middle of a bar within its lane.
-func (b bar) middle() int { return lanePad + b.row*rowHeight + rowHeight/2 }
+func (b *bar) middle() int { return lanePad + b.row*rowHeight + rowHeight/2 }
 
 // marks are the shapes at the end of a bar, around the point 0,0.
 const marks = `<path id="mh" d="M-4-6.5L6.5 0L-4 6.5Z"/>` +
@@ -106,7 +106,7 @@ func (p *Picture) chart(b *bufio.Writer, attributes string) {
 	b.WriteString("</svg>\n")
 }
 
-func (p *Picture) bar(b *bufio.Writer, s bar) {
+func (p *Picture) bar(b *bufio.Writer, s *bar) {
 	from, to := p.scale.at(s.from), p.scale.at(s.to)
 	y := s.middle()
 	fmt.Fprintf(b, `<rect class="b %s"`, s.style.Letter)
@@ -114,7 +114,7 @@ func (p *Picture) bar(b *bufio.Writer, s bar) {
 		fmt.Fprintf(b, ` data-c="%d"`, s.chain)
 	}
 	fmt.Fprintf(b, ` x="%s" y="%d" width="%s" height="%d" rx="2"><title>%s</title></rect>`,
-		percent(from), y-barHeight/2, percent(max(to-from, 0.00001)), barHeight, escapeLines(strings.Split(s.tell(), "\n")))
+		percent(from), y-barHeight/2, percent(max(to-from, 0.00001)), barHeight, escapeLines(p.tell(s)))
 	fmt.Fprintf(b, `<use class="m %s" href="#m%s" x="%s" y="%d"/>`+"\n", s.style.Letter, s.style.Letter, percent(to), y)
 }
 
@@ -241,8 +241,8 @@ func (p *Picture) heading() string {
 	agents := map[string]int{}
 	var crashes int
 	for _, b := range p.bars {
-		if b.agent != "" {
-			agents[b.agent]++
+		if agent := b.shared.Value().agent; agent != "" {
+			agents[agent]++
 		}
 		if b.style.Letter == "c" {
 			crashes++

@@ -64,7 +64,7 @@ func (p *Picture) Text(style palette.Style, width int) string {
 		labels[i] = term.CutFront(l.name, maxLabel)
 		if p.By == Session {
 			s := p.bars[l.bars[0]]
-			labels[i] = term.Pad(l.name, id) + " " + term.CutFront(term.Clean(s.actor), maxLabel-6)
+			labels[i] = term.Pad(l.name, id) + " " + term.CutFront(term.Clean(s.shared.Value().actor), maxLabel-6)
 		}
 		widest = max(widest, term.Columns(labels[i]))
 	}
@@ -100,10 +100,10 @@ func (p *Picture) Text(style palette.Style, width int) string {
 			}
 		}
 		for _, i := range l.bars {
-			p.cells(row, &p.bars[i], g, style, col)
+			p.cells(row, p.bars[i], g, style, col)
 		}
 		if p.By == Session {
-			p.caption(row, &p.bars[l.bars[0]], style, col)
+			p.caption(row, p.bars[l.bars[0]], style, col)
 		}
 		line(term.Pad(style.Plain(labels[n]), widest) + "  " + paint(row, style))
 	}
@@ -243,7 +243,7 @@ func (p *Picture) cells(row []cell, b *bar, g glyphs, style palette.Style, col f
 		}
 		put(i, body, 2)
 	}
-	if b.early && from < to {
+	if b.whole != nil && from < to {
 		put(from, g.early, 3)
 	}
 	put(to, style.MarkOf(b.style), 3+strength(b.style))

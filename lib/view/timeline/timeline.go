@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"gt/lib/catalog"
 	"gt/lib/state/session"
@@ -43,20 +44,25 @@ type Options struct {
 
 // bar is a session. It keeps only what is drawn, for there may be very many.
 type bar struct {
-	id, chainID, other   session.ID // other is the session that it is linked to
-	actor, folder, agent string     // actor is the folder's name if there is none
-	short                string
-	about                string
-	who, rest            string // lines about it; see tell
-	style                *palette.OutcomeStyle
-	started              time.Time
-	from, to             time.Time // as far as they are in the picture
-	early                bool      // it began before the picture
-	lane                 int
-	row                  int // within the lane
-	chain                int // number of its chain, 0 if it is alone
-	above                int // index of the bar it is linked to, or -1
-	link                 chain.Link
+	id, chainID, other session.ID // other is the session that it is linked to
+	short, about, work string
+	shared             unique.Handle[shared]
+	from, to           time.Time     // as far as they are in the picture
+	whole              *[2]time.Time // from and to, if it began before the picture
+	open               bool          // how long it lasted is not known
+	style              *palette.OutcomeStyle
+	lane               int
+	row                int // within the lane
+	chain              int // number of its chain, 0 if it is alone
+	above              int // index of the bar it is linked to, or -1
+	link               chain.Link
+}
+
+// shared is what many sessions have in common.
+type shared struct {
+	actor, folder, agent, branch string // actor is the folder's name if there is none
+	headless, foreign            bool
+	outcome                      string // with the reason
 }
 
 // lane has all bars of one name.
@@ -70,7 +76,7 @@ type lane struct {
 // Picture is a timeline with its layout.
 type Picture struct {
 	Options
-	bars   []bar
+	bars   []*bar
 	lanes  []lane
 	scale  scale
 	chains int
@@ -85,23 +91,33 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 		if s.StartedAt.IsZero() {
 			continue
 		}
-		b := bar{
-			id: s.ID, chainID: s.ChainID, actor: s.Address(), folder: folderOf(s), agent: s.Agent,
-			short: o.Short(s.ID), about: o.About(s), style: palette.Of(s.Outcome),
-			started: s.StartedAt, from: s.StartedAt, to: chain.End(s, o.Now), above: -1,
+		b := &bar{
+			id: s.ID, chainID: s.ChainID, short: o.Short(s.ID), about: o.About(s), work: s.WorkUnit,
+			from: s.StartedAt, to: chain.End(s, o.Now), style: palette.Of(s.Outcome), above: -1,
+		}
+		of := shared{s.Address(), folderOf(s), s.Agent, s.Branch, s.Headless, s.Foreign(), string(s.Outcome)}
+		if why := catalog.Why(s.Reason); why != "" {
+			of.outcome += ": " + why
+		}
+		b.shared = unique.Make(of)
+		if b.chainID == b.id {
+			b.chainID = b.id // in memory once
 		}
 		b.other, b.link = chain.Above(s)
-		b.who, b.rest = p.lines(s, b.short)
+		b.open = s.EndedAt.IsZero() && b.to.Equal(b.from)
 		if b.from.Before(o.Since) {
-			b.from, b.early = o.Since, true
+			b.whole = &[2]time.Time{b.from, b.to}
+			b.from = o.Since
 			if b.to.Before(o.Since) {
 				b.to = o.Since
 			}
 		}
 		p.bars = append(p.bars, b)
 	}
-	slices.SortFunc(p.bars, func(a, b bar) int {
-		return cmp.Or(a.from.Compare(b.from), a.started.Compare(b.started), cmp.Compare(a.id, b.id))
+	p.Short, p.About = nil, nil // they have much in memory
+	slices.SortFunc(p.bars, func(a, b *bar) int {
+		began, other := a.when()[0], b.when()[0]
+		return cmp.Or(a.from.Compare(b.from), began.Compare(other), cmp.Compare(a.id, b.id))
 	})
 	for i, b := range p.bars {
 		if i == 0 {
@@ -120,6 +136,14 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 	return p
 }
 
+// when returns when the session began and ended.
+func (b *bar) when() [2]time.Time {
+	if b.whole != nil {
+		return *b.whole
+	}
+	return [2]time.Time{b.from, b.to}
+}
+
 // Len returns how many sessions are in the picture.
 func (p *Picture) Len() int { return len(p.bars) }
 
@@ -132,7 +156,7 @@ func (p *Picture) thread() {
 	}
 	latest := map[session.ID]int{} // last bar of each chain
 	for i := range p.bars {
-		b := &p.bars[i]
+		b := p.bars[i]
 		link := b.link
 		before, there := at[b.other]
 		if !there && b.chainID != "" && link != chain.Subagent && link != chain.Fork {
@@ -180,20 +204,20 @@ func (p *Picture) thread() {
 	}
 }
 
-func (p *Picture) name(b bar) string {
-	var name string
+func (p *Picture) name(b *bar) string {
+	name, of := "", b.shared.Value()
 	switch p.By {
 	case Folder:
-		name = b.folder
+		name = of.folder
 		if name != "" {
 			name = filepath.Clean(name)
 		}
 	case Agent:
-		name = b.agent
+		name = of.agent
 	case Session:
 		return b.short
 	default:
-		name = b.actor
+		name = of.actor
 	}
 	return cmp.Or(term.Clean(name), "(not known)")
 }
@@ -248,7 +272,7 @@ func (p *Picture) fill() {
 		l := &p.lanes[n]
 		var ends []float64 // the end of each row
 		for _, i := range l.bars {
-			b := &p.bars[i]
+			b := p.bars[i]
 			from := p.scale.at(b.from)
 			row := slices.IndexFunc(ends, func(end float64) bool { return end <= from })
 			switch {
@@ -266,19 +290,23 @@ func (p *Picture) fill() {
 }
 
 // span returns when a session ran, for people.
-func (p *Picture) span(b *catalog.Session) string {
+func (p *Picture) span(b *bar) string {
 	zone := p.Now.Location()
-	from, to := b.StartedAt.In(zone), chain.End(b, p.Now).In(zone)
+	when := b.when()
+	from, to := when[0].In(zone), when[1].In(zone)
 	day := "Mon 2 Jan 15:04"
 	if from.Year() != p.Now.Year() {
 		day = "Mon 2 Jan 2006 15:04"
 	}
 	text := from.Format(day)
-	lasted := chain.Lasted(b, p.Now)
+	lasted := chain.Length(to.Sub(from))
+	if b.open {
+		lasted = ""
+	}
 	switch {
-	case b.Outcome == catalog.Active:
+	case b.style.Outcome == catalog.Active:
 		return text + " until now, " + lasted
-	case lasted == "":
+	case b.open:
 		return text
 	case from.YearDay() == to.YearDay() && from.Year() == to.Year():
 		return text + " to " + to.Format("15:04") + ", " + lasted
@@ -290,38 +318,30 @@ func (p *Picture) span(b *catalog.Session) string {
 
 // tell returns all that the picture shows of a session, one item a line. The last line is
 // the command that resumes it.
-func (b bar) tell() string {
-	who := b.who
-	if b.link != "" && b.link != chain.Follows && b.link != chain.First {
-		who += " · " + string(b.link)
-	}
-	return cmp.Or(shown(b.about), "(no title)") + "\n" + shown(who) + "\n" + b.rest
-}
-
-// lines returns what tell does: who worked, and the lines after it.
-func (p *Picture) lines(s *catalog.Session, short string) (who, rest string) {
+func (p *Picture) tell(b *bar) (lines []string) {
 	join := func(parts ...string) string {
 		return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 	}
-	agent := s.Agent
-	if s.Headless {
+	of := b.shared.Value()
+	agent, link, resume := of.agent, string(b.link), "gt-seance resume "+b.short
+	if of.headless {
 		agent = strings.TrimSpace(agent + " headless")
 	}
-	outcome := string(s.Outcome)
-	if why := catalog.Why(s.Reason); why != "" {
-		outcome += ": " + why
+	if b.link == chain.Follows {
+		link = ""
 	}
-	var lines []string
-	resume := "gt-seance resume " + short
-	if s.Foreign() {
+	if of.foreign {
 		resume = ""
 	}
-	for _, l := range []string{join(p.span(s), outcome), join(s.WorkUnit, s.Branch), resume} {
+	lines = []string{cmp.Or(shown(b.about), "(no title)")}
+	for _, l := range []string{
+		join(string(b.id), agent, of.actor, link), join(p.span(b), of.outcome), join(b.work, of.branch), resume,
+	} {
 		if l = shown(l); l != "" {
 			lines = append(lines, l)
 		}
 	}
-	return join(string(s.ID), agent, s.Address()), strings.Join(lines, "\n")
+	return lines
 }
 
 // folderOf returns a session's folder, with the host if it is on another one.
