@@ -245,6 +245,9 @@ func (s *Session) Conversation(own account.Own) (conversation.File, error) {
 // Subagents returns the subagents of a session, oldest first, each followed by its own
 // subagents.
 func (c Catalog) Subagents(of session.ID) (found []*Session) {
+	if !slices.ContainsFunc(c.allTalks(), func(t *talks) bool { return len(t.below[of]) > 0 }) {
+		return nil
+	}
 	all := c.talks
 	if s := c.session(of); s != nil && s.foreign {
 		all = s.peer.records
@@ -276,4 +279,17 @@ func (c Catalog) Subagents(of session.ID) (found []*Session) {
 // Orphaned reports whether a session is a subagent's and its parent is not in the catalog.
 func (c Catalog) Orphaned(s *Session) bool {
 	return s.SubagentOf != "" && c.session(s.SubagentOf) == nil
+}
+
+// Orphans returns the sessions of which Orphaned is true, newest first.
+func (c Catalog) Orphans() []*Session {
+	ids := map[session.ID]bool{}
+	for _, t := range c.allTalks() {
+		for id, one := range t.byID {
+			if parentOf(one.Conversation) != "" {
+				ids[id] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(c.these(ids), func(s *Session) bool { return !c.Orphaned(s) })
 }

@@ -307,16 +307,28 @@ func thoseOf(env *cli.Env, id string, c selection) (found []*catalog.Session, al
 	if err != nil {
 		return nil, all, err
 	}
-	found = slices.Collect(cleaned(env, slices.Values(all.Select(f, 0))))
-	unread(env, all)
-	if len(found) == 0 && all.Len() == 0 {
-		return nil, all, cli.Failf(cli.No, noSessions)
+	found, err = oldest(env, all, f, func(*catalog.Session) bool { return true })
+	return found, all, err
+}
+
+// oldest returns the matching sessions that keep wants, oldest first. It is an error if none
+// matches.
+func oldest(env *cli.Env, all catalog.Catalog, f catalog.Filter, keep func(*catalog.Session) bool) (found []*catalog.Session, err error) {
+	none := true
+	for s := range cleaned(env, all.Each(f)) {
+		if none = false; keep(s) {
+			found = append(found, s)
+		}
 	}
-	if len(found) == 0 {
-		return nil, all, cli.Fail(cli.No, errors.New("no session matches"), "gt-seance list shows the sessions")
+	unread(env, all)
+	switch {
+	case none && all.Len() == 0:
+		err = cli.Failf(cli.No, noSessions)
+	case none:
+		err = cli.Fail(cli.No, errors.New("no session matches"), "gt-seance list shows the sessions")
 	}
 	slices.Reverse(found)
-	return found, all, nil
+	return found, err
 }
 
 func number(n int, what string) string {

@@ -22,6 +22,9 @@ type usage struct {
 	By   []string `enum:"day,model,agent,chain,session" default:"model" placeholder:"WHAT" help:"A line for each day, model, agent, chain or session, or of several, as in day,model (default: model)."`
 	Each bool     `help:"Add a line for each session and model."`
 	JSON bool     `name:"json" help:"One JSON object per line."`
+
+	selected int  // how many sessions
+	foreign  bool // one of them is another host's
 }
 
 // spending is what was used. Only what it is grouped by is set.
@@ -62,10 +65,10 @@ func (c *usage) Run(env *cli.Env) error {
 	spent, read := addUp(env, found, all.Subagents)
 	if read == 0 {
 		why := "their agents have deleted them; gt-record keeps conversations, if you ask for it"
-		if slices.ContainsFunc(found, (*catalog.Session).Foreign) {
+		if c.foreign {
 			why = "the conversations of another host are there"
 		}
-		return cli.Fail(cli.No, fmt.Errorf("no conversation of %s is on this machine", number(len(found), "session")), why)
+		return cli.Fail(cli.No, fmt.Errorf("no conversation of %s is on this machine", number(c.selected, "session")), why)
 	}
 	var lines []spending
 	if c.Each {
@@ -84,8 +87,8 @@ func (c *usage) Run(env *cli.Env) error {
 	if len(sums) > 1 {
 		lines = append(lines, grouped(sums, nil)...)
 	}
-	if read < len(found) {
-		env.Hint("%d of %s left no transcript here", len(found)-read, number(len(found), "session"))
+	if read < c.selected {
+		env.Hint("%d of %s left no transcript here", c.selected-read, number(c.selected, "session"))
 	}
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), c.table(lines), nil)
 }
@@ -189,22 +192,36 @@ func (c *usage) table(lines []spending) [][]string {
 	}...), lines)
 }
 
-// spenders returns the selected sessions, oldest first. Subagents are left out unless their
-// parent is gone.
-func (c *usage) spenders(env *cli.Env) ([]*catalog.Session, catalog.Catalog, error) {
-	c.All = false
-	found, all, err := thoseOf(env, c.ID, c.selection)
-	if err != nil || c.ID != "" {
+// spenders returns those of the selected sessions that left a conversation, oldest first.
+// Subagents are left out unless their parent is gone.
+func (c *usage) spenders(env *cli.Env) (found []*catalog.Session, all catalog.Catalog, err error) {
+	if c.ID != "" {
+		found, all, err = thoseOf(env, c.ID, c.selection)
+		c.selected, c.foreign = 1, err == nil && found[0].Foreign()
 		return found, all, err
 	}
-	f, err := c.filter(env, all)
+	c.All = false
+	all, f, err := c.open(env)
+	if err != nil {
+		return nil, all, err
+	}
+	own := owned(env)
+	left := func(s *catalog.Session) bool {
+		c.selected++
+		c.foreign = c.foreign || s.Foreign()
+		at, err := s.Conversation(own)
+		return err != nil || at.Path != "" || len(all.Subagents(s.ID)) > 0
+	}
+	if found, err = oldest(env, all, f, left); err != nil {
+		return nil, all, err
+	}
 	f.Subagents = true
-	for s := range all.All() {
-		if all.Orphaned(s) && f.Matches(s) {
+	for _, s := range all.Orphans() {
+		if f.Matches(s) && left(s) {
 			found = append(found, s)
 		}
 	}
-	return found, all, err
+	return found, all, nil
 }
 
 func cost(dollars float64) string {
