@@ -133,17 +133,21 @@ func together(ours account.Own, all catalog.Catalog, f catalog.Filter) (found []
 		}
 	}
 	var fit []*catalog.Session
-	below := map[*catalog.Session]bool{}
-	for s := range all.All() {
-		if f.Matches(s) || all.Orphaned(s) && own.Matches(s) {
+	below := map[session.ID]bool{}
+	for s := range all.Each(own) {
+		if s.SubagentOf != "" && !f.Subagents && !all.Orphaned(s) {
+			continue
+		}
+		workers := all.Subagents(s.ID)
+		for _, sub := range workers {
+			below[sub.ID] = true
+		}
+		if at, err := s.Conversation(ours); err != nil || at.Path != "" || len(workers) > 0 {
 			fit = append(fit, s)
-			for _, sub := range all.Subagents(s.ID) {
-				below[sub] = true
-			}
 		}
 	}
 	for _, s := range fit {
-		if below[s] {
+		if below[s.ID] {
 			continue // comes with its parent
 		}
 		take(s, s)
