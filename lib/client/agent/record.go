@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/duration"
+	"gt/lib/text/lazyregexp"
 )
 
 // Record says whether and for how long conversations are recorded as they grow.
@@ -139,9 +139,9 @@ func SaveRecord(getenv func(string) string, on bool) error {
 }
 
 var (
-	recordHeader = regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*record[ \t]*\][^\n]*(\n|$)`)
-	nextHeader   = regexp.MustCompile(`(?m)^[ \t]*\[`)
-	recordOn     = regexp.MustCompile(`(?m)^([ \t]*on[ \t]*=[ \t]*)(true|false)\b`)
+	recordHeader = lazyregexp.New(`(?m)^[ \t]*\[[ \t]*record[ \t]*\][^\n]*(\n|$)`)
+	nextHeader   = lazyregexp.New(`(?m)^[ \t]*\[`)
+	recordOn     = lazyregexp.New(`(?m)^([ \t]*on[ \t]*=[ \t]*)(true|false)\b`)
 )
 
 // withRecord returns the settings with on under [record] and no other change.
@@ -155,18 +155,18 @@ func withRecord(data []byte, on bool) ([]byte, error) {
 		return data, nil
 	}
 	next := data
-	if at := recordHeader.FindIndex(data); at == nil {
+	if at := recordHeader().FindIndex(data); at == nil {
 		if len(next) > 0 {
 			next = append(bytes.TrimRight(next, "\n"), "\n\n"...)
 		}
 		next = fmt.Appendf(next, "[record]\non = %t\n", on)
 	} else {
 		head, section, rest := data[:at[1]], data[at[1]:], []byte(nil)
-		if end := nextHeader.FindIndex(section); end != nil {
+		if end := nextHeader().FindIndex(section); end != nil {
 			section, rest = section[:end[0]], section[end[0]:]
 		}
-		if recordOn.Match(section) {
-			section = recordOn.ReplaceAll(section, fmt.Appendf(nil, "${1}%t", on))
+		if recordOn().Match(section) {
+			section = recordOn().ReplaceAll(section, fmt.Appendf(nil, "${1}%t", on))
 		} else {
 			section = fmt.Appendf(nil, "on = %t\n%s", on, section)
 		}

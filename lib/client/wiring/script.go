@@ -5,23 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"gt/lib/client/settings"
+	"gt/lib/text/lazyregexp"
 )
 
 // scriptMark begins a script of ours.
 const scriptMark = "// gt: written by gt-hooks"
 
 // programs matches the binaries in a script, which are words in double quotes.
-var programs = regexp.MustCompile(`"((?:[^"\\\n]|\\.)*/)?(` + strings.Join(Binaries, "|") + `)"`)
+var programs = lazyregexp.New(`"((?:[^"\\\n]|\\.)*/)?(` + strings.Join(Binaries, "|") + `)"`)
 
 // script returns the client's text with the binaries' folder and the agent's flags.
 func (c Client) script(dir string, flags []string) []byte {
-	text := programs.ReplaceAllFunc(c.Text, func(word []byte) []byte {
-		name := programs.FindSubmatch(word)[2]
+	text := programs().ReplaceAllFunc(c.Text, func(word []byte) []byte {
+		name := programs().FindSubmatch(word)[2]
 		return literal(filepath.Join(dir, string(name)))
 	})
 	var words [][]byte
@@ -47,7 +47,7 @@ func (c Client) scripted(text []byte) Handler {
 // scriptPrograms returns the binaries that a script runs, each once.
 func scriptPrograms(text []byte) []string {
 	var all []string
-	for _, word := range programs.FindAll(text, -1) {
+	for _, word := range programs().FindAll(text, -1) {
 		var path string
 		if json.Unmarshal(word, &path) == nil && !slices.Contains(all, path) {
 			all = append(all, path)
@@ -58,7 +58,7 @@ func scriptPrograms(text []byte) []string {
 
 // sameScript reports whether two scripts differ only in the binaries' folder.
 func sameScript(a, b []byte) bool {
-	bare := func(text []byte) []byte { return programs.ReplaceAll(text, []byte(`"$2"`)) }
+	bare := func(text []byte) []byte { return programs().ReplaceAll(text, []byte(`"$2"`)) }
 	return bytes.Equal(bare(a), bare(b))
 }
 

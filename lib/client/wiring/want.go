@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"gt/lib/text/jsonedit"
+	"gt/lib/text/lazyregexp"
 )
 
 // Wanted returns gt's wiring for an agent with this client's kind of hooks, with the
@@ -113,16 +113,16 @@ func (c Client) Same(a, b Handler) bool {
 
 // settingFlags matches the flags that come from the person's settings, in a list and in a
 // command line.
-var settingFlags = regexp.MustCompile(`,\s*"--(?:cap|fill|notify|record)",\s*"[^"]*"| --(?:cap|fill|notify|record) (?:'[^']*'|[^\s"]+)`)
+var settingFlags = lazyregexp.New(`,\s*"--(?:cap|fill|notify|record)",\s*"[^"]*"| --(?:cap|fill|notify|record) (?:'[^']*'|[^\s"]+)`)
 
 // SameButSettings reports whether two handlers differ only in the flags that come from
 // the person's settings.
 func (c Client) SameButSettings(a, b Handler) bool {
-	a.Raw, b.Raw = settingFlags.ReplaceAll(a.Raw, nil), settingFlags.ReplaceAll(b.Raw, nil)
+	a.Raw, b.Raw = settingFlags().ReplaceAll(a.Raw, nil), settingFlags().ReplaceAll(b.Raw, nil)
 	return c.Same(a, b)
 }
 
 // Records reports whether the handler makes gt-record keep the conversation.
 func (h Handler) Records() bool {
-	return slices.ContainsFunc(settingFlags.FindAll(h.Raw, -1), func(flag []byte) bool { return bytes.Contains(flag, []byte("--record")) })
+	return slices.ContainsFunc(settingFlags().FindAll(h.Raw, -1), func(flag []byte) bool { return bytes.Contains(flag, []byte("--record")) })
 }

@@ -7,7 +7,6 @@ package pickcmd
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	fzf "github.com/junegunn/fzf/src"
@@ -15,6 +14,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/hook"
 	"gt/lib/sys/process"
+	"gt/lib/text/lazyregexp"
 	"gt/lib/text/term"
 )
 
@@ -54,11 +54,11 @@ type grammar struct {
 // action is a key that chooses a session, and the name that is printed for it.
 type action struct{ key, name string }
 
-var actionForm = regexp.MustCompile(`^([a-z][a-z0-9-]*)=([a-z][a-z0-9-]*)$`)
+var actionForm = lazyregexp.New(`^([a-z][a-z0-9-]*)=([a-z][a-z0-9-]*)$`)
 
 // UnmarshalText parses KEY=NAME.
 func (a *action) UnmarshalText(text []byte) error {
-	m := actionForm.FindStringSubmatch(string(text))
+	m := actionForm().FindStringSubmatch(string(text))
 	if m == nil {
 		return fmt.Errorf("invalid action '%s' (try ctrl-f=fork)", text)
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"gt/lib/cli"
 	"gt/lib/place"
 	"gt/lib/record"
 	"gt/lib/state/peer"
+	"gt/lib/text/lazyregexp"
 	"gt/lib/text/term"
 )
 
@@ -49,7 +49,7 @@ func continuable(env *cli.Env, name string) (source, error) {
 }
 
 // clientName is what a client is called. A copy could have anything in its place.
-var clientName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9 ._-]{0,63}$`)
+var clientName = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9 ._-]{0,63}$`)
 
 // orCopy returns the record of this host, or if it has none of that name a copy of another
 // host's.
@@ -73,7 +73,7 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 		}
 		for _, id := range ids {
 			i, err := s.Info(id)
-			if err != nil || !clientName.MatchString(i.Agent) {
+			if err != nil || !clientName().MatchString(i.Agent) {
 				continue
 			}
 			if found.id != "" && found.id != id {

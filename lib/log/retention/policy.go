@@ -15,13 +15,13 @@ import (
 	"math"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/duration"
+	"gt/lib/text/lazyregexp"
 	"gt/lib/text/openjson"
 )
 
@@ -190,11 +190,11 @@ func (p *Policy) OnlyInTowns(kind string) bool {
 	return slices.Contains(ofTowns, kind) && p.TTLs[kind] == Default().TTLs[kind]
 }
 
-var pattern = regexp.MustCompile(`^[A-Za-z0-9_.*-]{1,100}$`)
+var pattern = lazyregexp.New(`^[A-Za-z0-9_.*-]{1,100}$`)
 
 // Set sets the TTL of a type or pattern.
 func (p *Policy) Set(kind string, ttl TTL) error {
-	if !pattern.MatchString(kind) {
+	if !pattern().MatchString(kind) {
 		return fmt.Errorf("'%s' is not an event type: use letters, digits, _ and -, and * to match any characters", kind)
 	}
 	if err := ttl.check(); err != nil {
@@ -245,7 +245,7 @@ func parse(data []byte) (Policy, error) {
 		p.TTLs = Default().TTLs
 	}
 	for kind := range p.TTLs {
-		if !pattern.MatchString(kind) {
+		if !pattern().MatchString(kind) {
 			return p, fmt.Errorf("'%s' is not an event type", kind)
 		}
 	}

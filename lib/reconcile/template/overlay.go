@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"gt/lib/text/lazyregexp"
 )
 
 // overlays are the keys, besides variables, that allow_overlay may list.
@@ -19,10 +20,10 @@ const maxPrompt = 16 << 10
 // Separator separates the template's prompt from the session's own.
 const Separator = "\n\n---\n\nAdditional context provided at session creation:\n\n"
 
-var envName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,127}$`)
+var envName = lazyregexp.New(`^[A-Z][A-Z0-9_]{0,127}$`)
 
 func checkEnvName(s string) error {
-	if !envName.MatchString(s) {
+	if !envName().MatchString(s) {
 		return fmt.Errorf("invalid variable '%.140s' (capital letters, digits and _, at most 128)", s)
 	}
 	return nil

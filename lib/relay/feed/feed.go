@@ -18,12 +18,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/lazyregexp"
 )
 
 // MaxChunk bounds the data of a chunk, in bytes.
@@ -101,19 +101,19 @@ func (w Want) Check() error {
 }
 
 var (
-	feedName  = regexp.MustCompile(`^(events|town\.[A-Za-z0-9_][A-Za-z0-9._-]{0,127})$`)
-	epochName = regexp.MustCompile(`^[0-9]{16}-[0-9a-f]{8}$`)
+	feedName  = lazyregexp.New(`^(events|town\.[A-Za-z0-9_][A-Za-z0-9._-]{0,127})$`)
+	epochName = lazyregexp.New(`^[0-9]{16}-[0-9a-f]{8}$`)
 )
 
 func checkFeed(s string) error {
-	if !feedName.MatchString(s) {
+	if !feedName().MatchString(s) {
 		return fmt.Errorf("invalid name of a feed '%.80s'", s)
 	}
 	return nil
 }
 
 func checkEpoch(s string) error {
-	if !epochName.MatchString(s) {
+	if !epochName().MatchString(s) {
 		return fmt.Errorf("invalid epoch '%.80s'", s)
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -29,6 +28,7 @@ import (
 	"gt/lib/state/peer"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
+	"gt/lib/text/lazyregexp"
 )
 
 // Join makes this host one of a fleet: it gets keys and a name if it has none. An empty
@@ -56,7 +56,7 @@ func Join(state place.State, name string, ifNew bool) (peer.Host, error) {
 	return own, hosts.SetOwn(own)
 }
 
-var notInName = regexp.MustCompile(`[^a-z0-9-]+`)
+var notInName = lazyregexp.New(`[^a-z0-9-]+`)
 
 // machine returns the machine's name, without its domain.
 func machine() string {
@@ -65,7 +65,7 @@ func machine() string {
 		return "host"
 	}
 	name, _, _ = strings.Cut(strings.ToLower(name), ".")
-	name = strings.Trim(notInName.ReplaceAllString(name, "-"), "-")
+	name = strings.Trim(notInName().ReplaceAllString(name, "-"), "-")
 	if len(name) > 63 || name == "" {
 		return "host"
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gt/lib/state/instance"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/lazyregexp"
 )
 
 const logName = ".events.jsonl"
@@ -71,7 +72,7 @@ var (
 const unknown = "unknown"
 
 // pane is the name of an agent that gt did not start.
-var pane = compiled(`^%[0-9]{1,9}$`)
+var pane = lazyregexp.New(`^%[0-9]{1,9}$`)
 
 // Runs reports whether the agent's process runs.
 func (a Agent) Runs() bool { return slices.Contains(running, a.Status) }

@@ -25,11 +25,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"gt/lib/cli"
@@ -37,6 +35,7 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/duration"
+	"gt/lib/text/lazyregexp"
 )
 
 const (
@@ -55,13 +54,7 @@ const (
 	MaxLarge  = 1 << 30
 )
 
-// compiled compiles an expression when it is first used. Most users of this package meet no
-// other host, and compiling is a fifth of what they do before they start.
-func compiled(expression string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
-}
-
-var hostName = compiled(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
+var hostName = lazyregexp.New(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
 
 // CheckName returns an error unless s can name a host: 1 to 63 lower-case letters, digits,
 // '-' and '.', beginning and ending with a letter or digit. No host is called any.
@@ -330,8 +323,8 @@ const (
 )
 
 var (
-	letterID   = compiled(`^[0-9]{1,12}\.M[0-9]{1,6}R[0-9a-f]{8,32}\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
-	letterKind = compiled(`^[a-z]{1,16}$`)
+	letterID   = lazyregexp.New(`^[0-9]{1,12}\.M[0-9]{1,6}R[0-9a-f]{8,32}\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+	letterKind = lazyregexp.New(`^[a-z]{1,16}$`)
 )
 
 // CheckID returns an error unless s can be a letter's ID.

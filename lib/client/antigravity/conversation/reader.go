@@ -18,7 +18,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +29,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/lazyregexp"
 )
 
 // Reader is the conversation.Reader of Antigravity CLI.
@@ -223,7 +223,7 @@ func prompt(r gjson.Result, subagent bool) (text string, ok bool) {
 	return text, text != ""
 }
 
-var modelChange = regexp.MustCompile("The user changed setting `Model Selection` (?:from .+? )?to (.+?)\\.(?:\\s|$)")
+var modelChange = lazyregexp.New("The user changed setting `Model Selection` (?:from .+? )?to (.+?)\\.(?:\\s|$)")
 
 // modelOf returns the model that the person chose with a prompt, or "".
 func modelOf(r gjson.Result) string {
@@ -231,7 +231,7 @@ func modelOf(r gjson.Result) string {
 		return ""
 	}
 	_, change, _ := strings.Cut(r.Get("content").Str, "<USER_SETTINGS_CHANGE>")
-	if found := modelChange.FindStringSubmatch(change); found != nil {
+	if found := modelChange().FindStringSubmatch(change); found != nil {
 		return conversation.Excerpt(found[1])
 	}
 	return ""

@@ -11,7 +11,6 @@ package cline
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/lazyregexp"
 )
 
 // Reader is the conversation.Reader of Cline.
@@ -244,14 +244,14 @@ func (Reader) Skipped(f conversation.File) (n int, err error) {
 	return n, err
 }
 
-var userInput = regexp.MustCompile(`(?s)<user_input[^>]*>(.*)</user_input>`)
+var userInput = lazyregexp.New(`(?s)<user_input[^>]*>(.*)</user_input>`)
 
 // Cline keeps the returns of a terminal's paste of five lines or more.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // typed returns what the person typed of a text that Cline sends in their name.
 func typed(text string) string {
-	if m := userInput.FindStringSubmatch(text); m != nil {
+	if m := userInput().FindStringSubmatch(text); m != nil {
 		text = m[1]
 	}
 	return lineEnds.Replace(text)
@@ -277,7 +277,7 @@ func entriesOf(r gjson.Result, subagent bool) (all []conversation.Entry) {
 		switch part.Get("type").Str {
 		case "text":
 			switch {
-			case user && (subagent || userInput.MatchString(text)):
+			case user && (subagent || userInput().MatchString(text)):
 				prompt = append(prompt, typed(text))
 			case !user && text != "":
 				give(conversation.Entry{Kind: conversation.Answer, Text: text, Model: model, Failed: r.Get("metadata.displayRole").Str == "error"})

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 
 	"gt/lib/conversation"
 	"gt/lib/state/activity"
+	"gt/lib/text/lazyregexp"
 )
 
 // tooMany is the HTTP status of a model's refusal at a limit.
@@ -70,12 +70,12 @@ func (*Reader) Resets(path string, after time.Time) time.Time {
 }
 
 // until is the time in "try again at 6:44 PM." and "Try again at Nov 27th, 2026 6:44 PM."
-var until = regexp.MustCompile(`(?i)try again at (?:([A-Z][a-z]{2} \d{1,2})[a-z]{2}, (\d{4}) )?(\d{1,2}:\d{2} [AP]M)`)
+var until = lazyregexp.New(`(?i)try again at (?:([A-Z][a-z]{2} \d{1,2})[a-z]{2}, (\d{4}) )?(\d{1,2}:\d{2} [AP]M)`)
 
 // resets parses the end of a limit from an error that the client wrote at said, in the zone
 // of said.
 func resets(text string, said time.Time) time.Time {
-	m := until.FindStringSubmatch(text)
+	m := until().FindStringSubmatch(text)
 	if m == nil {
 		return time.Time{}
 	}

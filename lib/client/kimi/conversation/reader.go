@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/lazyregexp"
 )
 
 // Reader is the conversation.Reader of Kimi Code.
@@ -63,13 +63,13 @@ func wireOf(root, cwd, id string) string {
 	return filepath.Join(root, "sessions", Folder(cwd), id, "agents", mainAgent, wireFile)
 }
 
-var unusual = regexp.MustCompile(`[^a-z0-9._-]+`)
+var unusual = lazyregexp.New(`[^a-z0-9._-]+`)
 
 // Folder returns the name of the folder with the sessions of a working folder.
 func Folder(cwd string) string {
 	cwd = strings.TrimRight(cwd, "/")
 	const longest = 40
-	name := strings.Trim(unusual.ReplaceAllString(strings.ToLower(cwd[strings.LastIndexByte(cwd, '/')+1:]), "-"), "-")
+	name := strings.Trim(unusual().ReplaceAllString(strings.ToLower(cwd[strings.LastIndexByte(cwd, '/')+1:]), "-"), "-")
 	if len(name) > longest {
 		name = strings.Trim(name[:longest], "-")
 	}
