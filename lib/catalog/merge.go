@@ -30,7 +30,7 @@ type talks struct {
 
 type talk struct {
 	id session.ID
-	conversation.Conversation
+	*conversation.Conversation
 }
 
 // family is what forks have in common: the client, and the first entry's id.
@@ -85,9 +85,10 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]sca
 func talksOf(found []conversation.Conversation, run map[session.ID]scan.Run) *talks {
 	t := &talks{
 		byID: make(map[session.ID]*talk, len(found)), running: run,
-		below: map[session.ID][]session.ID{}, families: map[family][]session.ID{}, forks: map[session.ID][]session.ID{},
+		below: map[session.ID][]session.ID{}, families: make(map[family][]session.ID, len(found)), forks: map[session.ID][]session.ID{},
 	}
-	for _, f := range found {
+	for i := range found {
+		f := &found[i]
 		id := cmp.Or(f.Metadata.ID, f.File.ID)
 		if id == "" {
 			continue
@@ -129,7 +130,7 @@ func talksOf(found []conversation.Conversation, run map[session.ID]scan.Run) *ta
 	return t
 }
 
-func parentOf(c conversation.Conversation) session.ID {
+func parentOf(c *conversation.Conversation) session.ID {
 	return cmp.Or(c.Metadata.Parent, c.File.Parent)
 }
 
@@ -137,7 +138,7 @@ func (t *talk) family() family {
 	return family{cmp.Or(t.Metadata.Agent, t.File.Client), t.Metadata.First}
 }
 
-func (s *Session) converse(c conversation.Conversation) {
+func (s *Session) converse(c *conversation.Conversation) {
 	f := c.Metadata
 	s.File, s.first, s.hasMessages = c.File, f.First, !f.Started.IsZero()
 	s.Store, s.Transcript = c.File.Store, c.File.Path

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gt/lib/conversation"
+	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/sqlite"
 )
@@ -14,7 +15,7 @@ import (
 // again.
 
 // cacheVersion changes with the columns, and with what a reader makes of a file.
-const cacheVersion = 4
+const cacheVersion = 5
 
 // cached are conversations as the cache has them.
 type cached map[cacheKey]*conversation.Conversation
@@ -24,24 +25,19 @@ type cacheKey struct{ path, id string }
 
 func keyOf(f conversation.File) cacheKey { return cacheKey{f.Path, string(f.ID)} }
 
-// columns are the columns of the table, in its order.
-func columns(c *conversation.Conversation) []any {
-	f, m := &c.File, &c.Metadata
+// texts are what the last column has: a row of many columns takes longer to read.
+func texts(m *conversation.Metadata) []any {
 	return []any{
-		&f.Path, (*string)(&f.ID), &f.Size, &f.Changed,
 		(*string)(&m.ID), &m.Started, &m.Last, (*string)(&m.Parent), (*string)(&m.ForkOf), &m.First, &m.CWD, &m.Moved,
 		&m.Branch, &m.Model, &m.Version, &m.Headless, &m.Title, &m.Prompt, &m.Agent,
 	}
 }
 
-const (
-	table = "CREATE TABLE transcript(path TEXT, file_id TEXT, size INTEGER, changed INTEGER, id TEXT, started TEXT, last TEXT, subagent_of TEXT, " +
-		"fork_of TEXT, first TEXT, cwd TEXT, moved TEXT, branch TEXT, model TEXT, version TEXT, headless INTEGER, title TEXT, prompt TEXT, agent TEXT)"
-	insert = "INSERT INTO transcript VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+// between separates texts. It is in none, for they are valid UTF-8.
+const between = "\xff"
 
 // load reads the cache. It is empty if it cannot be read or trusted.
-func load(path string) cached {
+func load(path string) (x cached) {
 	if path == "" {
 		return nil
 	}
@@ -50,23 +46,27 @@ func load(path string) cached {
 		return nil
 	}
 	defer db.Close()
-	x := cached{}
+	if db.Query(func(v sqlite.Values) { x = make(cached, v.Int(0)) }, "SELECT max(rowid) FROM transcript") != nil {
+		return nil
+	}
 	err := db.Query(func(v sqlite.Values) {
 		c := &conversation.Conversation{}
-		for i, to := range columns(c) {
+		c.File.Path, c.File.ID, c.File.Size, c.File.Changed = v.Text(0), session.ID(v.Text(1)), v.Int(2), v.Int(3)
+		rest := v.Text(4)
+		for _, to := range texts(&c.Metadata) {
+			var text string
+			text, rest, _ = strings.Cut(rest, between)
 			switch to := to.(type) {
 			case *string:
-				*to = v.Text(i)
-			case *int64:
-				*to = v.Int(i)
+				*to = text
 			case *bool:
-				*to = v.Int(i) != 0
+				*to = text != ""
 			case *time.Time:
-				*to, _ = time.Parse(time.RFC3339, v.Text(i)) // "" is the zero time
+				*to, _ = time.Parse(time.RFC3339, text) // "" is the zero time
 			}
 		}
 		x[keyOf(c.File)] = c
-	}, "SELECT * FROM transcript")
+	}, "SELECT path, id, size, changed, texts FROM transcript")
 	if err != nil {
 		return nil
 	}
@@ -109,37 +109,32 @@ func save(path string, all []conversation.Conversation, kept []bool) {
 	name := filepath.Base(path)
 	_ = dir.Remove(strings.TrimSuffix(name, ".db") + ".jsonl") // the cache of v0.1.0
 	_ = sqlite.Replace(dir, name, cacheVersion, nil, func(db *sqlite.Own) error {
-		err := db.Do(table)
+		err := db.Do("CREATE TABLE transcript(path TEXT, id TEXT, size INTEGER, changed INTEGER, texts BLOB)")
 		for i := range all {
-			if err != nil || !kept[i] {
-				continue
+			if f := all[i].File; err == nil && kept[i] {
+				err = db.Do("INSERT INTO transcript VALUES (?, ?, ?, ?, ?)", f.Path, string(f.ID), f.Size, f.Changed, joined(&all[i].Metadata))
 			}
-			err = db.Do(insert, values(columns(&all[i]))...)
 		}
 		return err
 	})
 }
 
-// values returns what columns point to, in SQLite's types.
-func values(columns []any) []any {
-	all := make([]any, len(columns))
-	for i, from := range columns {
+// joined returns the texts as load reads them.
+func joined(m *conversation.Metadata) (all []byte) {
+	for _, from := range texts(m) {
 		switch from := from.(type) {
 		case *string:
-			all[i] = *from
-		case *int64:
-			all[i] = *from
+			all = append(all, *from...)
 		case *bool:
-			all[i] = int64(0)
 			if *from {
-				all[i] = int64(1)
+				all = append(all, "yes"...)
 			}
 		case *time.Time:
-			all[i] = ""
 			if !from.IsZero() {
-				all[i] = from.Format(time.RFC3339Nano)
+				all = from.AppendFormat(all, time.RFC3339Nano)
 			}
 		}
+		all = append(all, between...)
 	}
 	return all
 }

@@ -160,7 +160,7 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const forged = "UPDATE transcript SET prompt = 'hallo'"
+	const forged = "UPDATE transcript SET texts = replace(texts, 'hello', 'hallo')"
 	if forge(cacheVersion, forged); reflect.DeepEqual(s.scan(s.cache()), want) {
 		t.Error("the cache is not read, and the test proves nothing")
 	}

@@ -58,7 +58,7 @@ func (c Reader) Find(store string, each func(conversation.File)) error {
 		add := func(f conversation.File) { p.files = append(p.files, f) }
 		for _, e := range p.lost.List(p.dir) {
 			if id, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
-				c.file(store, filepath.Join(p.dir, e.Name()), id, "", &p.lost, add)
+				c.file(store, p.dir+string(filepath.Separator)+e.Name(), id, "", &p.lost, add)
 			} else if e.IsDir() {
 				c.subagents(store, filepath.Join(p.dir, e.Name(), "subagents"), e.Name(), &p.lost, add)
 			}
