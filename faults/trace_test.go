@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -105,12 +106,8 @@ func (c call) failed() bool { return strings.HasPrefix(c.ret, "-1") }
 // has reports whether one of the arguments names that flag.
 func (c call) has(flag string) bool {
 	for _, a := range c.args {
-		if a[0] != '"' {
-			for _, f := range strings.Split(a, "|") {
-				if f == flag {
-					return true
-				}
-			}
+		if a[0] != '"' && slices.Contains(strings.Split(a, "|"), flag) {
+			return true
 		}
 	}
 	return false

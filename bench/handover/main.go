@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -252,9 +253,7 @@ func (a *agent) hook(event string, more object, args ...string) (string, error) 
 		"session_id": a.session, "transcript_path": a.path,
 		"cwd": a.w.repo, "hook_event_name": event,
 	}
-	for k, v := range more {
-		input[k] = v
-	}
+	maps.Copy(input, more)
 	data, err := json.Marshal(input)
 	if err != nil {
 		return "", err

@@ -206,10 +206,8 @@ func (w *writer) edit(path string) {
 	w.use("Edit", object{"file_path": filepath.Join(w.cwd, path), "old_string": text[:len(text)/2], "new_string": text},
 		"The file "+filepath.Join(w.cwd, path)+" has been updated successfully.", false,
 		object{"filePath": filepath.Join(w.cwd, path), "oldString": text[:len(text)/2], "newString": text, "originalFile": w.code(100 + w.rand.IntN(300)), "structuredPatch": []any{}})
-	for _, p := range w.tracked {
-		if p == path {
-			return
-		}
+	if slices.Contains(w.tracked, path) {
+		return
 	}
 	w.tracked = append(w.tracked, path)
 }

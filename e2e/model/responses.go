@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -158,9 +159,7 @@ func sendResponses(w http.ResponseWriter, req *Request, reply Reply) {
 			at := object{"item_id": item["id"], "output_index": i, "content_index": 0}
 			with := func(key string, v any) object {
 				o := object{key: v}
-				for k, v := range at {
-					o[k] = v
-				}
+				maps.Copy(o, at)
 				return o
 			}
 			event("response.content_part.added", with("part", object{"type": "output_text", "text": "", "annotations": []any{}}))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -107,7 +108,7 @@ func invalidMessages(body []byte) string {
 				seen[b.ID] = true
 				open = append(open, b.ID)
 			case "tool_result":
-				if m.Role != "user" || !contains(open, b.ToolUseID) || answered[b.ToolUseID] {
+				if m.Role != "user" || !slices.Contains(open, b.ToolUseID) || answered[b.ToolUseID] {
 					return fmt.Sprintf("messages.%d: unexpected tool_use_id %s in tool_result: each must have a corresponding tool_use block in the previous message", i, b.ToolUseID)
 				}
 				answered[b.ToolUseID] = true
@@ -127,15 +128,6 @@ func invalidMessages(body []byte) string {
 		return "messages: tool_use ids were found without tool_result blocks: " + strings.Join(open, ", ")
 	}
 	return ""
-}
-
-func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 func invalidChat(body []byte) string {
@@ -159,7 +151,7 @@ func invalidChat(body []byte) string {
 	var open []string
 	for i, m := range wire.Messages {
 		if m.Role == "tool" {
-			if !contains(open, m.ToolCallID) {
+			if !slices.Contains(open, m.ToolCallID) {
 				return fmt.Sprintf("messages.[%d].role: messages with role 'tool' must be a response to a preceding message with 'tool_calls': %s", i, m.ToolCallID)
 			}
 			var left []string
@@ -190,7 +182,7 @@ func invalidChat(body []byte) string {
 				return fmt.Sprintf("messages.[%d].tool_calls.function.name %q does not match pattern", i, c.Function.Name)
 			case c.Function.Arguments == nil || !json.Valid([]byte(*c.Function.Arguments)):
 				return fmt.Sprintf("messages.[%d].tool_calls.function.arguments: expected JSON", i)
-			case contains(open, c.ID):
+			case slices.Contains(open, c.ID):
 				return fmt.Sprintf("messages.[%d].tool_calls.id %s: stands twice", i, c.ID)
 			}
 			open = append(open, c.ID)

@@ -32,10 +32,7 @@ func (r *Relay) writeStatus() {
 		return
 	}
 	r.written = r.status
-	r.written.Refused = map[string]int{}
-	for k, v := range r.status.Refused {
-		r.written.Refused[k] = v
-	}
+	r.written.Refused = maps.Clone(r.status.Refused)
 	r.written.Left = maps.Clone(r.status.Left)
 }
 

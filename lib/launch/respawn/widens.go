@@ -30,10 +30,8 @@ func (s Successor) WidensPermissions(mode string, r Run) string {
 	if within(program) {
 		return "its successor's program lies in the project"
 	}
-	for _, path := range agent.Files(r.Args) {
-		if within(path) {
-			return "its successor's program or settings lie in the project"
-		}
+	if slices.ContainsFunc(agent.Files(r.Args), within) {
+		return "its successor's program or settings lie in the project"
 	}
 	for _, kv := range r.Env {
 		if name, value, _ := strings.Cut(kv, "="); name == s.Client.StoreEnv && filepath.IsAbs(value) && within(value) {

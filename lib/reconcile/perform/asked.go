@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
@@ -93,10 +94,8 @@ func (w *World) asked(ctx context.Context, id instance.ID, change func(lifecycle
 	}
 	c, err := w.Config()
 	if err != nil {
-		for _, op := range a.Change.Order().Ops {
-			if op == lifecycle.Start {
-				return err
-			}
+		if slices.Contains(a.Change.Order().Ops, lifecycle.Start) {
+			return err
 		}
 		w.warn(err) // ending it does not need its template
 		c = &config.Config{}
@@ -108,10 +107,8 @@ func (w *World) asked(ctx context.Context, id instance.ID, change func(lifecycle
 }
 
 func from(s lifecycle.Session, states ...lifecycle.State) error {
-	for _, state := range states {
-		if s.State == state {
-			return nil
-		}
+	if slices.Contains(states, s.State) {
+		return nil
 	}
 	return fmt.Errorf("%w: it is %s", ErrState, s.State)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -76,9 +77,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		id := fmt.Sprintf("%.8s-%d-%d", c.ID[len("session_"):], turn, steps)
 		put := func(at time.Time, kind string, more object) error {
 			event := object{"type": kind, "turnId": fmt.Sprint(max(turn, 0)), "step": steps}
-			for key, value := range more {
-				event[key] = value
-			}
+			maps.Copy(event, more)
 			return enc.Encode(happened{"context.append_loop_event", mainAgent, event, at.UnixMilli()})
 		}
 		err := put(at, "step.begin", object{"uuid": id})

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -150,9 +151,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		message := id("msg_")
 		part := func(kind string, more object) object {
 			p := object{"id": id("prt_"), "sessionID": c.ID, "messageID": message, "type": kind}
-			for k, v := range more {
-				p[k] = v
-			}
+			maps.Copy(p, more)
 			return p
 		}
 		model := cmp.Or(step.Model(), c.From)
