@@ -412,13 +412,11 @@ func (l *Launch) awaitConversation() error {
 	return nil
 }
 
-func (l *Launch) findCommand() (err error) {
+func (l *Launch) findCommand() error {
 	if err := l.awaitConversation(); err != nil {
 		return err
 	}
-	if l.run, l.session, err = l.spec.Run(); err != nil {
-		return err
-	}
+	l.run, l.session = l.spec.Run()
 	if l.run.First != nil {
 		l.run.First.AsksTrust = l.asksTrust()
 	}

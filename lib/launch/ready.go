@@ -92,12 +92,12 @@ func Patience(c agent.Client) time.Duration {
 
 // Survived waits until the agent has begun in a pane and one of its hooks ran or it has run
 // for a moment. It is for callers that look at their agents again anyway.
-func Survived(server tmux.Server, pane tmux.Pane, within time.Duration, told func() bool) (process.Proc, error) {
+func Survived(server tmux.Server, pane tmux.Pane, within time.Duration, told func() bool) error {
 	p, err := Began(server, pane, within)
 	if err == nil {
 		_, err = ready(server, pane, agent.Client{}, p, told, moment)
 	}
-	return p, err
+	return err
 }
 
 // moment is how long an agent that cannot run may take to end.

@@ -63,7 +63,7 @@ func (s Spec) Vars() [][2]string { return s.successor().Vars() }
 func (s Spec) Shared() [][2]string { return s.successor().Shared() }
 
 // Run returns what the pane runs, and the session id if it is known before the start.
-func (s *Spec) Run() (respawn.Run, session.ID, error) {
+func (s *Spec) Run() (respawn.Run, session.ID) {
 	c, in := s.Client, s.Instance
 	successor := respawn.NewSuccessor(c, s.Home, s.resumed())
 	next := agent.Next{Resume: string(s.Resume), Fork: s.Fork, Prompt: s.Prompt}
@@ -109,7 +109,7 @@ func (s *Spec) Run() (respawn.Run, session.ID, error) {
 	if c.Dialect == "" { // no hook reports it later
 		s.id = id
 	}
-	return r, id, nil
+	return r, id
 }
 
 // Types reports whether the first prompt is typed instead of passed as an argument. That

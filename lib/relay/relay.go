@@ -157,7 +157,6 @@ type Relay struct {
 	states    []byte
 	statesAt  time.Time
 	pending   map[string]bool // streams whose past is not read yet
-	caughtUp  bool
 	lastBeat  time.Time
 	promised  time.Duration // after the last beat
 	missed    []string      // hosts of which the next beat says that they do not answer
@@ -326,7 +325,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		return fmt.Errorf("the hub has no room for this host: %w", err)
 	}
 	r.sent, r.states, r.statesAt, r.lastBeat = map[peer.Letter]time.Time{}, nil, time.Time{}, time.Time{}
-	r.pending, r.caughtUp, r.helloSent, r.missed = map[string]bool{}, false, false, nil
+	r.pending, r.helloSent, r.missed = map[string]bool{}, false, nil
 	r.early, r.earlyBytes = map[string][]message{}, 0
 	for _, m := range r.remotes {
 		m.granted, m.silence = false, 0
@@ -360,7 +359,6 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 			return errLost // a hub with a full disk would answer
 		} else if err != nil && !nc.IsClosed() {
 			r.status.Error = err.Error() // such as a full disk at the hub: what comes is still taken
-			r.caughtUp = false
 			r.writeStatus()
 		} else if err == nil {
 			r.status.Error = ""
@@ -594,7 +592,6 @@ func (r *Relay) scan(ctx context.Context) error {
 	r.status.Copying = r.copying(now)
 	if len(r.pending) == 0 && !waiting && !r.status.Copying && len(r.underway) == 0 {
 		r.status.CurrentAt = now
-		r.caughtUp = true
 	}
 	r.writeStatus()
 	return nil
@@ -788,9 +785,6 @@ func (r *Relay) refuse(reason string) {
 		r.status.Refused[reason]++
 	}
 }
-
-// Current reports whether everything that was there has been sent and taken.
-func (r *Relay) Current() bool { return r.caughtUp }
 
 var errGone = errors.New("the keys of this host are gone")
 

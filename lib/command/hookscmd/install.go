@@ -29,9 +29,7 @@ func (c *install) Run(env *cli.Env) error {
 		return err
 	}
 	if c.Scope == wiring.User && !c.DryRun && c.Record == nil {
-		if c.Record, err = offerRecord(env, all); err != nil {
-			return err
-		}
+		c.Record = offerRecord(env, all)
 	}
 	for i := range all {
 		if c.Record != nil {
@@ -184,7 +182,7 @@ func (c *uninstall) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	picked, err := c.targets(env, all)
+	picked, err := c.targets(all)
 	if err != nil {
 		return err
 	}
@@ -210,7 +208,7 @@ func (c *uninstall) Run(env *cli.Env) error {
 	return err
 }
 
-func (c *uninstall) targets(env *cli.Env, all []target) ([]target, error) {
+func (c *uninstall) targets(all []target) ([]target, error) {
 	if len(c.Agent) > 0 {
 		if c.All {
 			return nil, cli.Failf(cli.Usage, "--all and the name of an agent exclude each other")

@@ -49,7 +49,7 @@ func (c *inbox) Run(env *cli.Env) error {
 		}
 		r := row{Note: n.Clean(env.Redact)} // another program may have written it
 		if !n.Hooked && !n.Done {
-			_, r.Stale = mail.StaleReason(n.Date, created)
+			r.Stale = mail.StaleReason(n.Date, created)
 		}
 		rows = append(rows, r)
 	}

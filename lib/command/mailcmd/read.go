@@ -24,7 +24,7 @@ func (c *read) Run(env *cli.Env) error {
 	}
 	r := row{Note: n.Clean(env.Redact)} // another program may have written it
 	if !n.Hooked && !n.Done {
-		_, r.Stale = mail.StaleReason(n.Date, sessionCreated(env, true))
+		r.Stale = mail.StaleReason(n.Date, sessionCreated(env, true))
 	}
 	if c.JSON {
 		// as it will be; the new path is not known yet

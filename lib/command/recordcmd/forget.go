@@ -63,10 +63,7 @@ func (c *prune) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	old, err := outdated(env, all, time.Duration(c.OlderThan), 0)
-	if err != nil {
-		return err
-	}
+	old := outdated(env, all, time.Duration(c.OlderThan), 0)
 	bytes := int64(0)
 	for _, i := range old {
 		bytes += i.Size
@@ -99,7 +96,7 @@ func lastOf(i record.Info) time.Time {
 // outdated returns the records without an entry for longer than keep (0: any time), and the
 // oldest others until the rest is at most most bytes (0: no limit). It excludes sessions
 // that run.
-func outdated(env *cli.Env, all []record.Info, keep time.Duration, most int64) (old []record.Info, err error) {
+func outdated(env *cli.Env, all []record.Info, keep time.Duration, most int64) (old []record.Info) {
 	state := place.StateOf(env.Getenv)
 	runs, errs := scan.Running(env.Getenv)
 	for _, err := range errs {
@@ -124,5 +121,5 @@ func outdated(env *cli.Env, all []record.Info, keep time.Duration, most int64) (
 			size -= i.Size
 		}
 	}
-	return old, nil
+	return old
 }

@@ -159,11 +159,7 @@ func housekeeping(env *cli.Env, s record.Store, own agent.Record) error {
 	if err != nil {
 		return err
 	}
-	old, err := outdated(env, all, time.Duration(own.Keep), int64(own.MaxSize))
-	if err != nil {
-		return err
-	}
-	for _, i := range old {
+	for _, i := range outdated(env, all, time.Duration(own.Keep), int64(own.MaxSize)) {
 		if _, err := s.Remove(i.ID, record.Pruned, env.Now()); err != nil {
 			return err
 		}

@@ -109,7 +109,7 @@ func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 		}
 		of = string(h.Session)
 	}
-	found, err := (&syncing{ID: []string{of}}).choose(env, s, conversations(env))
+	found, err := (&syncing{ID: []string{of}}).choose(s, conversations(env))
 	switch {
 	case err != nil && none == nil:
 		return id, nil // its client has deleted it

@@ -51,7 +51,7 @@ func (c *syncing) Run(env *cli.Env) error {
 	}
 	all := conversations(env)
 	if !c.All {
-		if all, err = c.choose(env, s, all); err != nil {
+		if all, err = c.choose(s, all); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func latest(found []conversation.Conversation) []conversation.Conversation {
 	return all
 }
 
-func (c *syncing) choose(env *cli.Env, s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
+func (c *syncing) choose(s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
 	for _, name := range c.ID {
 		of := name
 		if id, err := record.ParseID(name); err == nil {

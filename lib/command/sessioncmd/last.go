@@ -182,7 +182,7 @@ func (c *sendPrompt) await(env *cli.Env, s sent) error {
 	var m fleet.Member
 	var a answer
 	var since, asking time.Time // when it was first seen waiting, or asking
-	err := watch(env, time.Duration(c.Timeout), func() (bool, error) {
+	err := watch(time.Duration(c.Timeout), func() (bool, error) {
 		in, err := s.Store.Get(s.in.ID)
 		if err != nil {
 			return false, withExitCode(s.in.Name, err)

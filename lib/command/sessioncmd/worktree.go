@@ -72,7 +72,7 @@ func elsewhere(err *git.CheckedOutError) error {
 
 // ensure makes the worktree of an instance or finishes one that was begun. It restores one
 // whose removal was interrupted before it was final.
-func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
+func ensure(in *instance.Instance, put func() error) error {
 	w := in.Worktree
 	if w == nil {
 		return nil

@@ -105,7 +105,7 @@ func lastLines(r io.ReaderAt, size int64, n int) (int64, error) {
 
 func lastWanted(r io.ReaderAt, size int64, n int, wanted func(Head) bool) (int64, error) {
 	var begins []int64 // of the last n
-	end, err := heads(r, 0, size, func(h Head, at, _ int64) {
+	end, err := heads(r, size, func(h Head, at, _ int64) {
 		if !wanted(h) {
 			return
 		}

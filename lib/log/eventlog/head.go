@@ -64,14 +64,14 @@ func (l Log) Heads(each func(h Head, at, size int64)) error {
 func ScanHeads(f *os.File, each func(h Head, at, size int64)) error {
 	info, err := f.Stat()
 	if err == nil {
-		_, err = heads(f, 0, info.Size(), each)
+		_, err = heads(f, info.Size(), each)
 	}
 	return atomicfile.Error("read", f.Name(), err)
 }
 
-// heads is Heads between two offsets. It returns the end of the last complete line.
-func heads(f io.ReaderAt, from, to int64, each func(h Head, at, size int64)) (int64, error) {
-	r := newLines(f, from, to)
+// heads is Heads up to an offset. It returns the end of the last complete line.
+func heads(f io.ReaderAt, to int64, each func(h Head, at, size int64)) (int64, error) {
+	r := newLines(f, 0, to)
 	for {
 		begin, err := r.next()
 		if err != nil {

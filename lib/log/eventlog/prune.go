@@ -133,7 +133,7 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 
 	newest := make([]mark, 0, max(p.Keep, 0)) // as many as may have to stay because of Keep
 	staying, going := 0, int64(0)
-	s.end, err = heads(f, 0, info.Size(), func(h Head, at, size int64) {
+	s.end, err = heads(f, info.Size(), func(h Head, at, size int64) {
 		report(at)
 		if h.Type == "" || h.Time.IsZero() {
 			return
@@ -248,7 +248,7 @@ func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, e
 			return archived
 		}
 		// A last line without a line feed may be completed in a moment.
-		if w.end, err = heads(w.old, 0, info.Size(), func(Head, int64, int64) {}); err != nil {
+		if w.end, err = heads(w.old, info.Size(), func(Head, int64, int64) {}); err != nil {
 			return false, err
 		}
 		w.tail = func(from, to int64) error {

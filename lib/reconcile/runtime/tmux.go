@@ -61,7 +61,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 		told = func() bool { return false }
 	}
 	// The pane remains when the agent ends, to show its last words.
-	if _, err := launch.Survived(server, pane, starting, told); err != nil {
+	if err := launch.Survived(server, pane, starting, told); err != nil {
 		var ended *launch.EndedError
 		if errors.As(err, &ended) {
 			ended.LastWords = launch.Ended(server, pane)

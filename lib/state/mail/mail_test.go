@@ -367,9 +367,8 @@ func TestStaleReason(t *testing.T) {
 		{at, at.Add(time.Second), "message=2026-01-17T01:00:00Z session_started=2026-01-17T01:00:01Z"},
 		{at, at, ""}, {at.Add(time.Second), at, ""}, {time.Time{}, at, ""}, {at, time.Time{}, ""},
 	} {
-		stale, reason := StaleReason(c.note, c.created)
-		if stale != (c.want != "") || reason != c.want {
-			t.Errorf("%v, %v: %v %q", c.note, c.created, stale, reason)
+		if reason := StaleReason(c.note, c.created); reason != c.want {
+			t.Errorf("%v, %v: %q", c.note, c.created, reason)
 		}
 	}
 }

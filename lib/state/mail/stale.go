@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// StaleReason reports whether a note is older than the session that reads it, so that a
-// predecessor may have dealt with it, and shows both times. It is false if a time is zero.
-func StaleReason(note, sessionCreated time.Time) (bool, string) {
+// StaleReason shows both times if a note is older than the session that reads it, so that a
+// predecessor may have dealt with it. Otherwise, and if a time is zero, it is "".
+func StaleReason(note, sessionCreated time.Time) string {
 	if note.IsZero() || sessionCreated.IsZero() || !note.Before(sessionCreated) {
-		return false, ""
+		return ""
 	}
-	return true, fmt.Sprintf("message=%s session_started=%s",
+	return fmt.Sprintf("message=%s session_started=%s",
 		note.UTC().Format(time.RFC3339), sessionCreated.UTC().Format(time.RFC3339))
 }

@@ -250,7 +250,7 @@ func (sc *scanner) discord(i int) (from, to int) {
 	if i == 0 || dot >= len(s) || s[dot] != '.' || run(s[:dot], i+1, "w-") != dot {
 		return 0, 0
 	}
-	if to = runOn(s[:min(len(s), dot+256)], dot+1, "w-"); to-dot-1 < 25 {
+	if to = runOn(s[:min(len(s), dot+256)], dot+1); to-dot-1 < 25 {
 		return 0, 0
 	}
 	for n := 23; n <= 28 && i-n >= sc.done; n++ { // of 17 to 20 digits, which begin with 0 to 9

@@ -71,15 +71,14 @@ func (sc *scanner) header(i int) (from, to int) {
 	case (equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie")) && strings.HasPrefix(s[word:], ": "):
 		return cookies(s, word+2)
 	case equalFold(s[i:word], "cookie") || equalFold(s[i:word], "set-cookie"):
-		return sc.cookie(i, word)
+		return cookie(s, word)
 	}
 	return 0, 0
 }
 
 // cookie finds the values in --cookie 'a=x', cookie = "a=x" and "Cookie": "a=x". The name
-// begins at s[i] and ends at s[end]. Outside a header, the values must look like secrets.
-func (sc *scanner) cookie(i, end int) (from, to int) {
-	s := sc.s
+// ends at s[end]. Outside a header, the values must look like secrets.
+func cookie(s string, end int) (from, to int) {
 	v := end
 	for v < len(s) && strings.IndexByte(" \t:=\"'`\\(,", s[v]) >= 0 && v-end < 8 {
 		v++

@@ -516,11 +516,11 @@ func (sc *scanner) jwt(i int) (from, to int) {
 	if !strings.HasPrefix(s[i:], "ey") || !sc.begins(i) && !sc.joined(i) {
 		return 0, 0
 	}
-	head := runOn(s, i, "w-")
+	head := runOn(s, i)
 	if !strings.HasPrefix(s[head:], ".ey") {
 		return 0, 0
 	}
-	body := runOn(s, head+1, "w-")
+	body := runOn(s, head+1)
 	least := 20 // if white space follows the brace
 	if strings.HasPrefix(s[i:], "eyJ") && strings.HasPrefix(s[head:], ".eyJ") {
 		least = 10
@@ -531,7 +531,7 @@ func (sc *scanner) jwt(i int) (from, to int) {
 	if body == len(s) || s[body] != '.' {
 		return i, body
 	}
-	return i, runOn(s, body+1, "w-")
+	return i, runOn(s, body+1)
 }
 
 // run returns the end of the characters of the classes that begin at s[i].
@@ -542,11 +542,11 @@ func run(s string, i int, classes string) int {
 	return i
 }
 
-// runOn is run for a token that a terminal or an editor may have wrapped.
-func runOn(s string, i int, classes string) int {
-	end := run(s, i, classes)
+// runOn is run for a token of the classes "w-" that a terminal or an editor may have wrapped.
+func runOn(s string, i int) int {
+	end := run(s, i, "w-")
 	for range maxLines {
-		next := wrapped(s, end, classes)
+		next := wrapped(s, end, "w-")
 		if next == end {
 			break
 		}

@@ -90,7 +90,7 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 			return sc.typed(i)
 		}
 	case "value", "Value", "VALUE", "default", "Default", "ParameterValue", "parameterValue": // name="TOKEN" value="x", {"name": "TOKEN", "value": "x"}
-		name := sc.named(end-len(word), word)
+		name := sc.named(end - len(word))
 		if name == "" {
 			name = sc.namedAfter(i + 1)
 		}
@@ -99,7 +99,7 @@ func (sc *scanner) fullName(i, end int, word string) (string, int) {
 		if words := sc.spaced(end, word); words != "" {
 			return words, end
 		}
-		if of := sc.named(end-len(word), word); of != "" { // "Jwt": {"Key": "x"}
+		if of := sc.named(end - len(word)); of != "" { // "Jwt": {"Key": "x"}
 			return of + "_key", end
 		}
 	case "1", "2", "3", "4", "5": // Unseal Key 1: x
@@ -402,7 +402,7 @@ const maxNamed = 200
 
 // named returns the name in name="TOKEN" value="x", in {"TOKEN": {"value": "x"}} and in
 // variable "TOKEN" { default = "x" }. The word value or default begins at s[n].
-func (sc *scanner) named(n int, word string) string {
+func (sc *scanner) named(n int) string {
 	window := sc.s[max(sc.done, n-maxNamed):max(n, sc.done)]
 	if end := strings.LastIndexByte(window, '}'); end >= 0 {
 		window = window[end+1:]
@@ -528,7 +528,7 @@ func (sc *scanner) flag(i int) (from, to int) {
 		return 0, 0
 	case name == "-b" || name == "--cookie":
 		if sc.command(i, "curl") {
-			return sc.cookie(i, end)
+			return cookie(s, end)
 		}
 		fallthrough
 	case name == "--body":

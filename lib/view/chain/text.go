@@ -90,7 +90,7 @@ func (c Chain) Text(v View) string {
 	b.WriteString(v.cut(v.heading(c), 0) + "\n")
 	var rows []row
 	for _, n := range c.Roots {
-		rows = v.line(rows, n, nil, "", "", 0)
+		rows = v.line(rows, n, "", "", 0)
 	}
 	v.table(&b, rows)
 	return b.String()
@@ -98,7 +98,7 @@ func (c Chain) Text(v View) string {
 
 // line adds the rows of a session and its successors. head is the prefix of the first row,
 // tree of the others.
-func (v View) line(rows []row, n *Node, above *catalog.Session, head, tree string, depth int) []row {
+func (v View) line(rows []row, n *Node, head, tree string, depth int) []row {
 	l := v.lines()
 	for ; n != nil; n = n.Next {
 		rows = append(rows, row{tree: head, node: n})
@@ -120,7 +120,7 @@ func (v View) line(rows []row, n *Node, above *catalog.Session, head, tree strin
 			if depth == maxDepth {
 				branch, below = "", ""
 			}
-			rows = v.line(rows, side, n.Session, tree+branch, tree+below, min(depth+1, maxDepth))
+			rows = v.line(rows, side, tree+branch, tree+below, min(depth+1, maxDepth))
 		}
 		if more := subagents - maxSubagents; more > 0 {
 			branch := l.branch
