@@ -236,7 +236,7 @@ func (p *plan) soundRecord(healed bool) (problems []string) {
 		}
 		_, _, torn, err := s.Verify(id, nil)
 		var fault *record.Fault
-		if err != nil && (healed || !errors.As(err, &fault) || fault.At > 0) || torn && healed {
+		if err != nil && (healed || !errors.As(err, &fault) || fault.Line > 1) || torn && healed {
 			wrong("torn %v, %v", torn, err)
 		}
 		all := []string{"ask 0", "ask 1", "ask 2", "ask 3"}

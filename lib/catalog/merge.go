@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"gt/lib/catalog/scan"
 	"gt/lib/client/account"
 	"gt/lib/client/contract"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 )
 
 // talks are the conversations of sessions, by the sessions' ids.
@@ -21,7 +21,7 @@ type talks struct {
 	byID    map[session.ID]*talk
 	newest  []*talk // those with text, newest first
 	names           // of those
-	running map[session.ID]scan.Run
+	running map[session.ID]process.Proc
 
 	below    map[session.ID][]session.ID // subagents, by their parents
 	families map[family][]session.ID     // those that may be forks of each other
@@ -73,7 +73,7 @@ func (t *talks) of(id session.ID) *talk {
 // better evidence of its content and its last activity, and of its start if the log began
 // later. If two conversations have the same id, as after a store was copied, the one that
 // changed last counts, but one with text counts more than one without.
-func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]scan.Run) Catalog {
+func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]process.Proc) Catalog {
 	if len(found) == 0 && len(run) == 0 {
 		return c
 	}
@@ -82,7 +82,7 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]sca
 	return merged
 }
 
-func talksOf(found []conversation.Conversation, run map[session.ID]scan.Run) *talks {
+func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc) *talks {
 	t := &talks{
 		byID: make(map[session.ID]*talk, len(found)), running: run,
 		below: map[session.ID][]session.ID{}, families: make(map[family][]session.ID, len(found)), forks: map[session.ID][]session.ID{},

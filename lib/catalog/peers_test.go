@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"gt/lib/catalog/scan"
 	"gt/lib/conversation"
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 )
 
 // log writes a log, whose lines begin with their minute.
@@ -69,7 +69,7 @@ func TestPeers(t *testing.T) {
 		if !away {
 			p.Runs = map[session.ID]bool{"busy": true}
 		}
-		c := own.JoinPeer(p, box).Merge(talks, map[session.ID]scan.Run{"alive": {}, "again": {}})
+		c := own.JoinPeer(p, box).Merge(talks, map[session.ID]process.Proc{"alive": {}, "again": {}})
 		busy := "busy box active /there"
 		if away {
 			busy = "busy box done /there"

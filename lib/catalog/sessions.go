@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"gt/lib/catalog/scan"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 )
 
 // Catalog holds sessions, newest first. A session is put together from the logs and its
@@ -188,14 +188,14 @@ func (c Catalog) make(at candidate) *Session {
 			s.converse(t.Conversation)
 		}
 	}
-	var run scan.Run
+	var run process.Proc
 	runs := false
 	if c.talks != nil {
 		run, runs = c.talks.running[at.id]
 	}
 	s = c.claim(at.id, s, runs)
 	if runs && s != nil && !s.foreign {
-		s.Run(run.Process.PID)
+		s.Run(run.PID)
 	}
 	return s
 }

@@ -53,7 +53,7 @@ type Registry interface {
 	// Running calls each for every session that the client records as running. The record
 	// can be out of date: the caller checks that the process exists and, if start is not
 	// empty, that it started then. The error names the first failure.
-	Running(store string, each func(id session.ID, pid int, start, status string)) error
+	Running(store string, each func(id session.ID, pid int, start string)) error
 }
 
 // Watcher is a Reader whose client records what each of its sessions does and since when.

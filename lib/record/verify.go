@@ -9,8 +9,7 @@ import (
 
 // Fault is the first wrong line of a record.
 type Fault struct {
-	Line int   // from 1
-	At   int64 // where it begins
+	Line int // from 1
 	Why  string
 }
 
@@ -55,7 +54,7 @@ func (s Store) Verify(id ID, seal *Seal) (lines int, head string, torn bool, err
 	next, err := s.Each(id, 0, func(line []byte, at int64) bool {
 		lines++
 		no := func(why string) bool {
-			fault = &Fault{lines, at, why}
+			fault = &Fault{lines, why}
 			return false
 		}
 		l, err := Parse(line)
@@ -88,10 +87,10 @@ func (s Store) Verify(id ID, seal *Seal) (lines int, head string, torn bool, err
 		return lines, "", false, fault
 	}
 	if lines == 0 {
-		return 0, "", next < size, &Fault{1, 0, "the record is empty"}
+		return 0, "", next < size, &Fault{1, "the record is empty"}
 	}
 	if seal != nil && !gone {
-		return lines, "", false, &Fault{lines + 1, next, fmt.Sprintf("lines are missing: the record had %d bytes when the session ended, and has %d", seal.Size, next)}
+		return lines, "", false, &Fault{lines + 1, fmt.Sprintf("lines are missing: the record had %d bytes when the session ended, and has %d", seal.Size, next)}
 	}
 	return lines, prev, next < size, s.verifyContexts(id)
 }
@@ -101,7 +100,7 @@ func (s Store) verifyContexts(id ID) error {
 	var fault *Fault
 	n := 0
 	seen := map[string]bool{}
-	_, err := s.Each(id, 0, func(line []byte, at int64) bool {
+	_, err := s.Each(id, 0, func(line []byte, _ int64) bool {
 		n++
 		l, err := Parse(line)
 		if err != nil || l.Context == nil || seen[l.Context.Ref] {
@@ -109,7 +108,7 @@ func (s Store) verifyContexts(id ID) error {
 		}
 		seen[l.Context.Ref] = true
 		if _, err := s.Context(*l.Context); err != nil && !errors.Is(err, ErrCleared) {
-			fault = &Fault{n, at, err.Error()}
+			fault = &Fault{n, err.Error()}
 		}
 		return fault == nil
 	})

@@ -18,7 +18,7 @@ func HolderOf(getenv func(string) string, state place.State, id session.ID) *liv
 	case !noted && r.Elsewhere():
 		return &live.Holder{PID: r.PID, Elsewhere: true}
 	}
-	h := &live.Holder{PID: run.Process.PID}
+	h := &live.Holder{PID: run.PID}
 	if !noted {
 		h.PID = r.PID
 	}

@@ -7,26 +7,20 @@ import (
 	"gt/lib/sys/process"
 )
 
-// Run is a running session, according to its client.
-type Run struct {
-	Process process.Proc
-	Status  string // the client's word: busy, idle, waiting, …
-}
-
-// Running returns the running sessions of the clients that record them. It checks that
+// Running returns the processes of the running sessions, of clients that record them. It checks that
 // the process exists and is not another one with the same number. errs has one error for
 // each store that could not be read completely; its sessions may be missing.
-func Running(getenv func(string) string) (runs map[session.ID]Run, errs []error) {
-	runs = map[session.ID]Run{}
+func Running(getenv func(string) string) (runs map[session.ID]process.Proc, errs []error) {
+	runs = map[session.ID]process.Proc{}
 	for _, r := range readers.All {
 		reg, ok := r.(conversation.Registry)
 		if !ok {
 			continue
 		}
 		for _, store := range r.Stores(getenv) {
-			err := reg.Running(store, func(id session.ID, pid int, start, status string) {
+			err := reg.Running(store, func(id session.ID, pid int, start string) {
 				if p, err := process.Find(pid); err == nil && (start == "" || start == p.Start) {
-					runs[id] = Run{p, status}
+					runs[id] = p
 				}
 			})
 			if err != nil {

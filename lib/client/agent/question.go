@@ -13,8 +13,6 @@ type Question struct {
 	// Previous and Next are tmux's names of the keys that move the selection, if the
 	// options have no numbers.
 	Previous, Next string
-	// Screen is the text of the screen, to tell one question from another.
-	Screen string
 }
 
 type Option struct {
@@ -30,7 +28,6 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 	if shown != Asks {
 		return q, false
 	}
-	q.Screen = all
 	for line := range strings.SplitSeq(all, "\n") {
 		n, o, ok := option(line)
 		switch {

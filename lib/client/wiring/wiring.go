@@ -65,9 +65,6 @@ type Client struct {
 	// nothing.
 	Forget func(Agent, Source) (file string, err error)
 
-	// HookVars are variables that only the client's hooks have.
-	HookVars []string
-
 	// RunsHooksOf names other clients whose project hooks this one runs, too.
 	RunsHooksOf []string
 

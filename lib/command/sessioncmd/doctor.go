@@ -72,8 +72,8 @@ type finding struct {
 type examination struct {
 	env    *cli.Env
 	survey *fleet.Survey
-	runs   map[session.ID]scan.Run // by the clients' registries
-	scope  scope                   // that is examined
+	runs   map[session.ID]process.Proc // by the clients' registries
+	scope  scope                       // that is examined
 	found  []finding
 }
 

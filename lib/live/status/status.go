@@ -52,7 +52,6 @@ type Observation struct {
 	At     time.Time // when the status began
 	Status Status    // Running, Waiting or Stopped
 	Reason Reason
-	Event  string // the event of a Hook, if known
 	// Background reports whether a background task of it runs while it waits.
 	Background bool
 	// Login reports that its account has to log in anew.
@@ -164,7 +163,7 @@ func (f Facts) newest(least Source) (newest Observation, found bool) {
 // OfActivity returns the observation in a session's stored state, from its hooks or its
 // client's registry. It is zero if the state is.
 func OfActivity(by Source, s activity.State) Observation {
-	o := Observation{Source: by, At: s.Since, Reason: s.Reason, Event: s.Source, Background: s.Background, Login: s.Login}
+	o := Observation{Source: by, At: s.Since, Reason: s.Reason, Background: s.Background, Login: s.Login}
 	switch s.Status {
 	case activity.Busy:
 		o.Status = Running

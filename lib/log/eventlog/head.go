@@ -27,7 +27,6 @@ type Head struct {
 	Time    time.Time // zero if the line has no valid time
 	Type    string    // "" if the line is not an event; at most maxType bytes
 	Session string    // payload.session_id
-	CWD     string    // payload.cwd: the folder with the session's record
 }
 
 // Lifecycle reports whether the event is about a session's life cycle. Such events outlive
@@ -35,8 +34,8 @@ type Head struct {
 func (h Head) Lifecycle() bool { return Lifecycle(h.Type) }
 
 func head(line []byte) Head {
-	v := gjson.GetManyBytes(line, "ts", "type", "payload.session_id", "payload.cwd")
-	h := Head{Type: v[1].Str, Session: v[2].Str, CWD: v[3].Str}
+	v := gjson.GetManyBytes(line, "ts", "type", "payload.session_id")
+	h := Head{Type: v[1].Str, Session: v[2].Str}
 	if len(h.Type) > maxType {
 		h.Type = strings.Clone(h.Type[:maxType]) // frees the rest
 	}

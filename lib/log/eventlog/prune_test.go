@@ -174,10 +174,10 @@ func TestPruneKeepsSomeWhateverTheirAge(t *testing.T) {
 
 func TestPruneLeavesLiveSessionsAlone(t *testing.T) {
 	early := line(90, SessionEnd, `"session_id":"live"`)
-	live := line(80, SessionStart, `"session_id":"live","cwd":"/x"`) + line(70, Handoff, `"session_id":"live"`) + line(60, "nudge", `"session_id":"live"`)
+	live := line(80, SessionStart, `"session_id":"live"`) + line(70, Handoff, `"session_id":"live"`) + line(60, "nudge", `"session_id":"live"`)
 	dead := line(80, SessionStart, `"session_id":"dead"`) + line(60, SessionEnd, `"session_id":"dead"`)
 	l := newLog(t, early+live+dead+line(60, "nudge", ""))
-	p, err := l.Prune(Pruning{Expired: older, Archive: true, Live: func(h Head) bool { return h.Session == "live" && h.CWD == "/x" }})
+	p, err := l.Prune(Pruning{Expired: older, Archive: true, Live: func(h Head) bool { return h.Session == "live" }})
 	if err != nil || p.Total() != 4 || p.Carried != 3 {
 		t.Error(p, err)
 	}

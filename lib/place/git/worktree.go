@@ -26,7 +26,6 @@ type Worktree struct {
 	Path   string
 	Branch string // "" if no branch is checked out
 	Lock   string // why it is locked; "" if it is not
-	Bare   bool
 }
 
 // quick bounds commands that only read or write a few small files.
@@ -108,8 +107,6 @@ func (r checkout) worktrees() ([]Worktree, error) {
 		switch w := &all[len(all)-1]; key {
 		case "branch":
 			w.Branch = strings.TrimPrefix(value, "refs/heads/")
-		case "bare":
-			w.Bare = true
 		case "locked":
 			if w.Lock = value; value == "" {
 				w.Lock = "no reason given"

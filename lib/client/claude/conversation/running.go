@@ -19,7 +19,7 @@ import (
 const maxNote = 64 << 10
 
 // Running reads <store>/sessions/<pid>.json. A killed process leaves its file.
-func (Reader) Running(store string, each func(id session.ID, pid int, start, status string)) error {
+func (Reader) Running(store string, each func(id session.ID, pid int, start string)) error {
 	var lost conversation.ReadErrors
 	dir := filepath.Join(store, "sessions")
 	for _, e := range lost.List(dir) {
@@ -30,9 +30,9 @@ func (Reader) Running(store string, each func(id session.ID, pid int, start, sta
 		if lost.Add(err); err != nil {
 			continue
 		}
-		v := gjson.GetManyBytes(data, "sessionId", "pid", "procStart", "status")
+		v := gjson.GetManyBytes(data, "sessionId", "pid", "procStart")
 		if id, err := session.ParseID(v[0].Str); err == nil {
-			each(id, int(v[1].Int()), v[2].String(), v[3].Str)
+			each(id, int(v[1].Int()), v[2].String())
 		}
 	}
 	return lost.Err()

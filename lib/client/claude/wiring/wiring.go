@@ -22,7 +22,6 @@ func Client() wiring.Client {
 		OffKey: "disableAllHooks", OffValue: true,
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compact",
-		HookVars: []string{"CLAUDE_PROJECT_DIR"},
 		Allow: &wiring.Allow{
 			Keys: []string{"permissions", "allow"},
 			Rule: func(program string) string { return "Bash(" + program + ":*)" },

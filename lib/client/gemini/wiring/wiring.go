@@ -26,7 +26,6 @@ func Client() wiring.Client {
 		Comments: true,
 		TurnEnds: []string{"AfterAgent"},
 		Compact:  "/compress",
-		HookVars: []string{"GEMINI_PROJECT_DIR"},
 		Command: &wiring.Command{
 			File: "commands/handoff.toml", Typed: "/handoff", Args: "{{args}}",
 			Head: "# gt: written by gt-hooks\ndescription = \"Hand this session over to a fresh one, with a note of what it knows\"\nprompt = '''\n", Foot: "'''\n",

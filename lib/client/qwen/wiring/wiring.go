@@ -19,7 +19,6 @@ func Client() wiring.Client {
 		Comments: true,
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compress",
-		HookVars: []string{"QWEN_PROJECT_DIR"},
 		Command: &wiring.Command{
 			File: "commands/handoff.md", Typed: "/handoff", Args: "{{args}}",
 			Head: "---\n# gt: written by gt-hooks\ndescription: Hand this session over to a fresh one, with a note of what it knows\ndisable-model-invocation: true\n---\n",
