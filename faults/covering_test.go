@@ -21,7 +21,7 @@ import (
 // place, or in another order than before, is a new shape.
 //
 //   - ci tries each shape, and the scenarios that are marked whole, which have most to
-//     lose, whatever others tried. Of calls that change nothing it takes one in three,
+//     lose, whatever others tried. Of calls that change nothing it takes one in six,
 //     and of the errors of a call one.
 //   - quick does not tell programs and folders apart, so a call on a file of the same
 //     name is tried once. Of calls that change nothing it takes one in twelve.

@@ -68,7 +68,7 @@ func (p *plan) errorPoints() (points []fault) {
 			continue
 		}
 		if sample < full {
-			if n++; !p.tries("error "+p.shape(c)) || !c.changes() && !nth(n, 3, 12) {
+			if n++; !p.tries("error "+p.shape(c)) || !c.changes() && !nth(n, 6, 12) {
 				continue
 			}
 			all = one(all, n)

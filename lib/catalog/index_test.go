@@ -236,7 +236,7 @@ func oftenWritten(t testing.TB, worth, part int64) {
 func TestIndexChangesNoAnswer(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
-		seeds = 12 // a race would be in any of them
+		seeds = 4 // a race would be in any of them
 	}
 	for seed := range seeds {
 		r := &chance{Rand: rand.New(rand.NewPCG(seed, 7))}
@@ -332,7 +332,11 @@ func TestIndexIsWhole(t *testing.T) {
 			t.Fatalf("%s at %d: another answer", what, at)
 		}
 	}
-	for at := 0; at < len(index); at += 97 {
+	step := 97
+	if testing.Short() {
+		step = 997
+	}
+	for at := 0; at < len(index); at += step {
 		check("cut", at, index[:at])
 		other := bytes.Clone(index)
 		other[at] ^= 1
@@ -461,7 +465,11 @@ func TestIndexTogether(t *testing.T) {
 			}
 		})
 	}
-	for range 60 {
+	rounds := 60
+	if testing.Short() {
+		rounds = 20
+	}
+	for range rounds {
 		appendTo(t, log, r.lines(5))
 		if got, want := toldOf(t, log), naively(t, log); got != want {
 			t.Errorf("%s\nnot\n%s", got, want)
