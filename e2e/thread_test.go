@@ -17,7 +17,7 @@ import (
 )
 
 // relay is the order in which a thread goes through the agents.
-var relay = []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot", "kimi", "claude"}
+var relay = []string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot", "kimi", "cline", "claude"}
 
 // asks says which client a request is of.
 func asks(r *model.Request) string {
@@ -25,6 +25,8 @@ func asks(r *model.Request) string {
 	switch {
 	case has("AgentSwarm"):
 		return "kimi"
+	case has("run_commands"):
+		return "cline"
 	case strings.HasSuffix(r.Path, "/messages"):
 		return "claude"
 	case strings.HasSuffix(r.Path, "/responses") && has("bash"):
@@ -51,6 +53,8 @@ func handsOver(r *model.Request) model.Reply {
 		return model.Bash(command)
 	case "codex":
 		return codexShell(r, command)
+	case "cline":
+		return clineShell(command)
 	case "gemini", "qwen":
 		return shellCommand(strings.Replace(command, "from "+from, "from "+from+", '$LAMP'", 1))
 	}
