@@ -96,6 +96,60 @@ func TestClineCompaction(t *testing.T) {
 	}
 }
 
+// What Cline asks its person is answered by gt-session: its model's question, which a hook
+// tells, and whether it may run a command, which only the screen shows.
+//
+// S2-6 S2-7
+func TestClineAsks(t *testing.T) {
+	w := newCline(t)
+	w.wireAgent("cline")
+	w.model.Answer(func(r *model.Request) model.Reply {
+		switch {
+		case r.Result() != "":
+			return model.Say("It is done.")
+		case strings.Contains(r.Asked(), "please ask"):
+			return model.Reply{Text: "I ask.", Tools: []model.ToolUse{{
+				Name: "ask_question", Input: map[string]any{"question": "Which colour?", "options": []string{"Red", "Blue"}},
+			}}}
+		case strings.Contains(r.Asked(), "please run"):
+			return clineShell("touch made")
+		}
+		return model.Say("It is done.")
+	})
+	a := w.agents()
+	is := func(reason string) {
+		t.Helper()
+		w.until("it is waiting "+reason, func() bool { now := a.is("api"); return now.Status == "waiting" && now.Reason == reason })
+	}
+	a.session("new", "-n", "api", "-a", "cline", "-m", "are you there?", "--", "--auto-approve", "false")
+	w.asked("are you there?")
+	is("done")
+	a.session("send", "api", "please ask me")
+	is("question")
+	a.pane("api").awaitScreen("Type a response")
+	a.exits(75, "send", "api", "and more")
+	if out := a.session("answer", "api", "2"); out != "answered api: 2. Blue\n" {
+		t.Errorf("answer says %q", out)
+	}
+	is("done")
+	if got := w.model.Turns().Last().Result(); !strings.Contains(got, "Blue") {
+		t.Errorf("the model is told %q", got)
+	}
+	a.session("send", "api", "please run it")
+	a.pane("api").awaitScreen("Approve tool call?")
+	if exists(filepath.Join(w.project, "made")) {
+		t.Error("it did not ask")
+	}
+	if out := a.session("answer", "api", "1"); out != "answered api: 1. [y] Approve\n" {
+		t.Errorf("answer says %q", out)
+	}
+	is("done")
+	if !exists(filepath.Join(w.project, "made")) {
+		t.Error("it did not run what was approved")
+	}
+	a.session("stop", "api")
+}
+
 // A person types /handoff in Cline.
 func TestClineCommand(t *testing.T) {
 	w := newCline(t)

@@ -237,6 +237,8 @@ func TestQuestion(t *testing.T) {
 		"│   No  │\n│ ● Yes │\n":                           {{"No", false}, {"Yes", true}},
 		"❯ run it\n  and more\n Do you want to proceed?\n": nil, // the person's own text
 		" ❯ No\n     that is all\n":                        nil,
+		"  Which?\n   Red\n > Blue\n   Another\n":          {{"Red", false}, {"Blue", true}, {"Another", false}}, // Cline's
+		"> a quotation\n  and more\n":                      nil,
 	} {
 		q, ok := claude.Question(list + "─────\n Do you want to proceed?\n" + screen)
 		if !ok || !slices.Equal(q.Options, want) || (want != nil) != (q.Next == "Down" && q.Previous == "Up") {

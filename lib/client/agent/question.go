@@ -70,7 +70,7 @@ func column(screen string) []Option {
 	lines := strings.Split(screen, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
 		at, text, marked := item(lines[i])
-		if !marked || strings.IndexAny(lines[i], "❯›●") == 0 {
+		if !marked || strings.IndexAny(lines[i], "❯›●>") == 0 {
 			continue
 		}
 		all := []Option{{text, true}}
@@ -99,7 +99,7 @@ func column(screen string) []Option {
 // begins, or -1.
 func item(line string) (column int, text string, marked bool) {
 	trimmed := strings.TrimLeft(line, " \u00a0│┃|")
-	for _, mark := range []string{"❯", "›", "●"} {
+	for _, mark := range []string{"❯", "›", "●", ">"} {
 		if rest, ok := strings.CutPrefix(trimmed, mark); ok {
 			trimmed, marked = strings.TrimLeft(rest, " \u00a0"), true
 			break
