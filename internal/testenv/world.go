@@ -84,14 +84,7 @@ func (w *World) Read(path string) string {
 }
 
 // Getenv returns the value of a variable of the world. The last of two settings counts.
-func (w *World) Getenv(key string) string {
-	for _, kv := range slices.Backward(w.Env) {
-		if value, ok := strings.CutPrefix(kv, key+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
+func (w *World) Getenv(key string) string { return Getenv(w.Env...)(key) }
 
 // With returns the same world with more variables ("NAME=value").
 func (w *World) With(env ...string) *World {
@@ -165,4 +158,39 @@ func (w *World) Tmux() (dir string) {
 	}
 	w.Cleanup(end)
 	return dir
+}
+
+// Getenv returns an os.Getenv for these variables ("NAME=value"). The last of two settings
+// counts.
+func Getenv(vars ...string) func(key string) string {
+	return func(key string) string {
+		for _, kv := range slices.Backward(vars) {
+			if value, ok := strings.CutPrefix(kv, key+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+}
+
+// Tree makes folders (with a slash at the end) and empty files in a new folder.
+func Tree(t testing.TB, paths ...string) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, p := range paths {
+		path := filepath.Join(root, p)
+		dir := filepath.Dir(path)
+		if strings.HasSuffix(p, "/") {
+			dir = path
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if dir != path {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return root
 }

@@ -10,19 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
 	"gt/lib/sys/atomicfile"
 )
-
-func env(vars ...string) func(string) string {
-	return func(key string) string {
-		for _, kv := range vars {
-			if k, v, _ := strings.Cut(kv, "="); k == key {
-				return v
-			}
-		}
-		return ""
-	}
-}
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -47,13 +37,13 @@ func TestStateOf(t *testing.T) {
 		home + "/x/gt":            {"HOME=/nowhere", "XDG_STATE_HOME=" + home + "/x"},
 		real + "/gt":              {"HOME=" + home, "XDG_STATE_HOME=" + home + "/link"}, // stow
 	} {
-		if got := StateOf(env(vars...)); string(got) != want {
+		if got := StateOf(testenv.Getenv(vars...)); string(got) != want {
 			t.Errorf("%q: %s, want %s", vars, got, want)
 		}
 	}
 	// Without HOME the passwd entry's counts, and never a folder such as /tmp.
 	for _, vars := range [][]string{nil, {"HOME=relative"}, {"XDG_STATE_HOME=relative"}} {
-		if got := string(StateOf(env(vars...))); Inside(got, "/tmp") || !filepath.IsAbs(got) {
+		if got := string(StateOf(testenv.Getenv(vars...))); Inside(got, "/tmp") || !filepath.IsAbs(got) {
 			t.Errorf("%q: %s", vars, got)
 		}
 	}
@@ -74,7 +64,7 @@ func TestInside(t *testing.T) {
 	root := Real(t.TempDir())
 	must(t, os.MkdirAll(filepath.Join(root, "project", "state"), 0o700))
 	must(t, os.Symlink(filepath.Join(root, "project"), filepath.Join(root, "link")))
-	s := StateOf(env("XDG_STATE_HOME=" + filepath.Join(root, "link", "state")))
+	s := StateOf(testenv.Getenv("XDG_STATE_HOME=" + filepath.Join(root, "link", "state")))
 	if !s.Within(filepath.Join(root, "project")) || s.Within(filepath.Join(root, "project", "other")) {
 		t.Error(s)
 	}
@@ -92,13 +82,13 @@ func TestForeignLink(t *testing.T) {
 	must(t, os.Symlink("../../clone", link))
 	must(t, os.Symlink(filepath.Join("home", ".local", "state"), over))
 	for _, e := range []string{"HOME=" + filepath.Join(root, "home"), "XDG_STATE_HOME=" + over} {
-		if s := StateOf(env(e)); s != State(filepath.Join(root, "clone", "gt")) || s.Check() != nil {
+		if s := StateOf(testenv.Getenv(e)); s != State(filepath.Join(root, "clone", "gt")) || s.Check() != nil {
 			t.Errorf("%s: %s, %v", e, s, s.Check())
 		}
 	}
 	must(t, os.Lchown(link, 12345, 12345))
 	for _, e := range []string{"HOME=" + filepath.Join(root, "home"), "XDG_STATE_HOME=" + over} {
-		if s := StateOf(env(e)); s != Foreign || s.Check() == nil || s.Within("/") {
+		if s := StateOf(testenv.Getenv(e)); s != Foreign || s.Check() == nil || s.Within("/") {
 			t.Errorf("another user's, %s: %s", e, s)
 		}
 	}

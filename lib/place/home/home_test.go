@@ -7,45 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/testenv"
 	"gt/lib/place"
 	"gt/lib/sys/flock"
 )
 
-func env(vars ...string) func(string) string {
-	return func(key string) string {
-		for _, kv := range vars {
-			if k, v, _ := strings.Cut(kv, "="); k == key {
-				return v
-			}
-		}
-		return ""
-	}
-}
-
-// tree makes folders (with a slash at the end) and empty files in a new folder.
-func tree(t *testing.T, paths ...string) string {
-	t.Helper()
-	root := t.TempDir()
-	for _, p := range paths {
-		path := filepath.Join(root, p)
-		dir := filepath.Dir(path)
-		if strings.HasSuffix(p, "/") {
-			dir = path
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if dir != path {
-			if err := os.WriteFile(path, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return root
-}
-
 func TestFind(t *testing.T) {
-	root := tree(t,
+	root := testenv.Tree(t,
 		"repo/.git/", "repo/sub/deep/", "linked/.git", "linked/sub/", "plain/sub/",
 		"town/town.toml", "town/gastown/crew/max/.git", "town/gastown/crew/max/sub/", "town/gastown/polecats/Toast/",
 		"town/gastown/refinery/rig/", "town/gastown/witness/", "town/mayor/sub/", "town/deacon/dogs/boot/", "town/scratch/",
@@ -101,7 +69,7 @@ func TestFind(t *testing.T) {
 		"GT_HOME with a trailing dot.": {vars: []string{"GT_HOME=" + at("repo") + "/./"}, dir: "plain", home: "repo", who: "repo"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			getenv := env(append(c.vars, "HOME="+at("user"))...)
+			getenv := testenv.Getenv(append(c.vars, "HOME="+at("user"))...)
 			for _, dir := range []string{"town", "bare", "mono/town"} {
 				trust, err := place.Survey(at(dir))
 				if err == nil {
@@ -234,11 +202,11 @@ func TestRemovedHome(t *testing.T) {
 
 // A role's directory that leads out of the town is nobody's to write S1's files into.
 func TestMirrorStaysInTown(t *testing.T) {
-	root := tree(t, "town/town.toml", "town/gastown/crew/max/", "elsewhere/")
+	root := testenv.Tree(t, "town/town.toml", "town/gastown/crew/max/", "elsewhere/")
 	if err := os.Symlink(filepath.Join(root, "elsewhere"), filepath.Join(root, "town/gastown/crew/joe")); err != nil {
 		t.Fatal(err)
 	}
-	getenv := env("XDG_STATE_HOME=" + filepath.Join(root, "state"))
+	getenv := testenv.Getenv("XDG_STATE_HOME=" + filepath.Join(root, "state"))
 	trust, err := place.Survey(filepath.Join(root, "town"))
 	if err == nil {
 		err = place.StateOf(getenv).Trust(trust)
@@ -247,7 +215,7 @@ func TestMirrorStaysInTown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for role, want := range map[string]bool{"max": true, "joe": false} {
-		h := Find(env("XDG_STATE_HOME="+filepath.Join(root, "state"), "GT_ROLE=gastown/crew/"+role), filepath.Join(root, "town"), "")
+		h := Find(testenv.Getenv("XDG_STATE_HOME="+filepath.Join(root, "state"), "GT_ROLE=gastown/crew/"+role), filepath.Join(root, "town"), "")
 		if h.Identity.Name != role || h.HasMirror() != want {
 			t.Errorf("%s in %s: %v", h.Identity.Address(), h.Dir, h.HasMirror())
 		}

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gt/internal/testenv"
 )
 
 var prefixes = Prefixes{
@@ -12,17 +14,6 @@ var prefixes = Prefixes{
 	"tools":   "gt-tools", // begins like gastown's
 	"central": "hq",       // the town's own
 	"my-rig":  "mr",
-}
-
-func env(vars ...string) func(string) string {
-	return func(key string) string {
-		for _, kv := range vars {
-			if k, v, _ := strings.Cut(kv, "="); k == key {
-				return v
-			}
-		}
-		return ""
-	}
 }
 
 // The table of S1, section 17, in every direction. S1-114 S1-115 S1-116.
@@ -54,7 +45,7 @@ func TestNamesLeadToEachOther(t *testing.T) {
 			if got, err := Parse(c.address); got != c.id || err != nil {
 				t.Errorf("Parse: %+v, %v", got, err)
 			}
-			if got, ok, err := FromEnv(env("GT_ROLE=" + c.address)); got != c.id || !ok || err != nil {
+			if got, ok, err := FromEnv(testenv.Getenv("GT_ROLE=" + c.address)); got != c.id || !ok || err != nil {
 				t.Errorf("GT_ROLE: %+v, %v, %v", got, ok, err)
 			}
 			if got, err := c.id.SessionName(prefixes); got != c.session || err != nil {
@@ -193,7 +184,7 @@ func TestFromEnv(t *testing.T) {
 		"control characters":              {vars: []string{"GT_ROLE=\x1b]0;x\x07"}, bad: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id, ok, err := FromEnv(env(c.vars...))
+			id, ok, err := FromEnv(testenv.Getenv(c.vars...))
 			if ok != (c.want != "") || (err != nil) != c.bad || id.Address() != c.want {
 				t.Errorf("%q, %v, %v", id.Address(), ok, err)
 			}

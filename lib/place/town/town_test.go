@@ -3,47 +3,14 @@ package town
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"gt/internal/testenv"
 	"gt/lib/place"
 )
 
-func env(vars ...string) func(string) string {
-	return func(key string) string {
-		for _, kv := range vars {
-			if k, v, _ := strings.Cut(kv, "="); k == key {
-				return v
-			}
-		}
-		return ""
-	}
-}
-
-// tree makes folders (with a slash at the end) and empty files in a new folder.
-func tree(t *testing.T, paths ...string) string {
-	t.Helper()
-	root := t.TempDir()
-	for _, p := range paths {
-		path := filepath.Join(root, p)
-		dir := filepath.Dir(path)
-		if strings.HasSuffix(p, "/") {
-			dir = path
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if dir != path {
-			if err := os.WriteFile(path, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return root
-}
-
 func TestFind(t *testing.T) {
-	root := tree(t, "town/town.toml", "town/rig/crew/max/sub/", "town/inner/mayor/town.json", "town/inner/x/",
+	root := testenv.Tree(t, "town/town.toml", "town/rig/crew/max/sub/", "town/inner/mayor/town.json", "town/inner/x/",
 		"gas/mayor/town.json", "gas/x/", "odd/town.toml/", "odd/x/", "plain/", "other/", "state/", "file")
 	at := func(p string) string { return filepath.Join(root, p) }
 	personal := []string{"HOME=" + at("home")}
@@ -73,7 +40,7 @@ func TestFind(t *testing.T) {
 		"XDG_STATE_HOME without HOME":  {[]string{"XDG_STATE_HOME=" + at("state")}, "plain", at("state/gt"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			getenv := env(c.vars...)
+			getenv := testenv.Getenv(c.vars...)
 			for _, dir := range []string{"town", "town/inner", "gas"} {
 				trust, err := place.Survey(at(dir))
 				if err == nil {
@@ -93,8 +60,8 @@ func TestFind(t *testing.T) {
 
 // Looking for a town makes none.
 func TestFindChangesNothing(t *testing.T) {
-	root := tree(t, "home/")
-	Find(env("HOME="+filepath.Join(root, "home")), root)
+	root := testenv.Tree(t, "home/")
+	Find(testenv.Getenv("HOME="+filepath.Join(root, "home")), root)
 	entries, err := os.ReadDir(filepath.Join(root, "home"))
 	if err != nil || len(entries) > 0 {
 		t.Error(entries, err)
@@ -115,9 +82,9 @@ func TestPaths(t *testing.T) {
 // What claims to be a town is none before the person has trusted it, nor once
 // another folder is in its place; and it hides none above it.
 func TestUntrusted(t *testing.T) {
-	root := tree(t, "home/", "top/town.toml", "top/a/town.toml", "top/a/b/")
+	root := testenv.Tree(t, "home/", "top/town.toml", "top/a/town.toml", "top/a/b/")
 	at := func(p string) string { return filepath.Join(root, p) }
-	getenv := env("HOME=" + at("home"))
+	getenv := testenv.Getenv("HOME=" + at("home"))
 	state := place.StateOf(getenv)
 	trust := func(dir string) {
 		t.Helper()
@@ -165,13 +132,13 @@ func TestUntrusted(t *testing.T) {
 
 // A file that is no plain file marks no town.
 func TestMarks(t *testing.T) {
-	root := tree(t, "home/", "a/", "b/town.toml/")
+	root := testenv.Tree(t, "home/", "a/", "b/town.toml/")
 	at := func(p string) string { return filepath.Join(root, p) }
 	if err := os.Symlink("/etc/passwd", at("a/town.toml")); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{"a", "b"} {
-		if got := Find(env("HOME="+at("home")), at(dir)); got.Untrusted != "" {
+		if got := Find(testenv.Getenv("HOME="+at("home")), at(dir)); got.Untrusted != "" {
 			t.Errorf("%+v", got)
 		}
 	}

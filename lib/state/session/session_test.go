@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"gt/internal/testenv"
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	"gt/lib/place/home"
@@ -948,14 +949,7 @@ func TestCurrent(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			getenv := func(key string) string {
-				for _, kv := range strings.Fields(c.vars) {
-					if k, v, _ := strings.Cut(kv, "="); k == key {
-						return v
-					}
-				}
-				return ""
-			}
+			getenv := testenv.Getenv(strings.Fields(c.vars)...)
 			if got := s.Current(getenv, clientVars, false); got != c.command {
 				t.Errorf("command: %q", got)
 			}
