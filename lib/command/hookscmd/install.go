@@ -9,6 +9,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/wiring"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 )
 
@@ -113,7 +114,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if err != nil {
 		return err
 	}
-	what := count(len(want))
+	what := count.Of(len(want), "hook")
 	if t.client.Shape == wiring.Script {
 		what = "the " + t.client.ScriptKind
 	}
@@ -273,7 +274,7 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 		}
 		say.files(removed, c.DryRun, typedOf(t)+" removed")
 	}
-	what := count(len(done.changes))
+	what := count.Of(len(done.changes), "hook")
 	if t.client.Shape == wiring.Script {
 		what = "the " + t.client.ScriptKind
 	}
@@ -305,13 +306,6 @@ func each(env *cli.Env, all []target, do func(t target) error) error {
 		return nil
 	}
 	return cli.Fail(worst, cli.Silent)
-}
-
-func count(n int) string {
-	if n == 1 {
-		return "1 hook"
-	}
-	return fmt.Sprintf("%d hooks", n)
 }
 
 // row adds the result for one of several agents. flush prints the rows.

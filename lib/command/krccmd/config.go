@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/log/retention"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 )
 
@@ -43,7 +44,7 @@ func (c *configShow) Run(env *cli.Env) error {
 		return err
 	}
 	_, err = fmt.Fprintf(env.Stdout, "\nat least %s stay, whatever their age (keep)\nprune --auto, where something runs it, prunes at most every %s (interval)\n",
-		count(p.policy.Keep, "event", "events"), p.policy.Interval)
+		count.Of(p.policy.Keep, "event"), p.policy.Interval)
 	return err
 }
 
@@ -168,10 +169,3 @@ func (s *size) UnmarshalText(text []byte) error {
 }
 
 func sorted(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

@@ -22,6 +22,7 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/state/session"
 	"gt/lib/sys/flock"
+	"gt/lib/text/count"
 	"gt/lib/text/duration"
 	"gt/lib/text/openjson"
 	"gt/lib/text/term"
@@ -221,7 +222,7 @@ func (in *inventory) print(env *cli.Env, p books) error {
 			name = f.Path
 		}
 		if f.Other > 0 {
-			name += fmt.Sprintf(" (and %s no event)", count(f.Other, "line that is", "lines that are"))
+			name += fmt.Sprintf(" (and %s no event)", count.Either(f.Other, "line that is", "lines that are"))
 		}
 		rows = append(rows, []string{strconv.Itoa(f.Events), term.Size(f.Size), term.Day(f.Oldest, now), term.Day(f.Newest, now), name})
 	}
@@ -230,7 +231,7 @@ func (in *inventory) print(env *cli.Env, p books) error {
 	}
 	aside := "\n"
 	if in.rotated > 0 {
-		aside = fmt.Sprintf("%s in %s, in .sessions/archive\n\n", term.Size(in.rotatedBytes), count(in.rotated, "rotated log", "rotated logs"))
+		aside = fmt.Sprintf("%s in %s, in .sessions/archive\n\n", term.Size(in.rotatedBytes), count.Of(in.rotated, "rotated log"))
 	}
 	if _, err := io.WriteString(env.Stdout, aside); err != nil {
 		return err
@@ -249,7 +250,7 @@ func (in *inventory) print(env *cli.Env, p books) error {
 	}
 	last := "never pruned"
 	if at := in.state.LastPrune; !at.IsZero() {
-		last = fmt.Sprintf("pruned %s, the last time %s ago", count(in.state.Prunes, "time", "times"), duration.Format(max(0, now.Sub(at))))
+		last = fmt.Sprintf("pruned %s, the last time %s ago", count.Of(in.state.Prunes, "time"), duration.Format(max(0, now.Sub(at))))
 	}
 	_, err := fmt.Fprintf(env.Stdout, "%s; prune --auto, where something runs it, prunes at most every %s\n", last, p.policy.Interval)
 	return err
@@ -324,7 +325,7 @@ func (c *decay) Run(env *cli.Env) error {
 	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "\n%s, average score %.2f (1 is new); %d at risk (below 0.25), %d expired\n", count(t.Events, "event", "events"), total, waning, expired)
+	_, err = fmt.Fprintf(env.Stdout, "\n%s, average score %.2f (1 is new); %d at risk (below 0.25), %d expired\n", count.Of(t.Events, "event"), total, waning, expired)
 	return err
 }
 
@@ -448,14 +449,14 @@ func (c *prune) describe(r retention.Result) string {
 		if r.Processed == 0 {
 			return "the log is empty\n"
 		}
-		return fmt.Sprintf("nothing to remove from %s\n", count(r.Processed, "event", "events"))
+		return fmt.Sprintf("nothing to remove from %s\n", count.Of(r.Processed, "event"))
 	}
 	verb := "removed"
 	if c.DryRun {
 		verb = "would remove"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d of %s, %s of %s\n", verb, r.Pruned, count(r.Processed, "event", "events"), term.Size(r.Before-r.After), term.Size(r.Before))
+	fmt.Fprintf(&b, "%s %d of %s, %s of %s\n", verb, r.Pruned, count.Of(r.Processed, "event"), term.Size(r.Before-r.After), term.Size(r.Before))
 	for _, kind := range sorted(r.ByType) {
 		fmt.Fprintf(&b, "  %6d  %s\n", r.ByType[kind], term.Clean(kind))
 	}
@@ -464,7 +465,7 @@ func (c *prune) describe(r retention.Result) string {
 		if c.DryRun {
 			carried = "would be carried"
 		}
-		fmt.Fprintf(&b, "%s of sessions %s over to .sessions/archive/sessions.jsonl\n", count(r.Carried, "event", "events"), carried)
+		fmt.Fprintf(&b, "%s of sessions %s over to .sessions/archive/sessions.jsonl\n", count.Of(r.Carried, "event"), carried)
 	}
 	return b.String()
 }
@@ -527,7 +528,7 @@ func (c *rotate) Run(env *cli.Env) error {
 	case done.Path == "":
 		_, err = fmt.Fprintln(env.Stdout, "the log is empty")
 	default:
-		_, err = fmt.Fprintf(env.Stdout, "%s, %s, are now %s\n", count(done.Events, "event", "events"), term.Size(done.Bytes), term.Clean(done.Path))
+		_, err = fmt.Fprintf(env.Stdout, "%s, %s, are now %s\n", count.Of(done.Events, "event"), term.Size(done.Bytes), term.Clean(done.Path))
 	}
 	return err
 }

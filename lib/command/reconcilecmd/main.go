@@ -249,12 +249,7 @@ func (c *plan) Run(env *cli.Env) error {
 	return nil
 }
 
-func pieces(n int) string {
-	if n == 1 {
-		return "1 piece of work"
-	}
-	return fmt.Sprintf("%d pieces of work", n)
-}
+func pieces(n int) string { return count.Either(n, "piece of work", "pieces of work") }
 
 type line struct {
 	Change   string `json:"change"`

@@ -8,6 +8,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/record"
+	"gt/lib/text/count"
 	"gt/lib/text/frame"
 	"gt/lib/text/term"
 )
@@ -231,6 +232,6 @@ func (c *contextClear) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s cleared\n", count(len(gone), "result", "results"))
+	_, err = fmt.Fprintf(env.Stdout, "%s cleared\n", count.Of(len(gone), "result"))
 	return err
 }

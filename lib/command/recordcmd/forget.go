@@ -11,6 +11,7 @@ import (
 	"gt/lib/place"
 	"gt/lib/record"
 	"gt/lib/state/session"
+	"gt/lib/text/count"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
 )
@@ -33,7 +34,7 @@ func (c *forgetful) Run(env *cli.Env) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(env.Stdout, "%s: %s removed\n", id, count(gone.Lines, "line", "lines")); err != nil {
+		if _, err := fmt.Fprintf(env.Stdout, "%s: %s removed\n", id, count.Of(gone.Lines, "line")); err != nil {
 			return err
 		}
 	}
@@ -82,7 +83,7 @@ func (c *prune) Run(env *cli.Env) error {
 	if c.DryRun {
 		verb = "would be removed"
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s, %s, %s\n", count(n, "record", "records"), term.Size(bytes), verb)
+	_, err = fmt.Fprintf(env.Stdout, "%s, %s, %s\n", count.Of(n, "record"), term.Size(bytes), verb)
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/conversation"
 	"gt/lib/record"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 )
 
@@ -48,7 +49,7 @@ func html(env *cli.Env, s record.Store, ids []record.ID) error {
 		if i.CWD != "" {
 			p.put(" in <code>" + p.line(i.CWD) + "</code>")
 		}
-		p.put(fmt.Sprintf(", %s, %s</p>\n", when(i.Started), count(i.Messages, "message", "messages")))
+		p.put(fmt.Sprintf(", %s, %s</p>\n", when(i.Started), count.Of(i.Messages, "message")))
 		if err := s.Lines(id, func(l record.Line) bool { p.entry(&l); return p.err == nil }); err != nil {
 			return err
 		}

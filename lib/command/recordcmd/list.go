@@ -15,6 +15,7 @@ import (
 	"gt/lib/place/home"
 	"gt/lib/place/town"
 	"gt/lib/record"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 )
 
@@ -71,7 +72,7 @@ func (c *list) Run(env *cli.Env) error {
 		if number == 0 {
 			env.Hint("nothing is recorded yet; gt-record sync --all copies what your agents keep, and gt-hooks install --all --record what comes")
 		} else {
-			env.Hint("none of %s matches", count(number, "record", "records"))
+			env.Hint("none of %s matches", count.Of(number, "record"))
 		}
 		return nil
 	}

@@ -3,7 +3,6 @@
 package recordcmd
 
 import (
-	"fmt"
 	"strings"
 
 	"gt/lib/cli"
@@ -153,11 +152,4 @@ func matching(s record.Store, name string) (found []record.ID, err error) {
 		}
 	}
 	return found, nil
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -15,6 +15,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/conversation"
 	"gt/lib/record"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 	"gt/lib/view/transcript"
 )
@@ -59,7 +60,7 @@ func (c *show) Run(env *cli.Env) error {
 	for _, fact := range [][2]string{
 		{"record", string(i.ID)}, {"host", s.host}, {"session", i.Agent + " " + i.Session}, {"subagent of", i.Parent}, {"folder", i.CWD},
 		{"started", term.Day(i.Started, env.Now())}, {"last", term.Day(i.Ended, env.Now())}, {"topic", topic},
-		{"size", fmt.Sprintf("%s, %s", count(i.Messages, "message", "messages"), count(i.Events, "event", "events"))},
+		{"size", fmt.Sprintf("%s, %s", count.Of(i.Messages, "message"), count.Of(i.Events, "event"))},
 		{"removed", removed(i.Gone)},
 	} {
 		if fact[1] != "" {
@@ -235,10 +236,10 @@ func (p *page) line(l *record.Line) {
 	case record.End:
 		p.Note("the session ended" + term.Clean(p.env.Redact(why(l))))
 	case record.Cleared:
-		p.Note(count(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
+		p.Note(count.Either(len(l.Clear), "result was cleared", "results were cleared") + " that had been kept aside")
 	case record.Forgotten, record.Pruned:
 		if l.Gone != nil {
-			p.Note(fmt.Sprintf("%s were %s on %s", count(l.Gone.Lines, "line", "lines"), l.Kind, term.Day(l.Time, p.env.Now())))
+			p.Note(fmt.Sprintf("%s were %s on %s", count.Of(l.Gone.Lines, "line"), l.Kind, term.Day(l.Time, p.env.Now())))
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"gt/lib/record"
 	"gt/lib/record/hookfile"
 	"gt/lib/state/session"
+	"gt/lib/text/count"
 	"gt/lib/text/redact"
 	"gt/lib/text/term"
 )
@@ -59,8 +60,8 @@ func (c *syncing) Run(env *cli.Env) error {
 	if c.All && err == nil {
 		err = s.PackOld(env.Now().Add(-packAge))
 	}
-	if _, werr := fmt.Fprintf(env.Stdout, "%s read, %s added, %s\n", count(sum.read, "conversation", "conversations"),
-		count(sum.lines, "line", "lines"), count(sum.new, "new record", "new records")); err == nil {
+	if _, werr := fmt.Fprintf(env.Stdout, "%s read, %s added, %s\n", count.Of(sum.read, "conversation"),
+		count.Of(sum.lines, "line"), count.Of(sum.new, "new record")); err == nil {
 		err = werr
 	}
 	return err
@@ -225,7 +226,7 @@ func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum
 	case stopped.Load():
 		return sum, cli.WithHint(errors.New("interrupted"), "the next sync goes on from here")
 	case sum.failed > 0:
-		return sum, cli.Failf(cli.IO, "%s could not be recorded", count(sum.failed, "conversation", "conversations"))
+		return sum, cli.Failf(cli.IO, "%s could not be recorded", count.Of(sum.failed, "conversation"))
 	}
 	return sum, nil
 }

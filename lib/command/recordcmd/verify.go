@@ -6,6 +6,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/record"
+	"gt/lib/text/count"
 )
 
 type verify struct {
@@ -75,16 +76,16 @@ func (c *verify) Run(env *cli.Env) error {
 			if a.torn {
 				torn = ", and one that is being written or was torn off: the next sync removes it"
 			}
-			if _, err := fmt.Fprintf(env.Stdout, "%s  %s, the last is %s%s\n", a.id, count(a.lines, "line", "lines"), a.head, torn); err != nil {
+			if _, err := fmt.Fprintf(env.Stdout, "%s  %s, the last is %s%s\n", a.id, count.Of(a.lines, "line"), a.head, torn); err != nil {
 				return err
 			}
 		}
 	}
 	switch {
 	case bad > 0:
-		return cli.Failf(cli.No, "%s not what was written", count(bad, "record is", "records are"))
+		return cli.Failf(cli.No, "%s not what was written", count.Either(bad, "record is", "records are"))
 	case c.All:
-		_, err = fmt.Fprintf(env.Stdout, "%s, %s: each is what was written\n", count(len(ids), "record", "records"), count(lines, "line", "lines"))
+		_, err = fmt.Fprintf(env.Stdout, "%s, %s: each is what was written\n", count.Of(len(ids), "record"), count.Of(lines, "line"))
 	}
 	return err
 }

@@ -252,10 +252,8 @@ func (p *Picture) heading() string {
 	if len(agents) > 1 {
 		parts = append(parts, fmt.Sprintf("%d agents", len(agents)))
 	}
-	if p.chains == 1 {
-		parts = append(parts, "1 chain")
-	} else if p.chains > 1 {
-		parts = append(parts, fmt.Sprintf("%d chains", p.chains))
+	if p.chains > 0 {
+		parts = append(parts, count.Of(p.chains, "chain"))
 	}
 	if crashes > 0 {
 		parts = append(parts, fmt.Sprintf("%d crashed", crashes))
