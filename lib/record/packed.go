@@ -127,7 +127,7 @@ func (s Store) Pack(id ID) (err error) {
 		return err
 	}
 	defer lock.Remove()
-	if ok, err := there(s.Path(id)); err != nil || !ok {
+	if ok, err := atomicfile.Present(s.Path(id)); err != nil || !ok {
 		return err
 	}
 	from, err := s.open(id)
@@ -181,12 +181,12 @@ func pack(to *os.File, from io.ReaderAt, end ending) error {
 // lock.
 func (s Store) unpack(id ID) error {
 	from := s.packedPath(id)
-	if ok, err := there(s.Path(id)); err != nil {
+	if ok, err := atomicfile.Present(s.Path(id)); err != nil {
 		return err
 	} else if ok {
 		return atomicfile.Remove(from)
 	}
-	if ok, err := there(from); err != nil || !ok {
+	if ok, err := atomicfile.Present(from); err != nil || !ok {
 		return err
 	}
 	o, err := s.open(id)

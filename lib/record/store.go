@@ -53,30 +53,22 @@ func (s Store) Path(id ID) string { return filepath.Join(s.Sessions, string(id)+
 // File returns the file that has a record: Path or the packed file. If it cannot tell, it
 // returns the one whose opening gives the error.
 func (s Store) File(id ID) string {
-	if ok, err := there(s.Path(id)); ok || err != nil {
+	if ok, err := atomicfile.Present(s.Path(id)); ok || err != nil {
 		return s.Path(id)
 	}
-	if ok, err := there(s.packedPath(id)); ok || err != nil {
+	if ok, err := atomicfile.Present(s.packedPath(id)); ok || err != nil {
 		return s.packedPath(id)
 	}
 	return s.Path(id)
 }
 
+// has reports whether there is a record. An error does not count as missing, because the
+// record would be begun anew.
 func (s Store) has(id ID) (bool, error) {
-	if ok, err := there(s.Path(id)); ok || err != nil {
+	if ok, err := atomicfile.Present(s.Path(id)); ok || err != nil {
 		return ok, err
 	}
-	return there(s.packedPath(id))
-}
-
-// there reports whether a file exists. An error does not count as missing, because the
-// record would be begun anew.
-func there(path string) (bool, error) {
-	_, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, atomicfile.Error("read", path, err)
+	return atomicfile.Present(s.packedPath(id))
 }
 
 var ErrNone = errors.New("no such record")

@@ -19,6 +19,7 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/tmux"
 )
 
@@ -120,7 +121,7 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 		return false, nil
 	}
 	if held.Worktree == nil {
-		if is, err := there(held.Path); err != nil || is {
+		if is, err := atomicfile.Present(held.Path); err != nil || is {
 			return false, err
 		}
 	}
@@ -162,7 +163,7 @@ func freeName(t town.Town, of string, members []fleet.Member) (string, error) {
 		if err != nil {
 			return "", noPrefix(id, err)
 		}
-		is, err := there(filepath.Join(t.Root, filepath.FromSlash(id.Dir())))
+		is, err := atomicfile.Present(filepath.Join(t.Root, filepath.FromSlash(id.Dir())))
 		switch {
 		case err != nil:
 			return "", err

@@ -3,7 +3,6 @@ package sessioncmd
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +45,7 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 			return w, "", elsewhere(&git.CheckedOutError{Branch: branch, Path: other.Path})
 		}
 	}
-	if is, err := there(w.Path); err != nil {
+	if is, err := atomicfile.Present(w.Path); err != nil {
 		return w, "", err
 	} else if is {
 		return w, "", cli.WithHint(cli.Failf(cli.No, "cannot make a worktree: '%s' is there already", w.Path), "gt-session new %s starts an agent in it", term.Quote(w.Path))
@@ -77,12 +76,12 @@ func ensure(in *instance.Instance, put func() error) error {
 	if w == nil {
 		return nil
 	}
-	if is, err := there(w.Path + gone); err != nil {
+	if is, err := atomicfile.Present(w.Path + gone); err != nil {
 		return err
 	} else if is {
 		return cli.Fail(cli.No, fmt.Errorf("the worktree '%s' of %s was being removed", w.Path, in.Name), fmt.Sprintf("gt-session rm %s finishes that", in.Name))
 	}
-	if is, err := there(w.Path + aside); err != nil {
+	if is, err := atomicfile.Present(w.Path + aside); err != nil {
 		return err
 	} else if is {
 		if err := back(w.Path); err != nil {
@@ -122,18 +121,9 @@ const (
 	gone  = ".gt-removed"
 )
 
-// there reports whether path exists, even as a dangling link.
-func there(path string) (bool, error) {
-	_, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, atomicfile.Error("look at", path, err)
-}
-
 // back undoes the first rename of a removal.
 func back(path string) error {
-	if is, err := there(path); err != nil {
+	if is, err := atomicfile.Present(path); err != nil {
 		return err
 	} else if is {
 		return fmt.Errorf("cannot move '%s' back: '%s' is there again", path+aside, path)
@@ -162,13 +152,13 @@ func removeWorktree(at scope, held *instance.Locked) error {
 		}
 		return nil
 	}
-	if is, err := there(w.Path); err != nil {
+	if is, err := atomicfile.Present(w.Path); err != nil {
 		return stays(err)
 	} else if is {
 		if err := idle(at.Store, held, w.Path); err != nil {
 			return stays(err)
 		}
-		if is, err := there(w.Path + aside); err != nil {
+		if is, err := atomicfile.Present(w.Path + aside); err != nil {
 			return stays(err)
 		} else if is {
 			return stays(fmt.Errorf("'%s' is there, too", w.Path+aside))
@@ -177,7 +167,7 @@ func removeWorktree(at scope, held *instance.Locked) error {
 			return stays(err)
 		}
 	}
-	if is, err := there(w.Path + aside); err != nil {
+	if is, err := atomicfile.Present(w.Path + aside); err != nil {
 		return stays(err)
 	} else if is {
 		if err := idle(at.Store, held, w.Path+aside); err != nil {

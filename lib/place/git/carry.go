@@ -91,7 +91,7 @@ func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration
 // git's own.
 func (r checkout) underWay() error {
 	for _, name := range inProgress {
-		if there, err := exists(filepath.Join(r.dir, name)); err != nil {
+		if there, err := atomicfile.Present(filepath.Join(r.dir, name)); err != nil {
 			return err
 		} else if there {
 			return fmt.Errorf("a rebase, merge or the like is under way (%s)", name)

@@ -295,14 +295,6 @@ func (r checkout) find(branch string) (here bool, from string, err error) {
 	return here, from, err
 }
 
-func exists(path string) (bool, error) {
-	_, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, atomicfile.Error("look at", path, err)
-}
-
 // ErrUnsaved reports a worktree that must stay.
 var ErrUnsaved = errors.New("it holds what is nowhere else")
 
@@ -321,13 +313,13 @@ func Saved(path string, wait time.Duration) error {
 		return fmt.Errorf("%w: it is the repository itself", ErrUnsaved)
 	}
 	for _, name := range inProgress {
-		if there, err := exists(filepath.Join(r.dir, name)); err != nil {
+		if there, err := atomicfile.Present(filepath.Join(r.dir, name)); err != nil {
 			return err
 		} else if there {
 			return fmt.Errorf("%w: a rebase, merge or the like is under way (%s)", ErrUnsaved, name)
 		}
 	}
-	if there, err := exists(filepath.Join(r.dir, "modules")); err != nil {
+	if there, err := atomicfile.Present(filepath.Join(r.dir, "modules")); err != nil {
 		return err
 	} else if there {
 		return fmt.Errorf("%w: it has submodules", ErrUnsaved)
@@ -383,7 +375,7 @@ func hidden(path string, wait time.Duration) (string, error) {
 		if !ok || tag != "S" && tag == strings.ToUpper(tag) {
 			continue
 		}
-		if there, err := exists(filepath.Join(path, name)); err != nil || there {
+		if there, err := atomicfile.Present(filepath.Join(path, name)); err != nil || there {
 			return name, err
 		}
 	}
@@ -418,7 +410,7 @@ func ForgetWorktree(dir, path string) error {
 	if err != nil {
 		return err
 	}
-	if there, err := exists(path); err != nil {
+	if there, err := atomicfile.Present(path); err != nil {
 		return err
 	} else if there || !slices.ContainsFunc(all, func(w Worktree) bool { return w.Path == path }) {
 		return nil

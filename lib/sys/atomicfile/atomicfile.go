@@ -800,6 +800,15 @@ func Exists(path string) bool {
 	return err == nil
 }
 
+// Present is Exists for a caller to whom an error does not mean that nothing is there.
+func Present(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, Error("look at", path, err)
+}
+
 // Copy writes the content of r, of any size, to a file that must not exist yet. It is
 // atomic, like Create, and synced to disk.
 func Copy(path string, r io.Reader) error {
