@@ -293,11 +293,12 @@ func (r *Relay) Run(ctx context.Context) error {
 }
 
 // pause returns how long to wait before the next attempt to connect, after a time without a
-// connection: five seconds at most in the first five minutes, later a minute. It is up to
-// chance, so that the hosts of a hub that starts again do not come all at once.
+// connection: up to two seconds at first, then five, after five minutes more, at most a minute.
+// It is up to chance, so that the hosts of a hub that starts again do not come all at once.
 func pause(without time.Duration) time.Duration {
-	most := min(max(without.Abs()/60, 5*time.Second), time.Minute)
-	return most/10 + time.Duration(mathrand.Int64N(int64(most)*9/10))
+	without = without.Abs()
+	most := min(max(2*time.Second, min(without, 5*time.Second), without/60), time.Minute)
+	return most/10 + mathrand.N(most*9/10)
 }
 
 // message is what came from the hub.
