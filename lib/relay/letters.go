@@ -97,8 +97,8 @@ func (l *letters) add(id, reason string) error {
 	return nil
 }
 
-// sendLetters sends the letters that wait. waiting reports whether one of them could have
-// been sent and was not.
+// sendLetters sends the letters that wait, for as long as a scan may take: then it is time to
+// take what has come. waiting reports whether one of them could have been sent and was not.
 func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, err error) {
 	all, err := r.outbox.All()
 	if err != nil {
@@ -110,6 +110,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 	}
 	there := map[peer.Letter]bool{}
 	out, absent := map[string]int{}, map[string]bool{}
+	began := time.Now()
 	for _, l := range all {
 		there[l] = true
 		m := byName[l.Host]
@@ -124,6 +125,10 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			continue
 		}
 		if timed(l.Kind) && len(m.clocks) == 0 { // its first beat says what time it is there
+			continue
+		}
+		if time.Since(began) > scanEvery { // mutant never: TestManyLetters
+			waiting = true
 			continue
 		}
 		if err := r.sendLetter(ctx, m, l); errors.Is(err, jetstream.ErrNoStreamResponse) {

@@ -292,9 +292,11 @@ func TestStorm(t *testing.T) {
 type hole struct {
 	net.Conn
 	dead *atomic.Bool
+	slow time.Duration // how long it takes to write
 }
 
 func (h hole) Write(p []byte) (int, error) {
+	time.Sleep(h.slow)
 	if h.dead.Load() {
 		return len(p), nil
 	}
@@ -336,7 +338,7 @@ func TestDeadConnection(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				connections++
-				last = hole{c, new(atomic.Bool)}
+				last = hole{c, new(atomic.Bool), 0}
 				return nats.Connect("", nats.SetCustomDialer(last), nats.NoReconnect(), nats.NoEcho())
 			}
 			a.upWith(o)
@@ -352,5 +354,32 @@ func TestDeadConnection(t *testing.T) {
 				eventually(t, "the note is there", func() bool { return len(b.notes()) == 1 })
 			}
 		})
+	}
+}
+
+// TestManyLetters shows that a host takes what comes while it has many letters to send.
+func TestManyLetters(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, b := f.host("a"), f.host("b").up()
+	o := a.options()
+	o.Connect = func(context.Context, *seal.Keys) (*nats.Conn, error) {
+		c, err := f.hub.InProcessConn()
+		if err != nil {
+			return nil, err
+		}
+		return nats.Connect("", nats.SetCustomDialer(hole{c, new(atomic.Bool), 50 * time.Millisecond}), nats.NoReconnect(), nats.NoEcho())
+	}
+	a.upWith(o)
+	meet(t, a, b)
+	const many = 200
+	for _, text := range numbered(many) {
+		a.send("b", text)
+	}
+	eventually(t, "the first one is there", func() bool { return len(b.notes()) > 0 })
+	b.send("a", "hello")
+	eventually(t, "the answer is there", func() bool { return len(a.notes()) > 0 })
+	if n := len(b.notes()); n == many {
+		t.Error("it was taken after all letters were sent")
 	}
 }
