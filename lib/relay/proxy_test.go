@@ -370,12 +370,14 @@ func TestManyLetters(t *testing.T) {
 		}
 		return nats.Connect("", nats.SetCustomDialer(hole{c, new(atomic.Bool), 50 * time.Millisecond}), nats.NoReconnect(), nats.NoEcho())
 	}
-	a.upWith(o)
+	a.up()
 	meet(t, a, b)
+	a.down()
 	const many = 200
 	for _, text := range numbered(many) {
 		a.send("b", text)
 	}
+	a.upWith(o)
 	eventually(t, "the first one is there", func() bool { return len(b.notes()) > 0 })
 	b.send("a", "hello")
 	eventually(t, "the answer is there", func() bool { return len(a.notes()) > 0 })
