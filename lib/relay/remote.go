@@ -180,8 +180,7 @@ func (r *Relay) take(msg message) error {
 		r.refuse("a message of " + from.host.Name + ", which is revoked")
 		return nil
 	}
-	// What the hub keeps says nothing about now, and it can send that under another subject.
-	seen := msg.stream == "" && !kept(m.Kind) && r.see(from, m.Header)
+	seen := msg.stream == "" && r.see(from, m.Header) // what was kept says nothing about now
 	if !from.byteRate.AllowN(r.Now(), len(msg.data)) {
 		r.refuse("too much of " + from.host.Name)
 		return nil
@@ -245,15 +244,6 @@ func (r *Relay) take(msg message) error {
 		return r.takeChunk(from, body, true)
 	}
 	return nil
-}
-
-// kept reports whether the hub keeps messages of a kind until their receivers have them.
-func kept(kind string) bool {
-	switch kind {
-	case "beat", "ask", "chunk", "part", "leases", kindRecords, kindRecord:
-		return false
-	}
-	return true
 }
 
 // older reports whether a newer message of the kind was taken: the hub was set back, or sends
