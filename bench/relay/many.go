@@ -219,7 +219,7 @@ func (a *actor) grant(to string) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.js.PublishAsync(a.subject("grant", to), msg)
+	_, err = a.js.PublishAsync(a.subject("grant", to), msg, jetstream.WithStallWait(5*time.Minute))
 	return err
 }
 
@@ -297,7 +297,7 @@ func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys)
 	if err := a.beat("", ""); err != nil {
 		return nil, err
 	}
-	if err := a.follow(ctx, streams.Fleet, "gt.*.hello", "gt.*.states", "gt.*.grant."+key, "gt."+key+".grant.*"); err != nil {
+	if err := errors.Join(a.follow(ctx, streams.Fleet, "gt.*.hello", "gt.*.states"), a.follow(ctx, streams.Fleet, "gt.*.grant."+key)); err != nil {
 		return nil, err
 	}
 	feeds, stop := context.WithCancel(ctx)

@@ -167,7 +167,7 @@ func (r *Relay) next(now time.Time) *remote {
 // askForBeats asks the hosts for a beat of which none has come, and the one that this host
 // watches.
 func (r *Relay) askForBeats(now time.Time) error {
-	if r.pending[streams.Fleet] {
+	if r.pending[streams.Fleet] > 0 {
 		return nil
 	}
 	next := r.next(now)

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"gt/lib/relay/seal"
+	"gt/lib/relay/streams"
 	"gt/lib/state/peer"
 )
 
@@ -118,19 +119,23 @@ func TestLargeFleet(t *testing.T) {
 func TestMissed(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	a := f.host("a").quick()
 	l := f.liar()
-	l.meets(a, "l")
+	a := f.host("a")
 	keys, err := seal.Load(a.state, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	beats := f.overhear("gt." + keys.Public() + ".beat")
-	for range 5 {
-		time.Sleep(600 * time.Millisecond)
-		l.says("beat", map[string]any{"every": 3600, "missed": []string{keys.Public()}})
+	o := a.options()
+	o.Beat, o.Small = 20*time.Second, 20
+	a.upWith(o)
+	l.meets(a, "l")
+	began := time.Now()
+	for len(beats.messages()) == 0 || time.Since(began) < 11*time.Second { // since its last beat
+		if time.Sleep(time.Second); time.Since(began) > 30*time.Second {
+			t.Fatal("it does not beat")
+		}
 	}
-	eventually(t, "it beats", func() bool { return len(beats.messages()) > 0 })
 }
 
 // TestReplayedBeats shows that a hub that sends the beats of a dead host again does not make it look
@@ -169,9 +174,13 @@ func TestReplayedBeats(t *testing.T) {
 	if seen := b.of("a").LastSeen; seen.After(died) {
 		t.Errorf("a was seen at %v, and it ended before %v", seen, died)
 	}
-	a.skew = -time.Hour
 	a.quick()
 	eventually(t, "a is seen again", func() bool { return b.of("a").LastSeen.After(died) })
+	a.down()
+	a.skew = -time.Hour
+	died = time.Now()
+	a.quick()
+	eventually(t, "a is seen with its other clock", func() bool { return b.of("a").LastSeen.After(died) })
 }
 
 // TestOlderHost shows that hosts of a large fleet beat as often as an older one among them
@@ -207,5 +216,42 @@ func TestOlderHost(t *testing.T) {
 	})
 	if n := len(asks.messages()); n > 0 {
 		t.Errorf("%d questions", n)
+	}
+}
+
+// TestIdle shows that two hosts have the logs of each other at once, and that an idle one receives
+// less than a kilobyte a minute.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes a minute and a half")
+	}
+	f := newFleet(t)
+	a, b := f.host("a"), f.host("b")
+	o := a.options()
+	connected := make(chan *nats.Conn, 1)
+	o.Connect = func(_ context.Context, keys *seal.Keys) (*nats.Conn, error) { // as dial does
+		nc, err := nats.Connect("", nats.InProcessServer(f.hub), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.Inbox(keys.Public())))
+		connected <- nc
+		return nc, err
+	}
+	a.event("one")
+	b.event("two")
+	began := time.Now()
+	a.upWith(o)
+	b.up()
+	meet(t, a, b)
+	eventually(t, "the logs are there", func() bool { return a.copyOf(b, "b") && b.copyOf(a, "a") })
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("the logs came after %v, with the next beat", took)
+	}
+	time.Sleep(5 * time.Second)
+	nc := <-connected
+	before := nc.Stats().InBytes
+	time.Sleep(80 * time.Second) // two beats of b
+	if got := (nc.Stats().InBytes - before) * 60 / 80; got > 1000 {
+		t.Errorf("%d bytes a minute", got)
+	} else {
+		t.Log(got, "bytes a minute")
 	}
 }

@@ -156,7 +156,7 @@ type Relay struct {
 	sent      map[peer.Letter]time.Time
 	states    []byte
 	statesAt  time.Time
-	pending   map[string]bool // streams whose past is not read yet
+	pending   map[string]int // places in a stream whose past is not read yet
 	lastBeat  time.Time
 	promised  time.Duration // after the last beat
 	missed    []string      // hosts of which the next beat says that they do not answer
@@ -326,7 +326,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		return fmt.Errorf("the hub has no room for this host: %w", err)
 	}
 	r.sent, r.states, r.statesAt, r.lastBeat = map[peer.Letter]time.Time{}, nil, time.Time{}, time.Time{}
-	r.pending, r.helloSent, r.missed = map[string]bool{}, false, nil
+	r.pending, r.helloSent, r.missed = map[string]int{}, false, nil
 	r.early, r.earlyBytes = map[string][]message{}, 0
 	for _, m := range r.remotes {
 		m.granted, m.silence = false, 0
@@ -429,38 +429,55 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 			return err
 		}
 	}
-	for _, stream := range []string{streams.Fleet, streams.Feeds, streams.In(key)} {
-		r.pending[stream] = true
-		var from *time.Time
-		var filter []string
-		if stream == streams.Fleet { // this host's own grants say who has its key already
-			filter = []string{"gt.*.hello", "gt.*.states", "gt.*.grant." + key, "gt." + key + ".grant.*"}
-		}
-		if stream == streams.Feeds { // what came earlier is in the copies, or is asked for
-			if last := r.lastCurrent(); !last.IsZero() {
-				at := last.Add(-10 * time.Minute)
-				from = &at
-			}
-		}
-		sctx, done := context.WithTimeout(ctx, publishWait)
-		place, err := streams.Open(sctx, r.js, stream, from, filter...)
+	var since *time.Time
+	if last := r.lastCurrent(); !last.IsZero() { // what came earlier is in the copies, or is asked for
+		at := last.Add(-10 * time.Minute)
+		since = &at
+	}
+	// To find the next message for several filters, a hub goes through all subjects that begin
+	// like one of them. That is why the grants of all hosts have places of their own.
+	own := "gt." + key + ".grant.*" // whoever has this host's key already
+	for _, at := range []struct {
+		stream string
+		since  *time.Time
+		filter []string
+	}{
+		{stream: streams.Fleet, filter: []string{"gt.*.hello", "gt.*.states"}},
+		{stream: streams.Fleet, filter: []string{"gt.*.grant." + key}},
+		{stream: streams.Fleet, filter: []string{own}},
+		{stream: streams.Feeds, since: since},
+		{stream: streams.In(key)},
+	} {
+		octx, done := context.WithTimeout(ctx, publishWait)
+		place, err := streams.Open(octx, r.js, at.stream, at.since, at.filter...)
 		done()
 		if err != nil {
-			return fmt.Errorf("cannot read the hub's %s: %w", stream, err)
+			return fmt.Errorf("cannot read the hub's %s: %w", at.stream, err)
 		}
-		if place.CachedInfo().NumPending == 0 {
-			delete(r.pending, stream)
+		unread := place.CachedInfo().NumPending > 0
+		past := len(at.filter) == 1 && at.filter[0] == own // nobody else grants for this host
+		if unread {
+			r.pending[at.stream]++
+		} else if past {
+			continue
 		}
 		nc := r.nc
 		cli.Go(func() {
-			_ = streams.Follow(ctx, place, func(m jetstream.Msg) {
+			fctx, stop := context.WithCancel(ctx)
+			defer stop()
+			_ = streams.Follow(fctx, place, func(m jetstream.Msg) {
 				last := false
-				if meta, err := m.Metadata(); err == nil {
-					last = meta.NumPending == 0
+				if meta, err := m.Metadata(); err == nil && meta.NumPending == 0 && unread {
+					unread, last = false, true
 				}
-				put(message{m.Subject(), m.Data(), stream, last})
+				put(message{m.Subject(), m.Data(), at.stream, last})
+				if past && last {
+					stop()
+				}
 			})
-			nc.Close() // a new connection goes on
+			if fctx.Err() == nil {
+				nc.Close() // a new connection goes on
+			}
 		})
 	}
 	return r.nc.Flush()
@@ -651,7 +668,7 @@ func (r *Relay) forFeed(ctx context.Context, kind string, body []byte) ([]byte, 
 
 // grant gives the key of this host's logs to each host that does not have it.
 func (r *Relay) grant(ctx context.Context) error {
-	if r.pending[streams.Fleet] {
+	if r.pending[streams.Fleet] > 0 {
 		return nil
 	}
 	acks := map[*remote]jetstream.PubAckFuture{}
@@ -755,7 +772,7 @@ func (r *Relay) sendLogs(ctx context.Context) error {
 
 // sendStates sends what this host's agents do, if it has changed.
 func (r *Relay) sendStates(ctx context.Context, now time.Time) error {
-	if r.Instances == nil || r.pending[streams.Fleet] || now.Sub(r.statesAt).Abs() < stateEvery {
+	if r.Instances == nil || r.pending[streams.Fleet] > 0 || now.Sub(r.statesAt).Abs() < stateEvery {
 		return nil // until the fleet is known, so is not how old this host's last states are
 	}
 	r.statesAt = now

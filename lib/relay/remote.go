@@ -123,7 +123,9 @@ func (r *Relay) clash(key, name string) string {
 // handle takes one message. What is wrong with it is counted and never ends the relay.
 func (r *Relay) handle(msg message) {
 	if msg.last {
-		delete(r.pending, msg.stream)
+		if r.pending[msg.stream]--; r.pending[msg.stream] == 0 {
+			delete(r.pending, msg.stream)
+		}
 	}
 	if err := r.take(msg); err != nil {
 		r.Warn(err)
@@ -374,7 +376,7 @@ func (r *Relay) takeHello(m seal.Message) error {
 		return nil
 	}
 	from.pulse.answers, from.pulse.asks = from.pulse.answers || says.Knows >= 2, 0 // a beat says if it is an older version again
-	if !from.pulse.answers && !r.pending[streams.Fleet] {
+	if !from.pulse.answers && r.pending[streams.Fleet] == 0 {
 		r.beatSoon = true // it has just connected, and knows neither clocks nor logs of others
 	}
 	r.recordsAnew(from)
@@ -440,6 +442,7 @@ func (r *Relay) takeGrant(from *remote, m seal.Message) error {
 		return nil
 	}
 	from.feedKey = key
+	from.pulse = pulse{answers: from.pulse.answers} // ask how long its logs are: what came of them could not be opened
 	// Each session begins with the grants that the hub keeps.
 	if err := atomicfile.Write(r.hosts.Path(from.host.Name, "feed.key"), []byte(key+"\n"), atomicfile.Unsynced); err != nil {
 		return err
