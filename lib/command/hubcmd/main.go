@@ -418,5 +418,7 @@ max_payload: 1114112      # 1 MiB and what a message needs besides
 # A host needs JetStream, and these rights; KEY is its key, from gt-relay status --json:
 #   publish    gt.KEY.>  $JS.API.>
 #   subscribe  _INBOX_KEY.>  gt.*.beat  gt.*.ask.KEY  gt.*.chunk.KEY
-# The first host that connects makes the streams GT_FLEET, GT_FEEDS and GT_IN_<key>.
+# The first host that connects makes the streams GT_FLEET, GT_FEEDS and GT_IN_<key>; a
+# cluster keeps each on three servers. A leaf node that keeps none needs default_js_domain,
+# with the domain of the servers that do.
 `

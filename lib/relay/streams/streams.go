@@ -65,13 +65,26 @@ func Make(ctx context.Context, js jetstream.JetStream, key string) error {
 	for _, cfg := range all {
 		_, err := js.Stream(ctx, cfg.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			_, err = js.CreateStream(ctx, cfg)
+			err = create(ctx, js, cfg)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// create makes a stream. A cluster has it three times, so that it can lose a server.
+func create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
+	if js.Conn().ConnectedClusterName() != "" {
+		cfg.Replicas = 3
+		if _, err := js.CreateStream(ctx, cfg); err == nil {
+			return nil
+		}
+		cfg.Replicas = 1 // there are fewer servers
+	}
+	_, err := js.CreateStream(ctx, cfg)
+	return err
 }
 
 // A hub says so often that a stream has nothing new. Whoever does not hear it twice reads the
