@@ -413,6 +413,7 @@ jetstream {
   store_dir: /var/lib/nats
   max_file_store: 8G
   sync_interval: always   # the default, two minutes, loses acknowledged messages at a power cut
+  limits { default_max_consumers: -1 }   # for more than 500 hosts
 }
 max_payload: 1114112      # 1 MiB and what a message needs besides
 # A host needs JetStream, and these rights; KEY is its key, from gt-relay status --json:

@@ -121,7 +121,9 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(jetstream.Msg))
 		idle = lettersIdle
 	}
 	for ctx.Err() == nil {
-		question, done := context.WithTimeout(ctx, stands)
+		// A hub takes no question that ends, as with gt-relay sync, before it would be silent twice.
+		question, done := context.WithTimeout(context.WithoutCancel(ctx), stands)
+		stop := context.AfterFunc(ctx, done)
 		batch, err := c.Fetch(messages, jetstream.FetchContext(question), jetstream.FetchHeartbeat(idle), jetstream.FetchMaxBytes(bytes))
 		if err == nil {
 			for m := range batch.Messages() {
@@ -129,6 +131,7 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(jetstream.Msg))
 			}
 			err = batch.Error()
 		}
+		stop()
 		done()
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return err
