@@ -19,7 +19,7 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 var ownSteps = []string{"gt", "gt/attacks", "gt/faults", "gt/mutants"}
 
 // waiting is how many tests of a suite run at a time that spends half of its time waiting:
-// for tmux, for what a client is given, for strace.
+// for tmux, for what a client is given, for strace, for another host.
 var waiting = strconv.Itoa(2 * runtime.NumCPU())
 
 // fewer is the flag with which tests leave out some of many cases of the same kind, which
@@ -84,7 +84,7 @@ func steps(how mode) []step {
 			// Nothing that others have made runs in the first: one that fails now and then is
 			// a mistake of ours.
 			return errors.Join(
-				p.test(suite{flags: []string{"-timeout", "20m"}, packages: packages.alone, once: how == ci}),
+				p.test(suite{flags: []string{"-timeout", "20m", "-parallel", waiting}, packages: packages.alone, once: how == ci}),
 				p.test(suite{flags: []string{"-timeout", "20m"}, packages: packages.tmux}))
 		}},
 		{name: "race", from: ci, proves: fmt.Sprintf("%d packages with goroutines, under the race detector", len(packages.raced)), missing: func() string {
@@ -96,7 +96,7 @@ func steps(how mode) []step {
 			// What takes many cases to prove was proved without the detector, which is
 			// ten times slower. Each process of the detector's waits for a second before
 			// it ends, and some tests start hundreds.
-			return p.test(suite{flags: []string{"-race", fewer, "-timeout", "20m"}, packages: packages.raced, env: []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=10"}})
+			return p.test(suite{flags: []string{"-race", fewer, "-timeout", "20m", "-parallel", waiting}, packages: packages.raced, env: []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=10"}})
 		}},
 		{name: "ordinary user", proves: "what root may do anyway", from: ci, spare: true, missing: notOrdinary, run: ordinary},
 		{name: "staticcheck", missing: cannotHave("staticcheck", ".", "run", staticcheck, "-version"), run: func(p *printer) error {
