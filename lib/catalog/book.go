@@ -66,8 +66,12 @@ func sumOf(names ...string) uint64 {
 	if len(names) == 1 && names[0] == "" {
 		return 0
 	}
+	text := make([]byte, 0, 256) // mostly enough
+	for _, name := range names {
+		text = append(append(text, name...), 0)
+	}
 	h := fnv.New64a()
-	h.Write([]byte(strings.Join(names, "\x00") + "\x00"))
+	h.Write(text)
 	return h.Sum64()
 }
 
@@ -383,7 +387,7 @@ func (b *book) add(e *event, at spot) bool {
 	s := b.change(session.ID(e.Payload.SessionID))
 	fresh := s == nil
 	if fresh {
-		s = &entry{id: session.ID(strings.Clone(e.Payload.SessionID)), started: time, last: time, actor: sumOf(e.Actor)}
+		s = &entry{id: session.ID(strings.Clone(e.Payload.SessionID)), started: time, last: time, actor: sumOf(e.Actor), events: make([]byte, 0, 4*12)}
 		s.facets.names = s.actor
 	}
 	a := b.actor(s.actor)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
 	"gt/lib/log/eventlog"
@@ -229,13 +230,20 @@ func (b *book) tables(db *sqlite.Own, header string) error {
 			return err
 		}
 	}
-	for _, e := range slices.SortedFunc(maps.Values(b.fresh), byStart.compareEntries) { // the table's order
-		chain := e.chain
-		if chain == e.id {
-			chain = ownChain
+	const row = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	var values []any
+	sorted := slices.SortedFunc(maps.Values(b.fresh), byStart.compareEntries) // the table's order
+	for some := range slices.Chunk(sorted, 10) {                              // one by one takes half as long again
+		values = values[:0]
+		for _, e := range some {
+			chain := e.chain
+			if chain == e.id {
+				chain = ownChain
+			}
+			values = append(values, string(e.id), e.started, e.last, string(e.parent), string(chain),
+				int64(e.actor), int64(e.work), int64(e.facets.names), int64(e.facets.outcome), e.events)
 		}
-		if err := db.Do("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", string(e.id), e.started, e.last,
-			string(e.parent), string(chain), int64(e.actor), int64(e.work), int64(e.facets.names), int64(e.facets.outcome), e.events); err != nil {
+		if err := db.Do("INSERT OR REPLACE INTO session VALUES "+row+strings.Repeat(", "+row, len(some)-1), values...); err != nil {
 			return err
 		}
 	}

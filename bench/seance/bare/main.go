@@ -6,8 +6,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,6 +14,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/conversation"
+	"gt/lib/log/eventlog"
 	"gt/lib/text/openjson"
 )
 
@@ -57,12 +56,14 @@ func events(log string) (n int, err error) {
 		return 0, err
 	}
 	defer f.Close()
-	in := bufio.NewScanner(f)
-	for in.Scan() {
-		line := in.Bytes()
-		if (bytes.Contains(line, []byte(`"type":"session_`)) || bytes.Contains(line, []byte(`"type":"handoff"`))) && openjson.Valid(line) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	_, err = eventlog.ScanLifecycle(f, 0, info.Size(), info.Size(), func(line []byte, _ int64) {
+		if openjson.Valid(line) {
 			n++
 		}
-	}
-	return n, in.Err()
+	})
+	return n, err
 }
