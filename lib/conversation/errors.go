@@ -64,6 +64,22 @@ func (u *ReadErrors) File(path string) (info os.FileInfo, ok bool) {
 	return info, err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
+// Stat sets the size and the time of f, as far as File accepts its file. A newer time of a
+// file beside it, such as the session's state, counts instead.
+func (u *ReadErrors) Stat(f *File, beside ...string) bool {
+	info, ok := u.File(f.Path)
+	if !ok {
+		return false
+	}
+	f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
+	for _, path := range beside {
+		if info, ok := u.File(path); ok {
+			f.Changed = max(f.Changed, info.ModTime().UnixNano())
+		}
+	}
+	return true
+}
+
 // Unreadable returns the error of a file that exists but cannot be read, or nil.
 func Unreadable(path string, err error) error {
 	if err == nil || atomicfile.Absent(err) {

@@ -34,9 +34,8 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
 	lost.Add(err)
 	for _, id := range ids {
-		path := s.File(id)
-		if info, ok := lost.File(path); ok {
-			each(conversation.File{Client: Client, Store: store, Path: path, Size: info.Size(), Changed: info.ModTime().UnixNano()})
+		if f := (conversation.File{Client: Client, Store: store, Path: s.File(id)}); lost.Stat(&f) {
+			each(f)
 		}
 	}
 	return lost.Err()

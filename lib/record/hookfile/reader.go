@@ -38,9 +38,9 @@ func (r Reader) Find(store string, each func(conversation.File)) error {
 		if !ok || err != nil {
 			continue
 		}
-		path := filepath.Join(store, e.Name())
-		if info, ok := lost.File(path); ok {
-			each(conversation.File{Client: r.Agent, Store: store, Path: path, ID: id, Size: info.Size(), Changed: info.ModTime().UnixNano()})
+		f := conversation.File{Client: r.Agent, Store: store, Path: filepath.Join(store, e.Name()), ID: id}
+		if lost.Stat(&f) {
+			each(f)
 		}
 	}
 	return lost.Err()

@@ -75,8 +75,7 @@ func (*Reader) Find(store string, each func(conversation.File)) error {
 	for _, id := range ids {
 		for _, name := range []string{full, short} {
 			f := conversation.File{Client: "antigravity", Store: store, Path: filepath.Join(dir, string(id), generated, "logs", name), ID: id, Parent: parents[id]}
-			if info, ok := lost.File(f.Path); ok {
-				f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
+			if lost.Stat(&f) {
 				each(f)
 				break
 			}

@@ -91,14 +91,10 @@ func (Reader) file(store, path, name string, parent session.ID, lost *conversati
 	if err != nil {
 		return
 	}
-	info, ok := lost.File(path)
-	if !ok {
-		return
+	f := conversation.File{Client: "claude", Store: store, Path: path, ID: id, Parent: parent}
+	if lost.Stat(&f) {
+		each(f)
 	}
-	each(conversation.File{
-		Client: "claude", Store: store, Path: path, ID: id, Parent: parent,
-		Size: info.Size(), Changed: info.ModTime().UnixNano(),
-	})
 }
 
 // Metadata follows the client's own rule for titles: the person's, then the client's,

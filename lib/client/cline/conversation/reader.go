@@ -103,13 +103,8 @@ func (Reader) session(store, dir string, id session.ID, lost *conversation.ReadE
 			}
 			f.ID, f.Parent = own, id
 		}
-		info, ok := lost.File(f.Path)
-		if !ok {
+		if !lost.Stat(&f, filepath.Join(dir, string(id)+".json")) {
 			continue
-		}
-		f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
-		if state, ok := lost.File(filepath.Join(dir, string(id)+".json")); ok {
-			f.Changed = max(f.Changed, state.ModTime().UnixNano())
 		}
 		if f.Parent != "" {
 			subagents = append(subagents, f)

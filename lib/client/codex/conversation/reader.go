@@ -100,11 +100,10 @@ func (c *Reader) walk(store, dir string, entries []os.DirEntry, depth int, names
 			}
 			continue
 		}
-		info, ok := lost.File(path)
-		if !ok {
+		f := conversation.File{Client: "codex", Store: store, Path: path}
+		if !lost.Stat(&f) {
 			continue
 		}
-		f := conversation.File{Client: "codex", Store: store, Path: path, Size: info.Size(), Changed: info.ModTime().UnixNano()}
 		const uuid = 36
 		if len(name) > uuid {
 			if id, err := session.ParseID(name[len(name)-uuid:]); err == nil {

@@ -67,16 +67,10 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 		if err != nil || e.Type().IsRegular() {
 			continue
 		}
-		path := filepath.Join(dir, e.Name(), "events.jsonl")
-		info, ok := lost.File(path)
-		if !ok {
-			continue
+		f := conversation.File{Client: "copilot", Store: store, Path: filepath.Join(dir, e.Name(), "events.jsonl"), ID: id}
+		if lost.Stat(&f, workspace(f)) {
+			each(f)
 		}
-		f := conversation.File{Client: "copilot", Store: store, Path: path, ID: id, Size: info.Size(), Changed: info.ModTime().UnixNano()}
-		if w, ok := lost.File(workspace(f)); ok {
-			f.Changed = max(f.Changed, w.ModTime().UnixNano())
-		}
-		each(f)
 	}
 	return lost.Err()
 }

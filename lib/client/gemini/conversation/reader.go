@@ -71,7 +71,9 @@ func FindIn(client, store string, each func(conversation.File)) error {
 					// The client converted .json to .jsonl, with all its content.
 				case len(p.Name()) != hashLength || !seen[folder+name]:
 					seen[folder+name] = true
-					GiveFile(f, &lost, each)
+					if lost.Stat(&f) {
+						each(f)
+					}
 				}
 			}
 			return folders
@@ -86,13 +88,6 @@ func FindIn(client, store string, each func(conversation.File)) error {
 }
 
 const hashLength = 2 * sha256.Size
-
-func GiveFile(f conversation.File, lost *conversation.ReadErrors, each func(conversation.File)) {
-	if info, ok := lost.File(f.Path); ok {
-		f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
-		each(f)
-	}
-}
 
 // Metadata prefers the last records to the first. A file without messages is one that the
 // client leaves beside the session's own when it resumes without a person; Metadata

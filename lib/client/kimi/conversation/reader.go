@@ -113,15 +113,9 @@ func (Reader) session(store, dir string, id session.ID, lost *conversation.ReadE
 			}
 			f.ID, f.Parent = own, id
 		}
-		info, ok := lost.File(f.Path)
-		if !ok {
-			continue
+		if lost.Stat(&f, filepath.Join(dir, stateFile)) {
+			each(f)
 		}
-		f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
-		if state, ok := lost.File(filepath.Join(dir, stateFile)); ok {
-			f.Changed = max(f.Changed, state.ModTime().UnixNano())
-		}
-		each(f)
 	}
 }
 

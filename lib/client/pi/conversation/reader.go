@@ -85,9 +85,9 @@ func (Reader) list(store, dir string, entries []os.DirEntry, lost *conversation.
 		if id == "" {
 			continue
 		}
-		path := filepath.Join(dir, e.Name())
-		if info, ok := lost.File(path); ok {
-			each(conversation.File{Client: "pi", Store: store, Path: path, ID: id, Size: info.Size(), Changed: info.ModTime().UnixNano()})
+		f := conversation.File{Client: "pi", Store: store, Path: filepath.Join(dir, e.Name()), ID: id}
+		if lost.Stat(&f) {
+			each(f)
 		}
 	}
 }

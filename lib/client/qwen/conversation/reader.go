@@ -64,7 +64,10 @@ func (Reader) folder(store, dir string, parent session.ID, lost *conversation.Re
 	for _, e := range lost.List(dir) {
 		name, ok := strings.CutSuffix(e.Name(), ".jsonl")
 		if id, err := session.ParseID(name); ok && err == nil {
-			gemini.GiveFile(conversation.File{Client: "qwen", Store: store, Path: filepath.Join(dir, e.Name()), ID: id, Parent: parent}, lost, each)
+			f := conversation.File{Client: "qwen", Store: store, Path: filepath.Join(dir, e.Name()), ID: id, Parent: parent}
+			if lost.Stat(&f) {
+				each(f)
+			}
 		}
 	}
 }
