@@ -226,34 +226,30 @@ func (e Exec) Attach(r Ref) error {
 
 // Peek implements Remote.
 func (e Exec) Peek(ctx context.Context, r Ref) (string, error) {
+	return e.about(ctx, "peek", r, "")
+}
+
+// about runs an operation on one session.
+func (e Exec) about(ctx context.Context, op string, r Ref, text string) (string, error) {
 	if err := r.Check(); err != nil {
 		return "", err
 	}
-	return e.run(ctx, "peek", e.limits().Other, call{Session: r.named()})
+	return e.run(ctx, op, e.limits().Other, call{Session: r.named(), Text: text})
 }
 
 // Send implements Remote.
 func (e Exec) Send(ctx context.Context, r Ref, text string) error {
-	if err := r.Check(); err != nil {
-		return err
-	}
-	_, err := e.run(ctx, "send", e.limits().Other, call{Session: r.named(), Text: text})
+	_, err := e.about(ctx, "send", r, text)
 	return err
 }
 
 // Command implements Remote.
 func (e Exec) Command(ctx context.Context, r Ref, text string) error {
-	if err := r.Check(); err != nil {
-		return err
-	}
-	_, err := e.run(ctx, "command", e.limits().Other, call{Session: r.named(), Text: text})
+	_, err := e.about(ctx, "command", r, text)
 	return err
 }
 
 // Last implements Remote.
 func (e Exec) Last(ctx context.Context, r Ref) (string, error) {
-	if err := r.Check(); err != nil {
-		return "", err
-	}
-	return e.run(ctx, "last", e.limits().Other, call{Session: r.named()})
+	return e.about(ctx, "last", r, "")
 }
