@@ -27,7 +27,6 @@ type call struct {
 	Fields map[string]any // stdin, parsed
 	Parent string         // the name of the process that called
 	Env    map[string]string
-	Args   []string
 }
 
 func (c call) field(name string) string {
@@ -42,7 +41,7 @@ func recordCall(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	c := call{Stdin: string(stdin), Env: map[string]string{}, Args: os.Args}
+	c := call{Stdin: string(stdin), Env: map[string]string{}}
 	if err := json.Unmarshal(stdin, &c.Fields); err != nil {
 		panic(err)
 	}

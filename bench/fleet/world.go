@@ -34,12 +34,12 @@ type world struct {
 
 // fleet is a person with so many agents.
 type fleet struct {
-	size, live int
-	home       string
-	person     []string // the environment
-	socket     string   // of tmux
-	end        func()   // ends tmux
-	decked     bool     // agent-deck knows them, too
+	size   int
+	home   string
+	person []string // the environment
+	socket string   // of tmux
+	end    func()   // ends tmux
+	decked bool     // agent-deck knows them, too
 }
 
 func (w *world) remove() {
@@ -104,7 +104,7 @@ func thousands(n int) string {
 // have a pane of tmux, in which nothing but sleep runs, and what Claude Code notes of a
 // session that runs; the session of the others is gone.
 func (w *world) newFleet(size, live int) (*fleet, error) {
-	f := &fleet{size: size, live: live, home: filepath.Join(w.dir, "home-"+strconv.Itoa(size)), end: func() {}}
+	f := &fleet{size: size, home: filepath.Join(w.dir, "home-"+strconv.Itoa(size)), end: func() {}}
 	w.fleets = append(w.fleets, f)
 	person, err := testenv.Person(f.home)
 	if err != nil {
