@@ -259,7 +259,13 @@ func (a *actor) hear(m *nats.Msg) {
 // simulate connects a host that has the subscriptions and streams of a relay.
 func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys) (a *actor, err error) {
 	a = &actor{crowd: c, keys: keys, name: name, state: place.State(filepath.Join(dir, name, "gt")), ctx: ctx, beats: make([]bool, len(c.keys)), greet: make([]bool, len(c.keys))}
-	if a.nc, err = c.at.Connect(ctx, keys, dial.Program{}); err != nil {
+	for range 20 { // a hub that is busy lets a host in after several attempts
+		if a.nc, err = c.at.Connect(ctx, keys, dial.Program{}); err == nil {
+			break
+		}
+		time.Sleep(3 * time.Second)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if a.js, err = jetstream.New(a.nc, jetstream.WithDefaultTimeout(5*time.Minute), jetstream.WithPublishAsyncMaxPending(64)); err != nil {
