@@ -63,6 +63,7 @@ func eventRows(w *world) ([]row, error) {
 		{name: "the same, a log of 2000", run: w.seance(small), against: w.floor(small), minus: stores, budget: 4},
 		{name: "list, " + size + ", no cache", run: w.seance(town), against: wc, budget: 3, prepare: none, check: newest, rare: true},
 		{name: "the session events, by a bare program", run: w.bare("events", events), against: wc, check: says(fmt.Sprint(3 * w.sessions)), rare: true},
+		{name: "a row of SQLite for each session, by a bare program", run: w.bare("rows", fmt.Sprint(w.sessions)), against: wc, check: says(fmt.Sprint(w.sessions)), rare: true},
 		{name: "list --active", run: w.seance(town, "list", "--active"), against: w.floor(town), minus: stores, budget: 4, check: newest, rare: true},
 		{name: "list --limit 0 --json", run: w.seance(town, "list", "--limit", "0", "--json"), against: wc, rare: true},
 		{name: "find", run: w.seance(town, "find"), against: wc, check: begins(0, ids), rare: true},

@@ -3,6 +3,8 @@
 //
 //	bare ends FOLDER    reads both ends of each file, as much as a first list does
 //	bare events LOG     reads a log and checks the JSON of the events about sessions
+//	bare rows N         writes N rows as small as an index's into a new SQLite file, in the
+//	                    order of their keys, with the index's two orders
 package main
 
 import (
@@ -11,15 +13,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"gt/lib/cli"
 	"gt/lib/conversation"
 	"gt/lib/log/eventlog"
+	"gt/lib/sys/sqlite"
 	"gt/lib/text/openjson"
 )
 
 func main() {
-	n, err := map[string]func(string) (int, error){"ends": ends, "events": events}[os.Args[1]](os.Args[2])
+	n, err := map[string]func(string) (int, error){"ends": ends, "events": events, "rows": rows}[os.Args[1]](os.Args[2])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bare: error:", err)
 		os.Exit(1)
@@ -66,4 +71,37 @@ func events(log string) (n int, err error) {
 		}
 	})
 	return n, err
+}
+
+func rows(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, err
+	}
+	f, err := os.CreateTemp("", "bare-rows-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	return n, sqlite.Make(f, func(db *sqlite.Own) error {
+		if err := db.Do("CREATE TABLE session(id TEXT, started INTEGER, last INTEGER, events BLOB, PRIMARY KEY(started, id)) WITHOUT ROWID"); err != nil {
+			return err
+		}
+		const atOnce = 10
+		values := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?), ", atOnce), ", ")
+		for i := 0; i < n; i += atOnce {
+			var row []any
+			for at := i; at < i+atOnce; at++ {
+				row = append(row, fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(at)*2654435761, at), int64(at), int64(at), make([]byte, 12))
+			}
+			if err := db.Do("INSERT INTO session VALUES "+values, row...); err != nil {
+				return err
+			}
+		}
+		if err := db.Do("CREATE UNIQUE INDEX id ON session(id)"); err != nil {
+			return err
+		}
+		return db.Do("CREATE INDEX latest ON session(last, id)")
+	})
 }
