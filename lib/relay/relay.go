@@ -153,7 +153,9 @@ type Relay struct {
 	// of a connection
 	nc        *nats.Conn
 	js        jetstream.JetStream
-	sent      map[peer.Letter]time.Time
+	server    string                    // the hub's process, as it calls itself
+	sent      map[peer.Letter]time.Time // to it
+	taken     uint64                    // the number of the last message for this host from it
 	states    []byte
 	statesAt  time.Time
 	pending   map[string]int // places in a stream whose past is not read yet
@@ -306,6 +308,7 @@ type message struct {
 	subject string
 	data    []byte
 	stream  string // "" if it was not kept
+	seq     uint64 // its number there
 	last    bool   // no more are waiting in the stream
 }
 
@@ -325,7 +328,11 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	if err != nil {
 		return fmt.Errorf("the hub has no room for this host: %w", err)
 	}
-	r.sent, r.states, r.statesAt, r.lastBeat = map[peer.Letter]time.Time{}, nil, time.Time{}, time.Time{}
+	// A hub that still runs has what it acknowledged, and what this host took from it.
+	if server := nc.ConnectedServerId(); server != r.server || len(r.early) > 0 {
+		r.server, r.sent, r.taken = server, map[peer.Letter]time.Time{}, 0
+	}
+	r.states, r.statesAt, r.lastBeat = nil, time.Time{}, time.Time{}
 	r.pending, r.helloSent, r.missed = map[string]int{}, false, nil
 	r.early, r.earlyBytes = map[string][]message{}, 0
 	for _, m := range r.remotes {
@@ -439,6 +446,7 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 	own := "gt." + key + ".grant.*" // whoever has this host's key already
 	for _, at := range []struct {
 		stream string
+		after  uint64
 		since  *time.Time
 		filter []string
 	}{
@@ -446,10 +454,10 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		{stream: streams.Fleet, filter: []string{"gt.*.grant." + key}},
 		{stream: streams.Fleet, filter: []string{own}},
 		{stream: streams.Feeds, since: since},
-		{stream: streams.In(key)},
+		{stream: streams.In(key), after: r.taken},
 	} {
 		octx, done := context.WithTimeout(ctx, publishWait)
-		place, err := streams.Open(octx, r.js, at.stream, at.since, at.filter...)
+		place, err := streams.Open(octx, r.js, at.stream, at.after, at.since, at.filter...)
 		done()
 		if err != nil {
 			return fmt.Errorf("cannot read the hub's %s: %w", at.stream, err)
@@ -466,11 +474,12 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 			fctx, stop := context.WithCancel(ctx)
 			defer stop()
 			_ = streams.Follow(fctx, place, func(m jetstream.Msg) {
-				last := false
-				if meta, err := m.Metadata(); err == nil && meta.NumPending == 0 && unread {
-					unread, last = false, true
+				last, seq := false, uint64(0)
+				if meta, err := m.Metadata(); err == nil {
+					last, seq = unread && meta.NumPending == 0, meta.Sequence.Stream
+					unread = unread && !last
 				}
-				put(message{m.Subject(), m.Data(), at.stream, last})
+				put(message{m.Subject(), m.Data(), at.stream, seq, last})
 				if past && last {
 					stop()
 				}

@@ -130,6 +130,9 @@ func (r *Relay) handle(msg message) {
 	if err := r.take(msg); err != nil {
 		r.Warn(err)
 	}
+	if msg.stream == streams.In(r.keys.Public()) {
+		r.taken = msg.seq
+	}
 }
 
 func (r *Relay) take(msg message) error {

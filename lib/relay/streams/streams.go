@@ -102,13 +102,17 @@ const (
 	bytes    = 16 << 20
 )
 
-// Open returns a place in a stream, which the hub forgets once nobody reads on from it.
-func Open(ctx context.Context, js jetstream.JetStream, stream string, from *time.Time, filter ...string) (jetstream.Consumer, error) {
+// Open returns a place in a stream, which the hub forgets once nobody reads on from it. It is
+// behind the message with the number after, or at a time, or else at the beginning.
+func Open(ctx context.Context, js jetstream.JetStream, stream string, after uint64, from *time.Time, filter ...string) (jetstream.Consumer, error) {
 	cfg := jetstream.ConsumerConfig{
 		FilterSubjects: filter, AckPolicy: jetstream.AckNonePolicy,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: 5 * time.Minute,
 	}
-	if from != nil {
+	switch {
+	case after != 0:
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, after+1
+	case from != nil:
 		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, from
 	}
 	return js.CreateConsumer(ctx, stream, cfg)
