@@ -264,7 +264,7 @@ func TestHostileStores(t *testing.T) {
 			w.Write(events, w.Read(events)+strings.Repeat(`{"ts":"2026-01-17T01:00:00Z","type":"nudge"}`+"\n", 6000))
 			w.ok(w.run(work, nil, "gt-seance"))
 			w.Write("canary/file", canary)
-			w.forge(transcripts, "UPDATE transcript SET prompt = replace(prompt, 'mend the lamp', 'planted')")
+			w.forge(transcripts, "UPDATE transcript SET texts = replace(texts, 'mend the lamp', 'planted')")
 			w.forge(index, "DELETE FROM session WHERE id = 's1'")
 			var err error
 			for _, path := range []string{transcripts, index} {
