@@ -44,7 +44,7 @@ func (c *follow) Run(env *cli.Env) error {
 		return err
 	}
 	hintCopied(env, s)
-	n, err := count(f)
+	n, err := turnsIn(f)
 	if err != nil {
 		return err
 	}

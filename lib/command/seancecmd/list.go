@@ -13,6 +13,7 @@ import (
 	"gt/lib/catalog"
 	"gt/lib/cli"
 	"gt/lib/state/session"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 	"gt/lib/view/palette"
 )
@@ -80,7 +81,7 @@ func (c *list) Run(env *cli.Env) error {
 		env.Hint(noSessions)
 		return nil
 	case len(found) == 0:
-		env.Hint("none of %s matches", number(all.Len(), "session"))
+		env.Hint("none of %s matches", count.Of(all.Len(), "session"))
 		return nil
 	case form != nil:
 		return formatted(env.Stdout, form, found)

@@ -15,6 +15,7 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 	"gt/lib/view/transcript"
 )
@@ -84,7 +85,7 @@ func (c *read) Run(env *cli.Env) error {
 		hintCopied(env, s)
 		from, to := max(c.Turns.from, 1), c.Turns.to
 		if c.Last > 0 {
-			n, err := count(f)
+			n, err := turnsIn(f)
 			if err != nil {
 				return err
 			}
@@ -107,7 +108,7 @@ func (c *read) Run(env *cli.Env) error {
 			env.Warn("%v", err)
 		}
 		if len(found) == 1 && from > max(p.Turn, 1) {
-			return cli.Failf(cli.No, "session '%s' has %s", s.ID, number(p.Turn, "turn"))
+			return cli.Failf(cli.No, "session '%s' has %s", s.ID, count.Of(p.Turn, "turn"))
 		}
 	}
 	return out.Flush()
@@ -118,7 +119,8 @@ func heading(s *catalog.Session, now time.Time) string {
 	return term.OneLine(strings.Join(parts, " ")) + " ==="
 }
 
-func count(f conversation.File) (n int, err error) {
+// turnsIn counts the turns of a conversation.
+func turnsIn(f conversation.File) (n int, err error) {
 	_, err = scan.ReaderOf(f.Client).Read(f, conversation.Options{Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			n++

@@ -330,10 +330,3 @@ func oldest(env *cli.Env, all catalog.Catalog, f catalog.Filter, keep func(*cata
 	slices.Reverse(found)
 	return found, err
 }
-
-func number(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

@@ -16,6 +16,7 @@ import (
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/state/session"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 )
 
@@ -128,7 +129,7 @@ func (d *detail) converse(env *cli.Env, all catalog.Catalog, own account.Own) er
 		d.Usage[i].Model = env.Redact(d.Usage[i].Model)
 	}
 	if f, _ := d.Conversation(own); f.Path != "" && scan.ReaderOf(f.Client) != nil {
-		d.Turns, _ = count(f)
+		d.Turns, _ = turnsIn(f)
 		d.Skipped = scan.Skipped(f)
 		d.Unknown = scan.CountUnknown(f)
 		for i, kind := range d.Unknown.First {
@@ -228,14 +229,14 @@ func portrait(env *cli.Env, d detail) string {
 		line("Turns", fmt.Sprint(d.Turns))
 	}
 	if d.Skipped > 0 {
-		line("Not read", number(d.Skipped, "record")+", "+conversation.Unread)
+		line("Not read", count.Of(d.Skipped, "record")+", "+conversation.Unread)
 	}
 	if u := d.Unknown; u.Records > 0 {
 		kinds := strings.Join(u.First, ", ")
 		if u.Kinds > len(u.First) {
 			kinds += ", …"
 		}
-		line("Not known", fmt.Sprintf("%s of %s (%s): this version of gt may not read all of it", number(u.Records, "record"), number(u.Kinds, "kind"), kinds))
+		line("Not known", fmt.Sprintf("%s of %s (%s): this version of gt may not read all of it", count.Of(u.Records, "record"), count.Of(u.Kinds, "kind"), kinds))
 	}
 	for _, u := range d.Usage {
 		line("Tokens", spent(u, len(d.Usage) > 1))

@@ -12,6 +12,7 @@ import (
 	"gt/lib/catalog"
 	"gt/lib/cli"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 	"gt/lib/view/chain"
 	"gt/lib/view/palette"
@@ -84,10 +85,10 @@ func (c *picture) Run(env *cli.Env) error {
 	case all.Len() == 0:
 		env.Hint(noSessions)
 	default:
-		env.Hint("none of %s matches", number(all.Len(), "session"))
+		env.Hint("none of %s matches", count.Of(all.Len(), "session"))
 	}
 	if cut {
-		env.Hint("the newest %s; --limit 0 draws all", number(p.Len(), "session"))
+		env.Hint("the newest %s; --limit 0 draws all", count.Of(p.Len(), "session"))
 	}
 	if text {
 		if p.Len() == 0 {

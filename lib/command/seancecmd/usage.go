@@ -13,6 +13,7 @@ import (
 	"gt/lib/client/account"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 )
 
@@ -68,7 +69,7 @@ func (c *usage) Run(env *cli.Env) error {
 		if c.foreign {
 			why = "the conversations of another host are there"
 		}
-		return cli.Fail(cli.No, fmt.Errorf("no conversation of %s is on this machine", number(c.selected, "session")), why)
+		return cli.Fail(cli.No, fmt.Errorf("no conversation of %s is on this machine", count.Of(c.selected, "session")), why)
 	}
 	var lines []spending
 	if c.Each {
@@ -88,7 +89,7 @@ func (c *usage) Run(env *cli.Env) error {
 		lines = append(lines, grouped(sums, nil)...)
 	}
 	if read < c.selected {
-		env.Hint("%d of %s left no transcript here", c.selected-read, number(c.selected, "session"))
+		env.Hint("%d of %s left no transcript here", c.selected-read, count.Of(c.selected, "session"))
 	}
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), c.table(lines), nil)
 }
