@@ -1,6 +1,6 @@
 // Check runs gt's checks for test.sh. It runs as many steps at a time as there are
 // processors, prints a line with the time for each, and all output of a step that fails.
-// The last line is the result.
+// The last lines name what failed; the very last is the result.
 //
 //	check        for newcomers: everything that needs no client from npm, a sample of
 //	             the sweeps, and Claude's main story if Claude Code is installed
@@ -141,6 +141,11 @@ func check(ctx context.Context, how mode, only *regexp.Regexp) int {
 
 	took := time.Since(b.began).Round(time.Second)
 	if names := named(results, failed); len(names) > 0 {
+		for _, r := range results { // again, because a log may be cut in the middle
+			for _, line := range r.failures {
+				fmt.Printf("%s: %s\n", r.step, line)
+			}
+		}
 		fmt.Printf("FAILED after %v: %s\n", took, strings.Join(names, ", "))
 		return 1
 	}
@@ -181,9 +186,16 @@ const (
 )
 
 type result struct {
-	step    string
-	outcome string
+	step     string
+	outcome  string
+	failures []string // lines that name what failed
 }
+
+// failure matches a line that names what failed, as gotestsum and go test print it.
+var failure = regexp.MustCompile(`^(=== FAIL: |FAIL\t|panic: |WARNING: DATA RACE|\s*\w+_test\.go:\d+: )`)
+
+// maxFailures bounds the lines of a step that are printed again.
+const maxFailures = 30
 
 // named returns the names of the steps with an outcome.
 func named(results []result, outcome string) (names []string) {
@@ -214,13 +226,16 @@ func (b *board) do(ctx context.Context, s step) result {
 			fmt.Fprintln(p, err)
 		}
 	}
-	var lines []string
+	var lines, failures []string
 	for line := range strings.Lines(p.String()) {
+		if outcome == failed && failure.MatchString(line) && len(failures) < maxFailures {
+			failures = append(failures, strings.TrimSpace(line))
+		}
 		// In CI, the log also lists the packages that passed.
 		if show || strings.HasPrefix(line, "ok  \t") && os.Getenv("CI") == "true" {
 			lines = append(lines, strings.TrimSuffix(line, "\n"))
 		}
 	}
 	b.end(run, s, outcome, p.cpu, lines)
-	return result{s.name, outcome}
+	return result{s.name, outcome, failures}
 }

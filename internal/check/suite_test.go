@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -74,5 +78,18 @@ func TestTwice(t *testing.T) {
 				t.Errorf("too much is told:\n%s", text)
 			}
 		})
+	}
+}
+
+// What failed is named again at the end, because a log may be cut in the middle.
+func TestFailuresAreNamedAgain(t *testing.T) {
+	failing := step{name: "race", run: func(p *printer) error {
+		fmt.Fprint(p, "ok  \texample\t1s\n=== FAIL: lib/x TestOnce (0.00s)\n    x_test.go:12: not yet\n    a figure\nFAIL\texample/x\t2s\n")
+		return errors.New("exit status 1")
+	}}
+	r := newBoard(io.Discard, 1).do(context.Background(), failing)
+	want := []string{"=== FAIL: lib/x TestOnce (0.00s)", "x_test.go:12: not yet", "FAIL\texample/x\t2s"}
+	if r.outcome != failed || !slices.Equal(r.failures, want) {
+		t.Errorf("%+v", r)
 	}
 }
