@@ -19,9 +19,9 @@ import (
 )
 
 // maxKept is the longest prompt, in bytes, that the hook of a prompt keeps if the end of
-// the turn can read it from the conversation. Redacting more takes longer than the hook's
-// other work.
-const maxKept = 64 << 10
+// the turn can read it from the conversation. To redact so much takes a twentieth of a
+// second.
+const maxKept = 1 << 20
 
 // keepPrompt adds a prompt to the thread of the session's chain, and makes it the first
 // request if it is the session's first and the chain has none. The end of the turn reads it
