@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"gt/internal/testenv"
+	"gt/lib/text/term"
 )
 
 // mode is how much is checked.
@@ -191,11 +192,15 @@ type result struct {
 	failures []string // lines that name what failed
 }
 
-// failure matches a line that names what failed, as gotestsum and go test print it.
-var failure = regexp.MustCompile(`^(=== FAIL: |FAIL\t|panic: |WARNING: DATA RACE|\s*\w+_test\.go:\d+: )`)
+// failure matches a line that names what failed, as gotestsum and go test print it, and
+// where matches one that says why.
+var (
+	failure = regexp.MustCompile(`^(=== FAIL: |FAIL\t|panic: |WARNING: DATA RACE)`)
+	where   = regexp.MustCompile(`^\s*\w+_test\.go:\d+: `)
+)
 
-// maxFailures bounds the lines of a step that are printed again.
-const maxFailures = 30
+// maxWhere bounds the lines that say why one test failed.
+const maxWhere = 3
 
 // named returns the names of the steps with an outcome.
 func named(results []result, outcome string) (names []string) {
@@ -227,9 +232,16 @@ func (b *board) do(ctx context.Context, s step) result {
 		}
 	}
 	var lines, failures []string
+	whys := 0
 	for line := range strings.Lines(p.String()) {
-		if outcome == failed && failure.MatchString(line) && len(failures) < maxFailures {
-			failures = append(failures, strings.TrimSpace(line))
+		named := failure.MatchString(line)
+		if named {
+			whys = 0
+		} else if where.MatchString(line) {
+			whys++
+		}
+		if outcome == failed && (named || where.MatchString(line) && whys <= maxWhere) {
+			failures = append(failures, term.Cut(strings.TrimSpace(line), 300))
 		}
 		// In CI, the log also lists the packages that passed.
 		if show || strings.HasPrefix(line, "ok  \t") && os.Getenv("CI") == "true" {

@@ -84,11 +84,11 @@ func TestTwice(t *testing.T) {
 // What failed is named again at the end, because a log may be cut in the middle.
 func TestFailuresAreNamedAgain(t *testing.T) {
 	failing := step{name: "race", run: func(p *printer) error {
-		fmt.Fprint(p, "ok  \texample\t1s\n=== FAIL: lib/x TestOnce (0.00s)\n    x_test.go:12: not yet\n    a figure\nFAIL\texample/x\t2s\n")
+		fmt.Fprint(p, "ok  \texample\t1s\n=== FAIL: lib/x TestOnce (0.00s)\n    x_test.go:12: not yet\n    a figure\n    x_test.go:13: 2\n    x_test.go:14: 3\n    x_test.go:15: too many\nFAIL\texample/x\t2s\n")
 		return errors.New("exit status 1")
 	}}
 	r := newBoard(io.Discard, 1).do(context.Background(), failing)
-	want := []string{"=== FAIL: lib/x TestOnce (0.00s)", "x_test.go:12: not yet", "FAIL\texample/x\t2s"}
+	want := []string{"=== FAIL: lib/x TestOnce (0.00s)", "x_test.go:12: not yet", "x_test.go:13: 2", "x_test.go:14: 3", "FAIL\texample/x\t2s"}
 	if r.outcome != failed || !slices.Equal(r.failures, want) {
 		t.Errorf("%+v", r)
 	}
