@@ -292,15 +292,3 @@ func longest(all []needle) (length int) {
 	}
 	return length
 }
-
-func lastLine(b []byte) int {
-	const feeds = ones * '\n'
-	for len(b) >= 8 {
-		v := binary.LittleEndian.Uint64(b[len(b)-8:]) ^ feeds
-		if (v-ones)&^v&highs != 0 {
-			break
-		}
-		b = b[:len(b)-8]
-	}
-	return bytes.LastIndexByte(b, '\n') + 1
-}

@@ -3,11 +3,9 @@
 package search
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"hash/maphash"
-	"io"
 	"io/fs"
 	"iter"
 	"regexp"
@@ -23,7 +21,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
-	"gt/lib/sys/atomicfile"
 )
 
 // Query is a search in the text of conversations, line by line, as a person reads it. It
@@ -33,7 +30,7 @@ type Query struct {
 
 	Tools         bool // also thoughts, tool calls and results
 	Before, After int  // how many lines of context to return
-	Limit         int  // the maximum number of hits in a conversation; 0 is no limit
+	First         bool // only the first hit of each conversation, without its turn
 
 	// Clean prepares a text for display, for example by removing secrets. A line is a hit
 	// only if it matches before and after.
@@ -42,8 +39,6 @@ type Query struct {
 	// needles are words of which every matching line, and in a plain file its record, has
 	// at least one. Without needles, everything is read.
 	needles []needle
-
-	block int // blockSize; less in tests
 }
 
 // New returns a query for a regular expression (RE2) or, with fixed, for a literal text.
@@ -67,7 +62,7 @@ func New(pattern string, fixed, fold bool) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Query{Pattern: re, needles: needles(tree.Simplify()), block: blockSize}, nil
+	return &Query{Pattern: re, needles: needles(tree.Simplify())}, nil
 }
 
 // Hit is an entry with matching lines.
@@ -158,10 +153,9 @@ func (s *search) work(portions <-chan portion) {
 			s.halt() // others must not wait for a worker that panicked
 		}
 	}()
-	buf := make([]byte, s.block)
 	for p := range portions {
 		for i := p.from; i < p.to; i++ {
-			s.failed(s.conversation(i, buf, p.hits))
+			s.failed(s.conversation(i, p.hits))
 		}
 		close(p.hits)
 	}
@@ -246,11 +240,10 @@ func (s *search) failed(err error) {
 }
 
 // conversation sends the hits of a conversation without copied ones.
-func (s *search) conversation(i int, buf []byte, to chan<- located) error {
-	n := 0
-	return s.in(i, buf, &s.done, func(h Hit) bool {
+func (s *search) conversation(i int, to chan<- located) error {
+	return s.in(i, &s.done, func(h Hit) bool {
 		for _, j := range s.older[i] {
-			if s.copied(j, buf)[h.key] {
+			if s.copied(j)[h.key] {
 				return true
 			}
 		}
@@ -259,8 +252,7 @@ func (s *search) conversation(i int, buf []byte, to chan<- located) error {
 		case <-s.stop:
 			return false
 		}
-		n++
-		return s.Limit == 0 || n < s.Limit
+		return !s.First
 	})
 }
 
@@ -272,7 +264,7 @@ type copyKey struct {
 }
 
 // copied returns all hits of a conversation that has forks.
-func (s *search) copied(i int, buf []byte) map[copyKey]bool {
+func (s *search) copied(i int) map[copyKey]bool {
 	s.mu.Lock()
 	found, ok := s.reported[i]
 	s.mu.Unlock()
@@ -281,7 +273,7 @@ func (s *search) copied(i int, buf []byte) map[copyKey]bool {
 	}
 	found = map[copyKey]bool{}
 	// The error is reported when its own turn comes.
-	_ = s.in(i, buf, nil, func(h Hit) bool {
+	_ = s.in(i, nil, func(h Hit) bool {
 		if h.key.id != "" {
 			found[h.key] = true
 		}
@@ -334,25 +326,18 @@ func families(all []conversation.Conversation) [][]int {
 // maxForks limits how far a fork of a fork is followed to the original.
 const maxForks = 100
 
-// blockSize is how many bytes are searched at once. They fit into a processor's cache.
-const blockSize = 128 << 10
-
 // in gives all hits of a conversation, including copies, and adds the bytes that it read
 // to done.
-func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) error {
+func (s *search) in(i int, done *atomic.Int64, each func(Hit) bool) error {
 	f := s.all[i].File
 	var counted int64
-	count := func(n int) {
+	count := func(read int64) {
 		if done != nil {
-			counted += int64(n)
-			done.Add(int64(n))
+			done.Add(read - counted)
+			counted = read
 		}
 	}
-	defer func() {
-		if done != nil {
-			done.Add(f.Size - counted)
-		}
-	}()
+	defer count(f.Size)
 	r := scan.ReaderOf(f.Client)
 	if r == nil {
 		return nil
@@ -363,8 +348,12 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 		if t, ok := r.(conversation.Quieter); ok {
 			quiet = func(record []byte) bool { return t.Quiet(record, s.Tools) }
 		}
-		if held, err := s.fileHas(f.Path, buf, quiet, count); !held {
+		first, err := s.begins(f.Path, quiet, count)
+		if first < 0 {
 			return err
+		}
+		if s.First {
+			o.From = first
 		}
 		o.Skip = func(record []byte) bool { return quiet(record) || s.index(record) < 0 }
 	}
@@ -391,98 +380,18 @@ func (s *search) in(i int, buf []byte, done *atomic.Int64, each func(Hit) bool) 
 	return err
 }
 
-// fileHas reports whether a file has one of the needles in a record that is not quiet. It
-// returns false if the search ends.
-func (s *search) fileHas(path string, buf []byte, quiet func([]byte) bool, count func(int)) (bool, error) {
-	f, err := atomicfile.OpenFollowing(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	tail := longest(s.needles) - 1 // the end of the previous block, in which a needle can begin
-	if tail >= len(buf)/2 {
-		return true, nil // too long to be worth it
-	}
-	b := block{begins: true}
-	for kept := 0; !s.halted(); {
-		n, err := f.Read(buf[kept:])
-		count(n)
-		b.bytes = buf[:kept+n]
-		if s.blockHas(b, quiet) {
-			return true, nil
+// begins returns where the first record with a needle that is not quiet begins in a file;
+// -1 if there is none, or if the search ends.
+func (s *search) begins(path string, quiet func([]byte) bool, count func(read int64)) (first int64, err error) {
+	first = -1
+	_, err = conversation.Lines(path, 0, func(record []byte, at int64) bool {
+		if s.index(record) >= 0 && !quiet(record) {
+			first = at
 		}
-		if err == io.EOF {
-			break
-		} else if err != nil {
-			return false, atomicfile.Error("read", path, err)
-		}
-		from := max(0, len(b.bytes)-tail)
-		b = b.from(from, quiet)
-		kept = copy(buf, b.bytes)
-	}
-	return false, nil
-}
-
-type block struct {
-	bytes  []byte
-	begins bool // it begins with a record
-	Quiet  bool // it begins within a quiet record
-}
-
-// frontSize is how much of a record is needed to tell that it is quiet.
-const frontSize = 2 << 10
-
-// record returns where the record around an offset begins and ends; -1 is outside the
-// block.
-func (b block) record(at int) (from, to int) {
-	from = lastLine(b.bytes[:at])
-	if from == 0 && !b.begins {
-		from = -1
-	}
-	if to = bytes.IndexByte(b.bytes[at:], '\n'); to >= 0 {
-		to += at
-	}
-	return from, to
-}
-
-// isQuiet reports whether the record around an offset is known to be quiet.
-func (b block) isQuiet(at int, quiet func([]byte) bool) bool {
-	switch from, to := b.record(at); {
-	case from < 0:
-		return b.Quiet
-	case to >= 0:
-		return quiet(b.bytes[from:to])
-	default:
-		return len(b.bytes)-from >= frontSize && quiet(b.bytes[from:])
-	}
-}
-
-// from returns the rest of the block from an offset on.
-func (b block) from(at int, quiet func([]byte) bool) block {
-	rest := block{bytes: b.bytes[at:], begins: b.begins}
-	if at > 0 {
-		rest.begins = b.bytes[at-1] == '\n'
-	}
-	rest.Quiet = !rest.begins && b.isQuiet(at, quiet)
-	return rest
-}
-
-// blockHas reports whether the block has a needle in a record that is not quiet.
-func (s *search) blockHas(b block, quiet func([]byte) bool) bool {
-	for at := 0; ; {
-		i := s.index(b.bytes[at:])
-		if i < 0 {
-			return false
-		}
-		if i += at; !b.isQuiet(i, quiet) {
-			return true
-		}
-		_, to := b.record(i)
-		if to < 0 {
-			return false
-		}
-		at = to
-	}
+		count(at)
+		return first < 0 && !s.halted()
+	})
+	return first, err
 }
 
 func (s *search) index(b []byte) int {

@@ -47,13 +47,10 @@ func (c *grep) Run(env *cli.Env) error {
 	if err != nil {
 		return cli.Fail(cli.Usage, fmt.Errorf("invalid pattern: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")), "-F treats the pattern as plain text")
 	}
-	q.Tools = c.Tools
+	q.Tools, q.First = c.Tools, c.List
 	q.Clean = func(s string) string { return env.Text(s) }
 	if !c.List && !c.Count {
 		q.Before, q.After = max(c.Before, c.Context), max(c.After, c.Context)
-	}
-	if c.List {
-		q.Limit = 1
 	}
 	all, f, err := c.open(env)
 	if err != nil {
