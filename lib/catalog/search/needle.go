@@ -153,7 +153,7 @@ func (n needle) index(b []byte) int {
 	at := n.rare           // of the rarest byte
 	small, large := -1, -1 // where the next lower-case and upper-case one is
 	for seen := 0; at+rest <= len(b); seen++ {
-		if seen*often > at+often*8 {
+		if seen*often > at+often*3 {
 			return n.pairs(b, at-n.rare)
 		}
 		if small < at {
@@ -200,11 +200,7 @@ func (n needle) pairs(b []byte, at int) int {
 	for at+len(n.word)+stride <= len(b) {
 		x := b[at+n.rare : len(b)-len(n.word)+n.rare]
 		y := b[at+n.second : len(b)-len(n.word)+n.second]
-		if n.fold {
-			at += pair(x, y, one, two, small)
-		} else {
-			at += exactPair(x, y, one, two)
-		}
+		at += pair(x, y, one, two, small)
 		// A set bit may be wrong: a zero byte makes the byte above it look like zero.
 		for end := min(at+stride, len(b)-len(n.word)-7); at < end; at += 8 {
 			v := ((binary.LittleEndian.Uint64(b[at+n.rare:]) | small) ^ one) | ((binary.LittleEndian.Uint64(b[at+n.second:]) | small) ^ two)
@@ -239,22 +235,6 @@ func pair(x, y []byte, one, two, small uint64) int {
 		v1 := ((binary.LittleEndian.Uint64(x[8:]) | small) ^ one) | ((binary.LittleEndian.Uint64(y[8:]) | small) ^ two)
 		v2 := ((binary.LittleEndian.Uint64(x[16:]) | small) ^ one) | ((binary.LittleEndian.Uint64(y[16:]) | small) ^ two)
 		v3 := ((binary.LittleEndian.Uint64(x[24:]) | small) ^ one) | ((binary.LittleEndian.Uint64(y[24:]) | small) ^ two)
-		if ((v0-ones)&^v0|(v1-ones)&^v1|(v2-ones)&^v2|(v3-ones)&^v3)&highs != 0 {
-			break
-		}
-		x, y = x[stride:], y[stride:]
-	}
-	return all - len(x)
-}
-
-// exactPair is pair for a search with case, which is a fifth faster.
-func exactPair(x, y []byte, one, two uint64) int {
-	all := len(x)
-	for len(x) >= stride && len(y) >= stride {
-		v0 := (binary.LittleEndian.Uint64(x) ^ one) | (binary.LittleEndian.Uint64(y) ^ two)
-		v1 := (binary.LittleEndian.Uint64(x[8:]) ^ one) | (binary.LittleEndian.Uint64(y[8:]) ^ two)
-		v2 := (binary.LittleEndian.Uint64(x[16:]) ^ one) | (binary.LittleEndian.Uint64(y[16:]) ^ two)
-		v3 := (binary.LittleEndian.Uint64(x[24:]) ^ one) | (binary.LittleEndian.Uint64(y[24:]) ^ two)
 		if ((v0-ones)&^v0|(v1-ones)&^v1|(v2-ones)&^v2|(v3-ones)&^v3)&highs != 0 {
 			break
 		}
