@@ -169,7 +169,7 @@ func (c Catalog) skip(f Filter) func(candidate) bool {
 	return func(at candidate) bool {
 		out, known := excluded[at.entry.facets]
 		if !known {
-			s := c.books[at.book].files.session(at.entry) // nil is met again later
+			s := at.book.files.session(at.entry) // nil is met again later
 			out = s != nil && f.excludes(s)
 			excluded[at.entry.facets] = out
 		}
@@ -179,20 +179,11 @@ func (c Catalog) skip(f Filter) func(candidate) bool {
 
 // onlyLogged reports whether nothing but one log tells of a session.
 func (c Catalog) onlyLogged(at candidate) bool {
-	if c.talks.of(at.id) != nil { // mutant never: TestFilterOfWhatOthersTell
+	if c.talks.byID[at.id] != nil { // mutant never: TestFilterOfWhatOthersTell
 		return false
 	}
-	if c.talks != nil {
-		if _, runs := c.talks.running[at.id]; runs {
-			return false
-		}
-	}
-	for i, b := range c.allBooks() {
-		if i != at.book && b.entry(at.id) != nil {
-			return false
-		}
-	}
-	return true
+	_, runs := c.talks.running[at.id]
+	return !runs && !slices.ContainsFunc(c.allBooks(), func(b *book) bool { return b != at.book && b.entry(at.id) != nil })
 }
 
 // ByActivity sorts the running sessions first, then by the last activity, latest first.
@@ -230,18 +221,16 @@ func (c Catalog) named(f Filter) []*Session {
 		}
 	}
 	if f.Chain+session.ID(f.Work) == "" {
-		if c.talks != nil {
-			for id := range c.talks.running {
-				ids[id] = true
-			}
+		for id := range c.talks.running {
+			ids[id] = true
 		}
 		for _, p := range c.peers {
 			for id := range p.Runs {
 				ids[id] = true
 			}
 		}
-		for _, s := range c.met.all { // a caller may have found that one runs
-			ids[s.ID] = true
+		for id := range c.met { // a caller may have found that one runs
+			ids[id] = true
 		}
 	}
 	return c.these(ids)
@@ -320,13 +309,11 @@ func (c Catalog) Linked(name string) []*Session {
 			entries(b.chained(id, false)...)
 			entries(b.children(id)...)
 		}
-		if c.talks != nil {
-			for _, of := range slices.Concat(c.talks.below[id], c.talks.forks[id]) {
-				add(of)
-			}
-			for _, s := range c.Forks(id) {
-				add(s.ID)
-			}
+		for _, of := range slices.Concat(c.talks.below[id], c.talks.forks[id]) {
+			add(of)
+		}
+		for _, s := range c.Forks(id) {
+			add(s.ID)
 		}
 	}
 	return c.these(ids)
@@ -343,30 +330,37 @@ func (s *Session) chain() session.ID {
 
 // Len returns the number of sessions, without subagents'.
 func (c Catalog) Len() (n int) {
-	logged := func(id session.ID, books []*book) bool {
-		return slices.ContainsFunc(books, func(b *book) bool { return b.entry(id) != nil })
-	}
-	for i, b := range c.books {
-		n += b.size()
+	isRoot := map[session.ID]bool{} // of those that are not only in the first log
+	books := c.allBooks()
+	for i, b := range books {
 		if i == 0 {
+			n = b.size()
 			continue
 		}
 		for _, id := range b.beginning("") {
-			if logged(id, c.books[:i]) {
-				n--
+			isRoot[id] = true
+		}
+	}
+	logged := func(id session.ID, in []*book) bool {
+		return slices.ContainsFunc(in, func(b *book) bool { return b.entry(id) != nil })
+	}
+	for _, p := range c.peers {
+		for id, t := range p.records.byID {
+			if !logged(id, c.books) {
+				isRoot[id] = parentOf(t.Conversation) == ""
 			}
 		}
 	}
-	n += c.countForeign()
-	if c.talks == nil {
-		return n
-	}
 	for id, t := range c.talks.byID {
-		switch known := logged(id, c.books); {
-		case known && parentOf(t.Conversation) != "":
-			n--
-		case !known && parentOf(t.Conversation) == "" && !t.Metadata.Started.IsZero():
+		if logged(id, c.books) || !t.Metadata.Started.IsZero() {
+			isRoot[id] = parentOf(t.Conversation) == ""
+		}
+	}
+	for id, is := range isRoot {
+		if was := logged(id, books[:min(1, len(books))]); is && !was {
 			n++
+		} else if was && !is {
+			n--
 		}
 	}
 	return n

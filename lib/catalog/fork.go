@@ -21,7 +21,7 @@ func (c Catalog) ExternalFork(s *Session) *Session {
 
 // Forks returns the sessions that began as a copy of that one, oldest first.
 func (c Catalog) Forks(id session.ID) (found []*Session) {
-	t := c.talks.of(id)
+	t := c.talks.byID[id]
 	if t == nil {
 		return nil
 	}

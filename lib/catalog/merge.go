@@ -37,33 +37,25 @@ type talk struct {
 type family struct{ client, first string }
 
 // latest returns the conversations with text, the last active first.
-func (t *talks) latest() []*talk {
+func (t talks) latest() []*talk {
 	return slices.SortedFunc(slices.Values(t.newest), func(a, b *talk) int {
 		return cmp.Or(b.Metadata.Last.Compare(a.Metadata.Last), cmp.Compare(a.id, b.id))
 	})
 }
 
-// candidates iterates over the conversations with text, in an order. book is their place among
-// the sources.
-func (t *talks) candidates(o order, book int) iter.Seq[candidate] {
+// candidates iterates over the conversations with text, in an order.
+func (t talks) candidates(o order) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
 		all, at := t.newest, func(t *talk) time.Time { return t.Metadata.Started }
 		if o.column == byLast.column {
 			all, at = t.latest(), func(t *talk) time.Time { return t.Metadata.Last }
 		}
 		for _, t := range all {
-			if !yield(candidate{t.id, at(t), book, nil, nil}) {
+			if !yield(candidate{id: t.id, at: at(t)}) {
 				return
 			}
 		}
 	}
-}
-
-func (t *talks) of(id session.ID) *talk {
-	if t == nil {
-		return nil
-	}
-	return t.byID[id]
 }
 
 // Merge adds what the clients keep: conversations of sessions that the log has, and the
@@ -74,16 +66,12 @@ func (t *talks) of(id session.ID) *talk {
 // later. If two conversations have the same id, as after a store was copied, the one that
 // changed last counts, but one with text counts more than one without.
 func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]process.Proc) Catalog {
-	if len(found) == 0 && len(run) == 0 {
-		return c
-	}
-	merged := catalogOf(c.books, talksOf(found, run))
-	merged.peers = c.peers
-	return merged
+	c.talks, c.met = talksOf(found, run), map[session.ID]*Session{}
+	return c
 }
 
-func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc) *talks {
-	t := &talks{
+func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc) talks {
+	t := talks{
 		byID: make(map[session.ID]*talk, len(found)), running: run,
 		below: map[session.ID][]session.ID{}, families: make(map[family][]session.ID, len(found)), forks: map[session.ID][]session.ID{},
 	}
@@ -178,17 +166,17 @@ func (s *Session) begun() bool { return s.Source != "" || s.CWD != "" }
 // client's conversations with the same first entry, the one that started first is the
 // original. If two started at the same time, neither is a fork of the other.
 func (c Catalog) original(s *Session) session.ID {
-	t := c.talks.of(s.ID)
+	t := c.talks.byID[s.ID]
 	if t == nil || s.first == "" || s.SubagentOf != "" {
 		return ""
 	}
 	first := s
 	for _, id := range c.talks.families[t.family()] {
-		if o, known := c.known(id); known || id == s.ID {
-			if known && o.StartedAt.Before(first.StartedAt) {
-				first = o
-			}
-		} else if o := c.make(candidate{id: id, book: -1}); o.StartedAt.Before(first.StartedAt) {
+		o := c.met[id]
+		if o == nil && id != s.ID {
+			o = c.make(candidate{id: id})
+		}
+		if o != nil && o.StartedAt.Before(first.StartedAt) {
 			first = o
 		}
 	}
@@ -202,9 +190,8 @@ func (c Catalog) original(s *Session) session.ID {
 // such as one in whose folder a town was made meanwhile. The result does not depend on
 // the order of the two.
 func (c Catalog) Join(other Catalog) Catalog {
-	joined := catalogOf(slices.Concat(c.books, other.books), c.talks)
-	joined.peers = c.peers
-	return joined
+	c.books, c.met = slices.Concat(c.books, other.books), map[session.ID]*Session{}
+	return c
 }
 
 // Who returns the agent's address, or its folder without one.
@@ -246,15 +233,12 @@ func (s *Session) Conversation(own account.Own) (conversation.File, error) {
 // Subagents returns the subagents of a session, oldest first, each followed by its own
 // subagents.
 func (c Catalog) Subagents(of session.ID) (found []*Session) {
-	if !slices.ContainsFunc(c.allTalks(), func(t *talks) bool { return len(t.below[of]) > 0 }) {
+	if !slices.ContainsFunc(c.allTalks(), func(t talks) bool { return len(t.below[of]) > 0 }) {
 		return nil
 	}
-	all := c.talks
+	all, foreign := c.talks, false
 	if s := c.session(of); s != nil && s.foreign {
-		all = s.peer.records
-	}
-	if all == nil {
-		return nil
+		all, foreign = s.peer.records, true
 	}
 	taken := map[session.ID]bool{of: true}
 	var below func(session.ID)
@@ -262,7 +246,7 @@ func (c Catalog) Subagents(of session.ID) (found []*Session) {
 		var own []*Session
 		for _, of := range all.below[id] {
 			// A cycle must end, and no other host has subagents of a session here.
-			if s := c.session(of); s != nil && !taken[of] && s.foreign == (all != c.talks) {
+			if s := c.session(of); s != nil && !taken[of] && s.foreign == foreign {
 				taken[of] = true
 				own = append(own, s)
 			}

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"time"
 
@@ -25,7 +24,7 @@ type Peer struct {
 type copied struct {
 	Peer
 	logs    Catalog
-	records *talks // nil if there are none
+	records talks
 }
 
 // JoinPeer adds the sessions of another host, from the copies of its logs, and of its records
@@ -33,8 +32,6 @@ type copied struct {
 // only what came before the first event here, or after the end here, and never a
 // conversation. No path, process or pane of it is kept, except the folder, as text.
 func (c Catalog) JoinPeer(p Peer, logs Catalog, records ...conversation.Conversation) Catalog {
-	joined := catalogOf(c.books, c.talks)
-	with := &copied{Peer: p, logs: logs}
 	records = slices.DeleteFunc(slices.Clone(records), func(r conversation.Conversation) bool {
 		return valid(string(r.Metadata.ID)) == "" || r.Metadata.Started.IsZero()
 	})
@@ -42,11 +39,8 @@ func (c Catalog) JoinPeer(p Peer, logs Catalog, records ...conversation.Conversa
 		m := &records[i].Metadata
 		m.Parent, m.ForkOf, m.First = valid(string(m.Parent)), "", "" // it is no fork of a conversation here
 	}
-	if len(records) > 0 {
-		with.records = talksOf(records, nil)
-	}
-	joined.peers = append(slices.Clone(c.peers), with)
-	return joined
+	c.peers, c.met = append(slices.Clone(c.peers), &copied{p, logs, talksOf(records, nil)}), map[session.ID]*Session{}
+	return c
 }
 
 // HasPeers reports whether there are logs of other hosts.
@@ -87,8 +81,8 @@ func (s *Session) Address() string {
 // say.
 func (p *copied) of(id session.ID, recorded bool) *Session {
 	var s Session
-	found := p.logs.logged(candidate{id: id, book: -1})
-	record := p.records.of(id)
+	found := p.logs.logged(candidate{id: id})
+	record := p.records.byID[id]
 	switch {
 	case found != nil:
 		s = *found
@@ -197,84 +191,10 @@ func (c Catalog) allBooks() []*book {
 }
 
 // allTalks returns the conversations of this host, and the records of the others.
-func (c Catalog) allTalks() (all []*talks) {
-	if c.talks != nil {
-		all = append(all, c.talks)
-	}
+func (c Catalog) allTalks() []talks {
+	all := []talks{c.talks}
 	for _, p := range c.peers {
-		if p.records != nil {
-			all = append(all, p.records)
-		}
+		all = append(all, p.records)
 	}
 	return all
-}
-
-// claims iterates over what the logs of a host have, in an order.
-func (p *copied) claims(o order) iter.Seq[candidate] {
-	return func(yield func(candidate) bool) {
-		for at := range p.logs.candidates(o, none) {
-			if !yield(candidate{id: at.id, at: at.at, book: -1}) {
-				return
-			}
-		}
-	}
-}
-
-// laterChild returns the last of a session's successors: the one that this host's logs
-// know, or one that another host's do.
-func (c Catalog) laterChild(id, child session.ID) session.ID {
-	var last *Session
-	if len(c.peers) > 0 && child != "" {
-		last = c.make(candidate{id: child, book: -1})
-	}
-	for _, p := range c.peers {
-		for _, b := range p.logs.books {
-			for _, e := range b.children(id) {
-				s := c.make(candidate{id: e.id, book: -1})
-				if s != nil && s.ParentID == id && (last == nil || byStart.compare(s, last) < 0) {
-					last, child = s, s.ID
-				}
-			}
-		}
-	}
-	return child
-}
-
-// countForeign returns the number of sessions of which only other hosts know, without
-// subagents'.
-func (c Catalog) countForeign() int {
-	own, foreign := map[session.ID]bool{}, map[session.ID]bool{}
-	if len(c.peers) > 0 {
-		for _, b := range c.books {
-			for _, id := range b.beginning("") {
-				own[id] = true
-			}
-		}
-	}
-	isOwn := func(id session.ID) bool {
-		t := c.talks.of(id)
-		return own[id] || t != nil && !t.Metadata.Started.IsZero()
-	}
-	for _, p := range c.peers {
-		for _, b := range p.logs.books {
-			for _, id := range b.beginning("") {
-				foreign[id] = !isOwn(id)
-			}
-		}
-	}
-	for _, p := range c.peers {
-		if p.records == nil {
-			continue
-		}
-		for id, t := range p.records.byID {
-			foreign[id] = !isOwn(id) && parentOf(t.Conversation) == ""
-		}
-	}
-	n := 0
-	for _, is := range foreign {
-		if is {
-			n++
-		}
-	}
-	return n
 }

@@ -39,7 +39,7 @@ func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, e
 		return Catalog{}, err
 	}
 	b.seal()
-	return catalogOf([]*book{b}, nil), nil
+	return Catalog{books: []*book{b}, met: map[session.ID]*Session{}}, nil
 }
 
 // readAnew reads a log and its archive, and replaces the index, which is damaged.

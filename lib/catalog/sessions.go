@@ -3,41 +3,32 @@ package catalog
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"gt/lib/conversation"
 	"gt/lib/state/session"
-	"gt/lib/sys/process"
 )
 
 // Catalog holds sessions, newest first. A session is put together from the logs and its
 // conversation when it is first asked for.
 type Catalog struct {
 	books []*book
-	talks *talks // nil if there are none
-	met   *met
+	talks talks
 	peers []*copied
-}
-
-// met are the sessions that were given to a caller. Each is given once, so that callers
-// can compare and change them.
-type met struct {
-	byID map[session.ID]*Session
-	all  []*Session
-}
-
-func catalogOf(books []*book, talks *talks) Catalog {
-	return Catalog{books: books, talks: talks, met: &met{byID: map[session.ID]*Session{}}}
+	// met are the sessions that were given to a caller. Each is given once, so that callers
+	// can compare and change them.
+	met map[session.ID]*Session
 }
 
 // candidate is a session of one of the sources, where that source sorts it.
 type candidate struct {
 	id    session.ID
 	at    time.Time
-	book  int      // the index in books, or len(books)
-	entry *entry   // nil for a conversation
+	book  *book    // nil for a conversation
+	entry *entry   // the book's
 	read  *Session // what the book has of it; nil if it was not read yet
 }
 
@@ -48,10 +39,10 @@ func (a candidate) before(b candidate) bool {
 // candidates iterates over what all sources have, in an order, without what skip excludes.
 func (c Catalog) candidates(o order, skip func(candidate) bool) iter.Seq[candidate] {
 	var sources []iter.Seq[candidate]
-	for i, b := range c.books {
+	for _, b := range c.books {
 		sources = append(sources, func(yield func(candidate) bool) {
 			of := func(e *entry, read *Session) candidate {
-				return candidate{e.id, time.Unix(0, o.nanos(e)).UTC(), i, e, read}
+				return candidate{e.id, time.Unix(0, o.nanos(e)).UTC(), b, e, read}
 			}
 			for e, read := range b.all(o, func(e *entry) bool { return skip(of(e, nil)) }) {
 				if !yield(of(e, read)) {
@@ -60,17 +51,9 @@ func (c Catalog) candidates(o order, skip func(candidate) bool) iter.Seq[candida
 			}
 		})
 	}
-	if c.talks != nil {
-		sources = append(sources, c.talks.candidates(o, len(c.books)))
-	}
+	sources = append(sources, c.talks.candidates(o))
 	for _, p := range c.peers {
-		sources = append(sources, p.claims(o))
-		if p.records != nil {
-			sources = append(sources, p.records.candidates(o, -1))
-		}
-	}
-	if len(sources) == 1 {
-		return sources[0]
+		sources = append(sources, p.logs.candidates(o, none), p.records.candidates(o))
 	}
 	return func(yield func(candidate) bool) {
 		var next []func() (candidate, bool)
@@ -113,10 +96,7 @@ func (c Catalog) each(o order, skip func(candidate) bool) iter.Seq[*Session] {
 				continue
 			}
 			given = at.id
-			if known, ok := c.known(at.id); ok {
-				s = known
-			}
-			if !yield(s) {
+			if !yield(cmp.Or(c.met[at.id], s)) {
 				return
 			}
 		}
@@ -137,29 +117,19 @@ func (c Catalog) All() iter.Seq[*Session] {
 	}
 }
 
-func (c Catalog) known(id session.ID) (s *Session, ok bool) {
-	if c.met != nil {
-		s, ok = c.met.byID[id]
-	}
-	return s, ok
-}
-
 // keep keeps a session for later callers, and returns it or the one that was given before.
 func (c Catalog) keep(s *Session) *Session {
 	s = c.completed(s)
-	if _, known := c.known(s.ID); !known {
-		c.met.byID[s.ID] = s
-		c.met.all = append(c.met.all, s)
-	}
+	c.met[s.ID] = s
 	return s
 }
 
 // completed completes a session and returns it, or the one that was kept before.
 func (c Catalog) completed(s *Session) *Session {
-	if known, ok := c.known(s.ID); ok {
+	if known := c.met[s.ID]; known != nil {
 		return known
 	}
-	s.ChildID = cmp.Or(c.laterChild(s.ID, c.child(s.ID)), s.ChildID)
+	s.ChildID = cmp.Or(c.child(s.ID), s.ChildID)
 	if s.ForkOf == "" {
 		s.ForkOf = c.original(s)
 	}
@@ -168,10 +138,10 @@ func (c Catalog) completed(s *Session) *Session {
 
 // session returns the session with that id, or nil.
 func (c Catalog) session(id session.ID) *Session {
-	if s, ok := c.known(id); ok {
+	if s := c.met[id]; s != nil {
 		return s
 	}
-	if s := c.make(candidate{id: id, book: -1}); s != nil {
+	if s := c.make(candidate{id: id}); s != nil {
 		return c.keep(s)
 	}
 	return nil
@@ -180,7 +150,7 @@ func (c Catalog) session(id session.ID) *Session {
 // make puts a session together from its sources; nil if none has it.
 func (c Catalog) make(at candidate) *Session {
 	s := c.logged(at)
-	if t := c.talks.of(at.id); t != nil {
+	if t := c.talks.byID[at.id]; t != nil {
 		if s == nil && !t.Metadata.Started.IsZero() {
 			s = &Session{ID: at.id, native: true}
 		}
@@ -188,11 +158,7 @@ func (c Catalog) make(at candidate) *Session {
 			s.converse(t.Conversation)
 		}
 	}
-	var run process.Proc
-	runs := false
-	if c.talks != nil {
-		run, runs = c.talks.running[at.id]
-	}
+	run, runs := c.talks.running[at.id]
 	s = c.claim(at.id, s, runs)
 	if runs && s != nil && !s.foreign {
 		s.Run(run.PID)
@@ -205,16 +171,19 @@ func (c Catalog) logged(at candidate) (s *Session) {
 	entries := make([]*entry, len(c.books))
 	known := 0
 	for i, b := range c.books {
-		if entries[i] = at.entry; i != at.book {
+		if b == at.book {
+			entries[i], s = at.entry, at.read
+		} else {
 			entries[i] = b.entry(at.id)
 		}
 		if entries[i] != nil {
 			known++
 		}
 	}
-	if known == 1 && at.read != nil {
-		return at.read
+	if known == 1 && s != nil {
+		return s
 	}
+	s = nil
 	var events []event
 	for i, b := range c.books {
 		events = append(events, b.events(entries[i])...)
@@ -234,10 +203,11 @@ func (c Catalog) logged(at candidate) (s *Session) {
 // child returns the last successor of a session, or "".
 func (c Catalog) child(id session.ID) session.ID {
 	var last *entry
-	for _, b := range c.books {
+	books := c.allBooks()
+	for _, b := range books {
 		for _, child := range b.children(id) {
-			if len(c.books) > 1 { // another log may know of an earlier start, and of another parent
-				s := c.logged(candidate{id: child.id, book: -1})
+			if len(books) > 1 { // another log may know of an earlier start, and of another parent
+				s := c.make(candidate{id: child.id})
 				if s == nil || s.ParentID != id {
 					continue
 				}
@@ -370,10 +340,8 @@ func (c Catalog) ReadErrors() error {
 	for _, b := range c.allBooks() {
 		lost.Add(b.lost)
 	}
-	if c.met != nil {
-		for _, s := range c.met.all {
-			lost.Add(s.unread)
-		}
+	for _, id := range slices.Sorted(maps.Keys(c.met)) {
+		lost.Add(c.met[id].unread)
 	}
 	return lost.Err()
 }
