@@ -36,8 +36,8 @@ type book struct {
 
 	// Of the fresh ones, once all events were added:
 	newest, latest []*entry
-	names
-	successors map[session.ID][]*entry // by the parent
+	ids            []session.ID
+	successors     map[session.ID][]*entry // by the parent
 
 	asked   int                 // how often for children
 	parents map[session.ID]bool // in the index, once that was often
@@ -271,7 +271,7 @@ func (b *book) after(o order, last *entry, size int) []*entry {
 
 // beginning returns the ids that begin with a prefix.
 func (b *book) beginning(prefix string) (ids []session.ID) {
-	ids = b.names.beginning(prefix)
+	ids = slices.Clone(beginning(b.ids, prefix))
 	if b.index == nil {
 		return ids
 	}
@@ -280,27 +280,6 @@ func (b *book) beginning(prefix string) (ids []session.ID) {
 		return b.beginning(prefix)
 	}
 	return ids
-}
-
-// around returns the ids before and after one, "" for none, and whether it is there.
-func (b *book) around(id session.ID) (before, after session.ID, there bool) {
-	before, after, there = b.names.around(id)
-	if b.index == nil {
-		return before, after, there
-	}
-	ok := b.ask(func(v sqlite.Values) { before = max(before, session.ID(v.Text(0))) }, "SELECT id FROM session WHERE id < ? ORDER BY id DESC LIMIT 1", string(id))
-	ok = ok && b.ask(func(v sqlite.Values) {
-		switch found := session.ID(v.Text(0)); {
-		case found == id:
-			there = true
-		case after == "" || found < after:
-			after = found
-		}
-	}, "SELECT id FROM session WHERE id >= ? ORDER BY id LIMIT 2", string(id))
-	if !ok {
-		return b.names.around(id)
-	}
-	return before, after, there
 }
 
 // children returns the sessions whose parent is that one.

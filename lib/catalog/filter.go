@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -254,7 +255,7 @@ func (c Catalog) Chain(name string) (session.ID, error) {
 	for _, exact := range []bool{true, false} {
 		for _, s := range c.Find(name) {
 			if !exact || string(s.ID) == name {
-				chains = append(chains, s.chain())
+				chains = append(chains, s.Chain())
 			}
 		}
 		for _, b := range c.allBooks() {
@@ -319,14 +320,9 @@ func (c Catalog) Linked(name string) []*Session {
 	return c.these(ids)
 }
 
-// chain returns the id of the session's chain. A session without a predecessor begins its
+// Chain returns the id of the session's chain. A session without a predecessor begins its
 // own.
-func (s *Session) chain() session.ID {
-	if s.ChainID != "" {
-		return s.ChainID
-	}
-	return s.ID
-}
+func (s *Session) Chain() session.ID { return cmp.Or(s.ChainID, s.ID) }
 
 // Len returns the number of sessions, without subagents'.
 func (c Catalog) Len() (n int) {

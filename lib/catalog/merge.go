@@ -19,8 +19,8 @@ import (
 // talks are the conversations of sessions, by the sessions' ids.
 type talks struct {
 	byID    map[session.ID]*talk
-	newest  []*talk // those with text, newest first
-	names           // of those
+	newest  []*talk      // those with text, newest first
+	ids     []session.ID // of those, sorted
 	running map[session.ID]process.Proc
 
 	below    map[session.ID][]session.ID // subagents, by their parents

@@ -232,19 +232,33 @@ func (c Catalog) Find(prefix string) (found []*Session) {
 	if s := c.session(session.ID(prefix)); s != nil {
 		return []*Session{s}
 	}
-	var ids []session.ID
-	for _, b := range c.allBooks() {
-		ids = append(ids, b.beginning(prefix)...)
-	}
-	for _, t := range c.allTalks() {
-		ids = append(ids, t.beginning(prefix)...)
-	}
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
+	for _, id := range c.beginning(prefix) {
 		found = append(found, c.session(id))
 	}
 	slices.SortFunc(found, byStart.compare)
 	return found
+}
+
+// beginning returns the ids that begin with a prefix, sorted.
+func (c Catalog) beginning(prefix string) (ids []session.ID) {
+	for _, b := range c.allBooks() {
+		ids = append(ids, b.beginning(prefix)...)
+	}
+	for _, t := range c.allTalks() {
+		ids = append(ids, beginning(t.ids, prefix)...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// beginning returns those of sorted ids that begin with a prefix.
+func beginning(ids []session.ID, prefix string) []session.ID {
+	from, _ := slices.BinarySearch(ids, session.ID(prefix))
+	to := from
+	for to < len(ids) && strings.HasPrefix(string(ids[to]), prefix) {
+		to++
+	}
+	return ids[from:to]
 }
 
 const (
@@ -257,72 +271,27 @@ const (
 // minShort characters. It returns "" for an id that is not in the catalog.
 func (c Catalog) Short() func(session.ID) string {
 	asked := 0
-	var all *names
+	var all []session.ID
 	return func(id session.ID) string {
 		if asked++; asked == manyShort {
-			all = &names{}
-			for _, b := range c.allBooks() {
-				all.ids = append(all.ids, b.beginning("")...)
-			}
-			for _, t := range c.allTalks() {
-				all.ids = append(all.ids, t.ids...)
-			}
-			slices.Sort(all.ids)
-			all.ids = slices.Compact(all.ids)
+			all = c.beginning("")
 		}
-		var before, after session.ID
-		there := false
-		if all != nil {
-			before, after, there = all.around(id)
-		} else {
-			near := func(lower, higher session.ID, is bool) {
-				before, there = max(before, lower), there || is
-				if after == "" || higher != "" && higher < after {
-					after = higher
-				}
-			}
-			for _, b := range c.allBooks() {
-				near(b.around(id))
-			}
-			for _, t := range c.allTalks() {
-				near(t.around(id))
-			}
+		text, near := string(id), all
+		if all == nil {
+			near = c.beginning(text[:min(minShort, len(text))])
 		}
+		at, there := slices.BinarySearch(near, id)
 		if !there {
 			return ""
 		}
-		text := string(id)
-		n := max(minShort, shared(text, string(before))+1, shared(text, string(after))+1)
+		n := minShort
+		for _, other := range []int{at - 1, at + 1} {
+			if other >= 0 && other < len(near) {
+				n = max(n, shared(text, string(near[other]))+1)
+			}
+		}
 		return text[:min(n, len(text))]
 	}
-}
-
-// names are sorted ids.
-type names struct{ ids []session.ID }
-
-// beginning returns the ids that begin with a prefix.
-func (n names) beginning(prefix string) []session.ID {
-	from, _ := slices.BinarySearch(n.ids, session.ID(prefix))
-	to := from
-	for to < len(n.ids) && strings.HasPrefix(string(n.ids[to]), prefix) {
-		to++
-	}
-	return slices.Clone(n.ids[from:to])
-}
-
-// around returns the ids before and after one, "" for none, and whether it is there.
-func (n names) around(id session.ID) (before, after session.ID, there bool) {
-	at, there := slices.BinarySearch(n.ids, id)
-	if at > 0 {
-		before = n.ids[at-1]
-	}
-	if there {
-		at++
-	}
-	if at < len(n.ids) {
-		after = n.ids[at]
-	}
-	return before, after, there
 }
 
 func shared(a, b string) int {

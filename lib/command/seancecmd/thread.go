@@ -89,10 +89,7 @@ func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.ChainID != "" {
-		return s.ChainID, nil
-	}
-	return s.ID, nil
+	return s.Chain(), nil
 }
 
 func threadText(env *cli.Env, t *thread.Thread) string {

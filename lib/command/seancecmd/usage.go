@@ -122,7 +122,7 @@ func addUp(env *cli.Env, sessions []*catalog.Session, workers func(session.ID) [
 			}
 			for _, u := range added {
 				all = append(all, spending{
-					string(s.ID), cmp.Or(u.Day, unknown), clientName(s), string(cmp.Or(s.ChainID, s.ID)), cmp.Or(env.Redact(u.Model), unknown), u.Usage,
+					string(s.ID), cmp.Or(u.Day, unknown), clientName(s), string(s.Chain()), cmp.Or(env.Redact(u.Model), unknown), u.Usage,
 				})
 			}
 			read++
