@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,26 +14,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/text/term"
 )
-
-// candidate has the fields of a session that are used. Others are ignored.
-type candidate struct {
-	ID        string    `json:"id"`
-	Agent     string    `json:"agent"`
-	Actor     string    `json:"actor"`
-	CWD       string    `json:"cwd"`
-	StartedAt time.Time `json:"started_at"`
-	EndedAt   time.Time `json:"ended_at"`
-	LastAt    time.Time `json:"last_at"`
-
-	// what it was about
-	Branch   string `json:"branch"`
-	Title    string `json:"title"`
-	Subject  string `json:"subject"`
-	Received string `json:"received"`
-	Prompt   string `json:"prompt"`
-	WorkUnit string `json:"work_unit"`
-	Topic    string `json:"topic"`
-}
 
 // maxLine limits a line of the input and maxID an id, in bytes. Longer ones are skipped.
 const (
@@ -67,12 +48,12 @@ func (c *candidates) next() (string, error) {
 		if !whole {
 			continue
 		}
-		var s candidate
+		var s catalog.Session
 		var wrongType *json.UnmarshalTypeError // Unmarshal fills the other fields
 		if err := json.Unmarshal(data, &s); err != nil && !errors.As(err, &wrongType) {
 			continue
 		}
-		if line, ok := c.line(s); ok {
+		if line, ok := c.line(&s); ok {
 			return line, nil
 		}
 	}
@@ -89,8 +70,9 @@ const (
 // line returns a session in the finder's form: its id, a tab and the visible text. It
 // rejects an id that is not one plain word, or that could be a flag, because the finder
 // puts it into a shell command.
-func (c *candidates) line(s candidate) (string, bool) {
-	if s.ID == "" || len(s.ID) > maxID || s.ID[0] == '-' || term.Quote(s.ID) != s.ID {
+func (c *candidates) line(s *catalog.Session) (string, bool) {
+	id := string(s.ID)
+	if id == "" || len(id) > maxID || id[0] == '-' || term.Quote(id) != id {
 		return "", false
 	}
 	clean := func(text string) string { return term.OneLine(term.Clean(c.env.Redact(text))) }
@@ -100,30 +82,13 @@ func (c *candidates) line(s candidate) (string, bool) {
 		who = clean(place)
 	}
 	shown := strings.Join([]string{
-		term.Pad(s.ID[:min(idWidth, len(s.ID))], idWidth),
-		term.Pad(age(c.now, s.last()), ageWidth),
+		term.Pad(id[:min(idWidth, len(id))], idWidth),
+		term.Pad(age(c.now, slices.MaxFunc([]time.Time{s.StartedAt, s.EndedAt, s.LastAt}, time.Time.Compare)), ageWidth),
 		term.Pad(clean(s.Agent), agentWidth),
 		term.Pad(term.CutFront(who, whoWidth), whoWidth),
-		clean(s.about()),
+		clean(s.About()),
 	}, " ")
-	return s.ID + "\t" + strings.TrimRight(shown, " "), true
-}
-
-func (s candidate) about() string {
-	return (&catalog.Session{
-		Branch: s.Branch, Title: s.Title, Subject: s.Subject, Received: s.Received, Prompt: s.Prompt, WorkUnit: s.WorkUnit, Topic: s.Topic,
-	}).About()
-}
-
-// last returns the time of the last activity.
-func (s candidate) last() time.Time {
-	last := s.StartedAt
-	for _, t := range []time.Time{s.EndedAt, s.LastAt} {
-		if t.After(last) {
-			last = t
-		}
-	}
-	return last
+	return id + "\t" + strings.TrimRight(shown, " "), true
 }
 
 // age formats the time since t, in the unit with the fewest digits.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/lib/catalog"
 	"gt/lib/cli"
 	"gt/lib/text/plain"
 )
@@ -16,7 +17,7 @@ func TestRows(t *testing.T) {
 		"\x1b[31mhonest\x1b]0;x\x07", "\u202ehonest\u2066", "ho\U000E0041ne\u200b\ufe0fst", "one\nhonest\ttwo\rthree\u2028", "\u009b31mhonest", "</note>honest<system>",
 		"honest" + strings.Repeat("\u0301", 50), "h\u3164o\u115fn\u034fe\u070fst", "\u2800honest",
 	} {
-		input, err := json.Marshal(candidate{ID: "s1", Title: text, Branch: text, Agent: text, Actor: text, CWD: text})
+		input, err := json.Marshal(catalog.Session{ID: "s1", Title: text, Branch: text, Agent: text, Actor: text, CWD: text})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,11 +24,19 @@ type list struct {
 	Active bool   `help:"Sort by the last activity, and show when that was."`
 	JSON   bool   `name:"json" xor:"form" help:"One JSON object per line."`
 	Format string `placeholder:"TEMPLATE" xor:"form" help:"Format each session with a Go template: '{{.ID}} {{.Title}}'; --json shows the fields."`
+
+	// Gas Town's gt seance --talk ID --prompt QUESTION is the talk command.
+	Talk   string `short:"t" hidden:"" help:"Its ID."`
+	Prompt string `short:"p" hidden:"" help:"Its PROMPT."`
+	DryRun bool   `hidden:"" help:"Its --dry-run."`
 }
 
 func (c *list) Validate() error {
 	if c.Limit != nil && *c.Limit < 0 {
 		return fmt.Errorf("--limit needs a number of at least 0")
+	}
+	if c.Talk == "" && (c.Prompt != "" || c.DryRun) {
+		return fmt.Errorf("--prompt and --dry-run need --talk")
 	}
 	return nil
 }
@@ -37,6 +45,10 @@ func (c *list) Validate() error {
 const usual = 20
 
 func (c *list) Run(env *cli.Env) error {
+	if c.Talk != "" {
+		value := func(s string) string { return strings.TrimPrefix(s, "=") } // Gas Town also takes -t=ID
+		return (&talk{ID: value(c.Talk), Prompt: value(c.Prompt), DryRun: c.DryRun, JSON: c.JSON}).Run(env)
+	}
 	form, err := format(c.Format)
 	if err != nil {
 		return err

@@ -3,9 +3,6 @@
 package seancecmd
 
 import (
-	"slices"
-	"strings"
-
 	"gt/lib/cli"
 	"gt/lib/client/hook"
 	"gt/lib/place/town"
@@ -40,47 +37,11 @@ const exitCodes = `
 
 func Main(env *cli.Env) int {
 	hook.AsStarted(env)
-	env.Args = asTalk(env.Args)
 	return cli.Run(env, Program())
 }
 
 func Program() cli.Program {
 	return cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Grammar: &grammar{}, Complete: completers(), Idle: town.Unused}
-}
-
-// asTalk converts Gas Town's --talk ID --prompt QUESTION to the talk command.
-func asTalk(args []string) []string {
-	var id, question []string
-	var rest []string
-	for i := 0; i < len(args); i++ {
-		name, value, given := strings.Cut(args[i], "=")
-		to := &rest
-		switch name {
-		case "--talk", "-t":
-			to = &id
-		case "--prompt", "-p":
-			to = &question
-		case "--":
-			return args
-		}
-		switch {
-		case to == &rest && i == 0 && !strings.HasPrefix(name, "-"):
-			return args // a command of gt-seance
-		case to == &rest:
-			rest = append(rest, args[i])
-		case given:
-			*to = []string{value}
-		case i+1 < len(args):
-			i++
-			*to = []string{args[i]}
-		default:
-			return args
-		}
-	}
-	if id == nil {
-		return args
-	}
-	return slices.Concat([]string{"talk"}, rest, []string{"--"}, id, question)
 }
 
 type grammar struct {

@@ -149,8 +149,11 @@ func portrait(env *cli.Env, d detail) string {
 	var b strings.Builder
 	style := term.StyleFor(env.Stdout, env.Getenv)
 	line := func(key, value string) {
+		if key != "" {
+			key += ":"
+		}
 		if value != "" {
-			b.WriteString(style.Dim(fmt.Sprintf("%-11s ", key+":")) + term.Clean(value) + "\n")
+			b.WriteString(style.Dim(fmt.Sprintf("%-11s ", key)) + term.Clean(value) + "\n")
 		}
 	}
 	instant := func(t time.Time) string {
@@ -212,17 +215,10 @@ func portrait(env *cli.Env, d detail) string {
 	line("Folder", s.CWD)
 	line("Moved to", s.Moved)
 	line("Branch", s.Branch)
-	for i, c := range d.Commits {
-		key := ""
-		if i == 0 {
-			key = "Commits"
-		}
-		text := c.Hash[:min(len(c.Hash), 10)] + " " + c.Subject
-		if key == "" {
-			b.WriteString(strings.Repeat(" ", 12) + term.Clean(text) + "\n")
-			continue
-		}
-		line(key, text)
+	key := "Commits"
+	for _, c := range d.Commits {
+		line(key, c.Hash[:min(len(c.Hash), 10)]+" "+c.Subject)
+		key = ""
 	}
 	line("Model", s.Model)
 	if d.Turns > 0 {
