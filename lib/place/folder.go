@@ -257,11 +257,9 @@ func (s State) linkTo(f Folder, at string) error {
 // Homes returns all homes in the state by the path of their place. It leaves out unreadable
 // ones.
 func (s State) Homes() (map[string]Folder, error) {
-	entries, err := atomicfile.ReadDir(s.Path("homes"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", s.Path("homes"), err)
+	entries, err := atomicfile.Entries(s.Path("homes"))
+	if err != nil {
+		return nil, err
 	}
 	homes := map[string]Folder{}
 	for _, e := range entries {

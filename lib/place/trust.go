@@ -83,11 +83,9 @@ func readTrust(path string) (*Trust, error) {
 // Towns returns the trusted towns, sorted by path. With an error it returns those that it
 // could read.
 func (s State) Towns() ([]*Trust, error) {
-	entries, err := atomicfile.ReadDir(s.Path("towns"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", s.Path("towns"), err)
+	entries, err := atomicfile.Entries(s.Path("towns"))
+	if err != nil {
+		return nil, err
 	}
 	var all []*Trust
 	var failed error

@@ -42,11 +42,8 @@ func contextName(id ID, tool string, sum []byte) string {
 // keepAside writes a result to its file. The same result of the same tool has only one
 // file.
 func (p *pass) keepAside(l *Line, content string) error {
-	data, err := json.Marshal(aside{p.id, l.Tool, l.CallID, l.Context.Digest, content})
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(p.y.Store.Contexts, l.Context.Ref), append(data, '\n'), atomicfile.Unsynced)
+	kept := aside{p.id, l.Tool, l.CallID, l.Context.Digest, content}
+	return atomicfile.WriteJSON(filepath.Join(p.y.Store.Contexts, l.Context.Ref), kept, atomicfile.Unsynced)
 }
 
 // ErrCleared means that a result was kept aside and then removed.

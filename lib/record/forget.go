@@ -2,7 +2,6 @@ package record
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -85,9 +84,9 @@ func (s Store) removeContexts(id ID) error {
 
 // dropContexts is removeContexts and returns the names of the files.
 func (s Store) dropContexts(id ID) (names []string, err error) {
-	entries, err := atomicfile.ReadDir(s.Contexts)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, atomicfile.Error("read", s.Contexts, err)
+	entries, err := atomicfile.Entries(s.Contexts)
+	if err != nil {
+		return nil, err
 	}
 	for _, e := range entries {
 		name := e.Name()

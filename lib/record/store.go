@@ -75,12 +75,9 @@ var ErrNone = errors.New("no such record")
 
 // IDs returns the ids of all records, oldest first.
 func (s Store) IDs() ([]ID, error) {
-	entries, err := atomicfile.ReadDir(s.Sessions)
+	entries, err := atomicfile.Entries(s.Sessions)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		return nil, atomicfile.Error("read", s.Sessions, err)
+		return nil, err
 	}
 	var all []ID
 	for _, e := range entries {

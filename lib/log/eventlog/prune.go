@@ -479,11 +479,7 @@ func (w *rewrite) carry() error {
 }
 
 func (w *rewrite) intend() error {
-	data, err := json.Marshal(w.begun)
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(w.log.intentPath(), append(data, '\n'), atomicfile.Synced)
+	return atomicfile.WriteJSON(w.log.intentPath(), w.begun, atomicfile.Synced)
 }
 
 // each decides about the lines between two offsets of the old log.

@@ -3,7 +3,6 @@ package crew
 
 import (
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -34,12 +33,14 @@ func Find(t town.Town, own identity.Identity, name string) (identity.Identity, b
 		kind, member = "", name
 	}
 	var found, ours []identity.Identity
-	for _, rig := range folders(t.Root) {
+	rigs, _ := atomicfile.Folders(t.Root)
+	for _, rig := range rigs {
 		for _, k := range []string{"crew", "polecats"} {
 			if kind != "" && k != kind {
 				continue
 			}
-			for _, who := range folders(filepath.Join(t.Root, rig, k)) {
+			members, _ := atomicfile.Folders(filepath.Join(t.Root, rig, k))
+			for _, who := range members {
 				id, err := identity.Parse(rig + "/" + k + "/" + who)
 				if err != nil || member != "" && who != member {
 					continue
@@ -65,14 +66,4 @@ func Find(t town.Town, own identity.Identity, name string) (identity.Identity, b
 		many.Among = append(many.Among, id.Address())
 	}
 	return identity.Identity{}, false, many
-}
-
-func folders(dir string) (names []string) {
-	entries, _ := atomicfile.ReadDir(dir)
-	for _, e := range entries {
-		if e.Type() == fs.ModeDir && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
-		}
-	}
-	return names
 }

@@ -33,14 +33,10 @@ func Note(s place.State, why string, now time.Time) error {
 	if Read(s) != nil {
 		return nil
 	}
-	data, err := json.Marshal(Stop{now.UTC(), why})
-	if err != nil {
-		return err
-	}
 	if err := atomicfile.EnsurePrivateDir(string(s)); err != nil {
 		return err
 	}
-	return errors.Join(atomicfile.Write(path(s), append(data, '\n'), atomicfile.Unsynced), atomicfile.Write(untold(s), nil, atomicfile.Unsynced))
+	return errors.Join(atomicfile.WriteJSON(path(s), Stop{now.UTC(), why}, atomicfile.Unsynced), atomicfile.Write(untold(s), nil, atomicfile.Unsynced))
 }
 
 // Clear removes the note: a recording worked, or none is wanted.

@@ -10,7 +10,6 @@
 package activity
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -121,15 +120,7 @@ func Change(h home.Home, id session.ID, change func(*State) bool) error {
 	if !change(&s) {
 		return nil
 	}
-	return s.write(h, id)
-}
-
-func (s State) write(h home.Home, id session.ID) error {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(path(h, id), append(data, '\n'), atomicfile.Unsynced)
+	return atomicfile.WriteJSON(path(h, id), s, atomicfile.Unsynced)
 }
 
 // Measure adds the measurements of a turn's end: the tokens of the model's last input,

@@ -143,11 +143,9 @@ func (s Store) retired() (map[ID]bool, error) {
 }
 
 func (s Store) ids(folder string) (ids []ID, err error) {
-	entries, err := atomicfile.ReadDir(s.path(folder))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", s.path(folder), err)
+	entries, err := atomicfile.Entries(s.path(folder))
+	if err != nil {
+		return nil, err
 	}
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), suffix); ok && e.Name() != groupsFile {

@@ -39,20 +39,8 @@ func Personal(state place.State, profile string) Store {
 }
 
 func Profiles(state place.State) ([]string, error) {
-	entries, err := atomicfile.ReadDir(state.Path("profiles"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", state.Path("profiles"), err)
-	}
-	var names []string
-	for _, e := range entries {
-		if CheckName(e.Name()) == nil && e.IsDir() {
-			names = append(names, e.Name())
-		}
-	}
-	slices.Sort(names)
-	return names, nil
+	names, err := atomicfile.Folders(state.Path("profiles"))
+	return slices.DeleteFunc(names, func(name string) bool { return CheckName(name) != nil }), err
 }
 
 // OfTown returns the store of a trusted town.
@@ -67,9 +55,9 @@ func OfTown(state place.State, root string) Store {
 func Stores(state place.State) ([]Store, error) {
 	all := []Store{Personal(state, "")}
 	for _, kind := range []string{"profiles", "towns"} {
-		entries, err := atomicfile.ReadDir(state.Path(kind))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, atomicfile.Error("read", state.Path(kind), err)
+		entries, err := atomicfile.Entries(state.Path(kind))
+		if err != nil {
+			return nil, err
 		}
 		for _, e := range entries {
 			all = append(all, Store{State: state, Dir: filepath.Join(kind, e.Name(), folder)})
@@ -178,11 +166,9 @@ func (f *file) read(s Store) {
 // All returns the instances in order of creation, without archived and closed ones. If some
 // cannot be read, the error says which. Unusable ones are skipped with a warning.
 func (s Store) All() ([]*Instance, error) {
-	entries, err := atomicfile.ReadDir(s.path(""))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", s.path(""), err)
+	entries, err := atomicfile.Entries(s.path(""))
+	if err != nil {
+		return nil, err
 	}
 	files := make([]file, 0, len(entries)/2)
 	litter := false // temporary files of killed writers

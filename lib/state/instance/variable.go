@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -32,11 +31,7 @@ func Bind(state place.State, variable string, pid, parent int, now Now) error {
 		return nil // not an instance's agent, or the instance was removed
 	}
 	now.At = now.At.UTC().Round(time.Millisecond)
-	data, err := json.Marshal(now)
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(s.path(string(id)+sessionSuffix), append(data, '\n'), atomicfile.Unsynced)
+	return atomicfile.WriteJSON(s.path(string(id)+sessionSuffix), now, atomicfile.Unsynced)
 }
 
 // TopicOf returns the topic of the agent with that process, or "". Its arguments are those

@@ -87,9 +87,9 @@ func replaceable(path string) bool {
 }
 
 func List(h home.Home) ([]Marker, error) {
-	entries, err := atomicfile.ReadDir(h.Runtime())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, atomicfile.Error("read", h.Runtime(), err)
+	entries, err := atomicfile.Entries(h.Runtime())
+	if err != nil {
+		return nil, err
 	}
 	var found []Marker
 	var failed error

@@ -2,7 +2,6 @@ package peer
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -105,14 +104,10 @@ func (o Outbox) Tries(id string) (Tries, error) {
 
 // SetTries stores the offers of a work, synced to disk: an offer counts once it is there.
 func (o Outbox) SetTries(id string, t Tries) error {
-	data, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
 	if err := o.state.Prepare(o.state.Path("relay", "any")); err != nil {
 		return err
 	}
-	return atomicfile.Write(o.triesPath(id), append(data, '\n'), atomicfile.Synced)
+	return atomicfile.WriteJSON(o.triesPath(id), t, atomicfile.Synced)
 }
 
 // RemoveTries forgets the offers of a work.
@@ -120,10 +115,7 @@ func (o Outbox) RemoveTries(id string) error { return atomicfile.Remove(o.triesP
 
 // Tried returns the IDs of the works that were offered.
 func (o Outbox) Tried() (ids []string, err error) {
-	entries, err := atomicfile.ReadDir(o.state.Path("relay", "any"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	entries, err := atomicfile.Entries(o.state.Path("relay", "any"))
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && CheckID(id) == nil {
 			ids = append(ids, id)

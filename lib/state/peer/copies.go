@@ -18,11 +18,9 @@ const logName = ".events.jsonl"
 // Logs returns the paths of the copies of a host's event logs.
 func (h Hosts) Logs(host string) (logs []string, err error) {
 	logs = []string{h.Path(host, logName)}
-	entries, err := atomicfile.ReadDir(h.Path(host, "towns"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return logs, nil
-	} else if err != nil {
-		return logs, atomicfile.Error("read", h.Path(host, "towns"), err)
+	entries, err := atomicfile.Entries(h.Path(host, "towns"))
+	if err != nil {
+		return logs, err
 	}
 	for _, e := range entries {
 		if e.IsDir() {

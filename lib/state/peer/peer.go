@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,34 +182,25 @@ func read(path string, v any) error {
 	data, err := atomicfile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return err
-	} else if err != nil {
-		return atomicfile.Error("read", path, err)
+	} else if err == nil {
+		err = json.Unmarshal(data, v)
 	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return atomicfile.Error("read", path, err)
-	}
-	return nil
+	return atomicfile.Error("read", path, err)
 }
 
 func (h Hosts) write(path string, v any, d atomicfile.Durability) error {
-	data, err := json.Marshal(v)
-	if err != nil {
+	if err := h.state.Prepare(place.Real(filepath.Dir(path))); err != nil {
 		return err
 	}
-	if err := h.state.Prepare(place.Real(path[:strings.LastIndexByte(path, '/')])); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, append(data, '\n'), d)
+	return atomicfile.WriteJSON(path, v, d)
 }
 
 // All returns the known hosts, sorted by name. A host whose file cannot be read has only
 // its name; err joins the reasons.
 func (h Hosts) All() (all []Host, err error) {
-	entries, err := atomicfile.ReadDir(h.state.Path(folder))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", h.state.Path(folder), err)
+	entries, err := atomicfile.Entries(h.state.Path(folder))
+	if err != nil {
+		return nil, err
 	}
 	var failed []error
 	for _, e := range entries {
@@ -495,11 +487,9 @@ func (o Outbox) All() ([]Letter, error) { return o.in("out") }
 
 // in returns the letters in a folder, oldest first for each host.
 func (o Outbox) in(folder string) ([]Letter, error) {
-	hosts, err := atomicfile.ReadDir(o.state.Path("relay", folder))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", o.state.Path("relay", folder), err)
+	hosts, err := atomicfile.Entries(o.state.Path("relay", folder))
+	if err != nil {
+		return nil, err
 	}
 	var all []Letter
 	for _, h := range hosts {

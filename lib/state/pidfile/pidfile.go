@@ -175,9 +175,9 @@ func (d Dir) List() ([]File, error) {
 	if err := d.checkOwner(); err != nil {
 		return nil, err
 	}
-	entries, err := atomicfile.ReadDir(d.town.Pids())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, atomicfile.Error("read", d.town.Pids(), err)
+	entries, err := atomicfile.Entries(d.town.Pids())
+	if err != nil {
+		return nil, err
 	}
 	names, failed := d.town.SharedPids().Names()
 	for _, e := range entries {

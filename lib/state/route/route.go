@@ -7,13 +7,10 @@
 package route
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"gt/lib/place"
 	"gt/lib/state/instance"
@@ -76,18 +73,16 @@ func (m Markers) Remove(label, name string) error {
 
 // All returns the names of sessions with a marker by label, sorted.
 func (m Markers) All() (map[string][]string, error) {
-	labels, err := atomicfile.ReadDir(m.Dir())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", m.Dir(), err)
+	labels, err := atomicfile.Folders(m.Dir())
+	if err != nil {
+		return nil, err
 	}
 	all := map[string][]string{}
 	for _, l := range labels {
-		if CheckLabel(l.Name()) != nil || !l.IsDir() {
+		if CheckLabel(l) != nil {
 			continue
 		}
-		if all[l.Name()], err = m.In(l.Name()); err != nil {
+		if all[l], err = m.In(l); err != nil {
 			return nil, err
 		}
 	}
@@ -99,22 +94,6 @@ func (m Markers) In(label string) (names []string, err error) {
 	if err := CheckLabel(label); err != nil {
 		return nil, err
 	}
-	dir := m.state.Path(m.dir, label)
-	entries, err := atomicfile.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", dir, err)
-	}
-	litter := false // a temporary file of a killed writer
-	for _, e := range entries {
-		if litter = litter || strings.HasPrefix(e.Name(), "."); instance.CheckName(e.Name()) == nil {
-			names = append(names, e.Name())
-		}
-	}
-	if litter {
-		atomicfile.Sweep(dir, time.Now())
-	}
-	slices.Sort(names)
-	return names, nil
+	names, err = atomicfile.Files(m.state.Path(m.dir, label))
+	return slices.DeleteFunc(names, func(name string) bool { return instance.CheckName(name) != nil }), err
 }

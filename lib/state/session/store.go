@@ -57,11 +57,9 @@ func (s Store) Exists(id ID) bool {
 
 // IDs returns the ids of the records, from their file names.
 func (s Store) IDs() ([]ID, error) {
-	entries, err := atomicfile.ReadDir(s.dir())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", s.dir(), err)
+	entries, err := atomicfile.Entries(s.dir())
+	if err != nil {
+		return nil, err
 	}
 	var ids []ID
 	for _, e := range entries {
@@ -134,19 +132,12 @@ func (s Store) All() ([]*Record, error) { return s.all(atomicfile.Rolling.Read) 
 func (s Store) Repair() ([]*Record, error) { return s.all(atomicfile.Rolling.Repair) }
 
 func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, error) {
-	entries, err := atomicfile.ReadDir(s.dir())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", s.dir(), err)
+	ids, err := s.IDs()
+	if err != nil {
+		return nil, err
 	}
 	var all []*Record
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), suffix)
-		id, err := ParseID(name)
-		if !ok || err != nil {
-			continue
-		}
+	for _, id := range ids {
 		r, err := s.load(id, load)
 		if err != nil {
 			s.warn(err)

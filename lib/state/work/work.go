@@ -66,47 +66,6 @@ var (
 	ErrLate = errors.New("it is closed, but late: this host was not heard for too long, or the giver took it back, and another session may have done it as well")
 )
 
-// names returns the notes of a folder, oldest first.
-func names(dir string) ([]string, error) {
-	entries, err := atomicfile.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", dir, err)
-	}
-	var all []string
-	litter := false // a temporary file of a killed writer
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") {
-			litter = true
-		} else if e.Type().IsRegular() {
-			all = append(all, e.Name())
-		}
-	}
-	if litter {
-		atomicfile.Sweep(dir, time.Now())
-	}
-	slices.Sort(all) // names begin with the time in seconds
-	return all, nil
-}
-
-func folders(dir string) ([]string, error) {
-	entries, err := atomicfile.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, atomicfile.Error("read", dir, err)
-	}
-	var all []string
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			all = append(all, e.Name())
-		}
-	}
-	slices.Sort(all)
-	return all, nil
-}
-
 // Give leaves a note for a template's sessions, synced to disk, and returns its ID.
 func (w Work) Give(template string, n mail.Note, now time.Time) (id string, err error) {
 	if err := instance.CheckName(template); err != nil {
@@ -158,7 +117,7 @@ func (w Work) Held(template, name string) (h Held, err error) {
 		return h, err
 	}
 	in := func(state string) error {
-		found, err := names(w.path(template, state))
+		found, err := atomicfile.Files(w.path(template, state))
 		if slices.Contains(found, name) {
 			h = Held{State: state}
 		}
@@ -239,7 +198,7 @@ func (w Work) Claim(template, session string) (mail.Note, error) {
 	if err := routed(); err != nil {
 		return mail.Note{}, err
 	}
-	all, err := names(w.path(template, fresh))
+	all, err := atomicfile.Files(w.path(template, fresh))
 	if err != nil {
 		return mail.Note{}, err
 	}
@@ -287,7 +246,7 @@ type Item struct {
 
 // List returns all notes that are not done. Free ones come last.
 func (w Work) List() ([]Item, error) {
-	templates, err := folders(w.path())
+	templates, err := atomicfile.Folders(w.path())
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +259,7 @@ func (w Work) List() ([]Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := names(w.path(t, fresh))
+		found, err := atomicfile.Files(w.path(t, fresh))
 		if err != nil {
 			return nil, err
 		}
@@ -314,7 +273,7 @@ func (w Work) List() ([]Item, error) {
 // withLock calls do with each note of a template that a session has or had. why is ""
 // unless it is blocked.
 func (w Work) withLock(template string, do func(session, why, path string) error) error {
-	sessions, err := folders(w.path(template, members))
+	sessions, err := atomicfile.Folders(w.path(template, members))
 	if err != nil {
 		return err
 	}
@@ -328,12 +287,12 @@ func (w Work) withLock(template string, do func(session, why, path string) error
 				return err
 			}
 		}
-		reasons, err := folders(w.path(template, members, s, blocked))
+		reasons, err := atomicfile.Folders(w.path(template, members, s, blocked))
 		if err != nil {
 			return err
 		}
 		for _, why := range reasons {
-			found, err := names(w.path(template, members, s, blocked, why))
+			found, err := atomicfile.Files(w.path(template, members, s, blocked, why))
 			if err != nil {
 				return err
 			}
@@ -353,7 +312,7 @@ type claim struct {
 }
 
 func (w Work) claimed(template, session string) (all []claim, err error) {
-	reasons, err := folders(w.path(template, members, session, leaving))
+	reasons, err := atomicfile.Folders(w.path(template, members, session, leaving))
 	if err != nil {
 		return nil, err
 	}
@@ -362,7 +321,7 @@ func (w Work) claimed(template, session string) (all []claim, err error) {
 		if why != "" {
 			dir = w.path(template, members, session, leaving, why)
 		}
-		found, err := names(dir)
+		found, err := atomicfile.Files(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -376,12 +335,12 @@ func (w Work) claimed(template, session string) (all []claim, err error) {
 // Claims counts the claimed notes by session name.
 func (w Work) Claims(context.Context) (map[string]int, error) {
 	claims := map[string]int{}
-	templates, err := folders(w.path())
+	templates, err := atomicfile.Folders(w.path())
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range templates {
-		sessions, err := folders(w.path(t, members))
+		sessions, err := atomicfile.Folders(w.path(t, members))
 		if err != nil {
 			return nil, err
 		}
@@ -430,7 +389,7 @@ func (w Work) each(session, reason string, to func(template, aside string) ([]st
 	if err := errors.Join(instance.CheckName(session), instance.CheckName(reason)); err != nil {
 		return err
 	}
-	templates, err := folders(w.path())
+	templates, err := atomicfile.Folders(w.path())
 	if err != nil {
 		return err
 	}
@@ -483,7 +442,7 @@ func (w Work) BackOf(session, id string) error {
 
 // one moves the note with that id to a folder of its template, if fits accepts exactly one.
 func (w Work) one(id string, fits func(template, holder, why string) bool, to string) error {
-	templates, err := folders(w.path())
+	templates, err := atomicfile.Folders(w.path())
 	if err != nil {
 		return err
 	}

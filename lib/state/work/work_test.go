@@ -16,6 +16,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/route"
+	"gt/lib/sys/atomicfile"
 )
 
 var (
@@ -58,7 +59,7 @@ func story(t *testing.T, w Work) string {
 	for _, i := range all {
 		lines = append(lines, strings.Join(strings.Fields(fmt.Sprint(i.Subject, " ", i.Holder, " ", i.Blocked)), " "))
 	}
-	closed, err := names(w.path("worker", done))
+	closed, err := atomicfile.Files(w.path("worker", done))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"bufio"
 	"cmp"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -327,6 +328,15 @@ func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 // refuses to replace anything but a regular file.
 func Write(path string, data []byte, d Durability) error {
 	return WriteMode(path, data, 0o600, d)
+}
+
+// WriteJSON is Write for a value as JSON, on one line.
+func WriteJSON(path string, v any, d Durability) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return Write(path, append(data, '\n'), d)
 }
 
 // WriteMode is Write with another mode, for a file that other users share.
@@ -714,6 +724,47 @@ func ReadDir(dir string) ([]fs.DirEntry, error) {
 	entries, err := f.ReadDir(-1)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, err
+}
+
+// Files returns the names of the regular files in a folder, sorted, without hidden ones. It
+// is nil for a folder that does not exist. It sweeps the folder if a killed writer left
+// something.
+func Files(dir string) (names []string, err error) {
+	entries, err := Entries(dir)
+	litter := false
+	for _, e := range entries {
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+			litter = true
+		case e.Type().IsRegular():
+			names = append(names, e.Name())
+		}
+	}
+	if litter {
+		Sweep(dir, time.Now())
+	}
+	return names, err
+}
+
+// Folders returns the names of the folders in a folder, sorted, without hidden ones. It is
+// nil for a folder that does not exist.
+func Folders(dir string) (names []string, err error) {
+	entries, err := Entries(dir)
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// Entries is ReadDir for a folder that need not exist. Its error names the folder.
+func Entries(dir string) ([]fs.DirEntry, error) {
+	entries, err := ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return entries, Error("read", dir, err)
 }
 
 func openDir(dir string) (*os.File, error) {
