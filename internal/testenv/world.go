@@ -173,6 +173,14 @@ func Getenv(vars ...string) func(key string) string {
 	}
 }
 
+// Must ends the test on an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Tree makes folders (with a slash at the end) and empty files in a new folder.
 func Tree(t testing.TB, paths ...string) string {
 	t.Helper()
@@ -183,13 +191,9 @@ func Tree(t testing.TB, paths ...string) string {
 		if strings.HasSuffix(p, "/") {
 			dir = path
 		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		Must(t, os.MkdirAll(dir, 0o700))
 		if dir != path {
-			if err := os.WriteFile(path, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			Must(t, os.WriteFile(path, nil, 0o600))
 		}
 	}
 	return root

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/client/agent"
 	"gt/lib/sys/tmux"
 )
@@ -22,9 +24,7 @@ func TestMain(m *testing.M) {
 // What never becomes the agent did not begin, and an agent that ends does not become ready.
 func TestBegan(t *testing.T) {
 	dir, err := os.MkdirTemp("", "gt-start-") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	server := tmux.Server(filepath.Join(dir, "s"))
 	t.Cleanup(func() {
 		_ = server.Kill("stuck")
@@ -32,9 +32,7 @@ func TestBegan(t *testing.T) {
 		os.RemoveAll(dir)
 	})
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	in := func(name string, command ...string) tmux.Pane {
 		t.Helper()
 		pane, err := server.New(tmux.NewSession{Name: name, Dir: dir, Environ: os.Environ(), Buffer: tmux.NewBuffer(), Data: []byte("{}"), Command: command})
@@ -48,9 +46,7 @@ func TestBegan(t *testing.T) {
 	}
 	pane := in("agent", "sh", "-c", "sleep 1")
 	p, err := Began(server, pane, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if _, err := Ready(server, pane, agent.Client{}, p, func() bool { return false }); err == nil || !strings.Contains(err.Error(), "ended at once") {
 		t.Error(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"gt/internal/testenv"
 )
 
 func TestEnter(t *testing.T) {
@@ -12,33 +14,23 @@ func TestEnter(t *testing.T) {
 	s := State(filepath.Join(top, "home/.local/state/gt"))
 	at := func(name string) string { return filepath.Join(top, "home", name) }
 	folder := func(name string) {
-		if err := os.MkdirAll(at(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(at(name), 0o700))
 	}
 	link := func(to, name string) {
-		if err := os.Symlink(to, at(name)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Symlink(to, at(name)))
 	}
 	for _, name := range []string{"repo/.git", "repo/api", "repo/deep/api", "plain/sub", "other/sub", "town/rig", "was"} {
 		folder(name)
 	}
 	was := func(name string) Folder {
 		f, err := Identify(at(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return f
 	}
 	for _, home := range []string{"plain", "was"} {
-		if err := s.MakeHome(s.Home(at(home), false), at(home), ""); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.MakeHome(s.Home(at(home), false), at(home), ""))
 	}
-	if err := s.Prepare(s.Town(at("town"))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Prepare(s.Town(at("town"))))
 	api, old := was("repo/api"), was("was")
 	link("../other", "repo/out")
 	link(at("other"), "plain/out")
@@ -47,9 +39,7 @@ func TestEnter(t *testing.T) {
 	link("../home/repo/..", "dots")
 	link("loop", "loop")
 	link("../../other", "repo/deep/out")
-	if err := os.Rename(at("was"), at("moved")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Rename(at("was"), at("moved")))
 	link("moved", "was")
 	link("repo", "mine")
 	unborn := api
@@ -110,14 +100,10 @@ func TestEnterWhileExchanged(t *testing.T) {
 	s := State(filepath.Join(top, "home/.local/state/gt"))
 	repo, other := filepath.Join(top, "home/repo"), filepath.Join(top, "home/other")
 	for _, dir := range []string{filepath.Join(repo, ".git"), filepath.Join(repo, "api"), other} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(dir, 0o700))
 	}
 	theirs, err := Identify(other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	done, stopped := make(chan bool), make(chan bool)
 	go func() {
 		defer close(stopped)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -14,9 +16,7 @@ import (
 func TestFolderOfAnImage(t *testing.T) {
 	base := t.TempDir()
 	for _, name := range []string{"lower/proj", "upper", "work", "merged", "state"} {
-		if err := os.MkdirAll(filepath.Join(base, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(filepath.Join(base, name), 0o700))
 	}
 	merged := filepath.Join(base, "merged")
 	options := "lowerdir=" + filepath.Join(base, "lower") + ",upperdir=" + filepath.Join(base, "upper") + ",workdir=" + filepath.Join(base, "work")
@@ -29,13 +29,9 @@ func TestFolderOfAnImage(t *testing.T) {
 
 	s, dir := State(filepath.Join(base, "state")), filepath.Join(merged, "proj")
 	at := s.Home(dir, false).At
-	if err := s.MakeHome(s.Home(dir, false), dir, "proj"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.MakeHome(s.Home(dir, false), dir, "proj"))
 	before, _ := Identify(dir)
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	after, _ := Identify(dir)
 	if before.Same(after) {
 		t.Skip("this kernel keeps the time of birth")
@@ -45,13 +41,9 @@ func TestFolderOfAnImage(t *testing.T) {
 	}
 
 	// Another folder at the same path is still told apart.
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.RemoveAll(dir))
 	for _, name := range []string{"other", "proj"} { // other has the inode that was free
-		if err := os.Mkdir(filepath.Join(merged, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Mkdir(filepath.Join(merged, name), 0o700))
 	}
 	if again, _ := Identify(dir); again.Inode != before.Inode && s.Home(dir, false).At == at {
 		t.Error("another folder got the state of the first")

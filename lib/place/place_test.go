@@ -14,24 +14,17 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must(t, os.WriteFile(path, []byte(text), 0o600))
+	testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestStateOf(t *testing.T) {
 	home := Real(t.TempDir())
 	real := filepath.Join(home, "dotfiles", "state")
-	must(t, os.MkdirAll(real, 0o700))
-	must(t, os.Symlink(real, filepath.Join(home, "link")))
+	testenv.Must(t, os.MkdirAll(real, 0o700))
+	testenv.Must(t, os.Symlink(real, filepath.Join(home, "link")))
 	for want, vars := range map[string][]string{
 		home + "/.local/state/gt": {"HOME=" + home},
 		home + "/x/gt":            {"HOME=/nowhere", "XDG_STATE_HOME=" + home + "/x"},
@@ -62,8 +55,8 @@ func TestInside(t *testing.T) {
 	}
 	// Links do not hide that the state lies in a project.
 	root := Real(t.TempDir())
-	must(t, os.MkdirAll(filepath.Join(root, "project", "state"), 0o700))
-	must(t, os.Symlink(filepath.Join(root, "project"), filepath.Join(root, "link")))
+	testenv.Must(t, os.MkdirAll(filepath.Join(root, "project", "state"), 0o700))
+	testenv.Must(t, os.Symlink(filepath.Join(root, "project"), filepath.Join(root, "link")))
 	s := StateOf(testenv.Getenv("XDG_STATE_HOME=" + filepath.Join(root, "link", "state")))
 	if !s.Within(filepath.Join(root, "project")) || s.Within(filepath.Join(root, "project", "other")) {
 		t.Error(s)
@@ -76,17 +69,17 @@ func TestForeignLink(t *testing.T) {
 		t.Skip("only root can give a link away")
 	}
 	root := Real(t.TempDir())
-	must(t, os.MkdirAll(filepath.Join(root, "clone", "gt"), 0o700))
-	must(t, os.MkdirAll(filepath.Join(root, "home", ".local"), 0o700))
+	testenv.Must(t, os.MkdirAll(filepath.Join(root, "clone", "gt"), 0o700))
+	testenv.Must(t, os.MkdirAll(filepath.Join(root, "home", ".local"), 0o700))
 	link, over := filepath.Join(root, "home", ".local", "state"), filepath.Join(root, "over")
-	must(t, os.Symlink("../../clone", link))
-	must(t, os.Symlink(filepath.Join("home", ".local", "state"), over))
+	testenv.Must(t, os.Symlink("../../clone", link))
+	testenv.Must(t, os.Symlink(filepath.Join("home", ".local", "state"), over))
 	for _, e := range []string{"HOME=" + filepath.Join(root, "home"), "XDG_STATE_HOME=" + over} {
 		if s := StateOf(testenv.Getenv(e)); s != State(filepath.Join(root, "clone", "gt")) || s.Check() != nil {
 			t.Errorf("%s: %s, %v", e, s, s.Check())
 		}
 	}
-	must(t, os.Lchown(link, 12345, 12345))
+	testenv.Must(t, os.Lchown(link, 12345, 12345))
 	for _, e := range []string{"HOME=" + filepath.Join(root, "home"), "XDG_STATE_HOME=" + over} {
 		if s := StateOf(testenv.Getenv(e)); s != Foreign || s.Check() == nil || s.Within("/") {
 			t.Errorf("another user's, %s: %s", e, s)
@@ -112,17 +105,17 @@ func FuzzKey(f *testing.F) {
 func TestAnotherFolderAtTheSamePath(t *testing.T) {
 	s, root := State(t.TempDir()), t.TempDir()
 	dir, old := filepath.Join(root, "api"), filepath.Join(root, "old")
-	must(t, os.Mkdir(dir, 0o700))
+	testenv.Must(t, os.Mkdir(dir, 0o700))
 	first := s.Home(dir, false).At
-	must(t, s.MakeHome(s.Home(dir, false), dir, "api"))
+	testenv.Must(t, s.MakeHome(s.Home(dir, false), dir, "api"))
 	if s.Home(dir, false).At != first {
 		t.Error("the same folder has two places")
 	}
-	must(t, os.Rename(dir, old))
+	testenv.Must(t, os.Rename(dir, old))
 	if s.Home(dir, false).At != first {
 		t.Error("what is kept of a folder that is gone cannot be read")
 	}
-	must(t, os.Mkdir(dir, 0o700))
+	testenv.Must(t, os.Mkdir(dir, 0o700))
 	second := s.Home(dir, false).At
 	if second == first {
 		t.Error("another folder has what the old one left")
@@ -130,12 +123,12 @@ func TestAnotherFolderAtTheSamePath(t *testing.T) {
 	if s.Home(dir, true).At != first {
 		t.Error("a role's directory that was made anew has lost what belongs to the role")
 	}
-	must(t, s.MakeHome(s.Home(dir, false), dir, "api"))
+	testenv.Must(t, s.MakeHome(s.Home(dir, false), dir, "api"))
 	if s.Home(dir, false).At != second {
 		t.Error("it has no place of its own")
 	}
-	must(t, os.Remove(dir))
-	must(t, os.Rename(old, dir))
+	testenv.Must(t, os.Remove(dir))
+	testenv.Must(t, os.Rename(old, dir))
 	if s.Home(dir, false).At != first {
 		t.Error("the folder that came back has lost what it had")
 	}
@@ -152,13 +145,13 @@ func TestAnotherFolderAtTheSamePath(t *testing.T) {
 func TestFixed(t *testing.T) {
 	s, a, b := State(t.TempDir()), t.TempDir(), t.TempDir()
 	for _, dir := range []string{a, b} {
-		must(t, s.MakeHome(s.Home(dir, false), dir, ""))
+		testenv.Must(t, s.MakeHome(s.Home(dir, false), dir, ""))
 	}
 	if at, _, _ := s.Fixed("s1"); at != "" {
 		t.Error(at)
 	}
-	must(t, s.Fix("s1", s.Home(a, false).At))
-	must(t, s.Fix("s1", s.Home(b, false).At)) // its first hook's counts
+	testenv.Must(t, s.Fix("s1", s.Home(a, false).At))
+	testenv.Must(t, s.Fix("s1", s.Home(b, false).At)) // its first hook's counts
 	if at, dir, _ := s.Fixed("s1"); at != s.Home(a, false).At || dir != Real(a) {
 		t.Error(at, dir)
 	}
@@ -167,7 +160,7 @@ func TestFixed(t *testing.T) {
 		t.Error(at)
 	}
 	// A link leads to a home of this state, whatever it says.
-	must(t, os.Symlink("/etc", s.Path("sessions", "s2")))
+	testenv.Must(t, os.Symlink("/etc", s.Path("sessions", "s2")))
 	if at, _, _ := s.Fixed("s2"); at != "" {
 		t.Error(at)
 	}
@@ -181,13 +174,13 @@ func TestTrust(t *testing.T) {
 		t.Error(err)
 	}
 	w, err := Survey(root)
-	must(t, err)
+	testenv.Must(t, err)
 	if len(w.Files) != 2 {
 		t.Error(w.Files)
 	}
-	must(t, s.Trust(w))
+	testenv.Must(t, s.Trust(w))
 	got, err := s.Trusted(root)
-	must(t, err)
+	testenv.Must(t, err)
 	read := func(name string, want error) {
 		t.Helper()
 		data, err := got.Read(name)
@@ -204,17 +197,17 @@ func TestTrust(t *testing.T) {
 	read("town.toml", ErrChanged)
 	// A link is not what was shown, even to the same words.
 	write(t, filepath.Join(root, "copy"), "a = 1\n")
-	must(t, os.Remove(filepath.Join(root, "town.toml")))
-	must(t, os.Symlink("copy", filepath.Join(root, "town.toml")))
+	testenv.Must(t, os.Remove(filepath.Join(root, "town.toml")))
+	testenv.Must(t, os.Symlink("copy", filepath.Join(root, "town.toml")))
 	if _, err := got.Read("town.toml"); err == nil {
 		t.Error("a link was followed")
 	}
-	must(t, os.Rename(filepath.Join(root, "roles"), filepath.Join(root, "r2")))
-	must(t, os.Symlink("r2", filepath.Join(root, "roles")))
+	testenv.Must(t, os.Rename(filepath.Join(root, "roles"), filepath.Join(root, "r2")))
+	testenv.Must(t, os.Symlink("r2", filepath.Join(root, "roles")))
 	if _, err := got.Read("roles/witness.md"); err == nil {
 		t.Error("a linked folder was followed")
 	}
-	must(t, s.Untrust(root))
+	testenv.Must(t, s.Untrust(root))
 	if _, err := s.Trusted(root); !errors.Is(err, ErrUntrusted) {
 		t.Error(err)
 	}
@@ -230,7 +223,7 @@ func TestTrustedBytesAreTheOnesRead(t *testing.T) {
 	good, evil, path := filepath.Join(root, "good"), filepath.Join(root, "evil"), filepath.Join(root, "town.toml")
 	write(t, path, "good")
 	w, err := Survey(root)
-	must(t, err)
+	testenv.Must(t, err)
 	var stop atomic.Bool
 	done := make(chan struct{})
 	go func() {
@@ -258,14 +251,14 @@ func TestMirror(t *testing.T) {
 	dir := t.TempDir()
 	m := MirrorOf(dir, map[string]bool{"handoff": true, Checkpoint: true})
 	for _, name := range []string{"handoff", Checkpoint, "session_id"} {
-		must(t, m.Write(name, []byte("x\n")))
+		testenv.Must(t, m.Write(name, []byte("x\n")))
 		data, err := m.Read(name, 10)
 		if shown := name == "session_id"; shown != errors.Is(err, fs.ErrNotExist) || !shown && string(data) != "x\n" {
 			t.Errorf("%s: %q, %v", name, data, err)
 		}
 	}
-	must(t, m.Remove("handoff"))
-	must(t, m.Remove("handoff"))
+	testenv.Must(t, m.Remove("handoff"))
+	testenv.Must(t, m.Remove("handoff"))
 	if err := (Mirror{}).Write("handoff", nil); err != nil {
 		t.Error(err)
 	}
@@ -294,7 +287,7 @@ func TestProjectLinks(t *testing.T) {
 		},
 	} {
 		dir := t.TempDir()
-		must(t, plant(dir))
+		testenv.Must(t, plant(dir))
 		if data, err := MirrorOf(dir, nil).Read("handoff", 100); err == nil {
 			t.Errorf("%s: the mirror reads %q", what, data)
 		}
@@ -317,25 +310,25 @@ func TestRequest(t *testing.T) {
 	if _, _, err := r.Read(); !errors.Is(err, fs.ErrNotExist) || r.Exists() {
 		t.Error(err)
 	}
-	must(t, r.Write([]byte("hello")))
+	testenv.Must(t, r.Write([]byte("hello")))
 	data, changed, err := r.Read()
 	if err != nil || string(data) != "hello" || time.Since(changed).Abs() > time.Minute || !r.Exists() {
 		t.Error(data, changed, err)
 	}
 	// Its writer can date it back, and forward; when it was changed stays.
-	must(t, os.Chtimes(r.Path(), time.Time{}, time.Now().Add(time.Hour)))
+	testenv.Must(t, os.Chtimes(r.Path(), time.Time{}, time.Now().Add(time.Hour)))
 	if _, changed, err := r.Read(); err != nil || time.Since(changed).Abs() > time.Minute {
 		t.Error(changed, err)
 	}
 	if err := r.Write(make([]byte, MaxRequest+1)); !errors.Is(err, atomicfile.ErrTooLarge) {
 		t.Error(err)
 	}
-	must(t, os.WriteFile(r.Path(), make([]byte, MaxRequest+1), 0o600))
+	testenv.Must(t, os.WriteFile(r.Path(), make([]byte, MaxRequest+1), 0o600))
 	if _, _, err := r.Read(); !errors.Is(err, atomicfile.ErrTooLarge) {
 		t.Error(err)
 	}
-	must(t, r.Remove())
-	must(t, r.Remove())
+	testenv.Must(t, r.Remove())
+	testenv.Must(t, r.Remove())
 }
 
 // Settings that a person keeps elsewhere and links to are theirs; what anybody may
@@ -344,11 +337,11 @@ func TestReadConfig(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "dotfiles", "agents.toml"), "x")
 	link := filepath.Join(dir, "agents.toml")
-	must(t, os.Symlink(filepath.Join(dir, "dotfiles", "agents.toml"), link))
+	testenv.Must(t, os.Symlink(filepath.Join(dir, "dotfiles", "agents.toml"), link))
 	if data, err := ReadConfig(link, 10); err != nil || string(data) != "x" {
 		t.Error(data, err)
 	}
-	must(t, os.Chmod(filepath.Join(dir, "dotfiles", "agents.toml"), 0o666))
+	testenv.Must(t, os.Chmod(filepath.Join(dir, "dotfiles", "agents.toml"), 0o666))
 	if _, err := ReadConfig(link, 10); err == nil {
 		t.Error("what anybody may write was read")
 	}
@@ -362,41 +355,41 @@ func TestReadConfig(t *testing.T) {
 func TestMovedFolder(t *testing.T) {
 	s, root := State(t.TempDir()), t.TempDir()
 	a, b, role := filepath.Join(root, "a"), filepath.Join(root, "b"), filepath.Join(root, "role")
-	must(t, os.Mkdir(a, 0o700))
+	testenv.Must(t, os.Mkdir(a, 0o700))
 	if f, err := Identify(a); err != nil || f.BirthTime == 0 {
 		t.Skip("the file system does not tell when a folder was made")
 	}
 	kept := s.Home(a, false)
-	must(t, s.MakeHome(kept, a, "a"))
-	must(t, os.Rename(a, b))
+	testenv.Must(t, s.MakeHome(kept, a, "a"))
+	testenv.Must(t, os.Rename(a, b))
 	moved := s.Home(b, false)
 	if moved.At != kept.At {
 		t.Fatalf("it has lost what it had: %v", moved)
 	}
-	must(t, os.Mkdir(a, 0o700)) // another, which comes first
+	testenv.Must(t, os.Mkdir(a, 0o700)) // another, which comes first
 	other := s.Home(a, false)
 	if other.At == kept.At {
 		t.Error("another folder has what the old one had")
 	}
-	must(t, s.MakeHome(other, a, "a"))
-	must(t, s.MakeHome(moved, b, "b"))
-	must(t, s.MakeHome(s.Home(b, false), b, "b"))
+	testenv.Must(t, s.MakeHome(other, a, "a"))
+	testenv.Must(t, s.MakeHome(moved, b, "b"))
+	testenv.Must(t, s.MakeHome(s.Home(b, false), b, "b"))
 	homes, err := s.Homes()
 	if err != nil || len(homes) != 2 || homes[kept.At].Path != Real(b) || homes[kept.At].Address != "b" || homes[other.At].Path != Real(a) {
 		t.Error(homes, err)
 	}
-	must(t, os.Remove(a))
-	must(t, os.Rename(b, a)) // and back
+	testenv.Must(t, os.Remove(a))
+	testenv.Must(t, os.Rename(b, a)) // and back
 	back := s.Home(a, false)
-	must(t, s.MakeHome(back, a, "a"))
+	testenv.Must(t, s.MakeHome(back, a, "a"))
 	if homes, _ := s.Homes(); back.At != kept.At || homes[kept.At].Path != Real(a) {
 		t.Error(back, homes)
 	}
 
-	must(t, os.Mkdir(role, 0o700))
+	testenv.Must(t, os.Mkdir(role, 0o700))
 	of := s.Home(role, true)
-	must(t, s.MakeHome(of, role, "x/crew/y"))
-	must(t, os.Rename(role, b))
+	testenv.Must(t, s.MakeHome(of, role, "x/crew/y"))
+	testenv.Must(t, os.Rename(role, b))
 	if s.Home(b, false).At == of.At {
 		t.Error("who moves a role's directory has what is the role's")
 	}

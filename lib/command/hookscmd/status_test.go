@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/cli"
 	"gt/lib/client/wiring"
 	"gt/lib/client/wirings"
@@ -17,16 +19,12 @@ func TestJudge(t *testing.T) {
 	for _, name := range []string{"here/gt-prime", "there/gt-prime"} {
 		file := filepath.Join(dir, name)
 		os.MkdirAll(filepath.Dir(file), 0o700)
-		if err := os.WriteFile(file, nil, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(file, nil, 0o700))
 	}
 	claude, _ := wirings.Of("claude")
 	agent := target{name: "claude", client: claude}
 	want, err := agent.wanted(filepath.Join(dir, "here"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	want = want[:1]
 	env := &cli.Env{Environ: []string{"PATH=" + filepath.Join(dir, "here")}}
 
@@ -62,9 +60,7 @@ func TestJudge(t *testing.T) {
 	} {
 		text := "{\n\"hooks\": {\n\"SessionStart\":\n[{\"hooks\": [" + c.entries + "]}]}}"
 		file := filepath.Join(dir, "settings.json")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(file, []byte(text), 0o600))
 		place := agent.inspect(wiring.Local, file)
 		if place.Err != nil {
 			t.Fatal(place.Err)

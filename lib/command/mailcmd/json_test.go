@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/internal/golden"
 	"gt/lib/place"
 	"gt/lib/place/home"
@@ -19,9 +21,7 @@ func TestJSON(t *testing.T) {
 	w.JSON("hook", "hook", "--new", "-s", "the work", "-m", "to do", "--json")
 	w.JSON("inbox", "inbox", "--json")
 	var note struct{ ID string }
-	if err := json.Unmarshal([]byte(w.Prepare("hook", "--new", "-s", "more", "--json")), &note); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(w.Prepare("hook", "--new", "-s", "more", "--json")), &note))
 	w.JSON("read", "read", note.ID, "--json")
 	w.JSON("unhook", "unhook", note.ID, "--json")
 	w.JSON("done", "done", note.ID, "--json")
@@ -30,9 +30,7 @@ func TestJSON(t *testing.T) {
 	w.JSON("work-list", "work", "list", "--json")
 
 	hosts := peer.Of(place.StateOf(w.Getenv))
-	if err := errors.Join(hosts.SetOwn(peer.Host{Name: "laptop"}), hosts.Put(peer.Host{Name: "box"})); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(hosts.SetOwn(peer.Host{Name: "laptop"}), hosts.Put(peer.Host{Name: "box"})))
 	w.JSON("send-host", "send", "max@box", "-s", "Tests are red", "-m", "since 4f2c1", "--json")
 	w.JSON("outbox", "outbox", "--json")
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/internal/golden"
 	"gt/lib/conversation/summary"
 	"gt/lib/state/beads"
@@ -366,9 +368,7 @@ func TestSituations(t *testing.T) {
 	}
 	const file = "situations.md"
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	const begin, end = "<!-- TestSituations writes this table -->\n", "<!-- end of the table -->\n"
 	before, rest, ok1 := strings.Cut(string(data), begin)
 	_, after, ok2 := strings.Cut(rest, end)
@@ -382,9 +382,7 @@ func TestSituations(t *testing.T) {
 	if !*golden.Update {
 		t.Fatalf("the table in %s is not this one: run the test with -update", file)
 	}
-	if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(file, []byte(want), 0o644))
 }
 
 // assess returns the same for the same facts and does not change them.

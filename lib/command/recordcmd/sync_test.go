@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/cli"
 	"gt/lib/record"
 )
@@ -22,14 +24,10 @@ func TestSyncCalledOff(t *testing.T) {
 	const all = 200
 	home := t.TempDir()
 	dir := filepath.Join(home, ".claude", "projects", "p")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(dir, 0o700))
 	for i := range all {
 		line := fmt.Sprintf(`{"type":"user","uuid":"u","sessionId":"s-%03d","cwd":"/x","timestamp":"2026-01-17T01:00:00Z","message":{"role":"user","content":"ask"}}`+"\n", i)
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("s-%03d.jsonl", i)), []byte(line), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("s-%03d.jsonl", i)), []byte(line), 0o600))
 	}
 	came := make(chan os.Signal, 1)
 	signal.Notify(came, syscall.SIGTERM)

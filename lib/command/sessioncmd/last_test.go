@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 )
@@ -17,9 +19,7 @@ func TestLast(t *testing.T) {
 {"type":"assistant","uuid":"b","timestamp":"2026-11-23T10:00:01Z","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"It goes on."}]}}
 `
 	path := filepath.Join(t.TempDir(), "c.jsonl")
-	if err := os.WriteFile(path, []byte(said), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, []byte(said), 0o600))
 	at := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		asked string

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	tea "charm.land/bubbletea/v2"
 
 	"gt/lib/cli"
@@ -73,9 +75,7 @@ func TestPage(t *testing.T) {
 	rows[1].Agent = "codex"
 	file := filepath.Join("..", "..", "..", "docs", "watch.md")
 	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	parts := strings.Split(string(page), "```")
 	if len(parts) != 5 {
 		t.Fatalf("the page has %d pictures, not 2", len(parts)/2)
@@ -97,9 +97,7 @@ func TestPage(t *testing.T) {
 	parts[2] = before + keys.String() + "\n" + after
 	want := strings.Join(parts, "```")
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(file, []byte(want), 0o644))
 	} else if want != string(page) {
 		t.Errorf("docs/watch.md is not what the program shows; go test ./lib/command/watchcmd -run TestPage -update writes it")
 	}

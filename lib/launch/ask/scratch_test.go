@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/sys/process"
 )
 
@@ -14,15 +16,11 @@ import (
 func TestScratch(t *testing.T) {
 	dir := t.TempDir()
 	self, err := process.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	make := func(name string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Join(path, "sub"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(filepath.Join(path, "sub"), 0o700))
 		return path
 	}
 	lives := make(fmt.Sprintf("gt-ask-%d-%s-1", self.PID, self.Start))
@@ -31,13 +29,9 @@ func TestScratch(t *testing.T) {
 	foreign := make("gt-ask-notes")
 	target := make("target")
 	link := filepath.Join(dir, "gt-ask-999999998-1-1")
-	if err := os.Symlink(target, link); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(target, link))
 	path, err := Scratch(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}
@@ -58,27 +52,17 @@ func TestSeed(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	for name, size := range map[string]int64{"state_5.sqlite": 9, "state_5.sqlite-wal": 7, "state_6.sqlite": maxSeed, "logs_2.sqlite": 1, "x": 1} {
 		path := filepath.Join(from, name)
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(path, size); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, nil, 0o644))
+		testenv.Must(t, os.Truncate(path, size))
 	}
-	if err := os.Symlink("x", filepath.Join(from, "state_7.sqlite")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink("x", filepath.Join(from, "state_7.sqlite")))
 	seed(from, []string{"state_*.sqlite", "none_*"}, to)
 	entries, err := os.ReadDir(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	got := map[string]int64{}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		got[e.Name()] = info.Size()
 	}
 	if len(got) != 2 || got["state_5.sqlite"] != 9 || got["state_5.sqlite-wal"] != 7 {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/conversation"
 	"gt/lib/place/identity"
 )
@@ -36,9 +38,7 @@ func TestPrompt(t *testing.T) {
 		{"mayor", Self, Assigned, " \n", "[GAS TOWN] mayor <- self • 2026-01-17T01:00 • assigned", false},
 	} {
 		to, err := identity.Parse(c.to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		want := c.line
 		if c.steps {
 			want += steps

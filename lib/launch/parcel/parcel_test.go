@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/conversation"
@@ -45,9 +47,7 @@ const sessionID = "7b2e1c52-4f7e-4c5e-9a41-0a6d2f2f9d10"
 func newHost(t *testing.T) *host {
 	h := &host{t: t, home: t.TempDir()}
 	h.write("bin/claude", "#!/bin/sh\n")
-	if err := os.Chmod(filepath.Join(h.home, "bin/claude"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Chmod(filepath.Join(h.home, "bin/claude"), 0o755))
 	h.write(".gitconfig", "[user]\nname = T\nemail = t@example.org\n[protocol \"file\"]\nallow = always\n")
 	return h
 }
@@ -161,9 +161,7 @@ func read(t *testing.T, data []byte) *box {
 			t.Fatal(err)
 		}
 	}
-	if err := json.Unmarshal(b.contents[manifestName], &b.Manifest); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal(b.contents[manifestName], &b.Manifest))
 	return b
 }
 
@@ -174,9 +172,7 @@ func (b *box) clone(t *testing.T) *box {
 	if err == nil {
 		err = json.Unmarshal(data, &c.Manifest)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	c.ID = string(session.NewID())
 	c.contents[endName] = []byte(c.ID)
 	return c
@@ -202,9 +198,7 @@ func (b *box) data(t *testing.T) []byte {
 		}
 	}
 	manifest, err := json.Marshal(&b.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	put := func(name string, data []byte) {
@@ -215,9 +209,7 @@ func (b *box) data(t *testing.T) []byte {
 		if h.Typeflag != tar.TypeReg {
 			h.Size, data = 0, nil
 		}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.WriteHeader(h))
 		if _, err := w.Write(data); err != nil {
 			t.Fatal(err)
 		}
@@ -226,9 +218,7 @@ func (b *box) data(t *testing.T) []byte {
 	for _, m := range b.Members {
 		put(m.Name, b.contents[m.Name])
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -255,9 +245,7 @@ func TestUnpack(t *testing.T) {
 	there, b := hosts(t)
 	data := b.data(t)
 	done, err := there.unpack(data, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if done.Branch != "moved/api" || done.Session != sessionID || !slices.Equal(done.Args, []string{"--model", "opus"}) {
 		t.Errorf("%+v", done)
 	}
@@ -295,9 +283,7 @@ func tree(t *testing.T, dir string) string {
 		fmt.Fprintf(&all, "%s %v %q\n", rel, d.Type(), data)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return all.String()
 }
 
@@ -393,9 +379,7 @@ func TestHostile(t *testing.T) {
 			if _, err := os.Lstat(filepath.Join(path, ".git")); err != nil {
 				t.Errorf("%s: %s is no worktree: %v", name, path, err)
 			}
-			if err := os.RemoveAll(path); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.RemoveAll(path))
 		}
 		there.git("-C", "src", "worktree", "prune")
 		for _, branch := range strings.Fields(there.git("-C", "src", "for-each-ref", "--format=%(refname:short)", "refs/heads/moved")) {
@@ -439,9 +423,7 @@ func header(b *box, old, to string) {
 
 func glob(t *testing.T, pattern string) []string {
 	all, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return all
 }
 
@@ -468,9 +450,7 @@ func TestHostileCommits(t *testing.T) {
 			maker.git("-C", "src", "update-ref", "refs/gt/index", commit)
 			maker.git("-C", "src", "bundle", "create", "-q", "../b", "refs/gt/index", "^FETCH_HEAD")
 			data, err := os.ReadFile(filepath.Join(maker.home, "b"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			b.put(b.Git.Bundle, string(data))
 			b.Git.Index, b.Git.Head = commit, maker.git("-C", "src", "rev-parse", "FETCH_HEAD")
 			b.Git.Files, b.Git.Deleted = nil, nil
@@ -500,9 +480,7 @@ func TestHostileCommits(t *testing.T) {
 	} {
 		there.git("-C", "src", "config", "filter.evil.smudge", "touch "+canary+"; cat")
 		there.write("src/.git/hooks/post-checkout", "#!/bin/sh\ntouch "+canary+"\n")
-		if err := os.Chmod(filepath.Join(there.home, "src/.git/hooks/post-checkout"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Chmod(filepath.Join(there.home, "src/.git/hooks/post-checkout"), 0o755))
 		b := good.clone(t)
 		b.Instance.ID, b.Manifest.Session.ID = instance.ID(session.NewID()), session.NewID()
 		b.Manifest.Session.Chain = b.Manifest.Session.ID
@@ -546,9 +524,7 @@ func TestArguments(t *testing.T) {
 	b.Instance.Args = []string{"--model", "opus", "--settings", `{"hooks":{}}`, "--dangerously-skip-permissions", "--resume", "x", "--model=-p", "free"}
 	b.Instance.Launcher = []string{"sh", "-c", "evil"}
 	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.Launcher = new([]string) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	env := there.env()
 	in, err := there.store(env).Get(done.ID)
 	if err != nil || !slices.Equal(in.Args, []string{"--model", "opus"}) || len(in.Launcher) > 0 {
@@ -585,14 +561,10 @@ func TestKnown(t *testing.T) {
 func TestAnotherClient(t *testing.T) {
 	there, good := hosts(t)
 	there.write("bin/codex", "#!/bin/sh\n")
-	if err := os.Chmod(filepath.Join(there.home, "bin/codex"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Chmod(filepath.Join(there.home, "bin/codex"), 0o755))
 	b := good.clone(t)
 	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.Agent = "codex" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	r, err := session.Lookup(place.StateOf(there.env().Getenv), done.Session)
 	if err != nil || r == nil || r.Agent != "codex" || r.ParentID != sessionID || r.ChainID != sessionID {
 		t.Fatalf("%+v, %v", r, err)
@@ -616,18 +588,14 @@ func TestEntries(t *testing.T) {
 		{Kind: conversation.Prompt, Text: "port it"}, {Kind: conversation.Call, CallID: "1", Tool: "Bash", Text: "ls"},
 		{Kind: conversation.Result, CallID: "1", Text: "a.go"}, {Kind: conversation.Answer, Text: "ported"},
 	} {
-		if err := json.NewEncoder(&lines).Encode(e); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, json.NewEncoder(&lines).Encode(e))
 	}
 	s.Entries, s.Conversation = s.Conversation[0].Member, nil
 	b.put(s.Entries, lines.String())
 	b.Members = slices.Delete(b.Members, 1, 2) // the to-do
 	b.rename()
 	done, err := there.unpack(b.data(t), func(u *Unpacker) { u.Agent = "claude" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	r, err := session.Lookup(place.StateOf(there.env().Getenv), done.Session)
 	if err != nil || r == nil {
 		t.Fatal(r, err)
@@ -714,14 +682,10 @@ func TestResume(t *testing.T) {
 	set := func(m *instance.Moved) {
 		t.Helper()
 		held, err := store.Hold(first.Instance.ID, time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		defer held.Release()
 		held.Moved = m
-		if err := held.Put(env.Now()); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, held.Put(env.Now()))
 	}
 	pack := func(p Packer) ([]byte, error) {
 		var out bytes.Buffer
@@ -737,9 +701,7 @@ func TestResume(t *testing.T) {
 		}
 	}
 	data, err := pack(Packer{To: "box", Resume: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if again := read(t, data); again.ID != first.ID || again.Generation != first.Generation {
 		t.Errorf("%s of generation %d, not %s of %d", again.ID, again.Generation, first.ID, first.Generation)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 )
 
@@ -15,21 +17,15 @@ func TestEnterExchanged(t *testing.T) {
 	top := place.Real(t.TempDir())
 	t.Chdir(top)
 	for _, name := range []string{"api", "other"} {
-		if err := os.Mkdir(name, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Mkdir(name, 0o700))
 	}
 	r := Run{Dir: filepath.Join(top, "api")}
 	var err error
 	if r.Folder, err = place.Identify(r.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename("api", "aside"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("other", "api"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Rename("api", "aside"))
+	testenv.Must(t, os.Symlink("other", "api"))
 	var exchanged *place.ExchangedError
 	if err := r.openFolder(); !errors.As(err, &exchanged) {
 		t.Errorf("a link in its place: %v", err)
@@ -37,9 +33,7 @@ func TestEnterExchanged(t *testing.T) {
 	if dir, _ := os.Getwd(); dir != top {
 		t.Errorf("the working directory is %s", dir)
 	}
-	if err := errors.Join(os.Remove("api"), os.Symlink("aside", "api")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(os.Remove("api"), os.Symlink("aside", "api")))
 	if err := r.openFolder(); err != nil {
 		t.Errorf("a link to the same folder: %v", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/client/agent"
 	"gt/lib/place/home"
 )
@@ -15,14 +17,10 @@ func TestOutgrows(t *testing.T) {
 	project, outside := t.TempDir(), t.TempDir()
 	for _, dir := range []string{project, outside} {
 		for _, name := range []string{"claude", "pi.js", "settings.json", "node"} {
-			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o700))
 		}
 	}
-	if err := os.Symlink(filepath.Join(project, "claude"), filepath.Join(outside, "linked")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(filepath.Join(project, "claude"), filepath.Join(outside, "linked")))
 	in := func(name string) string { return filepath.Join(project, name) }
 	out := func(name string) string { return filepath.Join(outside, name) }
 	for _, c := range []struct {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gt/internal/testenv"
 )
 
 // carry carries the worktree dir to a bundle.
@@ -16,9 +18,7 @@ func carry(t *testing.T, dir string) (Carried, string) {
 	t.Helper()
 	bundle := filepath.Join(t.TempDir(), "bundle")
 	c, err := Carry(dir, bundle, func(path string) bool { return strings.HasSuffix(path, ".secret") }, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return c, bundle
 }
 
@@ -37,9 +37,7 @@ func TestCarry(t *testing.T) {
 	write(t, dir, "ä b/new", "new")
 	run(t, dir, "remote", "add", "o", "https://max:hunter2@example.org/a.git")
 	run(t, dir, "remote", "add", "s", "ssh://git:hunter2@example.org/a.git")
-	if err := os.Remove(filepath.Join(dir, "gone")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Remove(filepath.Join(dir, "gone")))
 	canary := hostile(t, dir)
 	before := all(t, filepath.Join(dir, ".git"))
 	c, bundle := carry(t, dir)
@@ -62,13 +60,9 @@ func TestCarry(t *testing.T) {
 	if want := []Remote{{"o", "https://example.org/a.git"}, {"s", "ssh://git@example.org/a.git"}}; !slices.Equal(c.Remotes, want) {
 		t.Errorf("the remotes are %v", c.Remotes)
 	}
-	if err := TakeBundle(clone, bundle, c, 1<<30, time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, TakeBundle(clone, bundle, c, 1<<30, time.Minute))
 	path := filepath.Join(t.TempDir(), "tree")
-	if err := errors.Join(MakeBranch(clone, "moved", c.Head, path), AddWorktree(clone, path, "moved", time.Minute), FillIndex(path, c.Index, time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(MakeBranch(clone, "moved", c.Head, path), AddWorktree(clone, path, "moved", time.Minute), FillIndex(path, c.Index, time.Minute)))
 	if got := run(t, path, "status", "--porcelain"); got != "A  staged" {
 		t.Errorf("git says %q", got)
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"gt/internal/testenv"
 )
 
 // Tracks distinguishes tracked files from others: below the top, in another case, and with
@@ -26,9 +28,7 @@ func TestTracks(t *testing.T) {
 	want(dir, "top", true)
 
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(filepath.Join(dir, "sub"), link); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(filepath.Join(dir, "sub"), link))
 	want(link, "own", true)
 
 	none := t.TempDir()

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"gt/internal/testenv"
 )
 
 // hostile has each program that a repository can name leave a trace.
@@ -18,9 +20,7 @@ func hostile(t *testing.T, dir string) (canary string) {
 	trap := "sh -c 'echo ran >>" + canary + "; cat'"
 	for _, hook := range []string{"post-checkout", "reference-transaction", "post-index-change"} {
 		write(t, dir, "hooks/"+hook, "#!/bin/sh\necho "+hook+" >>"+canary+"\n")
-		if err := os.Chmod(filepath.Join(dir, "hooks", hook), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Chmod(filepath.Join(dir, "hooks", hook), 0o700))
 	}
 	run(t, dir, "config", "core.hooksPath", filepath.Join(dir, "hooks"))
 	run(t, dir, "config", "filter.trap.smudge", trap)
@@ -58,15 +58,11 @@ func TestAddWorktreeFollowsNoLink(t *testing.T) {
 		dir, beside := repository(t, "a"), t.TempDir()
 		at, outside := filepath.Join(dir, ".git", name), filepath.Join(beside, "outside")
 		run(t, dir, "pack-refs", "--all")
-		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(filepath.Dir(at), 0o700))
 		if os.Rename(at, outside) != nil && os.Mkdir(outside, 0o700) != nil {
 			t.Fatal("nothing is outside")
 		}
-		if err := os.Symlink(outside, at); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Symlink(outside, at))
 		before := all(t, outside)
 		err := AddWorktree(dir, filepath.Join(beside, "x"), "a/b", time.Minute)
 		if err == nil || !strings.HasSuffix(err.Error(), "/.git/"+name+"' is a link, and git would write where it leads") {
@@ -86,9 +82,7 @@ func all(t *testing.T, path string) string {
 		fmt.Fprintf(&b, "%s %q\n", path, data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return b.String()
 }
 
@@ -106,9 +100,7 @@ func TestAddWorktree(t *testing.T) {
 	beside := t.TempDir()
 	for _, branch := range []string{"here", "theirs", "all/new"} {
 		path := filepath.Join(beside, strings.ReplaceAll(branch, "/", "-"))
-		if err := AddWorktree(dir, path, branch, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, AddWorktree(dir, path, branch, time.Minute))
 		if data, err := os.ReadFile(filepath.Join(path, "sub", "b")); err != nil || len(data) == 0 {
 			t.Errorf("%s: %v", branch, err)
 		}
@@ -164,16 +156,12 @@ func TestAddWorktreeAgain(t *testing.T) {
 			write(t, admin, "locked", "initializing")
 			write(t, admin, "HEAD", strings.Repeat("0", 40)+"\n")
 			for _, f := range []string{"a", "sub/b", "sub", ".git"} {
-				if err := os.Remove(filepath.Join(path, f)); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, os.Remove(filepath.Join(path, f)))
 			}
 		},
 		"no files": func(t *testing.T, dir, path, admin string) {
 			for _, f := range []string{filepath.Join(path, "a"), filepath.Join(admin, "index")} {
-				if err := os.Remove(f); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, os.Remove(f))
 			}
 		},
 		"half of a file, and a lock": func(t *testing.T, _, path, admin string) {
@@ -185,13 +173,9 @@ func TestAddWorktreeAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := repository(t, "a", "sub/b")
 			path := filepath.Join(t.TempDir(), "wt")
-			if err := AddWorktree(dir, path, "new", time.Minute); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, AddWorktree(dir, path, "new", time.Minute))
 			cut(t, dir, path, filepath.Join(dir, ".git", "worktrees", "wt"))
-			if err := AddWorktree(dir, path, "new", time.Minute); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, AddWorktree(dir, path, "new", time.Minute))
 			if err := Saved(path, time.Minute); err != nil {
 				t.Error(err)
 			}
@@ -209,9 +193,7 @@ func TestAddWorktreeAgain(t *testing.T) {
 func TestAddWorktreeFails(t *testing.T) {
 	dir := repository(t, "a")
 	blob := run(t, dir, "rev-parse", "HEAD:a")
-	if err := os.Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])))
 	path := filepath.Join(t.TempDir(), "wt")
 	if err := AddWorktree(dir, path, "new", time.Minute); err == nil {
 		t.Fatal("a file that is not there was checked out")
@@ -254,17 +236,13 @@ func TestSaved(t *testing.T) {
 		"locked":    {func(t *testing.T, dir, path string) { run(t, dir, "worktree", "lock", "--reason", "mine", path) }, `locked ("mine")`},
 		"moved": {func(t *testing.T, _, path string) {
 			write(t, path, "b", "x")
-			if err := os.Rename(path, path+"2"); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.Rename(path, path+"2"))
 		}, "1 untracked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := repository(t, "a")
 			path := filepath.Join(t.TempDir(), "wt")
-			if err := AddWorktree(dir, path, "new", time.Minute); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, AddWorktree(dir, path, "new", time.Minute))
 			c.do(t, dir, path)
 			if !there(path) {
 				path += "2"
@@ -284,14 +262,10 @@ func TestSaved(t *testing.T) {
 func TestForgetWorktree(t *testing.T) {
 	dir, beside := repository(t, "a"), t.TempDir()
 	for _, name := range []string{"one", "two"} {
-		if err := AddWorktree(dir, filepath.Join(beside, name), name, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, AddWorktree(dir, filepath.Join(beside, name), name, time.Minute))
 	}
 	for _, name := range []string{"one", "two"} { // the second only is gone for a while
-		if err := os.Rename(filepath.Join(beside, name), filepath.Join(beside, name+"-away")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Rename(filepath.Join(beside, name), filepath.Join(beside, name+"-away")))
 	}
 	for range 2 {
 		if err := ForgetWorktree(dir, filepath.Join(beside, "one")); err != nil {

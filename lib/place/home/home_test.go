@@ -75,9 +75,7 @@ func TestFind(t *testing.T) {
 				if err == nil {
 					err = place.StateOf(getenv).Trust(trust)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, err)
 			}
 			h := Find(getenv, at(c.dir), c.own)
 			if h.Dir != at(c.home) {
@@ -105,9 +103,7 @@ func TestPrepareLeavesTheProjectAlone(t *testing.T) {
 	dir, state := t.TempDir(), place.State(filepath.Join(t.TempDir(), "state"))
 	h := In(state, dir)
 	for range 2 {
-		if err := h.Prepare(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, h.Prepare())
 	}
 	if info, err := os.Stat(h.Runtime()); err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(filepath.Dir(h.Runtime())) != string(state) {
 		t.Error(h.Runtime(), err)
@@ -121,16 +117,10 @@ func TestPrepareLeavesTheProjectAlone(t *testing.T) {
 func TestNoState(t *testing.T) {
 	dir := t.TempDir()
 	open := filepath.Join(t.TempDir(), "open")
-	if err := os.Mkdir(open, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(open, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Mkdir(open, 0o700))
+	testenv.Must(t, os.Chmod(open, 0o777))
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(file, nil, 0o600))
 	for name, c := range map[string]struct {
 		state place.State
 		want  string
@@ -163,9 +153,7 @@ func TestNoState(t *testing.T) {
 func TestLockIsForOne(t *testing.T) {
 	h := In(place.State(t.TempDir()), t.TempDir())
 	lock, err := h.Lock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if _, err := flock.Acquire(h.Path("lock"), 0); !errors.Is(err, flock.ErrBusy) {
 		t.Error(err)
 	}
@@ -180,17 +168,11 @@ func TestLockIsForOne(t *testing.T) {
 // of it can still be read and written.
 func TestRemovedHome(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "home")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Mkdir(dir, 0o700))
 	state := place.State(t.TempDir())
 	h := In(state, dir)
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Prepare())
+	testenv.Must(t, os.Remove(dir))
 	gone := In(state, dir)
 	if err := gone.Prepare(); err != nil || gone.Runtime() != h.Runtime() {
 		t.Error(gone.Runtime(), err)
@@ -203,17 +185,13 @@ func TestRemovedHome(t *testing.T) {
 // A role's directory that leads out of the town is nobody's to write S1's files into.
 func TestMirrorStaysInTown(t *testing.T) {
 	root := testenv.Tree(t, "town/town.toml", "town/gastown/crew/max/", "elsewhere/")
-	if err := os.Symlink(filepath.Join(root, "elsewhere"), filepath.Join(root, "town/gastown/crew/joe")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(filepath.Join(root, "elsewhere"), filepath.Join(root, "town/gastown/crew/joe")))
 	getenv := testenv.Getenv("XDG_STATE_HOME=" + filepath.Join(root, "state"))
 	trust, err := place.Survey(filepath.Join(root, "town"))
 	if err == nil {
 		err = place.StateOf(getenv).Trust(trust)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for role, want := range map[string]bool{"max": true, "joe": false} {
 		h := Find(testenv.Getenv("XDG_STATE_HOME="+filepath.Join(root, "state"), "GT_ROLE=gastown/crew/"+role), filepath.Join(root, "town"), "")
 		if h.Identity.Name != role || h.HasMirror() != want {

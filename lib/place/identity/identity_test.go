@@ -123,9 +123,7 @@ func TestAmbiguousSessionNames(t *testing.T) {
 		"a-repository":               "no session name",
 	} {
 		id, err := Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if name, err := id.SessionName(prefixes); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %q, %v; want '%s'", address, name, err, why)
 		}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/town"
 )
@@ -29,20 +31,14 @@ func TestPrefixes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			if err := os.Mkdir(filepath.Join(root, "mayor"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.Mkdir(filepath.Join(root, "mayor"), 0o700))
 			for path, text := range map[string]string{"town.toml": c.toml, "mayor/rigs.json": c.json} {
 				if text != "" {
-					if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o600); err != nil {
-						t.Fatal(err)
-					}
+					testenv.Must(t, os.WriteFile(filepath.Join(root, path), []byte(text), 0o600))
 				}
 			}
 			trust, err := place.Survey(root)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			got, err := Prefixes(town.Town{Root: root, Trust: trust})
 			if (err != nil) != c.bad || !c.bad && fmt.Sprint(got) != c.want {
 				t.Errorf("%v %v", got, err)

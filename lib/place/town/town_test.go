@@ -46,9 +46,7 @@ func TestFind(t *testing.T) {
 				if err == nil {
 					err = place.StateOf(getenv).Trust(trust)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, err)
 			}
 			got := Find(getenv, at(c.dir))
 			if got.Root != c.root || got.Personal != c.personal || got.State != place.StateOf(getenv) || got.Untrusted != "" {
@@ -92,9 +90,7 @@ func TestUntrusted(t *testing.T) {
 		if err == nil {
 			err = state.Trust(w)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 	}
 	want := func(what, root, untrusted string) {
 		t.Helper()
@@ -107,23 +103,13 @@ func TestUntrusted(t *testing.T) {
 	want("the one above is", at("top"), at("top/a"))
 	trust("top/a")
 	want("both are", at("top/a"), "")
-	if err := os.Rename(at("top/a"), at("old")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(at("top/a/b"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(at("top/a/town.toml"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Rename(at("top/a"), at("old")))
+	testenv.Must(t, os.MkdirAll(at("top/a/b"), 0o700))
+	testenv.Must(t, os.WriteFile(at("top/a/town.toml"), nil, 0o600))
 	want("another is in its place", at("top"), at("top/a"))
-	if err := state.Untrust(at("top")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, state.Untrust(at("top")))
 	want("the trust was taken back", string(state), at("top/a"))
-	if err := os.Symlink(at("top"), at("link")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(at("top"), at("link")))
 	trust("top")
 	if got := Find(getenv, at("link")); got.Personal {
 		t.Errorf("by a link: %+v", got)
@@ -134,9 +120,7 @@ func TestUntrusted(t *testing.T) {
 func TestMarks(t *testing.T) {
 	root := testenv.Tree(t, "home/", "a/", "b/town.toml/")
 	at := func(p string) string { return filepath.Join(root, p) }
-	if err := os.Symlink("/etc/passwd", at("a/town.toml")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink("/etc/passwd", at("a/town.toml")))
 	for _, dir := range []string{"a", "b"} {
 		if got := Find(testenv.Getenv("HOME="+at("home")), at(dir)); got.Untrusted != "" {
 			t.Errorf("%+v", got)

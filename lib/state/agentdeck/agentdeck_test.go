@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"github.com/ncruces/go-sqlite3"
 )
 
@@ -22,20 +24,12 @@ func TestJSON(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "state.db")
 		data, err := os.ReadFile("testdata/1.14.0.db")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
+		testenv.Must(t, os.WriteFile(path, data, 0o600))
 		if c.change != "" {
 			db, err := sqlite3.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := db.Exec(c.change); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
+			testenv.Must(t, db.Exec(c.change))
 			db.Close()
 		}
 		got, _, err := JSON(path)

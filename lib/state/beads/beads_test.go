@@ -3,6 +3,8 @@ package beads
 import (
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place/identity"
 )
 
@@ -28,9 +30,7 @@ func TestMeans(t *testing.T) {
 		{"proj", "proj", true},
 	} {
 		who, err := identity.Parse(c.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if got := means(c.assignee, who); got != c.want {
 			t.Errorf("%q means %s: %v", c.assignee, c.address, got)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
@@ -20,16 +22,12 @@ import (
 // be read again, and none is uncounted.
 func TestSetFiles(t *testing.T) {
 	h := home.In(place.State(t.TempDir()), t.TempDir())
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Prepare())
 	now := time.Now()
 	for _, name := range []string{"f", strings.Repeat("x", 4000), strings.Repeat("\x01", 4000)} {
 		for _, n := range []int{0, 1, 3000} {
 			c, err := Open(h, "s1", now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			c.Timestamp = now
 			c.SetFiles(make([]git.Change, 7)) // what was before
 			changes := make([]git.Change, n)
@@ -37,9 +35,7 @@ func TestSetFiles(t *testing.T) {
 				changes[i].Path = name
 			}
 			c.SetFiles(changes)
-			if err := c.Write(h); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, c.Write(h))
 			all, err := List(h)
 			if err != nil || len(all) != 1 || all[0].files() != n {
 				t.Errorf("%d files of %d bytes: %v, %v", n, len(name), all, err)
@@ -54,24 +50,16 @@ func TestSetFiles(t *testing.T) {
 // A folder in the place of the home's checkpoint keeps nobody from saving.
 func TestOpenPastAFolder(t *testing.T) {
 	h := home.In(place.State(t.TempDir()), t.TempDir())
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(h.Path(File, "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := (session.Store{Home: h}).Put(&session.Record{ID: "s1", StartedAt: time.Now()}, atomicfile.Unsynced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Prepare())
+	testenv.Must(t, os.MkdirAll(h.Path(File, "x"), 0o700))
+	testenv.Must(t, (session.Store{Home: h}).Put(&session.Record{ID: "s1", StartedAt: time.Now()}, atomicfile.Unsynced))
 	for _, notes := range []string{"one", "two"} {
 		c, err := Open(h, "s1", time.Now())
 		if err == nil {
 			t.Error("the folder is not mentioned")
 		}
 		c.Timestamp, c.Notes = time.Now(), notes
-		if err := c.Write(h); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, c.Write(h))
 		if all, _ := List(h); len(all) != 1 || all[0].Notes != notes {
 			t.Errorf("%v", all)
 		}

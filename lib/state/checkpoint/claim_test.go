@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -17,25 +19,17 @@ import (
 func role(t *testing.T) home.Home {
 	root := t.TempDir()
 	dir := filepath.Join(root, "rig", "crew", "max")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(dir, 0o700))
 	state := place.State(filepath.Join(place.Real(t.TempDir()), "gt"))
 	trust, err := place.Survey(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	id, ok := identity.FromDir("rig/crew/max")
 	if !ok {
 		t.Fatal("no role")
 	}
 	h := home.At(town.Town{Root: root, State: state, Trust: trust}, id, dir)
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(h.Path("mirror"), []byte(place.Checkpoint+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Prepare())
+	testenv.Must(t, os.WriteFile(h.Path("mirror"), []byte(place.Checkpoint+"\n"), 0o600))
 	return h
 }
 
@@ -44,23 +38,15 @@ func TestClaimWaits(t *testing.T) {
 	h, now := role(t), time.Now()
 	path := filepath.Join(h.Dir, place.Checkpoint)
 	claim := `{"timestamp":"` + now.UTC().Format(time.RFC3339) + `","session_id":"gt-toast","notes":"theirs"}`
-	if err := os.WriteFile(path, []byte(claim), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, []byte(claim), 0o600))
 	save := func() string {
 		t.Helper()
 		c, err := Open(h, "s1", now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		c.Timestamp, c.Notes = now, "ours"
-		if err := c.Write(h); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, c.Write(h))
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return string(data)
 	}
 	if got := save(); got != claim {
@@ -72,9 +58,7 @@ func TestClaimWaits(t *testing.T) {
 	}
 	for _, c := range all {
 		if c.Claimed {
-			if err := Take(h, c, "s2"); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, Take(h, c, "s2"))
 		}
 	}
 	for range 2 { // its own is no claim that waits

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/session"
@@ -25,9 +27,7 @@ func opened(t *testing.T) int {
 	for line := range strings.Lines(string(data)) {
 		if n, ok := strings.CutPrefix(line, "syscr: "); ok {
 			calls, err := strconv.Atoi(strings.TrimSpace(n))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			return calls
 		}
 	}
@@ -39,23 +39,15 @@ func opened(t *testing.T) int {
 // vouches for are read.
 func TestMany(t *testing.T) {
 	h := home.In(place.State(t.TempDir()), t.TempDir())
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Prepare())
 	now := time.Now()
 	store := session.Store{Home: h}
 	for _, id := range []session.ID{"s1", "s2"} {
-		if err := store.Put(&session.Record{ID: id, StartedAt: now}, atomicfile.Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, store.Put(&session.Record{ID: id, StartedAt: now}, atomicfile.Unsynced))
 		c, err := Open(h, id, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		c.Timestamp, c.Notes = now, "of "+string(id)
-		if err := c.Write(h); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, c.Write(h))
 	}
 	before := opened(t)
 	if all, err := List(h); err != nil || len(all) != 2 {
@@ -86,18 +78,12 @@ func TestMany(t *testing.T) {
 // What nobody vouches for any more goes when it is old.
 func TestForgotten(t *testing.T) {
 	h := home.In(place.State(t.TempDir()), t.TempDir())
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Prepare())
 	now := time.Now()
 	for name, age := range map[string]time.Duration{"old": forget + time.Hour, "new": time.Hour} {
 		path := beside(h, session.ID(name))
-		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, now, now.Add(-age)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte("{}"), 0o600))
+		testenv.Must(t, os.Chtimes(path, now, now.Add(-age)))
 	}
 	if _, err := Open(h, "s1", now); err != nil {
 		t.Error(err)

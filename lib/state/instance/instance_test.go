@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/state/session"
 	"gt/lib/sys/flock"
@@ -24,9 +26,7 @@ func newStore(t *testing.T) Store {
 func make1(t *testing.T, s Store, name, group string) *Instance {
 	t.Helper()
 	in := &Instance{Name: name, Path: "/work", Agent: "claude", Desired: Stopped, Group: group}
-	if err := s.Create(in, now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Create(in, now))
 	return in
 }
 
@@ -101,20 +101,14 @@ func TestHold(t *testing.T) {
 	in := make1(t, s, "one", "")
 	path := s.path(string(in.ID) + suffix)
 	data, _ := os.ReadFile(path)
-	if err := os.WriteFile(path, []byte(strings.Replace(string(data), "{", `{"later":[1.50],`, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, []byte(strings.Replace(string(data), "{", `{"later":[1.50],`, 1)), 0o600))
 	held, err := s.Hold(in.ID, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if _, err := s.Hold(in.ID, 20*time.Millisecond); !errors.Is(err, flock.ErrBusy) {
 		t.Errorf("a second one holds it: %v", err)
 	}
 	held.Desired = Running
-	if err := held.Put(now.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, held.Put(now.Add(time.Hour)))
 	held.Release()
 	if held, err = s.Hold(in.ID, time.Second); err != nil || held.Desired != Running || !held.UpdatedAt.After(held.CreatedAt) {
 		t.Fatalf("%+v, %v", held, err)
@@ -148,22 +142,14 @@ func TestRemove(t *testing.T) {
 	s := newStore(t)
 	parent := make1(t, s, "parent", "")
 	child := &Instance{Name: "child", Path: "/work", Agent: "claude", ParentID: parent.ID}
-	if err := s.Create(child, now); err != nil {
-		t.Fatal(err)
-	}
-	if err := Bind(s.State, s.Name(parent.ID)+":7", 7, 1, Now{SessionID: "x", At: now}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Create(child, now))
+	testenv.Must(t, Bind(s.State, s.Name(parent.ID)+":7", 7, 1, Now{SessionID: "x", At: now}))
 	held, err := s.Hold(parent.ID, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if err := held.Put(now.Add(1)); err != nil { // so that there is a version before it
 		t.Fatal(err)
 	}
-	if err := held.Remove(now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, held.Remove(now))
 	held.Release()
 	all, err := s.All()
 	if err != nil || len(all) != 1 || all[0].ParentID != "" {
@@ -183,13 +169,9 @@ func TestBind(t *testing.T) {
 	s := newStore(t)
 	in := make1(t, s, "one", "")
 	held, err := s.Hold(in.ID, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	held.SessionID, held.StartedAt = "given", now
-	if err := held.Put(now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, held.Put(now))
 	held.Release()
 	in = held.Instance
 	later := now.Add(time.Minute)
@@ -230,9 +212,7 @@ func TestBind(t *testing.T) {
 func TestTold(t *testing.T) {
 	s := newStore(t)
 	in := &Instance{Name: "fork", Path: "/w", Agent: "claude", Desired: Running, ForkOf: "parent", SessionID: "given"}
-	if err := s.Create(in, now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Create(in, now))
 	for _, c := range []struct{ told, want session.ID }{{"parent", "given"}, {"own", "own"}} {
 		if err := Bind(s.State, s.Name(in.ID)+":7", 7, 1, Now{SessionID: c.told, At: now}); err != nil {
 			t.Error(err)
@@ -248,25 +228,15 @@ func TestMoveGroup(t *testing.T) {
 	s := newStore(t)
 	a, b := make1(t, s, "a", "work/back"), make1(t, s, "b", "work/back/api")
 	make1(t, s, "c", "work/background")
-	if err := s.NewGroup("work/back/empty"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.MoveGroup("work/back", "play", now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.NewGroup("work/back/empty"))
+	testenv.Must(t, s.MoveGroup("work/back", "play", now))
 	// As it is where it was killed after the first instance: the same goes on.
 	held, _ := s.Hold(b.ID, time.Second)
 	held.Group = "work/back/api"
-	if err := held.Put(now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, held.Put(now))
 	held.Release()
-	if err := s.NewGroup("work/back/api"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.MoveGroup("work/back", "play", now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.NewGroup("work/back/api"))
+	testenv.Must(t, s.MoveGroup("work/back", "play", now))
 	groups := ""
 	all, err := s.Groups()
 	for _, g := range all {
@@ -301,9 +271,7 @@ func TestDamaged(t *testing.T) {
 	make1(t, s, "one", "")
 	two := make1(t, s, "two", "")
 	for _, text := range []string{"", "{", `{"id":"x"}`, fmt.Sprintf(`{"id":%q,"name":"a b","path":"/x","agent":"c"}`, two.ID), fmt.Sprintf(`{"id":%q,"name":"a","path":"x","agent":"c"}`, two.ID)} {
-		if err := os.WriteFile(s.path(string(two.ID)+suffix), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(s.path(string(two.ID)+suffix), []byte(text), 0o600))
 		warned = 0
 		if all, err := s.All(); err != nil || len(all) != 1 || warned == 0 {
 			t.Errorf("%q: %d found, %v, %d warnings", text, len(all), err, warned)
@@ -320,20 +288,14 @@ func TestGenerations(t *testing.T) {
 	in := make1(t, s, "v1", "")
 	for _, name := range []string{"v2", "v3", "v4"} {
 		h, err := s.Hold(in.ID, time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := h.Rename(name, now); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
+		testenv.Must(t, h.Rename(name, now))
 		h.Release()
 	}
 	path := s.path(string(in.ID) + suffix)
 	for _, c := range []struct{ damage, name string }{{"", "v4"}, {path, "v3"}, {path + ".bak", "v2"}, {path + ".bak.1", "v1"}} {
 		if c.damage != "" {
-			if err := os.WriteFile(c.damage, []byte("{"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(c.damage, []byte("{"), 0o600))
 		}
 		warned = nil
 		got, err := s.Get(in.ID)
@@ -341,17 +303,13 @@ func TestGenerations(t *testing.T) {
 			t.Errorf("%s is damaged: %+v, %v, warned %q", c.damage, got, err, warned)
 		}
 	}
-	if err := os.WriteFile(path+".bak.2", []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path+".bak.2", []byte("{"), 0o600))
 	warned = nil
 	if _, err := s.Get(in.ID); !errors.Is(err, ErrNone) || len(warned) == 0 {
 		t.Errorf("all are damaged: %v, warned %q", err, warned)
 	}
 	// It is set aside when another is written in its place.
-	if err := s.put(in); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.put(in))
 	entries, err := os.ReadDir(s.path(""))
 	aside := 0
 	for _, e := range entries {
@@ -368,20 +326,14 @@ func TestGenerations(t *testing.T) {
 // order too.
 func TestAllOfMany(t *testing.T) {
 	s := newStore(t)
-	if err := s.State.Prepare(s.path("")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.State.Prepare(s.path("")))
 	var bad []string
 	for i := range 5*sequentialBelow + 1 {
 		id := ID(fmt.Sprintf("%08d", 99999-i)) // the last by name is the first
 		in := &Instance{ID: id, Name: fmt.Sprintf("n%d", i), Path: "/work", Agent: "claude", CreatedAt: now.Add(time.Duration(i) * time.Second)}
-		if err := s.put(in); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.put(in))
 		if i%50 == 7 {
-			if err := os.WriteFile(s.path(string(id)+suffix), []byte("{"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(s.path(string(id)+suffix), []byte("{"), 0o600))
 			bad = append([]string{string(id)}, bad...) // as they are named
 		}
 	}

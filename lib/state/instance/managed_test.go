@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/state/lifecycle"
 )
@@ -24,23 +26,17 @@ func managed(t *testing.T, s Store, name string) *Instance {
 			Overlay: map[string]string{"model": "opus", "env.KEY": "hunter2", "prompt": "the secret one"},
 		},
 	}
-	if err := s.Create(in, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Create(in, time.Now()))
 	return in
 }
 
 func change(t *testing.T, s Store, id ID, do func(*Locked)) {
 	t.Helper()
 	h, err := s.Hold(id, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer h.Release()
 	do(h)
-	if err := h.Put(time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Put(time.Now()))
 }
 
 // files are the files that hold something of an instance, without the locks.
@@ -53,9 +49,7 @@ func files(t *testing.T, s Store, id ID) (found []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return found
 }
 
@@ -91,9 +85,7 @@ func TestManaged(t *testing.T) {
 func TestClosed(t *testing.T) {
 	s := Personal(place.State(t.TempDir()+"/gt"), "")
 	in := managed(t, s, "worker-a")
-	if err := Bind(s.State, s.Name(in.ID)+":7", 7, 1, Now{SessionID: in.SessionID, At: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, Bind(s.State, s.Name(in.ID)+":7", 7, 1, Now{SessionID: in.SessionID, At: time.Now()}))
 	change(t, s, in.ID, func(h *Locked) { h.Managed.State = lifecycle.Active })
 	change(t, s, in.ID, func(h *Locked) {
 		h.Managed.State, h.Managed.Reason, h.Managed.ScrubbedAt = lifecycle.Closed, lifecycle.UserRequest, time.Now()
@@ -107,9 +99,7 @@ func TestClosed(t *testing.T) {
 		t.Errorf("%s %v", data, err)
 	}
 	h, err := s.Hold(in.ID, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer h.Release()
 	h.Managed.State = lifecycle.Active
 	if err := h.Put(time.Now()); !errors.Is(err, ErrClosed) {
@@ -136,13 +126,9 @@ func TestCopies(t *testing.T) {
 		}
 		old := s.file(before.folder(), in.ID).Path
 		data, err := os.ReadFile(old)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		change(t, s, in.ID, func(h *Locked) { h.Managed.State = c.is })
-		if err := os.WriteFile(old, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(old, data, 0o600))
 		look := func(when string) {
 			t.Helper()
 			got, err := s.Get(in.ID)
@@ -157,9 +143,7 @@ func TestCopies(t *testing.T) {
 			}
 		}
 		look("two copies")
-		if err := s.CompleteMoves(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.CompleteMoves())
 		look("settled")
 		if got := files(t, s, in.ID); len(got) != 1 {
 			t.Errorf("%s: %v", c.is, got)
@@ -174,13 +158,9 @@ func TestManagedFields(t *testing.T) {
 	in := managed(t, s, "worker-a")
 	path := s.file("", in.ID).Path
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	data = []byte(strings.Replace(string(data), `"template"`, `"novel": {"a": 1}, "template"`, 1))
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, data, 0o600))
 	change(t, s, in.ID, func(h *Locked) { h.Managed.State = lifecycle.Active })
 	var file struct {
 		Lifecycle map[string]json.RawMessage
@@ -193,9 +173,7 @@ func TestManagedFields(t *testing.T) {
 		t.Errorf("%s", data)
 	}
 	plain := &Instance{Name: "plain", Path: "/w", Agent: "claude"}
-	if err := s.Create(plain, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Create(plain, time.Now()))
 	if data, err := os.ReadFile(s.file("", plain.ID).Path); err != nil || strings.Contains(string(data), "lifecycle") {
 		t.Errorf("%s %v", data, err)
 	}
@@ -224,12 +202,8 @@ func TestTheFolderSaysIt(t *testing.T) {
 		change(t, s, in.ID, func(h *Locked) { h.Managed.State = state })
 		path := s.path(folder + "/" + string(in.ID) + ".json")
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(strings.Replace(string(data), `"state": "`+string(state), `"state": "active`, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
+		testenv.Must(t, os.WriteFile(path, []byte(strings.Replace(string(data), `"state": "`+string(state), `"state": "active`, 1)), 0o600))
 		if data, err = os.ReadFile(path); err != nil || !strings.Contains(string(data), `"active"`) {
 			t.Fatalf("%s: %v", data, err)
 		}
@@ -250,9 +224,7 @@ func TestTheFolderSaysIt(t *testing.T) {
 	in := managed(t, s, "worker-a")
 	path := s.path(string(in.ID) + ".json")
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	edited := strings.Replace(string(data), `"state": "creating`, `"state": "closed`, 1)
 	if err := os.WriteFile(path, []byte(edited), 0o600); err != nil || edited == string(data) {
 		t.Fatalf("%s: %v", data, err)
@@ -272,16 +244,12 @@ func TestForget(t *testing.T) {
 			h.Managed.State, h.Managed.ClosedAt = lifecycle.Closed, time.Unix(int64(1000+i), 0)
 		})
 		if i > 0 {
-			if err := s.TornDown(in.ID); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, s.TornDown(in.ID))
 		} else {
 			left = in.ID
 		}
 	}
-	if err := s.Forget(func(in *Instance) bool { return in.Name != "worker-1" }, 2); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Forget(func(in *Instance) bool { return in.Name != "worker-1" }, 2))
 	var names []string
 	all, err := s.In(Closed)
 	for _, in := range all {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/state/lifecycle"
 )
@@ -27,9 +29,7 @@ func TestShelf(t *testing.T) {
 	names := func() (all string) {
 		t.Helper()
 		found, err := shelf.Read(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for _, in := range found {
 			all += in.Name + " "
 		}
@@ -40,25 +40,15 @@ func TestShelf(t *testing.T) {
 	}
 	path := s.path("archived/" + string(ids[0]) + ".json")
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(data), "worker-a", "worker-c", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, os.WriteFile(path, []byte(strings.Replace(string(data), "worker-a", "worker-c", 1)), 0o600))
+	testenv.Must(t, os.Chtimes(path, time.Time{}, info.ModTime()))
 	if got := names(); got != "worker-a worker-b " {
 		t.Errorf("it was read again: %s", got)
 	}
-	if err := os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)))
 	if got := names(); got != "worker-c worker-b " {
 		t.Errorf("it was not read again: %s", got)
 	}
@@ -70,15 +60,11 @@ func TestShelf(t *testing.T) {
 	if got := names(); got != "" {
 		t.Errorf("one is closed, and on the shelf there are %s", got)
 	}
-	if err := os.MkdirAll(s.path("archived"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(s.path("archived"), 0o700))
 	// One that is damaged is told of each time.
 	told := 0
 	s.Warn = func(error) { told++ }
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, []byte("{"), 0o600))
 	for i := range 2 {
 		before := told
 		names()

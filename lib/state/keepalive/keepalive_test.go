@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/text/term"
@@ -37,9 +39,7 @@ func TestTouch(t *testing.T) {
 	}
 	want := Heartbeat{LastCommand: "make", Timestamp: time.Now().UTC().Round(0), State: Waiting, SessionID: "s1"}
 	for range 2 {
-		if err := Touch(h, want); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, Touch(h, want))
 		if got := Read(h); got == nil || *got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
@@ -65,9 +65,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q gave %+v", data, s)
 		}
 		line, err := term.JSON(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if again := parse(line); again == nil || !again.Timestamp.Equal(s.Timestamp) || again.State != s.State ||
 			again.LastCommand != s.LastCommand || again.SessionID != s.SessionID {
 			t.Errorf("%q gave %+v, then %+v", data, s, again)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"gt/internal/testenv"
 )
 
 // What a start pays: for a box that is not there, and for one with many notes
@@ -23,9 +25,7 @@ func BenchmarkHooked(b *testing.B) {
 			now := time.Now()
 			for i := range notes {
 				name := newUnique(now.Add(time.Duration(i)*time.Second)) + withFlags("ST")
-				if err := os.WriteFile(box.file("cur", name), nil, 0o600); err != nil {
-					b.Fatal(err)
-				}
+				testenv.Must(b, os.WriteFile(box.file("cur", name), nil, 0o600))
 			}
 			for b.Loop() {
 				if hooked, err := box.Hooked(); err != nil || hooked != nil {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"gt/internal/testenv"
 )
 
 // old puts hand-over notes into a box that were told long ago.
@@ -15,9 +17,7 @@ func old(t *testing.T, b Box, from, to int) {
 	text := "Subject: x\nX-Gt-Type: handoff\n\nx\n"
 	for i := from; i < to; i++ {
 		name := fmt.Sprintf("%d.M%06dR%08x.h:2,S", 1_700_000_000+i, i, i)
-		if err := os.WriteFile(b.file("cur", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(b.file("cur", name), []byte(text), 0o600))
 	}
 }
 
@@ -27,9 +27,7 @@ func quarter() time.Duration { return 90 * 24 * time.Hour }
 func TestExpireGetsAround(t *testing.T) {
 	b := townBox(t)
 	kept, err := b.Deliver(Note{Type: Handoff, Subject: "now", Body: "x"}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	old(t, b, 0, 100)
 	opened := 0
 	keep := func(n Note) bool {
@@ -38,9 +36,7 @@ func TestExpireGetsAround(t *testing.T) {
 	}
 	for range 10_000 {
 		opened = 0
-		if err := b.Expire(time.Now(), time.Hour, quarter, keep); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, b.Expire(time.Now(), time.Hour, quarter, keep))
 		if opened > maxExpired {
 			t.Fatalf("one call opened %d notes", opened)
 		}

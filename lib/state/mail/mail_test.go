@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -36,13 +38,9 @@ func TestDeliverThenRead(t *testing.T) {
 		Date: time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC), Session: "s-1", Chain: "c-1", Body: "one\ntwo\n",
 	}
 	id, err := b.Deliver(note, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	got, err := b.Get(id[:5])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if want := filepath.Join("demo", "crew", "joe", "cur"); !strings.Contains(got.Path, want) || !strings.HasSuffix(got.Path, ":2,F") {
 		t.Errorf("path %s", got.Path)
 	}
@@ -64,9 +62,7 @@ func TestDeliverThenRead(t *testing.T) {
 func TestFlags(t *testing.T) {
 	b := townBox(t)
 	id, err := b.Deliver(Note{Subject: "x"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	steps := []struct {
 		name string
 		do   func(string) error
@@ -109,18 +105,14 @@ func TestSupersede(t *testing.T) {
 	b := townBox(t)
 	deliver := func(n Note) string {
 		id, err := b.Deliver(n, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return id
 	}
 	deliver(Note{Type: Handoff, Chain: "c", Subject: "old"})
 	other := deliver(Note{Type: Handoff, Chain: "d", Subject: "another chain"})
 	work := deliver(Note{Chain: "c", Subject: "work, no hand-over"})
 	last := deliver(Note{Type: Handoff, Chain: "c", Subject: "new"})
-	if err := b.Supersede("c", last); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, b.Supersede("c", last))
 	hooked, err := b.Hooked()
 	if err != nil || len(hooked) != 3 || hooked[0].ID != other || hooked[1].ID != work || hooked[2].ID != last {
 		t.Errorf("%+v, %v", hooked, err)
@@ -148,9 +140,7 @@ func TestSameID(t *testing.T) {
 	}
 	for second, name := range []string{"1737075600.M1R3f9a01c2.h", "1737075601.M1R3f9a01c2.h"} {
 		text := fmt.Sprintf("Subject: note %d\n\n", second)
-		if err := os.WriteFile(b.file("new", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(b.file("new", name), []byte(text), 0o600))
 	}
 	if n, err := b.Get("3f9a01c2"); err != nil || n.Subject != "note 1" {
 		t.Errorf("%+v, %v", n, err)
@@ -166,9 +156,7 @@ func TestFlagsAtOnce(t *testing.T) {
 	b := townBox(t)
 	for range 20 {
 		id, err := b.Deliver(Note{Subject: "x"}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var all sync.WaitGroup
 		for _, do := range []func(string) error{b.MarkSeen, b.Hook, func(id string) error { return b.mark(id, "R", "") }} {
 			for range 4 {
@@ -181,9 +169,7 @@ func TestFlagsAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		o, err := b.open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		found, err := o.find(id)
 		o.Close()
 		if err != nil || found.flags != "FRS" || found.folder != "cur" {
@@ -197,12 +183,8 @@ func TestLinksAreRefused(t *testing.T) {
 		b := townBox(t)
 		link := filepath.Join(b.home.Town.Root, at)
 		elsewhere := t.TempDir()
-		if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(elsewhere, link); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(filepath.Dir(link), 0o700))
+		testenv.Must(t, os.Symlink(elsewhere, link))
 		if _, err := b.Deliver(Note{Subject: "x"}, true); err == nil {
 			t.Errorf("%s: delivered through a link", at)
 		}
@@ -223,9 +205,7 @@ func TestOpenBoxIsRefused(t *testing.T) {
 		if _, err := b.Deliver(Note{Subject: "x"}, true); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(b.file(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Chmod(b.file(at), 0o755))
 		if notes, err := b.List(); err == nil {
 			t.Errorf("%s: listed %d", at, len(notes))
 		}
@@ -265,9 +245,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("a refused note left something: %v", err)
 	}
 	id, err := b.Deliver(Note{Body: strings.Repeat("x", MaxBody), Subject: strings.Repeat("ü", MaxSubject/2)}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	n, err := b.Get(id)
 	if err != nil || len(n.Body) != MaxBody || n.Subject != strings.Repeat("ü", MaxSubject/2) {
 		t.Errorf("%d bytes, subject %q, %v", len(n.Body), n.Subject, err)
@@ -282,13 +260,9 @@ func TestSweep(t *testing.T) {
 	}
 	old, young := b.file("tmp", "1.M1R00000001.h"), b.file("tmp", "1.M1R00000002.h")
 	for path, age := range map[string]time.Duration{old: 37 * time.Hour, young: 35 * time.Hour} {
-		if err := os.WriteFile(path, []byte("torn"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte("torn"), 0o600))
 		at := time.Now().Add(-age)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Chtimes(path, at, at))
 	}
 	if _, err := b.Deliver(Note{}, false); err != nil {
 		t.Fatal(err)
@@ -326,9 +300,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		got, err := Parse(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if !got.Date.Equal(date) {
 			t.Errorf("date %v", got.Date)
 		}
@@ -379,16 +351,12 @@ func TestVeryManyNotes(t *testing.T) {
 	b := townBox(t)
 	b.home.Town.Trust = &place.Trust{Mail: true}
 	dir, err := b.prepare()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	dir.Close()
 	for i := range 3 * most {
 		text := fmt.Appendf(nil, "From: <x@gt.invalid>\nSubject: n%d\n\nbody %d\n", i, i)
 		for _, name := range []string{"cur/%d.M1R%08x.vm:2,F", "new/%d.M2R1%07x.vm"} {
-			if err := os.WriteFile(b.file(fmt.Sprintf(name, 1768611600+i, i)), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(b.file(fmt.Sprintf(name, 1768611600+i, i)), text, 0o600))
 		}
 	}
 	hooked, err := b.Hooked()
@@ -403,9 +371,7 @@ func TestVeryManyNotes(t *testing.T) {
 	if err != nil || whole.Body != "body 1\n" || whole.ID != hooked[1].ID || !whole.Hooked {
 		t.Errorf("%+v, %v", whole, err)
 	}
-	if err := b.MarkSeen(hooked[1].ID); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, b.MarkSeen(hooked[1].ID))
 	if again, err := b.Whole(hooked[1]); err != nil || again.Body != whole.Body || !again.Seen {
 		t.Errorf("whose flags changed: %+v, %v", again, err)
 	}
@@ -416,15 +382,11 @@ func TestVeryManyNotes(t *testing.T) {
 func TestHostNames(t *testing.T) {
 	b := townBox(t)
 	id, err := b.Deliver(Note{Type: Plain, Subject: "ours", Body: "ours"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	theirs := NameFrom("box", "9999999999.M000001R"+id+".desk")
 	long := NameFrom("box", "9999999999.M000001R"+id+"00.desk")
 	for _, name := range []string{theirs, long} {
-		if err := b.Take(Arriving{Name: name, Fresh: true}, []byte("Subject: theirs\n\ntheirs\n")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, b.Take(Arriving{Name: name, Fresh: true}, []byte("Subject: theirs\n\ntheirs\n")))
 	}
 	if n, err := b.Get(id); err != nil || n.Subject != "ours" {
 		t.Errorf("the whole ID finds %q, %v", n.Subject, err)
@@ -434,9 +396,7 @@ func TestHostNames(t *testing.T) {
 			t.Errorf("%s finds %+v, %v", other, n, err)
 		}
 	}
-	if err := os.Remove(filepath.Join(b.Dir(), "new", filepath.Base(path(t, b, id)))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Remove(filepath.Join(b.Dir(), "new", filepath.Base(path(t, b, id)))))
 	if n, err := b.Get(id); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the ID of a removed note finds %q, %v", n.Subject, err)
 	}
@@ -448,8 +408,6 @@ func TestHostNames(t *testing.T) {
 func path(t *testing.T, b Box, id string) string {
 	t.Helper()
 	n, err := b.Get(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return n.Path
 }

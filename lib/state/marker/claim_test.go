@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -18,16 +20,10 @@ func TestClaimWaits(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "rig", "crew", "max")
 	path := filepath.Join(dir, place.Runtime, plain)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("gt-witness\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testenv.Must(t, os.WriteFile(path, []byte("gt-witness\n"), 0o600))
 	trust, err := place.Survey(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	id, _ := identity.FromDir("rig/crew/max")
 	state := place.State(filepath.Join(place.Real(t.TempDir()), "gt"))
 	h := home.At(town.Town{Root: root, State: state, Trust: trust}, id, dir)
@@ -36,12 +32,8 @@ func TestClaimWaits(t *testing.T) {
 		t.Error(all, err)
 	}
 
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(h.Path("mirror"), []byte(plain+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Prepare())
+	testenv.Must(t, os.WriteFile(h.Path("mirror"), []byte(plain+"\n"), 0o600))
 	name, err := Write(h, "s1", "gt-crew-max", "", "", atomicfile.Synced)
 	if err != nil || name != plain+".s1" {
 		t.Error(name, err)
@@ -49,9 +41,7 @@ func TestClaimWaits(t *testing.T) {
 	if data, _ := os.ReadFile(path); string(data) != "gt-witness\n" {
 		t.Errorf("it was written over: %q", data)
 	}
-	if err := theirs.Remove(h); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, theirs.Remove(h))
 	if name, err := Write(h, "s2", "gt-crew-max", "", "", atomicfile.Synced); err != nil || name != plain {
 		t.Error(name, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/sys/atomicfile"
@@ -17,17 +19,13 @@ import (
 func newHome(t *testing.T) home.Home {
 	t.Helper()
 	h := home.In(place.State(t.TempDir()), t.TempDir())
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Prepare())
 	return h
 }
 
 func put(t *testing.T, h home.Home, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(h.Path(name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(h.Path(name), []byte(text), 0o600))
 }
 
 func TestWrite(t *testing.T) {
@@ -78,13 +76,9 @@ func TestWriteInAHostileHome(t *testing.T) {
 			"link":   os.Symlink(canary, canary+"-link"),
 			"fifo":   syscall.Mkfifo(canary+"-fifo", 0o600),
 		} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 		}
-		if err := os.Rename(canary+"-"+taken, h.Path("handoff")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Rename(canary+"-"+taken, h.Path("handoff")))
 		for _, previous := range []string{"", "handoff", "../canary", "handoff./../../canary", "handoff_to_successor", "session_id"} {
 			name, err := Write(h, "s1", "s1", "", previous, atomicfile.Unsynced)
 			if err != nil || name != "handoff.s1" {
@@ -135,9 +129,7 @@ func TestListPassesOverWhatIsNoMarker(t *testing.T) {
 	}
 	put(t, h, "handoff.good", "good\n")
 	put(t, h, "handoff.long", strings.Repeat("x", maxBytes+1))
-	if err := os.Symlink("/etc/passwd", h.Path("handoff")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink("/etc/passwd", h.Path("handoff")))
 	all, err := List(h)
 	if err == nil {
 		t.Error("a link and a marker without an end are no markers, and nobody says so")

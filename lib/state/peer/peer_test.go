@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/state/instance"
 )
@@ -18,20 +20,14 @@ var now = time.Date(2026, 1, 17, 6, 0, 0, 0, time.UTC)
 func hosts(t *testing.T) (Hosts, place.State) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return Of(place.State(root)), place.State(root)
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // An agent of another host is what its line says if the host was heard lately, otherwise
@@ -53,9 +49,7 @@ func TestAgents(t *testing.T) {
 	write(t, path, strings.Join(lines, "\n"))
 	for away, want := range map[time.Duration]string{0: "api running web stopped odd unknown", time.Hour: "api unknown web unknown odd unknown", -time.Hour: "api unknown web unknown odd unknown"} {
 		all, err := h.Agents(box, now.Add(away))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var got []string
 		for _, a := range all {
 			if got = append(got, a.Name, a.Status); a.Host != "box" || away != 0 && (a.Reason != "" || a.Runs()) {
@@ -74,13 +68,9 @@ func TestAgents(t *testing.T) {
 	if _, err := h.Agents(box, now); err == nil {
 		t.Error("a file without end was read")
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Remove(path))
 	write(t, h.Path("box", "real"), lines[0])
-	if err := os.Symlink("real", path); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink("real", path))
 	if all, err := h.Agents(box, now); err == nil {
 		t.Errorf("through a link: %v", all)
 	}
@@ -91,9 +81,7 @@ func TestLogs(t *testing.T) {
 	h, state := hosts(t)
 	write(t, h.Path("box", "towns", "gas-1", logName), "")
 	write(t, h.Path("box", "towns", "file"), "")
-	if err := os.Symlink(string(state), h.Path("box", "towns", "link")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(string(state), h.Path("box", "towns", "link")))
 	logs, err := h.Logs("box")
 	if got, want := strings.Join(logs, " "), h.Path("box", logName)+" "+h.Path("box", "towns", "gas-1", logName); err != nil || got != want {
 		t.Errorf("%s, %v", got, err)
@@ -126,13 +114,9 @@ func TestOutbox(t *testing.T) {
 	h, state := hosts(t)
 	o := OutboxOf(state)
 	first, err := o.Put("box", Note, []byte("one"), now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	second, err := o.Put("box", Work, []byte("two"), now.Add(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if !first.Sent().Equal(now) || !second.Sent().Equal(now.Add(time.Second)) {
 		t.Errorf("sent at %v, %v", first.Sent(), second.Sent())
 	}
@@ -166,12 +150,8 @@ func TestClaims(t *testing.T) {
 	}
 	seed := func(s string) {
 		t.Helper()
-		if err := state.Prepare(state.Path("relay")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(state.Path("relay", "keys.json"), []byte(`{"seed":"`+s+`"}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, state.Prepare(state.Path("relay")))
+		testenv.Must(t, os.WriteFile(state.Path("relay", "keys.json"), []byte(`{"seed":"`+s+`"}`), 0o600))
 	}
 	seed("SUA")
 	left, err := hosts.Depart(here, 1)
@@ -183,24 +163,16 @@ func TestClaims(t *testing.T) {
 		var lines []byte
 		for _, a := range agents {
 			data, err := json.Marshal(a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			lines = append(append(lines, data...), '\n')
 		}
-		if err := hosts.Put(Host{Name: "box", Key: "U1"}); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(hosts.Path("box", "instances.jsonl"), lines, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, hosts.Put(Host{Name: "box", Key: "U1"}))
+		testenv.Must(t, os.WriteFile(hosts.Path("box", "instances.jsonl"), lines, 0o600))
 	}
 	moved := func(generation int) string {
 		t.Helper()
 		claims, err := hosts.Claims()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		in := &instance.Instance{ID: here.ID, Generation: generation}
 		if Elsewhere(in, claims); in.Moved == nil {
 			return ""
@@ -227,15 +199,11 @@ func TestClaims(t *testing.T) {
 		}
 	}
 	says(its)
-	if err := hosts.SetTrust("box", Trust{Key: "U1", Revoked: true}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, hosts.SetTrust("box", Trust{Key: "U1", Revoked: true}))
 	if got := moved(0); got != "" {
 		t.Errorf("a blocked host has it: %q", got)
 	}
-	if err := hosts.SetTrust("box", Trust{Key: "U1"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, hosts.SetTrust("box", Trust{Key: "U1"}))
 	seed("SUB") // of another host
 	if got := moved(0); got != "" {
 		t.Errorf("another host's instance is at %q", got)
@@ -262,28 +230,18 @@ func TestWayOn(t *testing.T) {
 		}
 	}
 	want("") // in no fleet
-	if err := h.SetOwn(Host{Name: "lap"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.SetOwn(Host{Name: "lap"}))
 	want("") // no such host
-	if err := h.Put(Host{Name: "box"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Put(Host{Name: "box"}))
 	want(goesOn)
 	in.Moved.Complete = true
 	want(back)
 	out := OutboxOf(state)
 	l, err := out.Put("box", Session, []byte("parcel"), now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Noted(l, in.Name, in.Moved.Parcel); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, out.Noted(l, in.Name, in.Moved.Parcel))
 	want(goesOn) // box does not have it yet
-	if err := out.Remove(l); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, out.Remove(l))
 	want(back)
 }
 
@@ -293,13 +251,9 @@ func TestRename(t *testing.T) {
 	h, state := hosts(t)
 	store := instance.Personal(state, "")
 	in := &instance.Instance{Name: "api", Path: string(state), Agent: "claude", Moved: &instance.Moved{Parcel: "p1", To: "box", Complete: true}}
-	if err := store.Create(in, now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, store.Create(in, now))
 	box := Host{Name: "box", Key: "U1"}
-	if err := h.Put(box); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Put(box))
 	out := OutboxOf(state)
 	l, err := out.Put("box", Session, []byte("parcel"), now)
 	if err == nil {
@@ -308,9 +262,7 @@ func TestRename(t *testing.T) {
 	if err == nil {
 		err = out.SetTries("1795712515.M155504R00000001.x", Tries{Tries: []Try{{Host: "box", Key: "U1"}, {Host: "c", Key: "U2"}}, Late: "box"})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	answered := make(chan error)
 	go func() {
 		a, err := Await(t.Context(), state, l)
@@ -319,12 +271,8 @@ func TestRename(t *testing.T) {
 		}
 		answered <- err
 	}()
-	if err := h.Rename(box, "desk", now); err != nil {
-		t.Fatal(err)
-	}
-	if err := ResultsOf(state).Put("desk", Answer{To: l.ID, Stdout: "it runs"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Rename(box, "desk", now))
+	testenv.Must(t, ResultsOf(state).Put("desk", Answer{To: l.ID, Stdout: "it runs"}))
 	select {
 	case err := <-answered:
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/town"
 	"gt/lib/sys/process"
@@ -55,9 +57,7 @@ func TestParse(t *testing.T) {
 func TestTrack(t *testing.T) {
 	d := Of(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
 	self, err := process.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, name := range []string{"gt-crew-max", "0", "my project", "ß", strings.Repeat("x", maxName)} {
 		if err := d.Track(name, self); err != nil {
 			t.Error(err)
@@ -81,20 +81,14 @@ func TestTrack(t *testing.T) {
 func TestElsewhere(t *testing.T) {
 	d := Of(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
 	self, err := process.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	self.NS = "1"
-	if err := d.Track("x", self); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, d.Track("x", self))
 	if f, err := d.Get("x"); err != nil || f.State != Foreign || f.Process != self {
 		t.Errorf("%+v, %v", f, err)
 	}
 	self.Boot = boot
-	if err := d.Track("x", self); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, d.Track("x", self))
 	if f, err := d.Get("x"); err != nil || f.State != Gone {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -105,21 +99,15 @@ func TestElsewhere(t *testing.T) {
 func TestRemove(t *testing.T) {
 	d := Of(town.Town{Root: t.TempDir(), State: place.State(t.TempDir())})
 	self, err := process.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	gone := process.Proc{PID: self.PID, Start: "1", Boot: self.Boot}
 	for range 2 { // that it is gone already is no error
-		if err := d.Track("x", gone); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, d.Track("x", gone))
 		old, err := d.Get("x")
 		if err != nil || old.State != Gone {
 			t.Fatalf("%+v, %v", old, err)
 		}
-		if err := d.Track("x", self); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, d.Track("x", self))
 		if err := d.Remove(old); err != nil {
 			t.Error(err)
 		}

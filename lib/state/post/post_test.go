@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/crew"
 	"gt/lib/place/home"
@@ -36,9 +38,7 @@ type host struct {
 
 func newHost(t *testing.T) host {
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	h := host{t, root, "", peer.Host{Name: "box", Key: "U1"}}
 	h.state = place.StateOf(h.getenv)
 	for _, dir := range []string{"src/api/.git", "src/docs", "src/new/.git", "town/mayor", "town/demo/crew/max", "town/demo/crew/joe", "link"} {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/checkpoint"
@@ -25,21 +27,15 @@ func world(t *testing.T) (home.Home, *session.Record) {
 	t.Helper()
 	state := place.State(filepath.Join(t.TempDir(), "gt"))
 	h := home.In(state, t.TempDir())
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Prepare())
 	r := &session.Record{ID: "s1", ChainID: "c1", StartedAt: time.Now()}
-	if err := (session.Store{Home: h}).Put(r, false); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, (session.Store{Home: h}).Put(r, false))
 	return h, r
 }
 
 func forge(t *testing.T, h home.Home, text string) {
 	t.Helper()
-	if err := place.RequestOf(h.Dir, "s1").Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, place.RequestOf(h.Dir, "s1").Write([]byte(text)))
 }
 
 func line(kind string) string {
@@ -88,9 +84,7 @@ func TestWithdraw(t *testing.T) {
 	if subject, ok := Asked(h, "s1"); !ok || subject != "x" {
 		t.Errorf("%q, %v", subject, ok)
 	}
-	if err := Withdraw(h, "s1"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, Withdraw(h, "s1"))
 	if _, ok := Asked(h, "s1"); ok || !Asks(h, "s1") {
 		t.Error("the note went along, or the hand-over stayed")
 	}
@@ -112,9 +106,7 @@ func TestTakeOfAnOlderTurn(t *testing.T) {
 	old := line(Note)
 	forge(t, h, old)
 	time.Sleep(3 * slack)
-	if err := Turn(h, "s1", time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, Turn(h, "s1", time.Now()))
 	if taken, err := Take(h, "s1", shows(old)); taken || err != nil || Asks(h, "s1") {
 		t.Errorf("%v, %v", taken, err)
 	}
@@ -146,25 +138,17 @@ func TestTakeRefuses(t *testing.T) {
 	forge(t, h, text)
 	for name, do := range map[string]func(from, to string) error{"a link": os.Symlink, "another name": os.Link} {
 		from, to := filepath.Join(requests, "other"), filepath.Join(requests, "s1")
-		if err := os.Rename(to, from); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Rename(to, from))
 		at := "other" // which os.Root follows
 		if name == "another name" {
 			at = from
 		}
-		if err := do(at, to); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, do(at, to))
 		if taken, err := Take(h, "s1", shows(text)); taken || err == nil {
 			t.Errorf("%s: %v, %v", name, taken, err)
 		}
-		if err := os.Remove(to); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Remove(to))
+		testenv.Must(t, os.Rename(from, to))
 	}
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git")
@@ -191,9 +175,7 @@ func TestServedIsNotedFirst(t *testing.T) {
 		t.Fatalf("%q, %v", said, err)
 	}
 	kept, err := os.ReadFile(copyOf(h, "s1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	items, _, err := Serve(h, "s1")
 	if err != nil || len(items) != 1 {
 		t.Fatalf("%+v, %v", items, err)
@@ -202,9 +184,7 @@ func TestServedIsNotedFirst(t *testing.T) {
 		t.Errorf("noted is %q, %v", done, err)
 	}
 	// Killed between the two.
-	if err := os.WriteFile(copyOf(h, "s1"), kept, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(copyOf(h, "s1"), kept, 0o600))
 	if items, _, err := Serve(h, "s1"); err != nil || len(items) > 0 || Waits(h, "s1") {
 		t.Errorf("served again: %+v, %v", items, err)
 	}
@@ -221,9 +201,7 @@ func TestLeave(t *testing.T) {
 	}
 	h, _ := world(t)
 	lock := h.Path("lock")
-	if err := os.WriteFile(lock, nil, 0o400); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(lock, nil, 0o400))
 	var want string
 	for range 2 {
 		said, err := Leave(h, "s1", Item{Kind: Note, At: time.Now()})
@@ -236,9 +214,7 @@ func TestLeave(t *testing.T) {
 		want = said
 	}
 	requests := filepath.Join(h.Dir, ".runtime", "requests")
-	if err := os.Chmod(requests, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Chmod(requests, 0o500))
 	t.Cleanup(func() { os.Chmod(requests, 0o700) })
 	if _, err := Leave(h, "s1", Item{Kind: Note, At: time.Now()}); !Denied(err) || !strings.Contains(err.Error(), "or to the project") {
 		t.Error(err)
@@ -321,9 +297,7 @@ func TestTakeOnlyWhatWasShown(t *testing.T) {
 	}
 	// Nothing is of a time that has not come.
 	later, err := json.Marshal(Item{Kind: Note, At: time.Now().Add(time.Hour)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	forge(t, h, string(later)+"\n")
 	if taken, err := Take(h, "s1", shows(string(later)+"\n")); taken || err == nil {
 		t.Errorf("%v, %v", taken, err)

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/state/instance"
 )
@@ -16,22 +18,16 @@ func TestMarkers(t *testing.T) {
 	}
 	for range 2 { // that it is there is no error
 		for _, name := range []string{"worker-b", "worker-a"} {
-			if err := m.Set("pool:worker", name); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, m.Set("pool:worker", name))
 		}
 	}
-	if err := m.Set("other", "one"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, m.Set("other", "one"))
 	all, err := m.All()
 	if want := map[string][]string{"pool:worker": {"worker-a", "worker-b"}, "other": {"one"}}; err != nil || !reflect.DeepEqual(all, want) {
 		t.Error(all, err)
 	}
 	for range 2 {
-		if err := m.Remove("pool:worker", "worker-a"); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, m.Remove("pool:worker", "worker-a"))
 	}
 	if names, err := m.In("pool:worker"); err != nil || !reflect.DeepEqual(names, []string{"worker-b"}) {
 		t.Error(names, err)

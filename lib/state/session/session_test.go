@@ -33,16 +33,12 @@ func newStore(t *testing.T) Store {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"home", "town"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	h := home.At(
 		town.Town{Root: filepath.Join(dir, "town"), State: place.State(filepath.Join(dir, "state"))},
 		identity.Identity{Role: identity.Crew, Rig: "gastown", Name: "max"}, filepath.Join(dir, "home"))
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Prepare())
 	return Store{Home: h}
 }
 
@@ -50,9 +46,7 @@ func newStore(t *testing.T) Store {
 func agent(t *testing.T) (p process.Proc, kill func()) {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, cmd.Start())
 	over := false
 	kill = func() {
 		if !over {
@@ -63,9 +57,7 @@ func agent(t *testing.T) (p process.Proc, kill func()) {
 	}
 	t.Cleanup(kill)
 	p, err := process.Find(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return p, kill
 }
 
@@ -89,22 +81,16 @@ func events(t *testing.T, s Store) []string {
 		all = append(all, strings.Join(strings.Fields(fmt.Sprint(e.Type, " ", p.SessionID, " ", p.Outcome, " ", p.Parent, " ", p.Chain)), " "))
 		return true
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return all
 }
 
 func start(t *testing.T, s Store, at time.Time, f StartParams) Started {
 	t.Helper()
 	all, err := s.All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	st, err := s.Start(at, all, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return st
 }
 
@@ -137,13 +123,9 @@ func TestStartOfANewSession(t *testing.T) {
 	}
 	want(t, s, "session_start s1 s1")
 	data, err := os.ReadFile(s.path("s1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var fields map[string]any
-	if err := json.Unmarshal(data, &fields); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal(data, &fields))
 	got := slices.Sorted(maps.Keys(fields))
 	if want := strings.Fields("actor agent boot_id branch chain_id cwd id pid pid_ns pid_start rig role source started_at tmux_pane tmux_server tmux_session"); !slices.Equal(got, want) {
 		t.Errorf("fields %v", got)
@@ -213,9 +195,7 @@ func TestWhomASessionFollows(t *testing.T) {
 				if o.kind != "" {
 					r.Handoff = &Pending{Kind: o.kind, Reason: "r"}
 				}
-				if err := s.Put(r, atomicfile.Unsynced); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 			}
 			f := StartParams{ID: "new", Process: mine, ClearReason: "user_exit", TmuxPane: "%1", TmuxServer: "/sock", Predecessor: c.predecessor}
 
@@ -297,9 +277,7 @@ func TestResumeReopensWithoutASecondStart(t *testing.T) {
 
 	// A command of the agent's own says neither how it began nor what tmux calls it.
 	r.TmuxSession, r.TmuxPane, r.TmuxServer = "name", "%1", "/sock"
-	if err := s.Put(r, atomicfile.Unsynced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 	start(t, s, now.Add(2*time.Hour), StartParams{ID: "a", Process: q, TmuxPane: "%1", TmuxServer: "/sock"})
 	if r := get(t, s, "a"); r.Source != "resume" || r.TmuxSession != "name" {
 		t.Errorf("%+v", r)
@@ -349,9 +327,7 @@ func TestRuns(t *testing.T) {
 	// A cycle goes on in another process, and is no crash.
 	r.Handoff = &Pending{Kind: KindCycle, At: now.Add(2 * time.Hour)}
 	r.SetProcess(q)
-	if err := s.Put(r, atomicfile.Unsynced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 	if r = start(t, s, now.Add(3*time.Hour), StartParams{ID: "a", Process: p, Source: "resume"}).Record; len(r.Runs) != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -390,17 +366,11 @@ func TestStop(t *testing.T) {
 			s := newStore(t)
 			p, kill := agent(t)
 			start(t, s, now, StartParams{ID: "a", Process: p})
-			if err := s.Stop("a", Stop{Reason: "reaped", Until: now.Add(time.Second)}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, s.Stop("a", Stop{Reason: "reaped", Until: now.Add(time.Second)}))
 			r, err := s.Get("a")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			r.Hook = &HookDedup{At: now.Add(c.sign)}
-			if err := s.Put(r, atomicfile.Unsynced); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 			kill()
 			c.find(t, s)
 			if r, err = s.Get("a"); err != nil || r.Outcome != c.want || r.Stop != nil {
@@ -445,21 +415,15 @@ func TestKilledBetweenEventAndRecord(t *testing.T) {
 	p, _ := agent(t)
 	start(t, s, now, StartParams{ID: "a", Process: p})
 	before, err := os.ReadFile(s.path("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := atomicfile.Remove(s.path("a")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, atomicfile.Remove(s.path("a")))
 	start(t, s, now.Add(time.Second), StartParams{ID: "a", Process: p})
 	want(t, s, "session_start a a")
 
 	if _, err := s.End(now.Add(time.Minute), "a", Done, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.path("a"), before, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(s.path("a"), before, 0o600))
 	if _, err := s.End(now.Add(2*time.Minute), "a", Done, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -493,9 +457,7 @@ func TestEnd(t *testing.T) {
 		start(t, s, now, StartParams{ID: id})
 		r := get(t, s, id)
 		r.Handoff = &Pending{Kind: kind, Reason: "why"}
-		if err := s.Put(r, atomicfile.Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 		if r, err := s.End(now, id, Done, "x"); err != nil || r.Outcome != outcome || (r.Reason == "why") != (outcome == Handoff) {
 			t.Errorf("%s: %+v %v", kind, r, err)
 		}
@@ -514,13 +476,9 @@ func TestAnotherNamespace(t *testing.T) {
 	}
 	now := time.Now()
 	conversation := filepath.Join(t.TempDir(), "c.jsonl")
-	if err := os.WriteFile(conversation, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(conversation, nil, 0o600))
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	long := now.Add(-13 * time.Hour)
 	for name, c := range map[string]struct {
 		r          Record
@@ -557,9 +515,7 @@ func TestAnotherNamespace(t *testing.T) {
 	// Nobody takes its place, whatever number its process has.
 	s := newStore(t)
 	r := Record{ID: "s1", Actor: "gastown/crew/max", StartedAt: now, PID: os.Getpid(), PIDStart: "1", BootID: p.Boot, PIDNS: "1", TmuxPane: "%1", TmuxServer: "/s", Host: "not-" + host}
-	if err := s.Put(&r, atomicfile.Unsynced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Put(&r, atomicfile.Unsynced))
 	st := start(t, s, now, StartParams{ID: "s2", Source: "startup", Process: p, TmuxPane: "%1", TmuxServer: "/s", Host: host})
 	if st.Parent != nil || len(st.Others) != 1 {
 		t.Errorf("%+v", st)
@@ -575,9 +531,7 @@ func TestOthersOfTheSameName(t *testing.T) {
 	dead, kill := agent(t)
 	kill()
 	self, err := process.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for id, r := range map[ID]Record{
 		"live":       {Actor: "gastown/crew/max", PID: a.PID, PIDStart: a.Start, BootID: a.Boot},
 		"elsewhere":  {Actor: "gastown/crew/joe", PID: a.PID, PIDStart: a.Start, BootID: a.Boot},
@@ -587,9 +541,7 @@ func TestOthersOfTheSameName(t *testing.T) {
 		"handing on": {Actor: "gastown/crew/max", PID: a.PID, PIDStart: a.Start, BootID: a.Boot, Handoff: &Pending{Kind: KindHandoff, Respawn: true}},
 	} {
 		r.ID, r.StartedAt = ID(strings.ReplaceAll(string(id), " ", "-")), now
-		if err := s.Put(&r, atomicfile.Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.Put(&r, atomicfile.Unsynced))
 	}
 	child, _ := agent(t) // a child of this process, which is "around"
 	st := start(t, s, now, StartParams{ID: "new", Process: child})
@@ -607,16 +559,12 @@ func TestPrune(t *testing.T) {
 		if ended {
 			r.EndedAt, r.Outcome = now.Add(-age), Done
 		}
-		if err := s.Put(r, atomicfile.Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 	}
 	put("old-and-live", 100*24*time.Hour, false)
 	put("old", 8*24*time.Hour, true)
 	for _, id := range []string{"old", "old-and-live"} {
-		if err := os.WriteFile(s.Home.Path("sessions", id+".tail"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(s.Home.Path("sessions", id+".tail"), nil, 0o600))
 	}
 	for i := range 60 {
 		put(ID(fmt.Sprint("e", i)), time.Duration(i)*time.Minute, true)
@@ -625,15 +573,11 @@ func TestPrune(t *testing.T) {
 		put(id, age, true)
 		r, _ := s.Get(id)
 		r.Handoff = &Pending{Kind: KindHandoff, Marker: "handoff"}
-		if err := s.Put(r, atomicfile.Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 	}
 	start(t, s, now, StartParams{ID: "new"})
 	all, err := s.All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if !s.Exists("waits") || s.Exists("waited") {
 		t.Error("a record goes whose hand-over waits, or stays for ever")
 	}
@@ -658,12 +602,8 @@ func TestACorruptRecordIsSetAside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
-			if err := s.Put(&Record{ID: "a", StartedAt: now}, atomicfile.Unsynced); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(s.path("a"), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, s.Put(&Record{ID: "a", StartedAt: now}, atomicfile.Unsynced))
+			testenv.Must(t, os.WriteFile(s.path("a"), []byte(text), 0o600))
 			if r, err := s.Get("a"); r != nil || err != nil {
 				t.Errorf("%+v %v", r, err)
 			}
@@ -689,9 +629,7 @@ func TestNoIDHasNoRecord(t *testing.T) {
 	store := newStore(t)
 	for _, id := range []ID{"", "../x", "../../canary", "a/b", "x\x00", ".", "-rf"} {
 		path := filepath.Clean(store.Home.Path("sessions", string(id)+".json"))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		text := []byte(fmt.Sprintf(`{"id":%q,"started_at":"2026-01-17T01:00:00Z"}`, id))
 		_ = os.WriteFile(path, text, 0o600) // a name with NUL is none at all
 		if r, err := store.Get(id); r != nil || err != nil {
@@ -709,9 +647,7 @@ func TestNoIDHasNoRecord(t *testing.T) {
 // What cannot be read hides no other record, and stops no start.
 func TestAnUnreadableRecordHidesNoOther(t *testing.T) {
 	s := newStore(t)
-	if err := s.Put(&Record{ID: "good", StartedAt: now}, atomicfile.Unsynced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Put(&Record{ID: "good", StartedAt: now}, atomicfile.Unsynced))
 	for _, err := range []error{
 		os.Symlink("/etc/passwd", s.path("link")),
 		os.Mkdir(s.path("folder"), 0o700),
@@ -719,9 +655,7 @@ func TestAnUnreadableRecordHidesNoOther(t *testing.T) {
 		os.WriteFile(filepath.Join(s.dir(), "..json"), nil, 0o600),
 		os.WriteFile(filepath.Join(s.dir(), "notes.txt"), nil, 0o600),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 	}
 	all, err := s.All()
 	if err != nil || len(all) != 1 || all[0].ID != "good" {
@@ -745,15 +679,11 @@ func TestATornRecordIsMended(t *testing.T) {
 	r := start(t, s, now, StartParams{ID: "a", Process: p}).Record
 	tear := func() {
 		t.Helper()
-		if err := os.WriteFile(s.path("a"), []byte(`{"id":"a","star`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(s.path("a"), []byte(`{"id":"a","star`), 0o600))
 	}
 	put := func() {
 		t.Helper()
-		if err := s.Put(r, atomicfile.Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 	}
 	r.Branch = "one"
 	put()
@@ -814,29 +744,19 @@ func TestATornRecordIsMended(t *testing.T) {
 func TestUnknownFieldsSurvive(t *testing.T) {
 	s := newStore(t)
 	text := `{"id":"a","started_at":"2026-01-17T01:00:00Z","cost":{"usd":1.50,"big":12345678901234567890},"tags":["x"],"handoff":{"kind":"auto","at":"2026-01-17T01:00:00Z"}}`
-	if err := atomicfile.EnsurePrivateDir(s.dir()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(s.path("a"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, atomicfile.EnsurePrivateDir(s.dir()))
+	testenv.Must(t, os.WriteFile(s.path("a"), []byte(text), 0o600))
 	r := get(t, s, "a")
 	r.Branch = "main"
-	if err := s.Put(r, atomicfile.Unsynced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 	var got struct {
 		Branch string
 		Cost   json.RawMessage
 		Tags   []string
 	}
 	data, err := os.ReadFile(s.path("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, json.Unmarshal(data, &got))
 	if got.Branch != "main" || len(got.Tags) != 1 || strings.Join(strings.Fields(string(got.Cost)), "") != `{"big":12345678901234567890,"usd":1.50}` &&
 		strings.Join(strings.Fields(string(got.Cost)), "") != `{"usd":1.50,"big":12345678901234567890}` {
 		t.Errorf("%s", data)
@@ -938,16 +858,12 @@ func TestCurrent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			parent, err := process.Find(os.Getppid())
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			other, _ := agent(t)
 			for id, p := range map[ID]process.Proc{"around": parent, "other": other, "reused": {PID: parent.PID, Start: "1", Boot: parent.Boot}} {
 				r := &Record{ID: id, StartedAt: now}
 				r.SetProcess(p)
-				if err := s.Put(r, atomicfile.Unsynced); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 			}
 			getenv := testenv.Getenv(strings.Fields(c.vars)...)
 			if got := s.Current(getenv, clientVars, false); got != c.command {
@@ -968,16 +884,12 @@ func TestPersist(t *testing.T) {
 	if got := s.Persisted(); got != "" {
 		t.Errorf("%q", got)
 	}
-	if err := s.Persist("a", now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Persist("a", now))
 	if data, _ := os.ReadFile(s.Home.Path("session_id")); string(data) != "a\n2026-01-17T01:00:00Z\n" {
 		t.Errorf("%q", data)
 	}
 	for text, want := range map[string]ID{"a\n": "a", "a": "a", " a \r\nx": "a", "": "", "../x\n": "", "\n": ""} {
-		if err := os.WriteFile(s.Home.Path("session_id"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(s.Home.Path("session_id"), []byte(text), 0o600))
 		if got := s.Persisted(); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
@@ -1003,9 +915,7 @@ func FuzzPersisted(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(s.Home.Path(idFile), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(s.Home.Path(idFile), data, 0o600))
 		id := s.Persisted()
 		if _, err := ParseID(string(id)); id != "" && err != nil {
 			t.Fatalf("%q gave %q", data, id)

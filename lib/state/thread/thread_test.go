@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -179,9 +181,7 @@ func TestTorn(t *testing.T) {
 	}
 	path := state.Path("threads", "c.json")
 	for _, torn := range []string{`{"chain_id":"c",`, `{"chain_id":"d"}`, ""} {
-		if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte(torn), 0o600))
 		told := 0
 		th, err := Read(state, "c", func(error) { told++ })
 		if err != nil || len(th.Messages) < 2 || told == 0 {
@@ -356,13 +356,9 @@ func TestRemove(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Remove(state, "c"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, Remove(state, "c"))
 	// A damaged one is forgotten as well: it still has what was said.
-	if err := os.WriteFile(state.Path("threads", "c.json"), []byte(`{"prompts":[{"text":"a secret wish"`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(state.Path("threads", "c.json"), []byte(`{"prompts":[{"text":"a secret wish"`), 0o600))
 	if err := Remove(state, "c"); err != nil {
 		t.Errorf("a damaged one: %v", err)
 	}
@@ -378,16 +374,12 @@ func TestJournal(t *testing.T) {
 	state := place.State(t.TempDir())
 	appendAt := func(text string, at time.Time) {
 		t.Helper()
-		if err := Append(state, "c", Part{Session: "a", Agent: "claude", Time: at, Prompts: []Quote{{Text: text, Time: at}}}, nil); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, Append(state, "c", Part{Session: "a", Agent: "claude", Time: at, Prompts: []Quote{{Text: text, Time: at}}}, nil))
 	}
 	want := func(prompts, instructions string) {
 		t.Helper()
 		th, err := Read(state, "c", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if texts(th.Prompts) != prompts || rules(th) != instructions || len(th.Sessions) != 1 || th.Sessions[0].Agent != "claude" {
 			t.Errorf("%s; %s; %+v", texts(th.Prompts), rules(th), th.Sessions)
 		}
@@ -398,12 +390,8 @@ func TestJournal(t *testing.T) {
 	appendAt("Never push to main.", now.Add(time.Second))
 	want("Port the parser.|Never push to main.", "Never push to main.")
 	data, err := os.ReadFile(journal(state, "c"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(journal(state, "c"), append(data, `{"text":"torn`...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, os.WriteFile(journal(state, "c"), append(data, `{"text":"torn`...), 0o600))
 	appendAt("and then", now.Add(2*time.Second))
 	want("Port the parser.|Never push to main.|and then", "Never push to main.")
 	th, err := Update(state, "c", atomicfile.Unsynced, nil, func(th *Thread) { th.Drop(1) })
@@ -415,9 +403,7 @@ func TestJournal(t *testing.T) {
 	}
 	want("Port the parser.|Never push to main.|and then", "")
 	// Taken in twice, as after a kill before it was removed.
-	if err := os.WriteFile(journal(state, "c"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(journal(state, "c"), data, 0o600))
 	want("Port the parser.|Never push to main.|and then", "")
 	// Without room in the journal the thread takes the prompt.
 	appendAt(strings.Repeat("long ", maxJournal/6), now.Add(3*time.Second))
@@ -428,14 +414,10 @@ func TestJournal(t *testing.T) {
 	if th, err := Read(state, "c", nil); err != nil || len(th.Prompts) != 5 {
 		t.Errorf("%v, %d prompts", err, len(th.Prompts))
 	}
-	if err := Remove(state, "c"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, Remove(state, "c"))
 	appendAt("anew", now)
 	want("anew", "")
-	if err := Remove(state, "c"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, Remove(state, "c"))
 	if _, err := Read(state, "c", nil); !errors.Is(err, ErrNone) {
 		t.Error(err)
 	}
@@ -476,9 +458,7 @@ func TestMove(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := Move(state, "a", "c", "a", atomicfile.Unsynced, nil); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, Move(state, "a", "c", "a", atomicfile.Unsynced, nil))
 	}
 	from, err := Read(state, "a", nil)
 	if err != nil || texts(from.Prompts) != "yes" || rules(from) != "" {

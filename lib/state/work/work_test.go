@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
@@ -29,9 +31,7 @@ func fixture(t *testing.T, routed ...string) (Work, route.Markers) {
 	s := instance.Personal(place.State(t.TempDir()), "")
 	m := route.Of(s)
 	for _, name := range routed {
-		if err := m.Set("pool:worker", name); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, m.Set("pool:worker", name))
 	}
 	return Of(s), m
 }
@@ -40,9 +40,7 @@ func give(t *testing.T, w Work, subjects ...string) (ids []string) {
 	t.Helper()
 	for i, s := range subjects {
 		id, err := w.Give("worker", mail.Note{Subject: s, Body: "do " + s}, now.Add(time.Duration(i)*time.Second))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		ids = append(ids, id)
 	}
 	return ids
@@ -52,17 +50,13 @@ func give(t *testing.T, w Work, subjects ...string) (ids []string) {
 func story(t *testing.T, w Work) string {
 	t.Helper()
 	all, err := w.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var lines []string
 	for _, i := range all {
 		lines = append(lines, strings.Join(strings.Fields(fmt.Sprint(i.Subject, " ", i.Holder, " ", i.Blocked)), " "))
 	}
 	closed, err := atomicfile.Files(w.path("worker", done))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, name := range closed {
 		lines = append(lines, read(w.path("worker", done, name), false).Subject+" is done")
 	}
@@ -101,9 +95,7 @@ func TestWork(t *testing.T) {
 		t.Error(err)
 	}
 	is(t, w, "b worker-2; c; a is done")
-	if err := m.Remove("pool:worker", "worker-2"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, m.Remove("pool:worker", "worker-2"))
 	for range 2 { // S4-115
 		if err := w.Free(ctx, "worker-2", "session_suspended"); err != nil {
 			t.Error(err)
@@ -174,9 +166,7 @@ func TestTogether(t *testing.T) {
 	var sessions, subjects []string
 	for i := range 8 {
 		sessions = append(sessions, fmt.Sprint("worker-", i))
-		if err := m.Set("pool:worker", sessions[i]); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, m.Set("pool:worker", sessions[i]))
 	}
 	for i := range 40 {
 		subjects = append(subjects, fmt.Sprintf("n%02d", i))
@@ -211,9 +201,7 @@ func TestTogether(t *testing.T) {
 	all.Wait()
 	seen := map[string]int{}
 	items, err := w.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, i := range items {
 		seen[i.Subject]++
 		if n := i.Holder; n != "" && i.Blocked == "" && (n[len(n)-1]-'0')%2 == 1 {
@@ -244,9 +232,7 @@ func TestNames(t *testing.T) {
 	// What does not belong there is passed over.
 	give(t, w, "a")
 	dir := w.path("worker", fresh)
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "0")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink("/etc/passwd", filepath.Join(dir, "0")))
 	is(t, w, "a")
 }
 
@@ -255,17 +241,13 @@ func TestTake(t *testing.T) {
 	w := Of(instance.Personal(place.State(t.TempDir()), ""))
 	name := mail.NameFrom("box", "1768629600.M000001R3f9a01c2.desk")
 	for _, at := range [][]string{{"worker", fresh}, {"worker", members, "worker-1", cur}, {"worker", members, "worker-1", leaving, "drained"}, {"worker", members, "worker-1", blocked, "crashed"}, {"worker", done}, {"worker", recalled}} {
-		if err := w.Take("worker", name, []byte("Subject: x\n\n"), timely); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.Take("worker", name, []byte("Subject: x\n\n"), timely))
 		all := found(t, w.path("worker"))
 		if len(all) != 1 {
 			t.Fatalf("before %v: %v", at, all)
 		}
 		if all[0] != w.path(append(at, name)...) {
-			if err := w.move(all[0], at...); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.move(all[0], at...))
 		}
 	}
 	late := errors.New("late")
@@ -301,9 +283,7 @@ func TestRecall(t *testing.T) {
 		}
 	}
 	for n := range 4 {
-		if err := w.Take("worker", name(n), []byte("Subject: x\n\n"), timely); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.Take("worker", name(n), []byte("Subject: x\n\n"), timely))
 	}
 	claim := func() {
 		t.Helper()
@@ -349,8 +329,6 @@ func found(t *testing.T, dir string) (files []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return files
 }
