@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/tidwall/gjson"
+
 	"gt/lib/sys/atomicfile"
 )
 
@@ -86,4 +88,14 @@ func Unreadable(path string, err error) error {
 		return nil
 	}
 	return atomicfile.Error("read", path, err)
+}
+
+// ReadJSON returns the JSON in a file of the client beside a conversation. The result does
+// not exist if the file does not or has no JSON.
+func ReadJSON(path string, limit int64) (gjson.Result, error) {
+	data, err := atomicfile.Read(path, limit)
+	if err != nil || !gjson.ValidBytes(data) {
+		return gjson.Result{}, Unreadable(path, err)
+	}
+	return gjson.ParseBytes(data), nil
 }

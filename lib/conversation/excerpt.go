@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"gt/lib/state/session"
 	"gt/lib/text/redact"
 	"gt/lib/text/term"
 )
@@ -17,6 +18,16 @@ import (
 func ParseTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil || t.Year() < 1980 || t.Year() > 2200 {
+		return time.Time{}
+	}
+	return t
+}
+
+// Milliseconds returns a time in milliseconds since 1970, or the zero time if it is not
+// between 1980 and 2200.
+func Milliseconds(n int64) time.Time {
+	t := time.UnixMilli(n).UTC()
+	if t.Year() < 1980 || t.Year() > 2200 {
 		return time.Time{}
 	}
 	return t
@@ -36,6 +47,16 @@ func Keep(to *string, value string) {
 	if *to == "" {
 		*to = strings.Clone(value)
 	}
+}
+
+// IDOf returns the session's id that a record holds, or "" if v is none. Like Keep it copies
+// what it returns.
+func IDOf(v gjson.Result) session.ID {
+	id, err := session.ParseID(strings.Clone(v.Str))
+	if err != nil {
+		return ""
+	}
+	return id
 }
 
 // MaxExcerpt is the length of an Excerpt in characters.

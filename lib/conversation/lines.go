@@ -110,6 +110,21 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 	}
 }
 
+// FrontAndBack calls front with the lines of a conversation from the beginning on until it
+// needs no more, within MaxFront, and back with those in the last EndSize bytes from the
+// back. If more than EndSize is needed, front gets the first lines again.
+func FrontAndBack(f File, front, back func(line []byte) (more bool)) error {
+	more := true
+	err := Ends(f.Path, func(line []byte, whole bool) bool {
+		more = !whole || front(line)
+		return whole && more
+	}, back)
+	if err == nil && more && f.Size > EndSize {
+		_, err = Lines(f.Path, 0, func(line []byte, at int64) bool { return front(line) && at < MaxFront })
+	}
+	return err
+}
+
 // endBlocks are used again, as lineReaders are.
 var endBlocks = sync.Pool{New: func() any { return new([EndSize]byte) }}
 

@@ -88,7 +88,6 @@ func (*Reader) Find(store string, each func(conversation.File)) error {
 // without a person and of one with a single prompt.
 func (a *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
-	begun := false // the first prompt was read
 	front := func(line []byte) (more bool) {
 		r := gjson.ParseBytes(line)
 		if m.Started.IsZero() {
@@ -96,15 +95,12 @@ func (a *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		}
 		if text, ok := prompt(r, f.Parent != ""); ok {
 			conversation.Keep(&m.Prompt, conversation.Asked(text))
-			begun = m.Prompt != ""
 		}
 		conversation.Keep(&m.Model, modelOf(r))
-		return !begun
+		return m.Prompt == ""
 	}
 	chosen := ""
-	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
-		return whole && front(line)
-	}, func(line []byte) bool {
+	err := conversation.FrontAndBack(f, front, func(line []byte) bool {
 		r := gjson.ParseBytes(line)
 		if m.Last.IsZero() {
 			m.Last = timeOf(r)
@@ -112,11 +108,6 @@ func (a *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		conversation.Keep(&chosen, modelOf(r))
 		return true
 	})
-	if err == nil && !begun && f.Size > conversation.EndSize {
-		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-			return front(line) && at < conversation.MaxFront
-		})
-	}
 	if err != nil || m.Started.IsZero() && m.Last.IsZero() {
 		return conversation.Metadata{}, err
 	}
@@ -159,29 +150,27 @@ func (a *Reader) foldersOf(store string) (map[session.ID]string, error) {
 	if known := a.folders[store]; known != nil && known.size == now.size && known.changed.Equal(now.changed) {
 		return known.of, nil
 	}
-	keep := func(id, dir string) {
-		known, err := session.ParseID(id)
-		if _, have := now.of[known]; err == nil && !have && filepath.IsAbs(dir) {
-			now.of[session.ID(strings.Clone(string(known)))] = strings.Clone(dir)
+	keep := func(v gjson.Result, dir string) {
+		id := conversation.IDOf(v)
+		if _, have := now.of[id]; id != "" && !have && filepath.IsAbs(dir) {
+			now.of[id] = strings.Clone(dir)
 		}
 	}
 	_, err := conversation.Lines(path, 0, func(line []byte, _ int64) bool {
 		r := gjson.ParseBytes(line)
-		keep(r.Get("conversationId").Str, r.Get("workspace").Str)
+		keep(r.Get("conversationId"), r.Get("workspace").Str)
 		return true
 	})
-	data, cerr := atomicfile.Read(cache, maxCache)
-	if cerr == nil && gjson.ValidBytes(data) {
-		gjson.ParseBytes(data).ForEach(func(dir, id gjson.Result) bool {
-			keep(id.Str, dir.Str)
-			return true
-		})
-	}
+	last, cerr := conversation.ReadJSON(cache, maxCache)
+	last.ForEach(func(dir, id gjson.Result) bool {
+		keep(id, dir.Str)
+		return true
+	})
 	if a.folders == nil {
 		a.folders = map[string]*storeFolders{}
 	}
 	a.folders[store] = &now
-	return now.of, errors.Join(conversation.Unreadable(path, err), conversation.Unreadable(cache, cerr))
+	return now.of, errors.Join(conversation.Unreadable(path, err), cerr)
 }
 
 func timeOf(r gjson.Result) time.Time { return conversation.ParseTime(r.Get("created_at").Str) }

@@ -129,14 +129,7 @@ const maxState = 4 << 20
 func state(f conversation.File) (gjson.Result, error) {
 	dir := filepath.Dir(f.Path)
 	path := filepath.Join(dir, filepath.Base(dir)+".json")
-	data, err := atomicfile.Read(path, maxState)
-	if err != nil && !atomicfile.Absent(err) {
-		return gjson.Result{}, atomicfile.Error("read", path, err)
-	}
-	if !gjson.ValidBytes(data) {
-		return gjson.Result{}, nil
-	}
-	return gjson.ParseBytes(data), nil
+	return conversation.ReadJSON(path, maxState)
 }
 
 // Metadata takes the name, folder and origin from the session's state and the rest from
@@ -173,9 +166,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	s, err := state(f)
 	conversation.Keep(&m.CWD, s.Get("cwd").Str)
 	if f.Parent == "" {
-		if id, err := session.ParseID(s.Get("metadata.fork.forkedFromSessionId").Str); err == nil {
-			m.ForkOf = session.ID(strings.Clone(string(id)))
-		}
+		m.ForkOf = conversation.IDOf(s.Get("metadata.fork.forkedFromSessionId"))
 		if at := conversation.ParseTime(s.Get("started_at").Str); !at.IsZero() { // a fork's own
 			m.Started = at
 		}
@@ -191,13 +182,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return m, err
 }
 
-func timeOf(r gjson.Result) time.Time {
-	v := r.Get("ts")
-	if v.Type != gjson.Number || v.Num < 1e12 || v.Num > 1e13 {
-		return time.Time{}
-	}
-	return time.UnixMilli(v.Int()).UTC()
-}
+func timeOf(r gjson.Result) time.Time { return conversation.Milliseconds(r.Get("ts").Int()) }
 
 // Read begins at a message's offset. What follows the last message changes with the next
 // one, and what comes before the first one has always the same length.

@@ -134,9 +134,9 @@ func (c *Reader) named(store string) (map[session.ID]nameGiven, error) {
 	fresh := &storeNames{info.Size(), info.ModTime(), map[session.ID]nameGiven{}}
 	_, err = conversation.Lines(path, 0, func(line []byte, _ int64) bool {
 		rec := gjson.ParseBytes(line)
-		id, err := session.ParseID(rec.Get("id").Str)
-		if name := rec.Get("thread_name").Str; err == nil && name != "" {
-			fresh.names[session.ID(strings.Clone(string(id)))] = nameGiven{conversation.Excerpt(name), conversation.ParseTime(rec.Get("updated_at").Str)}
+		id := conversation.IDOf(rec.Get("id"))
+		if name := rec.Get("thread_name").Str; id != "" && name != "" {
+			fresh.names[id] = nameGiven{conversation.Excerpt(name), conversation.ParseTime(rec.Get("updated_at").Str)}
 		}
 		return true
 	})
@@ -267,22 +267,10 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 }
 
 func (*Reader) meta(facts *conversation.Metadata, p gjson.Result) {
-	id := func(s string) session.ID {
-		id, err := session.ParseID(s)
-		if err != nil {
-			return ""
-		}
-		return session.ID(strings.Clone(string(id)))
-	}
-	if own := id(p.Get("id").Str); own != "" {
-		facts.ID = own
-	}
-	facts.ForkOf = id(p.Get("forked_from_id").Str)
+	facts.ID = cmp.Or(conversation.IDOf(p.Get("id")), facts.ID)
+	facts.ForkOf = conversation.IDOf(p.Get("forked_from_id"))
 	source := p.Get("source")
-	facts.Parent = id(p.Get("parent_thread_id").Str)
-	if facts.Parent == "" {
-		facts.Parent = id(source.Get("subagent.thread_spawn.parent_thread_id").Str)
-	}
+	facts.Parent = cmp.Or(conversation.IDOf(p.Get("parent_thread_id")), conversation.IDOf(source.Get("subagent.thread_spawn.parent_thread_id")))
 	facts.Headless = source.Str == "exec" || source.Str == "mcp" || p.Get("originator").Str == "codex_exec"
 	conversation.Keep(&facts.CWD, p.Get("cwd").Str)
 	conversation.Keep(&facts.Branch, p.Get("git.branch").Str)

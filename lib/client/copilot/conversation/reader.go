@@ -113,15 +113,7 @@ func parse(line []byte) (e event) {
 // Metadata takes the name from the workspace and the rest from the events.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID}}
-	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
-		return whole && h.front(line)
-	}, h.back)
-	if err == nil && !h.begun && f.Size > conversation.EndSize {
-		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-			return h.front(line) && at < conversation.MaxFront
-		})
-	}
-	if err != nil {
+	if err := conversation.FrontAndBack(f, h.front, h.back); err != nil {
 		return conversation.Metadata{}, err
 	}
 	ws, err := readWorkspace(f)
@@ -134,7 +126,6 @@ type header struct {
 	folder, branch        string                // from the front
 	opening               string                // the first prompt, if the person did not write it
 	instructed            bool                  // the model's instructions were read
-	begun                 bool                  // the first prompt and answer were read
 	last                  conversation.Metadata // from the end
 }
 
@@ -167,17 +158,12 @@ func (h *header) front(line []byte) (more bool) {
 			conversation.Keep(&h.First, e.id)
 		}
 	}
-	h.begun = h.Prompt != "" && bytes.Contains(line[:min(len(line), 60)], []byte(`"assistant.`))
-	return !h.begun
+	return h.Prompt == "" || !bytes.Contains(line[:min(len(line), 60)], []byte(`"assistant.`))
 }
 
 func (h *header) start(data gjson.Result) {
-	if id, err := session.ParseID(data.Get("sessionId").Str); err == nil {
-		h.ID = session.ID(strings.Clone(string(id)))
-	}
-	if id, err := session.ParseID(data.Get("detachedFromSpawningParentSessionId").Str); err == nil {
-		h.Parent = session.ID(strings.Clone(string(id)))
-	}
+	h.ID = cmp.Or(conversation.IDOf(data.Get("sessionId")), h.ID)
+	h.Parent = conversation.IDOf(data.Get("detachedFromSpawningParentSessionId"))
 	if at := conversation.ParseTime(data.Get("startTime").Str); !at.IsZero() { // a fork's own; the other times are copies
 		h.Started = at
 	}
@@ -426,10 +412,7 @@ func (used usedTokens) shutdown(e conversation.Entry, d gjson.Result, each func(
 
 func (used usedTokens) add(model string, u conversation.Usage) {
 	sum := used[model]
-	sum.Input += u.Input
-	sum.CacheRead += u.CacheRead
-	sum.CacheWrite += u.CacheWrite
-	sum.Output += u.Output
+	sum.Add(u)
 	used[model] = sum
 }
 

@@ -141,9 +141,7 @@ type metadataReader struct {
 // header adds a record about the whole session. The client writes another one when it
 // resumes.
 func (l *metadataReader) header(v gjson.Result) {
-	if id, err := session.ParseID(v.Get("sessionId").Str); err == nil && l.facts.ID == "" {
-		l.facts.ID = session.ID(strings.Clone(string(id)))
-	}
+	l.facts.ID = cmp.Or(l.facts.ID, conversation.IDOf(v.Get("sessionId")))
 	conversation.Keep(&l.hash, v.Get("projectHash").Str)
 	if l.facts.Started.IsZero() {
 		l.facts.Started = conversation.ParseTime(v.Get("startTime").Str)

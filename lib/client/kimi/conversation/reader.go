@@ -125,21 +125,13 @@ const maxState = 4 << 20
 // state returns the session's state.
 func state(f conversation.File) (gjson.Result, error) {
 	path := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(f.Path))), stateFile)
-	data, err := atomicfile.Read(path, maxState)
-	if err != nil && !atomicfile.Absent(err) {
-		return gjson.Result{}, atomicfile.Error("read", path, err)
-	}
-	if !gjson.ValidBytes(data) {
-		return gjson.Result{}, nil
-	}
-	return gjson.ParseBytes(data), nil
+	return conversation.ReadJSON(path, maxState)
 }
 
 // Metadata takes the name, folder and origin from the session's state and the rest from
 // the records. Without a person, Kimi Code gives a session no name.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
-	begun := false // the first prompt was read
 	front := func(line []byte) (more bool) {
 		r := gjson.ParseBytes(line)
 		if at := timeOf(r); m.Started.IsZero() {
@@ -151,14 +143,11 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		if kind, text := content(r); kind == conversation.Prompt {
 			conversation.Keep(&m.First, strings.Clone(r.Get("message.id").Str))
 			conversation.Keep(&m.Prompt, conversation.Asked(text))
-			begun = m.Prompt != ""
 		}
-		return !begun
+		return m.Prompt == ""
 	}
 	used := ""
-	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
-		return whole && front(line)
-	}, func(line []byte) bool {
+	err := conversation.FrontAndBack(f, front, func(line []byte) bool {
 		r := gjson.ParseBytes(line)
 		if m.Last.IsZero() {
 			m.Last = timeOf(r)
@@ -168,11 +157,6 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		}
 		return true
 	})
-	if err == nil && !begun && f.Size > conversation.EndSize {
-		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-			return front(line) && at < conversation.MaxFront
-		})
-	}
 	if err != nil {
 		return conversation.Metadata{}, err
 	}
@@ -185,10 +169,8 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	s, err := state(f)
 	conversation.Keep(&m.CWD, s.Get("cwd").Str)
 	if f.Parent == "" {
-		if id, err := session.ParseID(s.Get("forkedFrom").Str); err == nil {
-			m.ForkOf = session.ID(strings.Clone(string(id)))
-		}
-		if at := milliseconds(s.Get("createdAt")); !at.IsZero() { // a fork's own
+		m.ForkOf = conversation.IDOf(s.Get("forkedFrom"))
+		if at := conversation.Milliseconds(s.Get("createdAt").Int()); !at.IsZero() { // a fork's own
 			m.Started = at
 		}
 		if s.Get("titleKind").Str != "replaceable" { // else it is the first prompt
@@ -202,14 +184,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return m, err
 }
 
-func timeOf(r gjson.Result) time.Time { return milliseconds(r.Get("time")) }
-
-func milliseconds(v gjson.Result) time.Time {
-	if v.Type != gjson.Number || v.Num < 1e12 || v.Num > 1e13 {
-		return time.Time{}
-	}
-	return time.UnixMilli(v.Int()).UTC()
-}
+func timeOf(r gjson.Result) time.Time { return conversation.Milliseconds(r.Get("time").Int()) }
 
 // Read leaves out the turns that the person took back, but for their tokens.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {

@@ -294,7 +294,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if err != nil || s == nil {
 		return conversation.Metadata{}, err
 	}
-	facts := conversation.Metadata{ID: f.ID, CWD: s.directory, Version: s.version, Model: s.model, Started: milliseconds(s.created), Last: milliseconds(s.updated)}
+	facts := conversation.Metadata{ID: f.ID, CWD: s.directory, Version: s.version, Model: s.model, Started: conversation.Milliseconds(s.created), Last: conversation.Milliseconds(s.updated)}
 	facts.Parent, _ = session.ParseID(s.parent)
 	if !strings.HasPrefix(s.title, "New session - ") && !strings.HasPrefix(s.title, "Child session - ") {
 		facts.Title = conversation.Excerpt(s.title)
@@ -314,15 +314,6 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		return facts.Prompt == "" || facts.Model == ""
 	})
 	return facts, err
-}
-
-// milliseconds returns a time in milliseconds since 1970, or the zero time if it is not
-// between 1980 and 2200.
-func milliseconds(n int64) time.Time {
-	if n < 315532800000 || n > 7258118400000 { // 1980, 2200
-		return time.Time{}
-	}
-	return time.UnixMilli(n).UTC()
 }
 
 // Read gives the messages' parts. Of the last message it gives only what is complete: the
@@ -372,7 +363,7 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 	model := strings.Clone(cmp.Or(m.Get("modelID").Str, m.Get("model.modelID").Str))
 	text := func(kind conversation.Kind, text string, at int64) {
 		if text != "" {
-			all = append(all, conversation.Entry{Kind: kind, Text: strings.Clone(text), ID: id, Time: milliseconds(at)})
+			all = append(all, conversation.Entry{Kind: kind, Text: strings.Clone(text), ID: id, Time: conversation.Milliseconds(at)})
 		}
 	}
 	if role == "user" {
@@ -411,7 +402,7 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 			u.Cost = cost.Num
 		}
 		if u != (conversation.Usage{}) {
-			all = append(all, conversation.Entry{Kind: conversation.TokenUsage, Usage: u, Model: model, ID: fmt.Sprintf("%s.%d", id, n), Time: milliseconds(created)})
+			all = append(all, conversation.Entry{Kind: conversation.TokenUsage, Usage: u, Model: model, ID: fmt.Sprintf("%s.%d", id, n), Time: conversation.Milliseconds(created)})
 		}
 	}
 	steps := 0
@@ -441,12 +432,12 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 				return all // its arguments are incomplete
 			}
 			tool := strings.Clone(p.Get("tool").Str)
-			all = append(all, conversation.Entry{Kind: conversation.Call, Tool: tool, Text: strings.Clone(conversation.CallText(state.Get("input"))), ID: id, Time: milliseconds(cmp.Or(conversation.TokenCount(state.Get("time.start")), created))})
+			all = append(all, conversation.Entry{Kind: conversation.Call, Tool: tool, Text: strings.Clone(conversation.CallText(state.Get("input"))), ID: id, Time: conversation.Milliseconds(cmp.Or(conversation.TokenCount(state.Get("time.start")), created))})
 			kind := conversation.Result
 			if tool == "question" {
 				kind = conversation.Reply
 			}
-			result := conversation.Entry{Kind: kind, Tool: tool, ID: id, Time: milliseconds(cmp.Or(conversation.TokenCount(state.Get("time.end")), created))}
+			result := conversation.Entry{Kind: kind, Tool: tool, ID: id, Time: conversation.Milliseconds(cmp.Or(conversation.TokenCount(state.Get("time.end")), created))}
 			switch {
 			case status == "completed":
 				result.Text = strings.Clone(state.Get("output").Str)

@@ -141,9 +141,7 @@ func (h *header) front(r gjson.Result) {
 			return
 		}
 		h.Started = at
-		if id, err := session.ParseID(r.Get("id").Str); err == nil {
-			h.ID = session.ID(strings.Clone(string(id)))
-		}
+		h.ID = cmp.Or(conversation.IDOf(r.Get("id")), h.ID)
 		conversation.Keep(&h.CWD, r.Get("cwd").Str)
 		h.ForkOf = session.ID(strings.Clone(string(idOf(filepath.Base(r.Get("parentSession").Str)))))
 		return

@@ -131,10 +131,8 @@ func (h *header) front(line []byte) {
 		return
 	}
 	v := gjson.ParseBytes(line)
-	if id, err := session.ParseID(v.Get("forkedFrom.sessionId").Str); err == nil {
-		if h.ForkOf == "" {
-			h.ForkOf = session.ID(strings.Clone(string(id)))
-		}
+	if id := conversation.IDOf(v.Get("forkedFrom.sessionId")); id != "" {
+		h.ForkOf = cmp.Or(h.ForkOf, id)
 	} else if h.Started.IsZero() {
 		h.Started = conversation.ParseTime(v.Get("timestamp").Str)
 	}
@@ -152,9 +150,8 @@ func (h *header) front(line []byte) {
 		h.hasMessages = true
 		conversation.Keep(&h.model, v.Get("model").Str)
 	case "system":
-		if id, err := session.ParseID(v.Get("systemPayload.parentSessionId").Str); err == nil &&
-			v.Get("subtype").Str == "parent_session" && h.Parent == "" {
-			h.Parent = session.ID(strings.Clone(string(id)))
+		if v.Get("subtype").Str == "parent_session" {
+			h.Parent = cmp.Or(h.Parent, conversation.IDOf(v.Get("systemPayload.parentSessionId")))
 		}
 	}
 }
