@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,10 +21,8 @@ type Fake struct {
 	// It is called without a lock and may change the fake. Of alive the ref is empty.
 	Faults func(word string, r runtime.Ref) Fault
 
-	mu    sync.Mutex
-	runs  map[string]*Run // by server and name
-	calls map[string]int
-	log   []string
+	mu   sync.Mutex
+	runs map[string]*Run // by server and name
 }
 
 // Fault is what goes wrong with a call.
@@ -47,25 +44,20 @@ type Run struct {
 	Attached bool
 }
 
-// ErrEnded is the error of the start of an agent that ends at once.
-var ErrEnded = errors.New("the agent ended at once")
-
 // New returns a fake in which nothing runs.
 func New(now func() time.Time) *Fake {
-	return &Fake{Now: now, runs: map[string]*Run{}, calls: map[string]int{}}
+	return &Fake{Now: now, runs: map[string]*Run{}}
 }
 
 func key(r runtime.Ref) string { return r.Server + "\t" + r.Name }
 
-// begin counts a call and asks for its fault. The lock is held when it returns.
+// begin asks for a call's fault. The lock is held when it returns.
 func (f *Fake) begin(word string, r runtime.Ref) Fault {
 	var fault Fault
 	if f.Faults != nil {
 		fault = f.Faults(word, r)
 	}
 	f.mu.Lock()
-	f.calls[word]++
-	f.log = append(f.log, strings.TrimSpace(word+" "+r.Name))
 	return fault
 }
 
@@ -87,7 +79,7 @@ func (f *Fake) Start(ctx context.Context, a runtime.Agent) error {
 		return fmt.Errorf("%w: %s", runtime.ErrTaken, a.Name)
 	}
 	if fault.Ends {
-		return ErrEnded
+		return errors.New("the agent ended at once")
 	}
 	f.runs[key(a.Ref)] = &Run{Agent: a, Since: f.Now().Add(fault.Late)}
 	return fault.Err
@@ -163,20 +155,4 @@ func (f *Fake) Reboot() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.runs)
-}
-
-// Calls returns how often a word was called.
-func (f *Fake) Calls(word string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.calls[word]
-}
-
-// Log returns the calls in their order, each as its word and the name, and forgets them.
-func (f *Fake) Log() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	log := f.log
-	f.log = nil
-	return log
 }

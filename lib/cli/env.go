@@ -81,14 +81,7 @@ func left(dir string) string {
 
 // Getenv returns the value of a variable, or "". Like in a shell, the last of two settings
 // counts.
-func (e *Env) Getenv(key string) string {
-	for i := len(e.Environ) - 1; i >= 0; i-- {
-		if k, v, ok := strings.Cut(e.Environ[i], "="); ok && k == key {
-			return v
-		}
-	}
-	return ""
-}
+func (e *Env) Getenv(key string) string { return process.Variable(e.Environ, key) }
 
 // ChildEnviron returns the person's environment, for what is started for them: notify
 // commands, checks, editors, clients. A project's client settings can add variables to
