@@ -36,7 +36,6 @@ import (
 func main() {
 	hosts := flag.Int("hosts", 50, "hosts on one hub")
 	real := flag.Int("real", 10, "how many of them are real")
-	keys := flag.Bool("keys", true, "the simulated hosts give each other the keys of their logs, as real ones do: the square of the hosts")
 	events := flag.Int("events", 167, "events of each host in an hour: ten agents with 400 a day each")
 	notes := flag.Int("notes", 500, "notes of which each is timed")
 	flag.Parse()
@@ -47,7 +46,7 @@ func main() {
 	dir, err := os.MkdirTemp("", "bench-relay")
 	if err == nil {
 		measure.Interrupted(func() { os.RemoveAll(dir) })
-		err = run(dir, *hosts, min(*real, *hosts), *events, *notes, *keys)
+		err = run(dir, *hosts, min(*real, *hosts), *events, *notes)
 		os.RemoveAll(dir)
 	}
 	if err != nil {
@@ -56,13 +55,13 @@ func main() {
 	}
 }
 
-func run(dir string, hosts, real, events, notes int, keys bool) error {
+func run(dir string, hosts, real, events, notes int) error {
 	if notes > 0 {
 		if err := pair(filepath.Join(dir, "pair"), notes); err != nil {
 			return err
 		}
 	}
-	return many(filepath.Join(dir, "many"), hosts, real, events, keys)
+	return many(filepath.Join(dir, "many"), hosts, real, events)
 }
 
 func start(store string) (*hub.Hub, error) {

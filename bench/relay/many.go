@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,8 +152,7 @@ type crowd struct {
 	all  map[string]int // the places of keys in it
 	// real are the recipients of the real hosts. Only these can be sealed to, because nobody opens
 	// the others.
-	real    map[string]string
-	allKeys bool // simulated hosts give each other the keys of their logs
+	real map[string]string
 }
 
 // every is how often a host of this crowd beats.
@@ -171,9 +172,28 @@ type actor struct {
 	stopFeeds func()
 	ctx       context.Context
 
-	mu    sync.Mutex
-	beats []bool // of whom one has come
-	greet []bool // to whom the key of the log was given
+	mu  sync.Mutex
+	met []contact // with each host of the crowd
+}
+
+// contact is what an actor knows of another host.
+type contact struct {
+	has   grant     // what it has given
+	given time.Time // when it was last given the key of the actor's log
+}
+
+// grant names the key that a host has of another one.
+type grant struct {
+	ID string `json:"id,omitempty"`
+	At int64  `json:"at,omitempty"`
+}
+
+// beat is the body of beats, and of questions for one.
+type beat struct {
+	Process string               `json:"process"`
+	Heads   map[string]feed.Head `json:"heads,omitempty"`
+	Every   int                  `json:"every,omitempty"`
+	Holds   *grant               `json:"holds,omitempty"`
 }
 
 func (a *actor) subject(kind string, to ...string) string {
@@ -184,11 +204,19 @@ func (a *actor) header(kind, to, id string) seal.Header {
 	return seal.Header{Kind: kind, To: to, ID: id, At: time.Now().UnixMilli()}
 }
 
-// beat publishes a beat for all, or for one host that has asked.
-func (a *actor) beat(to, nonce string) error {
+// says publishes a beat or a question for one.
+func (a *actor) says(kind, to, nonce string) error {
+	b, subject := beat{Process: "0123456789abcdef"}, a.subject("beat")
 	a.mu.Lock()
-	body, err := json.Marshal(map[string]any{"process": "0123456789abcdef", "heads": a.source.Heads(), "every": int(a.every().Seconds())})
+	if kind == "chunk" {
+		b.Heads, b.Every = a.source.Heads(), int(a.every().Seconds())
+	}
+	if to != "" {
+		has := a.met[a.all[to]].has
+		b.Holds, subject = &has, a.subject(kind, to)
+	}
 	a.mu.Unlock()
+	body, err := json.Marshal(b)
 	if err != nil {
 		return err
 	}
@@ -196,69 +224,109 @@ func (a *actor) beat(to, nonce string) error {
 	if err != nil {
 		return err
 	}
-	if to == "" {
-		return a.nc.Publish(a.subject("beat"), msg)
+	return a.nc.Publish(subject, msg)
+}
+
+// beat publishes a beat for all.
+func (a *actor) beat() error { return a.says("chunk", "", "") }
+
+// ask asks a host for a beat.
+func (a *actor) ask(to string) error { return a.says("ask", to, "0123456789abcdef") }
+
+// sealedTo is to whom the key of the log is sealed for a host.
+func (a *actor) sealedTo(to string) string {
+	if box := a.real[to]; box != "" {
+		return box
+	}
+	return a.keys.Recipient() // as long
+}
+
+// grant is the name of what a host should have of this one.
+func (a *actor) grant(to string) string {
+	sum := sha256.Sum256([]byte(a.keys.Feed + a.sealedTo(to)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// give gives the key of this host's log to another one that does not have it.
+func (a *actor) give(to string, has *grant) error {
+	id := a.grant(to)
+	if has == nil || has.ID == id {
+		return nil
+	}
+	a.mu.Lock()
+	given := &a.met[a.all[to]].given
+	soon := time.Since(*given) < 3*time.Second
+	if !soon {
+		*given = time.Now()
+	}
+	a.mu.Unlock()
+	if soon {
+		return nil
+	}
+	msg, err := a.keys.ForHost(a.sealedTo(to), a.header("grant", to, id), []byte(a.keys.Feed))
+	if err != nil {
+		return err
 	}
 	return a.nc.Publish(a.subject("chunk", to), msg)
-}
-
-func (a *actor) ask(to string) error {
-	msg, err := a.keys.Plain(a.header("beat", to, "0123456789abcdef"), nil)
-	if err != nil {
-		return err
-	}
-	return a.nc.Publish(a.subject("ask", to), msg)
-}
-
-// grant gives the key of this host's log to another one.
-func (a *actor) grant(to string) error {
-	box := a.real[to]
-	if box == "" {
-		box = a.keys.Recipient() // as long
-	}
-	msg, err := a.keys.ForHost(box, a.header("grant", to, "0123456789abcdef"), []byte(a.keys.Feed))
-	if err != nil {
-		return err
-	}
-	_, err = a.js.PublishAsync(a.subject("grant", to), msg, jetstream.WithStallWait(5*time.Minute))
-	return err
 }
 
 // hear takes what comes as a relay does, as far as it is answered.
 func (a *actor) hear(m *nats.Msg) {
 	parts := strings.Split(m.Subject, ".")
-	i, ok := a.all[parts[1]]
-	if !ok || parts[1] == a.keys.Public() {
+	from := parts[1]
+	i, ok := a.all[from]
+	if !ok || from == a.keys.Public() {
 		return
 	}
 	switch parts[2] {
-	case "beat", "chunk":
-		a.mu.Lock()
-		a.beats[i] = true
-		a.mu.Unlock()
-	case "ask":
-		var h seal.Header
-		line, _, _ := bytes.Cut(m.Data, []byte("\n"))
-		if json.Unmarshal(line, &h) == nil && h.Kind == "beat" {
-			_ = a.beat(parts[1], h.ID)
-		}
 	case "hello":
+		_ = a.ask(from)
+		return
+	case "beat", "chunk", "ask", "grant":
+	default:
+		return
+	}
+	var h seal.Header
+	line, rest, _ := bytes.Cut(m.Data, []byte("\n"))
+	if json.Unmarshal(line, &h) != nil {
+		return
+	}
+	if h.Kind == "grant" {
 		a.mu.Lock()
-		granted, beats := a.greet[i], a.beats[i]
-		a.greet[i] = true
+		a.met[i].has = grant{h.ID, h.At}
 		a.mu.Unlock()
-		if !granted && (a.allKeys || a.real[parts[1]] != "") {
-			_ = a.grant(parts[1])
-		}
-		if !beats {
-			_ = a.ask(parts[1])
+		_ = a.ask(from) // how long its log is
+		return
+	}
+	if h.Kind != "beat" {
+		return
+	}
+	var b beat
+	_, body, _ := bytes.Cut(rest, []byte("\n"))
+	if json.Unmarshal(body, &b) != nil {
+		return
+	}
+	_ = a.give(from, b.Holds)
+	if parts[2] == "ask" {
+		_ = a.says("chunk", from, h.ID)
+	}
+}
+
+// without returns the hosts whose keys this one does not have.
+func (a *actor) without() (keys []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, key := range a.crowd.keys {
+		if a.met[i].has.ID == "" && key != a.keys.Public() {
+			keys = append(keys, key)
 		}
 	}
+	return keys
 }
 
 // simulate connects a host that has the subscriptions and streams of a relay.
 func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys) (a *actor, err error) {
-	a = &actor{crowd: c, keys: keys, name: name, state: place.State(filepath.Join(dir, name, "gt")), ctx: ctx, beats: make([]bool, len(c.keys)), greet: make([]bool, len(c.keys))}
+	a = &actor{crowd: c, keys: keys, name: name, state: place.State(filepath.Join(dir, name, "gt")), ctx: ctx, met: make([]contact, len(c.keys))}
 	for range 20 { // a hub that is busy lets a host in after several attempts
 		if a.nc, err = c.at.Connect(ctx, keys, dial.Program{}); err == nil {
 			break
@@ -268,7 +336,7 @@ func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys)
 	if err != nil {
 		return nil, err
 	}
-	if a.js, err = jetstream.New(a.nc, jetstream.WithDefaultTimeout(5*time.Minute), jetstream.WithPublishAsyncMaxPending(64)); err != nil {
+	if a.js, err = jetstream.New(a.nc, jetstream.WithDefaultTimeout(5*time.Minute)); err != nil {
 		return nil, err
 	}
 	if a.source, err = feed.NewSource(a.state); err != nil {
@@ -283,7 +351,7 @@ func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys)
 			return nil, err
 		}
 	}
-	hello, err := json.Marshal(map[string]any{"name": name, "box": keys.Recipient(), "needs": 1, "knows": 2})
+	hello, err := json.Marshal(map[string]any{"name": name, "box": keys.Recipient(), "needs": 1, "knows": 3})
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +369,7 @@ func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys)
 	if _, err := a.js.Publish(ctx, a.subject("states"), states); err != nil {
 		return nil, err
 	}
-	if err := a.beat("", ""); err != nil {
+	if err := a.beat(); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(a.follow(ctx, streams.Fleet, "gt.*.hello", "gt.*.states"), a.follow(ctx, streams.Fleet, "gt.*.grant."+key)); err != nil {
@@ -339,10 +407,13 @@ func (a *actor) live() {
 			a.nc.Close()
 			return
 		case <-beat.C:
-			_ = a.beat("", "")
+			_ = a.beat()
 		case <-watch.C:
 			if a.every() > 40*time.Second {
 				_ = a.ask(next)
+			}
+			for _, key := range a.without() {
+				_ = a.ask(key)
 			}
 		}
 	}
@@ -400,7 +471,7 @@ func each[T any](all []T, atOnce int, do func(int, T) error) error {
 }
 
 // many measures what many hosts cost one hub, each with the logs of all others.
-func many(dir string, n, real, events int, allKeys bool) error {
+func many(dir string, n, real, events int) error {
 	store := filepath.Join(dir, "hub")
 	server, line, err := begin("hub", store)
 	if err != nil {
@@ -408,7 +479,7 @@ func many(dir string, n, real, events int, allKeys bool) error {
 	}
 	defer server.end()
 	address, fingerprint, _ := strings.Cut(strings.TrimSpace(line), " ")
-	c := &crowd{at: dial.Hub{URL: "gt://" + address, Fingerprint: fingerprint}, all: map[string]int{}, real: map[string]string{}, allKeys: allKeys}
+	c := &crowd{at: dial.Hub{URL: "gt://" + address, Fingerprint: fingerprint}, all: map[string]int{}, real: map[string]string{}}
 	names := make([]string, n)
 	keys := make([]*seal.Keys, n)
 	for i := range n {
@@ -471,21 +542,27 @@ func many(dir string, n, real, events int, allKeys bool) error {
 	if len(actors) == 0 {
 		return errors.New("at least one host has to be simulated")
 	}
-	want := n * n // and who they are
-	if !allKeys {
-		want = n + real*(n-1) + (n-real)*real
-	}
-	var stored uint64
-	if _, err := wait("all have the keys of all", 5*time.Second, time.Hour, func() bool {
-		fleet, err := actors[0].js.Stream(ctx, streams.Fleet)
-		if err == nil {
-			stored = fleet.CachedInfo().State.Msgs
+	if _, err := wait("all have the keys of all", time.Second, time.Hour, func() bool {
+		for _, a := range actors {
+			if len(a.without()) > 0 {
+				return false
+			}
 		}
-		return int(stored) >= want
+		for i := range real {
+			keys, err := filepath.Glob(peer.Of(state(i)).Path("*", "feed.key"))
+			if err != nil || len(keys) < n-1 {
+				return false
+			}
+		}
+		return true
 	}); err != nil {
-		return fmt.Errorf("%w: the hub has %d messages of %d", err, stored, want)
+		return err
 	}
-	fmt.Printf("| all have the keys of all after | %s, %.1f s of the hub's processor |\n", time.Since(began).Round(100*time.Millisecond), (server.cpu() - used).Seconds())
+	fleet, err := actors[0].js.Stream(ctx, streams.Fleet)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("| all have the keys of all after | %s, %.1f s of the hub's processor; it keeps %d messages of the fleet |\n", time.Since(began).Round(100*time.Millisecond), (server.cpu() - used).Seconds(), fleet.CachedInfo().State.Msgs)
 	time.Sleep(30 * time.Second)
 	fmt.Printf("| memory of the hub, of a relay | %d MB, %d MB |\n", server.memory()>>20, relays[0].memory()>>20)
 	fmt.Printf("| the hub's disk | %d MB |\n", size(store)>>20)
@@ -518,7 +595,7 @@ func many(dir string, n, real, events int, allKeys bool) error {
 				return err
 			}
 		}
-		return a.beat("", "")
+		return a.beat()
 	}); err != nil {
 		return err
 	}

@@ -36,6 +36,14 @@ type beat struct {
 	Every int `json:"every,omitempty"`
 	// Missed are the keys of hosts that do not answer this one.
 	Missed []string `json:"missed,omitempty"`
+	// Holds is what the host has of the one that the beat is for, if it says so.
+	Holds *held `json:"holds,omitempty"`
+}
+
+// held is the grant that a host has of another one.
+type held struct {
+	ID string `json:"id,omitempty"`
+	At int64  `json:"at,omitempty"` // of its header
 }
 
 // pulse is what a relay knows of the beats of another host.
@@ -45,6 +53,7 @@ type pulse struct {
 	// doubt reports that an old message came. Either the hub sends it again, or the clock of
 	// its host was set back.
 	doubt bool
+	told  bool      // what this host has of it, over this connection
 	nonce string    // of the last question
 	asked time.Time // when it was asked
 	asks  int       // since the host was last seen
@@ -73,7 +82,7 @@ func (r *Relay) beat(now time.Time) error {
 	}
 	r.promised = every
 	n := min(len(r.missed), mostMissed)
-	msg, err := r.beatFor("", "", r.missed[:n])
+	msg, err := r.beatFor(nil, "", r.missed[:n])
 	if err != nil {
 		return err
 	}
@@ -83,12 +92,16 @@ func (r *Relay) beat(now time.Time) error {
 }
 
 // beatFor returns a beat, for one host or for all.
-func (r *Relay) beatFor(to, nonce string, missed []string) ([]byte, error) {
-	body, err := json.Marshal(beat{r.process, r.source.Heads(), int(r.promised / time.Second), missed})
+func (r *Relay) beatFor(to *remote, nonce string, missed []string) ([]byte, error) {
+	b, key := beat{Process: r.process, Heads: r.source.Heads(), Every: int(r.promised / time.Second), Missed: missed}, ""
+	if to != nil {
+		b.Holds, key = r.tell(to), to.host.Key
+	}
+	body, err := json.Marshal(b)
 	if err != nil {
 		return nil, err
 	}
-	return r.keys.Plain(r.header("beat", to, nonce), body)
+	return r.keys.Plain(r.header("beat", key, nonce), body)
 }
 
 // takeBeat takes a beat that is newer than what came of its host before.
@@ -103,6 +116,7 @@ func (r *Relay) takeBeat(from *remote, m seal.Message) error {
 		return nil
 	}
 	from.pulse.came, from.pulse.answers = true, b.Every > 0
+	r.takeHeld(from, b.Holds)
 	from.host.Every = min(max(b.Every, 0), int(beatLatest/time.Second))
 	for _, key := range b.Missed[:min(len(b.Missed), mostMissed)] {
 		r.takeMissed(key)
@@ -175,7 +189,8 @@ func (r *Relay) askForBeats(now time.Time) error {
 		p := &m.pulse
 		silent := m == next && now.Sub(m.host.LastSeen).Abs() >= r.Beat
 		wait := min(askAgain, r.Beat/10) << p.asks / 2 // twice as long each time
-		if !p.answers || m.trust.Revoked || p.came && !p.doubt && !silent || p.asks > mostAsks || now.Sub(p.asked).Abs() < wait {
+		known := p.came && !p.doubt && (p.told || m.host.Knows < tellsHeld)
+		if !p.answers || m.trust.Revoked || known && !silent || p.asks > mostAsks || now.Sub(p.asked).Abs() < wait {
 			continue
 		}
 		p.asks++
@@ -189,7 +204,11 @@ func (r *Relay) askForBeats(now time.Time) error {
 		var nonce [8]byte
 		rand.Read(nonce[:])
 		p.nonce, p.asked = hex.EncodeToString(nonce[:]), now
-		msg, err := r.keys.Plain(r.header("beat", m.host.Key, p.nonce), nil)
+		body, err := json.Marshal(beat{Holds: r.tell(m)})
+		if err != nil {
+			return err
+		}
+		msg, err := r.keys.Plain(r.header("beat", m.host.Key, p.nonce), body)
 		if err != nil {
 			return err
 		}
@@ -202,7 +221,7 @@ func (r *Relay) askForBeats(now time.Time) error {
 
 // answerBeat answers who asks for a beat.
 func (r *Relay) answerBeat(to *remote, nonce string) error {
-	msg, err := r.beatFor(to.host.Key, nonce, nil)
+	msg, err := r.beatFor(to, nonce, nil)
 	if err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func TestNewer(t *testing.T) {
 	b := f.host("b").up()
 	l := f.liar()
 	eventually(t, "it was refused", func() bool {
-		l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9", Needs: 3})
+		l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9", Needs: 4})
 		return b.refused("a host with a newer gt, which this one does not understand: update gt here") > 0
 	})
 	if all, err := peer.Of(b.state).All(); err != nil || len(all) > 0 {
@@ -182,12 +182,17 @@ func TestBlockedHello(t *testing.T) {
 }
 
 // TestBlockedReader shows that a blocked host opens nothing that is written after the block:
-// it keeps the key that it had, and takes what the hub has.
+// it keeps the key that it had, takes what the hub has, and asks.
 func TestBlockedReader(t *testing.T) {
 	t.Parallel()
+	inBoth(t, blockedReader)
+}
+
+func blockedReader(t *testing.T, in func(relay.Options) relay.Options) {
 	f := newFleet(t)
-	a, b := f.host("a"), f.host("b").up()
-	o := a.options()
+	a, b := f.host("a"), f.host("b")
+	b.upWith(in(b.options()))
+	o := in(a.options())
 	agents := make(chan string, 1)
 	o.Instances = func(context.Context) ([]byte, error) {
 		select {
@@ -198,7 +203,8 @@ func TestBlockedReader(t *testing.T) {
 		}
 	}
 	a.upWith(o)
-	c := f.host("c").up()
+	c := f.host("c")
+	c.upWith(in(c.options()))
 	meet(t, a, b, c)
 	a.event("before")
 	eventually(t, "all have the log", func() bool { return b.copyOf(a, "a") && c.copyOf(a, "a") })
@@ -215,21 +221,23 @@ func TestBlockedReader(t *testing.T) {
 	if err := peer.Of(a.state).SetTrust("b", peer.Trust{Key: theirs.Public(), Revoked: true}); err != nil {
 		t.Fatal(err)
 	}
-	keys, err := seal.Load(a.state, false)
-	if err == nil {
-		err = errors.Join(keys.Rotate(), keys.Store(a.state))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := a.rotate()
 	a.event("after")
 	agents <- "another agent\n"
 	eventually(t, "the other host has it", func() bool { return c.copyOf(a, "a") })
-	d := f.host("d").up()
+	d := f.host("d")
+	d.upWith(in(d.options()))
 	eventually(t, "a new host has it, and the agents", func() bool {
 		agents, _ := os.ReadFile(peer.Of(d.state).Path("a", "instances.jsonl"))
 		return d.copyOf(a, "a") && len(agents) > 0
 	})
+	answers := f.overhear("gt." + keys.Public() + ".chunk." + theirs.Public())
+	b.upWith(in(b.options()))
+	refused := a.refused("a message of b, which is revoked")
+	eventually(t, "b has asked", func() bool { return a.refused("a message of b, which is revoked") > refused+1 })
+	if n := len(answers.messages()); n > 0 {
+		t.Errorf("it got %d answers", n)
+	}
 
 	nc, err := nats.Connect("", nats.InProcessServer(f.hub))
 	if err != nil {
@@ -266,7 +274,7 @@ func TestBlockedReader(t *testing.T) {
 					t.Errorf("the old key opens %s: %q", m.Kind, body)
 				}
 			}
-			if key, err := theirs.Body(m, 256); err == nil && string(key) == keys.Feed {
+			if key, err := theirs.Body(m, 256); err == nil && strings.HasPrefix(string(key), keys.Feed) {
 				t.Error("the blocked host was given the new key")
 			}
 		}
@@ -464,6 +472,10 @@ func TestAllows(t *testing.T) {
 // messages for another machine's.
 func TestReplayed(t *testing.T) {
 	t.Parallel()
+	inBoth(t, replayed)
+}
+
+func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 	f := newFleet(t)
 	a, b := f.host("a"), f.host("b")
 	evil, err := f.hub.Connect(t.Context(), nil)
@@ -479,9 +491,9 @@ func TestReplayed(t *testing.T) {
 	for _, agents := range []string{"{\"name\":\"older\"}\n", "{\"name\":\"newer\"}\n"} {
 		a.have(agents)
 		a.lets(b, agents[9:14])
-		a.up()
+		a.upWith(in(a.options()))
 		if b.cancel == nil {
-			b.up()
+			b.upWith(in(b.options()))
 		}
 		eventually(t, "b knows the agents", func() bool { return b.statesOf(a, "a") })
 		eventually(t, "b knows what it may", func() bool {
@@ -531,7 +543,7 @@ func TestReplayed(t *testing.T) {
 	if h, err := peer.Of(b.state).Get("a"); err != nil || h.LastSeen.After(seen.LastSeen) {
 		t.Errorf("a that is gone was seen at %v, not %v; %v", h.LastSeen, seen.LastSeen, err)
 	}
-	a.up()
+	a.upWith(in(a.options()))
 	time.Sleep(6 * time.Second) // from then on it heeds beats with its own keys
 	replay()
 	a.send("b", "after it")

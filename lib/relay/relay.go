@@ -10,7 +10,6 @@ package relay
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -69,7 +68,7 @@ type Options struct {
 	// Held returns where work is that a host gave: the letter of its last offer, its state.
 	Held func(from peer.Host, l peer.Lease) (peer.Try, error)
 	// LostAfter is the time after which a host that is not heard loses work that any host may
-	// do.
+	// do, and the hub keeps what waits for it.
 	LostAfter time.Duration
 	// Beat is how often this host beats in a fleet of up to Small hosts: 40 s and 20 if 0.
 	Beat  time.Duration
@@ -336,7 +335,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	r.pending, r.helloSent, r.missed = map[string]int{}, false, nil
 	r.early, r.earlyBytes = map[string][]message{}, 0
 	for _, m := range r.remotes {
-		m.granted, m.silence = false, 0
+		m.grants, m.silence = grants{}, 0
 		m.pulse = pulse{answers: m.pulse.answers}
 		r.recordsAnew(m)
 	}
@@ -558,9 +557,12 @@ type hello struct {
 //	1   the first one
 //	2   beats say how often they come, and are answers to an ask; a grant also says what its
 //	    receiver may do
+//	3   beats for one host say which grant of it their sender has; a grant need not be kept
 const (
 	needs = 1
-	knows = 2
+	knows = 3
+
+	tellsHeld = 3
 )
 
 // scan sends what is new in this host's files.
@@ -653,7 +655,7 @@ func (r *Relay) rekey(ctx context.Context) error {
 		return err
 	}
 	for _, m := range r.remotes {
-		m.granted = false
+		m.grants.done = false
 		if err := r.readTrust(m); err != nil { // the block came before the key
 			return err
 		}
@@ -675,59 +677,6 @@ func (r *Relay) forFeed(ctx context.Context, kind string, body []byte) ([]byte, 
 	return r.keys.ForFeed(h, body)
 }
 
-// grant gives the key of this host's logs to each host that does not have it.
-func (r *Relay) grant(ctx context.Context) error {
-	if r.pending[streams.Fleet] > 0 {
-		return nil
-	}
-	acks := map[*remote]jetstream.PubAckFuture{}
-	for key, m := range r.remotes {
-		if m.granted || m.host.Box == "" ||
-			m.trust.Revoked { // mutant never: TestBlockedReader
-			continue
-		}
-		msg, err := r.keys.ForHost(m.host.Box, r.newest("grant", key, r.grantID(m)), r.grantText(m))
-		if err != nil {
-			r.refuse("a host with an unusable key")
-			m.granted = true
-			continue
-		}
-		ack, err := r.js.PublishAsync(r.subject("grant", key), msg)
-		if err != nil {
-			return err
-		}
-		acks[m] = ack
-	}
-	for m, ack := range acks {
-		select {
-		case <-ack.Ok():
-			m.granted = true
-			r.beatSoon = r.beatSoon || !m.pulse.answers // a newcomer wants to know how far the logs have grown
-		case err := <-ack.Err():
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(publishWait):
-			return errSilent
-		}
-	}
-	return nil
-}
-
-// grantText is the text of a grant: the key of this host's logs, and what the host may do here.
-func (r *Relay) grantText(m *remote) []byte {
-	if m.host.Knows < 2 {
-		return []byte(r.keys.Feed)
-	}
-	return []byte(r.keys.Feed + "\n" + strings.Join(m.trust.Allowed, " "))
-}
-
-// grantID names a grant by what it says and by whom it is for.
-func (r *Relay) grantID(m *remote) string {
-	sum := sha256.Sum256(append(r.grantText(m), m.host.Box...))
-	return hex.EncodeToString(sum[:8])
-}
-
 // readTrust reads what the person decided about a host. If that host may do other things here
 // than it knows, it gets another grant.
 func (r *Relay) readTrust(m *remote) error {
@@ -736,7 +685,7 @@ func (r *Relay) readTrust(m *remote) error {
 		return err
 	}
 	if !slices.Equal(trust.Allowed, m.trust.Allowed) {
-		m.granted = false
+		m.grants.done = false
 	}
 	m.trust = trust
 	return nil

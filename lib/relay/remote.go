@@ -44,7 +44,7 @@ type remote struct {
 	asked   map[string]time.Time // when something missing was asked for
 	feedKey string               // opens its logs and states
 	letters *letters
-	granted bool // it has the key of this host's logs
+	grants  grants
 	saved   time.Time
 	silence time.Duration // for how long it was not heard while this host listened
 	records shared
@@ -154,8 +154,12 @@ func (r *Relay) take(msg message) error {
 		r.latest = max(r.latest, m.At)
 	}
 	if m.From == own && m.Kind == "grant" {
-		if to := r.remotes[m.To]; to != nil && m.ID == r.grantID(to) {
-			to.granted = true
+		to := r.remotes[m.To]
+		if to != nil {
+			to.grants.kept = true
+		}
+		if to != nil && m.ID == r.grantID(to) {
+			to.grants.done = true
 		}
 		return nil
 	}
@@ -225,13 +229,22 @@ func (r *Relay) take(msg message) error {
 	case "receipt":
 		return r.takeReceipt(from, m)
 	case "ask":
+		if m.Kind == "beat" && seen {
+			var b beat
+			if json.Unmarshal(m.PlainBody(), &b) == nil {
+				r.takeHeld(from, b.Holds)
+			}
+		}
 		return r.takeAsk(from, m)
 	case "chunk":
-		if m.Kind == "beat" {
+		switch m.Kind {
+		case "beat":
 			if !seen {
 				return nil
 			}
 			return r.takeBeat(from, m)
+		case "grant":
+			return r.takeGrant(from, m)
 		}
 		body, err := r.keys.Body(m, feed.MaxChunk+4096)
 		if err != nil {
@@ -276,7 +289,7 @@ func took(from *remote, m seal.Message) {
 func fits(kind, subject string) bool {
 	switch subject {
 	case "ask", "chunk":
-		return slices.Contains([]string{subject, "beat", "part", "leases", kindRecords, kindRecord}, kind)
+		return slices.Contains([]string{subject, "beat", "grant", "part", "leases", kindRecords, kindRecord}, kind)
 	case "to":
 		return true // letters have many kinds
 	}
@@ -391,7 +404,7 @@ func (r *Relay) takeHello(m seal.Message) error {
 		r.save(from)
 	}
 	if from.host.Box != says.Box || from.host.Version != says.Version || from.host.Knows != says.Knows {
-		from.granted = from.granted && from.host.Box == says.Box && from.host.Knows == says.Knows
+		from.grants.done = from.grants.done && from.host.Box == says.Box && from.host.Knows == says.Knows
 		from.host.Box, from.host.Version, from.host.Knows, from.changed = says.Box, says.Version, says.Knows, true
 	}
 	return nil
@@ -421,36 +434,6 @@ func (r *Relay) complete(from *remote) bool {
 		}
 	}
 	return from.heads != nil
-}
-
-func (r *Relay) takeGrant(from *remote, m seal.Message) error {
-	if r.older(from, m) {
-		return nil
-	}
-	body, err := r.keys.Body(m, 1024)
-	if err != nil {
-		r.refuse("a grant that cannot be opened")
-		return nil
-	}
-	took(from, m)
-	key, allowed, says := strings.Cut(string(body), "\n")
-	var allows []string
-	if says {
-		allows = append([]string{}, strings.Fields(allowed)...)
-	}
-	if !slices.Equal(from.host.Allows, allows) || (from.host.Allows == nil) != (allows == nil) {
-		from.host.Allows, from.changed = allows, true
-	}
-	if key == from.feedKey {
-		return nil
-	}
-	from.feedKey = key
-	from.pulse = pulse{answers: from.pulse.answers} // ask how long its logs are: what came of them could not be opened
-	// Each session begins with the grants that the hub keeps.
-	if err := atomicfile.Write(r.hosts.Path(from.host.Name, "feed.key"), []byte(key+"\n"), atomicfile.Unsynced); err != nil {
-		return err
-	}
-	return r.takeEarly(m.From)
 }
 
 // takeChunk adds to a copy. What is still missing after an answer is asked for at once.

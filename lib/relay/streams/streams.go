@@ -2,7 +2,7 @@
 //
 //	gt.<from>.hello          who a host is: name and public keys; the last one is kept
 //	gt.<from>.states         its agents; the last one is kept
-//	gt.<from>.grant.<to>     the key of its logs, for one host; the last one is kept
+//	gt.<from>.grant.<to>     the key of its logs, for one host that is away; the last one is kept
 //	gt.<from>.feed           what was appended to its logs
 //	gt.<from>.to.<to>        a letter
 //	gt.<from>.receipt.<to>   a letter has arrived
