@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -397,7 +398,7 @@ func (a *actor) follow(ctx context.Context, stream string, filter ...string) err
 
 // live beats, and watches the next host, as a relay does.
 func (a *actor) live() {
-	beat, watch := time.NewTicker(a.every()), time.NewTicker(40*time.Second)
+	beat, watch := time.NewTimer(rand.N(a.every())), time.NewTicker(40*time.Second) // not all at once
 	defer beat.Stop()
 	defer watch.Stop()
 	next := a.crowd.keys[(a.all[a.keys.Public()]+1)%len(a.crowd.keys)]
@@ -408,6 +409,7 @@ func (a *actor) live() {
 			return
 		case <-beat.C:
 			_ = a.beat()
+			beat.Reset(a.every())
 		case <-watch.C:
 			if a.every() > 40*time.Second {
 				_ = a.ask(next)

@@ -44,16 +44,21 @@ func (r *Relay) grant(ctx context.Context) error {
 			m.trust.Revoked { // mutant never: TestBlockedReader
 			continue
 		}
-		keep := len(r.remotes) < r.Small || m.host.Knows < tellsHeld || g.kept || m.silence > r.LostAfter
+		keep := len(r.remotes) < r.Small || m.host.Knows < tellsHeld || m.silence > r.LostAfter ||
+			g.kept // mutant never: TestKeptGrant
 		if !keep && !m.pulse.came {
 			continue
 		}
 		id := r.grantID(m)
-		if g.done = m.host.Holds == id; g.done || g.sent == id && now.Sub(g.at).Abs() < askAgain {
+		if g.done = m.host.Holds == id; g.done {
+			continue
+		}
+		if g.sent == id && now.Sub(g.at).Abs() < askAgain { // mutant never: TestGreedy
 			continue
 		}
 		h := r.newest("grant", key, id)
-		h.At = max(h.At, g.held+1) // this host's clock may have been set back
+		// This host's clock may have been set back.
+		h.At = max(h.At, g.held+1) // mutant without max: TestToldGrants
 		msg, err := r.keys.ForHost(m.host.Box, h, []byte(r.grantText(m)))
 		if err != nil {
 			r.refuse("a host with an unusable key")

@@ -174,11 +174,45 @@ func TestToldGrants(t *testing.T) {
 	}
 	b.upInLarge()
 	a.event("two")
-	eventually(t, "it is copied again", func() bool { return b.copyOf(a, "a") })
+	eventually(t, "it is copied again, with its key", func() bool { return b.hasKeyOf(a) && b.copyOf(a, "a") })
 	a.down()
+	f.stop() // or a would know from the hub what it wrote last
+	if err := os.RemoveAll(f.store); err != nil {
+		t.Fatal(err)
+	}
+	f.start()
 	a.skew = -time.Hour
 	a.rotate()
 	a.event("three")
 	a.upInLarge()
 	eventually(t, "it is copied with the next key", func() bool { return b.hasKeyOf(a) && b.copyOf(a, "a") })
+}
+
+// TestGreedy shows that a host that says without end that it has no key gets few grants.
+func TestGreedy(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a, l := f.host("a").upInLarge(), f.liar()
+	grants := f.overhear("gt." + a.key() + ".chunk." + l.keys.Public())
+	eventually(t, "a knows it", func() bool {
+		l.says("hello", greeting{Name: "l", Box: l.keys.Recipient(), Knows: 3})
+		h, err := peer.Of(a.state).Get("l")
+		return err == nil && h.Knows == 3
+	})
+	began, at := time.Now(), time.Now().UnixMilli()
+	for i := range 200 {
+		body := []byte(`{"process":"x","every":40,"holds":{}}`)
+		msg, err := l.keys.Plain(seal.Header{Kind: "beat", To: a.key(), At: at + int64(i)}, body)
+		l.publish("chunk", a.key(), msg, err)
+		time.Sleep(10 * time.Millisecond)
+	}
+	given := 0
+	for _, m := range grants.messages() {
+		if strings.Contains(string(m.Data), `"kind":"grant"`) {
+			given++
+		}
+	}
+	if most := 1 + int(time.Since(began)/(3*time.Second)) + 1; given == 0 || given > most {
+		t.Errorf("%d grants, and not up to %d", given, most)
+	}
 }

@@ -125,6 +125,7 @@ type greeting struct {
 	Box     string `json:"box"`
 	Version string `json:"version,omitempty"`
 	Needs   int    `json:"needs,omitempty"`
+	Knows   int    `json:"knows,omitempty"`
 }
 
 func letterID(n int) string { return fmt.Sprintf("1795712515.M155504R%08x.x", n) }
