@@ -20,6 +20,7 @@ import (
 	"gt/lib/relay/dial"
 	"gt/lib/relay/hub"
 	"gt/lib/relay/seal"
+	"gt/lib/relay/streams"
 	"gt/lib/state/peer"
 )
 
@@ -159,6 +160,42 @@ func twice(t *testing.T, h *hub.Hub, dice *rand.Rand) (stop func()) {
 	}
 }
 
+// listens has the hub listen at an address that stays.
+func (f *fleet) listens() {
+	f.t.Helper()
+	f.stop()
+	f.listen = "127.0.0.1:0"
+	f.start()
+	f.listen = f.hub.Addr()
+}
+
+// behind returns the options of a host that reaches the hub through a proxy.
+func (h *host) behind(p *proxy) relay.Options {
+	h.f.t.Helper()
+	i, err := hub.Invite(h.f.store, h.f.listen, time.Now())
+	if err != nil {
+		h.f.t.Fatal(err)
+	}
+	if err := h.f.hub.Admit(h.key(), h.name); err != nil {
+		h.f.t.Fatal(err)
+	}
+	o := h.options()
+	o.Connect = func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
+		return dial.Hub{URL: "gt://" + p.Addr().String(), Fingerprint: i.Fingerprint}.Connect(ctx, keys, dial.Program{})
+	}
+	return o
+}
+
+// key returns the public key of the host.
+func (h *host) key() string {
+	h.f.t.Helper()
+	keys, err := seal.Load(h.state, false)
+	if err != nil {
+		h.f.t.Fatal(err)
+	}
+	return keys.Public()
+}
+
 // TestStorm has two to five hosts send each other notes, commands, states and logs while the
 // connections to their hub are cut, delayed and held up, the hub sends what it has twice, and
 // ends in between. At rest each note is once in its box, each command was carried out once or
@@ -170,14 +207,7 @@ func TestStorm(t *testing.T) {
 	dice := rand.New(rand.NewPCG(seed, 0))
 	child := func() *rand.Rand { return rand.New(rand.NewPCG(dice.Uint64(), 0)) }
 	f := newFleet(t)
-	f.stop()
-	f.listen = "127.0.0.1:0"
-	f.start()
-	f.listen = f.hub.Addr() // where the proxies look for it
-	i, err := hub.Invite(f.store, f.listen, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f.listens()
 	stop := twice(t, f.hub, child())
 	var all []*host
 	var proxies []*proxy
@@ -185,17 +215,7 @@ func TestStorm(t *testing.T) {
 	done := map[string]int{}
 	for n := range 2 + dice.IntN(4) {
 		h, p := f.host(string(rune('a'+n))), newProxy(t, f.listen, child())
-		keys, err := seal.Load(h.state, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.hub.Admit(keys.Public(), h.name); err != nil {
-			t.Fatal(err)
-		}
-		o := h.options()
-		o.Connect = func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
-			return dial.Hub{URL: "gt://" + p.Addr().String(), Fingerprint: i.Fingerprint}.Connect(ctx, keys, dial.Program{})
-		}
+		o := h.behind(p)
 		o.Deliver[peer.Command] = func(from relay.Sender, l peer.Letter, text io.Reader) error {
 			if from.Sent.IsZero() {
 				return fmt.Errorf("%s: the clock of %s is not known", h.name, from.Name)
@@ -286,6 +306,70 @@ func TestStorm(t *testing.T) {
 		t.Errorf("%d of %d commands were carried out", carried, commands)
 	}
 	t.Logf("%d hosts, %d steps, %d cuts, %d commands; at rest after %v", len(all), n, cuts, commands, time.Since(began).Round(time.Millisecond))
+}
+
+// TestNewConnection shows that a new connection to the same hub goes on where the last one was:
+// what was taken is not read again, and what the hub has is not sent again. Over connections
+// that end each second or two, nothing new would be reached.
+func TestNewConnection(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.listens()
+	a, b := f.host("a"), f.host("b")
+	pa, pb := newProxy(t, f.listen, nil), newProxy(t, f.listen, nil)
+	pa.calms()
+	pb.calms()
+	a.upWith(a.behind(pa))
+	b.upWith(b.behind(pb))
+	meet(t, a, b)
+	sent, taken := f.overhear("gt."+a.key()+".to."+b.key()), f.overhear(streams.Inbox(b.key())+".>")
+	for _, text := range numbered(30) {
+		a.send("b", text)
+	}
+	eventually(t, "the letters are there", func() bool { return a.waiting() == 0 && len(b.notes()) == 30 })
+	pb.cut()
+	taken.messages()
+	a.send("b", "one more")
+	eventually(t, "one more is there", func() bool { return len(b.notes()) == 31 })
+	n := 0
+	for _, m := range taken.messages() {
+		if m.Subject == "gt."+a.key()+".to."+b.key() {
+			n++
+		}
+	}
+	if n == 0 || n > 5 {
+		t.Errorf("the new connection took %d letters for one", n)
+	}
+
+	b.down()
+	began := time.Now()
+	sent.messages()
+	published := map[string]int{}
+	reaches := func(l peer.Letter) {
+		eventually(t, "the hub has it", func() bool {
+			for _, m := range sent.messages() {
+				message, err := seal.Parse(m.Data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				published[message.ID]++
+			}
+			return published[l.ID] > 0
+		})
+	}
+	for _, text := range numbered(30) {
+		a.send("b", text)
+	}
+	reaches(a.send("b", "the last one"))
+	pa.cut()
+	reaches(a.send("b", "by a new connection"))
+	n = 0
+	for _, times := range published {
+		n += times - 1
+	}
+	if n > 5 && time.Since(began) < 50*time.Second { // each is sent again after a minute
+		t.Errorf("%d letters were sent twice", n)
+	}
 }
 
 // hole is a connection that can become one to nowhere, as behind a router that has forgotten it.

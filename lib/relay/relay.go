@@ -328,7 +328,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		return fmt.Errorf("the hub has no room for this host: %w", err)
 	}
 	// A hub that still runs has what it acknowledged, and what this host took from it.
-	if server := nc.ConnectedServerId(); server == "" || server != r.server || len(r.early) > 0 {
+	if server := nc.ConnectedServerId(); server == "" || server != r.server || len(r.early) > 0 { // mutant always: TestNewConnection
 		r.server, r.sent, r.taken = server, map[peer.Letter]time.Time{}, 0
 	}
 	r.states, r.statesAt, r.lastBeat = nil, time.Time{}, time.Time{}
