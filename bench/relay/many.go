@@ -179,6 +179,7 @@ type actor struct {
 
 // contact is what an actor knows of another host.
 type contact struct {
+	hello bool      // it has said it
 	has   grant     // what it has given
 	given time.Time // when it was last given the key of the actor's log
 }
@@ -281,6 +282,9 @@ func (a *actor) hear(m *nats.Msg) {
 	}
 	switch parts[2] {
 	case "hello":
+		a.mu.Lock()
+		a.met[i].hello = true
+		a.mu.Unlock()
 		_ = a.ask(from)
 		return
 	case "beat", "chunk", "ask", "grant":
@@ -311,6 +315,13 @@ func (a *actor) hear(m *nats.Msg) {
 	if parts[2] == "ask" {
 		_ = a.says("chunk", from, h.ID)
 	}
+}
+
+// hasMet reports whether a host has said hello.
+func (a *actor) hasMet(key string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.met[a.all[key]].hello
 }
 
 // without returns the hosts whose keys this one does not have.
@@ -415,7 +426,9 @@ func (a *actor) live() {
 				_ = a.ask(next)
 			}
 			for _, key := range a.without() {
-				_ = a.ask(key)
+				if a.hasMet(key) {
+					_ = a.ask(key)
+				}
 			}
 		}
 	}

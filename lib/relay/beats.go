@@ -37,11 +37,11 @@ type beat struct {
 	// Missed are the keys of hosts that do not answer this one.
 	Missed []string `json:"missed,omitempty"`
 	// Holds is what the host has of the one that the beat is for, if it says so.
-	Holds *held `json:"holds,omitempty"`
+	Holds *holds `json:"holds,omitempty"`
 }
 
-// held is the grant that a host has of another one.
-type held struct {
+// holds is the grant that a host has of another one.
+type holds struct {
 	ID string `json:"id,omitempty"`
 	At int64  `json:"at,omitempty"` // of its header
 }
@@ -52,11 +52,11 @@ type pulse struct {
 	came    bool // a beat, over this connection
 	// doubt reports that an old message came. Either the hub sends it again, or the clock of
 	// its host was set back.
-	doubt bool
-	told  bool      // what this host has of it, over this connection
-	nonce string    // of the last question
-	asked time.Time // when it was asked
-	asks  int       // since the host was last seen
+	doubt    bool
+	reported bool      // what this host has of its grants, over this connection
+	nonce    string    // of the last question
+	asked    time.Time // when it was asked
+	asks     int       // since the host was last seen
 }
 
 // every returns how often this host beats.
@@ -95,7 +95,7 @@ func (r *Relay) beat(now time.Time) error {
 func (r *Relay) beatFor(to *remote, nonce string, missed []string) ([]byte, error) {
 	b, key := beat{Process: r.process, Heads: r.source.Heads(), Every: int(r.promised / time.Second), Missed: missed}, ""
 	if to != nil {
-		b.Holds, key = r.tell(to), to.host.Key
+		b.Holds, key = r.report(to), to.host.Key
 	}
 	body, err := json.Marshal(b)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *Relay) takeBeat(from *remote, m seal.Message) error {
 		return nil
 	}
 	from.pulse.came, from.pulse.answers = true, b.Every > 0
-	r.takeHeld(from, b.Holds)
+	r.takeHolds(from, b.Holds)
 	from.host.Every = min(max(b.Every, 0), int(beatLatest/time.Second))
 	for _, key := range b.Missed[:min(len(b.Missed), mostMissed)] {
 		r.takeMissed(key)
@@ -189,7 +189,7 @@ func (r *Relay) askForBeats(now time.Time) error {
 		p := &m.pulse
 		silent := m == next && now.Sub(m.host.LastSeen).Abs() >= r.Beat
 		wait := min(askAgain, r.Beat/10) << p.asks / 2 // twice as long each time
-		known := p.came && !p.doubt && (p.told || m.host.Knows < tellsHeld)
+		known := p.came && !p.doubt && (p.reported || m.host.Knows < reportsGrants)
 		if !p.answers || m.trust.Revoked || known && !silent || p.asks > mostAsks || now.Sub(p.asked).Abs() < wait {
 			continue
 		}
@@ -204,7 +204,7 @@ func (r *Relay) askForBeats(now time.Time) error {
 		var nonce [8]byte
 		rand.Read(nonce[:])
 		p.nonce, p.asked = hex.EncodeToString(nonce[:]), now
-		body, err := json.Marshal(beat{Holds: r.tell(m)})
+		body, err := json.Marshal(beat{Holds: r.report(m)})
 		if err != nil {
 			return err
 		}

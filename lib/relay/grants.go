@@ -44,7 +44,7 @@ func (r *Relay) grant(ctx context.Context) error {
 			m.trust.Revoked { // mutant never: TestBlockedReader
 			continue
 		}
-		keep := len(r.remotes) < r.Small || m.host.Knows < tellsHeld || m.silence > r.LostAfter ||
+		keep := len(r.remotes) < r.Small || m.host.Knows < reportsGrants || m.silence > r.LostAfter ||
 			g.kept // mutant never: TestKeptGrant
 		if !keep && !m.pulse.came {
 			continue
@@ -58,7 +58,7 @@ func (r *Relay) grant(ctx context.Context) error {
 		}
 		h := r.newest("grant", key, id)
 		// This host's clock may have been set back.
-		h.At = max(h.At, g.held+1) // mutant without max: TestToldGrants
+		h.At = max(h.At, g.held+1) // mutant without max: TestLostGrants
 		msg, err := r.keys.ForHost(m.host.Box, h, []byte(r.grantText(m)))
 		if err != nil {
 			r.refuse("a host with an unusable key")
@@ -111,25 +111,25 @@ func grantID(text, box string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// tell returns what this host has of another one, for a message to it; nil before it is known.
-func (r *Relay) tell(to *remote) *held {
-	if r.pending[streams.Fleet] > 0 || to.host.Knows < tellsHeld {
+// report returns what this host has of another one, for a message to it; nil before it is known.
+func (r *Relay) report(to *remote) *holds {
+	if r.pending[streams.Fleet] > 0 || to.host.Knows < reportsGrants {
 		return nil
 	}
-	to.pulse.told = true
+	to.pulse.reported = true
 	if to.feedKey == "" {
-		return &held{}
+		return &holds{}
 	}
 	text := to.feedKey
 	if to.host.Allows != nil {
 		text += "\n" + strings.Join(to.host.Allows, " ")
 	}
-	return &held{grantID(text, r.keys.Recipient()), to.host.Latest["grant"]}
+	return &holds{grantID(text, r.keys.Recipient()), to.host.Latest["grant"]}
 }
 
-// takeHeld takes what a host says that it has of this one. If that is not the current grant, it
+// takeHolds takes what a host says that it has of this one. If that is not the current grant, it
 // gets it again.
-func (r *Relay) takeHeld(from *remote, h *held) {
+func (r *Relay) takeHolds(from *remote, h *holds) {
 	if h == nil || len(h.ID) > maxVersion {
 		return
 	}
@@ -156,7 +156,7 @@ func (r *Relay) takeGrant(from *remote, m seal.Message) error {
 		allows = append([]string{}, strings.Fields(allowed)...)
 	}
 	if !slices.Equal(from.host.Allows, allows) || (from.host.Allows == nil) != (allows == nil) {
-		from.host.Allows, from.changed, from.pulse.told = allows, true, false
+		from.host.Allows, from.changed, from.pulse.reported = allows, true, false
 	}
 	if key == from.feedKey {
 		return nil

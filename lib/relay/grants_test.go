@@ -159,9 +159,9 @@ func TestKeptGrant(t *testing.T) {
 	}
 }
 
-// TestToldGrants shows that a host that lost what it knew gets the key again of one that goes on
+// TestLostGrants shows that a host that lost what it knew gets the key again of one that goes on
 // running, and the next one of a host whose clock was set back.
-func TestToldGrants(t *testing.T) {
+func TestLostGrants(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	a, b := f.host("a").upInLarge(), f.host("b").upInLarge()

@@ -562,7 +562,7 @@ const (
 	needs = 1
 	knows = 3
 
-	tellsHeld = 3
+	reportsGrants = 3
 )
 
 // scan sends what is new in this host's files.

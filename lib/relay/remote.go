@@ -232,7 +232,7 @@ func (r *Relay) take(msg message) error {
 		if m.Kind == "beat" && seen {
 			var b beat
 			if json.Unmarshal(m.PlainBody(), &b) == nil {
-				r.takeHeld(from, b.Holds)
+				r.takeHolds(from, b.Holds)
 			}
 		}
 		return r.takeAsk(from, m)
