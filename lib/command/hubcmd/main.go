@@ -91,8 +91,12 @@ func (d data) store(env *cli.Env) (string, place.State, error) {
 const (
 	addressFile = "address"
 	pidName     = "pid"
-	socketName  = "s" // short: a socket's path has little room
+	idleName    = "idle" // there while a hub runs that ends by itself; without it, it ends at once
+	socketName  = "s"    // short: a socket's path has little room
 )
+
+// tickEvery is how often a hub looks whether it is to go on.
+const tickEvery = 5 * time.Second
 
 type run struct {
 	data
@@ -128,7 +132,16 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 	if err := atomicfile.EnsurePrivateDir(store); err != nil {
 		return err
 	}
-	lock, err := flock.Acquire(filepath.Join(store, "lock"), 0)
+	var wait time.Duration
+	if c.Idle == 0 && atomicfile.Exists(filepath.Join(store, idleName)) {
+		// The relay of this host starts a hub as soon as none runs, for itself alone. That one
+		// makes room for one that all reach.
+		if err := atomicfile.Remove(filepath.Join(store, idleName)); err != nil {
+			return err
+		}
+		wait = 4 * tickEvery
+	}
+	lock, err := flock.Acquire(filepath.Join(store, "lock"), wait)
 	if err != nil {
 		return cli.Fail(cli.Busy, fmt.Errorf("another gt-hub uses '%s'", store))
 	}
@@ -154,6 +167,9 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 	defer stop()
 	cli.Go(func() { h.Serve(socket) })
 	if c.Idle > 0 {
+		if err := atomicfile.Write(filepath.Join(store, idleName), nil, atomicfile.Unsynced); err != nil {
+			return err
+		}
 		cli.Go(func() { relayHere(ctx, env, state, h, c.Name) })
 	} else {
 		address := c.Address
@@ -172,7 +188,7 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 		}
 		env.Hint("the hub runs at %s; on a host: gt-relay join - (and paste that line); gt-hub invite makes another", address)
 	}
-	tick := time.NewTicker(5 * time.Second)
+	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -180,7 +196,7 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 			return nil
 		case <-tick.C:
 			h.Sweep()
-			if c.Idle > 0 && h.Idle() > c.Idle || !atomicfile.Exists(filepath.Join(store, pidName)) { // or its data is gone
+			if c.Idle > 0 && (h.Idle() > c.Idle || !atomicfile.Exists(filepath.Join(store, idleName))) || !atomicfile.Exists(filepath.Join(store, pidName)) { // or its data is gone
 				return nil
 			}
 		}
