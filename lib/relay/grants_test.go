@@ -65,15 +65,6 @@ func (f *fleet) grants(of *host) (to []string) {
 	return to
 }
 
-func (h *host) key() string {
-	h.f.t.Helper()
-	keys, err := seal.Load(h.state, false)
-	if err != nil {
-		h.f.t.Fatal(err)
-	}
-	return keys.Public()
-}
-
 // rotate does what gt-relay block does.
 func (h *host) rotate() *seal.Keys {
 	h.f.t.Helper()
