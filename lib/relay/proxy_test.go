@@ -457,7 +457,7 @@ func TestManyLetters(t *testing.T) {
 	a.up()
 	meet(t, a, b)
 	a.down()
-	const many = 200
+	const many = 1000 // for most of a minute, so that the answer comes in between on a busy machine, too
 	for _, text := range numbered(many) {
 		a.send("b", text)
 	}
