@@ -212,40 +212,39 @@ type found struct {
 
 // scan calls each for all events, in file order.
 func (all sources) scan(progress Progress, each func(e *found)) error {
+	var parts []*part
 	var done, total int64
-	for _, in := range all {
-		if in != nil {
-			total += in.size - in.end
-		}
-	}
-	parts := make([]*part, min(runtime.GOMAXPROCS(0), maxTasks))
-	for i := range parts {
-		parts[i] = &part{}
-	}
 	for nr, in := range all {
 		if in == nil {
 			continue
 		}
-		for from := in.end; from < in.size; {
-			next := from
-			for _, p := range in.scan(parts, from) {
-				if p.err != nil {
-					return atomicfile.Error("read", in.Name(), p.err)
-				}
-				if p.end > p.begin {
-					in.end = p.end
-				}
-				for j := range p.events {
-					p.events[j].in = nr
-					each(&p.events[j])
-				}
-				next = min(p.begin+chunk, in.size)
+		total += in.size - in.end
+		for at := in.end; at < in.size; at += chunk {
+			parts = append(parts, &part{source: in, nr: nr, begin: at, limit: min(at+chunk, in.size)})
+		}
+	}
+	tasks := min(runtime.GOMAXPROCS(0), maxTasks)
+	used := make([][]found, tasks) // to be used again
+	for some := range slices.Chunk(parts, tasks) {
+		for i, p := range some {
+			p.events = used[i][:0]
+		}
+		cli.Parallel(some, (*part).scan)
+		for i, p := range some {
+			if p.err != nil {
+				return atomicfile.Error("read", p.Name(), p.err)
 			}
-			done += next - from
-			from = next
-			if progress != nil {
-				progress(done, total)
+			if p.end > p.begin {
+				p.source.end = p.end
 			}
+			for j := range p.events {
+				each(&p.events[j])
+			}
+			done += p.limit - p.begin
+			used[i], p.events = p.events, nil
+		}
+		if progress != nil {
+			progress(done, total)
 		}
 	}
 	return nil
@@ -253,26 +252,17 @@ func (all sources) scan(progress Progress, each func(e *found)) error {
 
 // part is what one task scans: the lines that begin in a chunk.
 type part struct {
-	begin, end int64 // of the chunk, and then of its last line
-	events     []found
-	err        error
+	*source
+	nr           int   // the index of the source
+	begin, limit int64 // of the chunk
+	end          int64 // of its last whole line; begin if there is none
+	events       []found
+	err          error
 }
 
-// scan scans as many chunks of a source, from an offset on, as there are parts.
-func (in *source) scan(parts []*part, from int64) []*part {
-	// A small rest is not worth a second task.
-	parts = parts[:min(int64(len(parts)), (in.size-from+chunk-1)/chunk)]
-	for i, p := range parts {
-		p.begin = from + int64(i)*chunk
-	}
-	cli.Parallel(parts, func(p *part) { p.scan(in) })
-	return parts
-}
-
-func (p *part) scan(in *source) {
-	p.events = p.events[:0]
-	p.end, p.err = eventlog.ScanLifecycle(in, p.begin, min(p.begin+chunk, in.size), in.size, func(line []byte, at int64) {
-		p.events = append(p.events, found{spot: spot{at: at, size: int64(len(line))}})
+func (p *part) scan() {
+	p.end, p.err = eventlog.ScanLifecycle(p, p.begin, p.limit, p.size, func(line []byte, at int64) {
+		p.events = append(p.events, found{spot: spot{p.nr, at, int64(len(line))}})
 		if last := len(p.events) - 1; !p.events[last].parse(line) {
 			p.events = p.events[:last]
 		}

@@ -53,50 +53,51 @@ func (c *list) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	most, more := 0, false
+	most, table := 0, !c.JSON && form == nil
 	switch {
 	case c.Limit != nil:
 		most = *c.Limit
-	case !c.All:
+	case !c.All && table:
 		most = usual + 1 // one more shows whether there are more
+	case !c.All:
+		most = usual
 	}
 	all, f, err := c.open(env)
 	if err != nil {
 		return err
 	}
-	strangers := slices.Collect(cleaned(env, slices.Values(c.strangers)))
-	if c.JSON {
-		if c.Limit == nil {
-			most = min(most, usual)
-		}
-		for _, s := range strangers {
-			if err := env.JSON(s); err != nil {
-				return err
-			}
-		}
-		_, err := each(env, all, f, most, c.Active, func(s *catalog.Session) error { return env.JSON(s) })
-		return err
-	}
 	var found []*catalog.Session
-	if _, err := each(env, all, f, most, c.Active, func(s *catalog.Session) error {
+	show := func(s *catalog.Session) error {
+		switch {
+		case c.JSON:
+			return env.JSON(s)
+		case form != nil:
+			return formatted(env.Stdout, form, s)
+		}
 		found = append(found, s)
 		return nil
-	}); err != nil {
-		return err
 	}
-	if c.Limit == nil && len(found) > usual && !c.All {
-		found, more = found[:usual], true
+	for s := range cleaned(env, slices.Values(c.strangers)) {
+		if err := show(s); err != nil {
+			return err
+		}
 	}
-	found = slices.Concat(strangers, found)
+	n, err := each(env, all, f, most, c.Active, show)
 	switch {
-	case len(found) == 0 && all.Len() == 0:
+	case err != nil || c.JSON:
+		return err
+	case n+len(c.strangers) == 0 && all.Len() == 0:
 		env.Hint(noSessions)
 		return nil
-	case len(found) == 0:
+	case n+len(c.strangers) == 0:
 		env.Hint("none of %s matches", count.Of(all.Len(), "session"))
 		return nil
 	case form != nil:
-		return formatted(env.Stdout, form, found)
+		return nil
+	}
+	more := c.Limit == nil && n > usual && !c.All
+	if more {
+		found = found[:len(found)-1]
 	}
 	if err := c.table(env, all, found); err != nil {
 		return err
@@ -142,21 +143,17 @@ func misformed(err error) error {
 	return cli.Fail(cli.Usage, fmt.Errorf("--format, line %s", said), "the fields are "+strings.Join(fields, ", "))
 }
 
-// formatted prints each session with the template. It removes control characters, which
+// formatted prints a session with the template. It removes control characters, which
 // could change the terminal.
-func formatted(w io.Writer, t *template.Template, found []*catalog.Session) error {
-	for _, s := range found {
-		var b strings.Builder
-		named := *s
-		named.Title = cmp.Or(s.Title, s.About()) // few clients set a title
-		if err := t.Execute(&b, &named); err != nil {
-			return misformed(err)
-		}
-		if _, err := io.WriteString(w, term.CleanText(strings.TrimSuffix(b.String(), "\n"))+"\n"); err != nil {
-			return err
-		}
+func formatted(w io.Writer, t *template.Template, s *catalog.Session) error {
+	var b strings.Builder
+	named := *s
+	named.Title = cmp.Or(s.Title, s.About()) // few clients set a title
+	if err := t.Execute(&b, &named); err != nil {
+		return misformed(err)
 	}
-	return nil
+	_, err := io.WriteString(w, term.CleanText(strings.TrimSuffix(b.String(), "\n"))+"\n")
+	return err
 }
 
 const (
