@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,9 +26,15 @@ var _ vfs.VFS = (*files)(nil)
 
 var opened atomic.Int64
 
-func openFiles(path string) (*files, error) {
-	f := &files{name: fmt.Sprintf("gt%d", opened.Add(1))}
-	var err error
+// connect opens the database. Close ends what it begins.
+func (f *files) connect(mode string) (*sqlite3.Conn, error) {
+	f.name = fmt.Sprintf("gt%d", opened.Add(1))
+	vfs.Register(f.name, f)
+	return sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), maxMemory), "file:db?"+mode+"&vfs="+f.name)
+}
+
+func openFiles(path string) (f *files, err error) {
+	f = &files{}
 	if f.main, err = atomicfile.Open(path); err != nil {
 		return nil, err
 	}
@@ -35,13 +42,15 @@ func openFiles(path string) (*files, error) {
 		f.main.Close()
 		return nil, err
 	}
-	vfs.Register(f.name, f)
 	return f, nil
 }
 
+// Close closes the files, of which main is nil if it stays open.
 func (f *files) Close() {
 	vfs.Unregister(f.name)
-	f.main.Close()
+	if f.main != nil {
+		f.main.Close()
+	}
 	if f.log != nil {
 		f.log.Close()
 	}

@@ -1,15 +1,12 @@
 package sqlite
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
-	"github.com/ncruces/go-sqlite3/vfs"
 
 	"gt/lib/sys/atomicfile"
 )
@@ -43,16 +40,20 @@ func OpenCache(path string, version int64) *Own {
 	if err != nil {
 		return nil
 	}
-	if info, err := f.Stat(); err != nil || atomicfile.OursAlone(info) != nil {
+	info, err := f.Stat()
+	if err != nil || atomicfile.OursAlone(info) != nil || info.Size()%pageSize != 0 { // half a page has no checksum
 		f.Close()
 		return nil
 	}
-	o, err := OpenOwn(f)
-	if err != nil {
-		return nil
+	o, err := connect(&files{main: f}, "mode=ro")
+	if err == nil {
+		err = o.conn.Exec(cacheSize)
 	}
 	var got int64
-	if err = o.Query(func(v Values) { got = v.Int(0) }, "PRAGMA user_version"); err != nil || got != version {
+	if err == nil {
+		err = o.Query(func(v Values) { got = v.Int(0) }, "PRAGMA user_version")
+	}
+	if err != nil || got != version {
 		o.Close()
 		return nil
 	}
@@ -81,24 +82,6 @@ func Replace(dir *os.Root, name string, version int64, from *Own, fill func(*Own
 			return o.Do(fmt.Sprintf("PRAGMA user_version = %d", version))
 		})
 	})
-}
-
-// OpenOwn opens a database for reading. The file is the database's from then on, also if
-// OpenOwn fails.
-func OpenOwn(f *os.File) (*Own, error) {
-	if info, err := f.Stat(); err != nil || info.Size()%pageSize != 0 { // half a page has no checksum
-		f.Close()
-		return nil, cmp.Or(err, ErrCorrupt)
-	}
-	o, err := connect(&files{main: f}, "mode=ro")
-	if err == nil {
-		err = o.conn.Exec(cacheSize)
-	}
-	if err != nil {
-		o.Close()
-		return nil, err
-	}
-	return o, nil
 }
 
 // Make writes a database into a file, which may have one already. The file stays open.
@@ -132,9 +115,7 @@ func Make(f *os.File, fill func(*Own) error) (err error) {
 }
 
 func connect(f *files, mode string) (*Own, error) {
-	f.name = fmt.Sprintf("gt%d", opened.Add(1))
-	vfs.Register(f.name, f)
-	conn, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), maxMemory), "file:db?"+mode+"&vfs="+f.name)
+	conn, err := f.connect(mode)
 	return &Own{files: f, conn: conn, stmts: map[string]*sqlite3.Stmt{}}, err
 }
 
@@ -147,11 +128,7 @@ func (o *Own) Close() error {
 		}
 		err = o.conn.Close()
 	}
-	if o.files.main == nil {
-		vfs.Unregister(o.files.name)
-	} else {
-		o.files.Close()
-	}
+	o.files.Close()
 	return err
 }
 

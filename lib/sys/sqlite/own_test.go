@@ -30,13 +30,9 @@ func TestOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func() (all string, err error) {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := OpenOwn(f)
-		if err != nil {
-			return "", err
+		o := OpenCache(path, 0)
+		if o == nil {
+			return "", ErrCorrupt
 		}
 		defer o.Close()
 		err = o.Query(func(v Values) { all += fmt.Sprint(v.Int(0), v.Text(1), " ") }, "SELECT n, name FROM t WHERE n < ? ORDER BY n", int64(9))

@@ -9,7 +9,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -138,8 +137,7 @@ func (db *DB) open() (err error) {
 // readSchema opens the connection, which from then on sees the current commit, and reads
 // the tables' columns.
 func (db *DB) readSchema() (_ map[string][]string, err error) {
-	db.conn, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), maxMemory), "file:db?mode=ro&vfs="+db.files.name)
-	if err != nil {
+	if db.conn, err = db.files.connect("mode=ro"); err != nil {
 		return nil, err
 	}
 	none := func(*sqlite3.Stmt) bool { return false }
