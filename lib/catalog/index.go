@@ -110,9 +110,7 @@ func (all sources) readIndexed(path string, progress Progress) (*book, error) {
 
 func (all sources) size() (size int64) {
 	for _, f := range all {
-		if f != nil {
-			size += f.size
-		}
+		size += f.size
 	}
 	return size
 }
@@ -122,12 +120,6 @@ func (all sources) size() (size int64) {
 func (x *index) covers(all sources) bool {
 	for i, c := range []covered{x.Archive, x.Log} {
 		f := all[i]
-		if f == nil {
-			if c != (covered{}) {
-				return false
-			}
-			continue
-		}
 		now, err := f.covered(c.Read)
 		if err != nil || i == 0 && now.Size != c.Size { // new lines in the archive come before the log's
 			return false
@@ -152,7 +144,7 @@ func (x *index) readOn(path string, all sources, progress Progress) (b *book, do
 	if err != nil || !inOrder {
 		return nil, false, err
 	}
-	if log := all[1]; log != nil && log.end-x.Log.Read >= worthWriting {
+	if all[1].end-x.Log.Read >= worthWriting {
 		all.save(path, b)
 	}
 	return b, true, nil
@@ -170,13 +162,10 @@ func (all sources) save(path string, b *book) {
 	defer dir.Close()
 	h := header{Sessions: b.size(), Actors: b.actors}
 	for i, c := range []*covered{&h.Archive, &h.Log} {
-		if f := all[i]; f != nil {
-			var err error
-			if *c, err = f.covered(f.end); err != nil {
-				return
-			}
-			c.Size = f.size // it may have grown since
+		if *c, err = all[i].covered(all[i].end); err != nil {
+			return
 		}
+		c.Size = all[i].size // it may have grown since
 	}
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -210,25 +199,19 @@ func entryOf(v sqlite.Values) *entry {
 
 // tables writes the tables, which are new or have what an earlier index had.
 func (b *book) tables(db *sqlite.Own, header string) error {
-	before, after := []string{"DELETE FROM header"}, []string(nil)
+	before, after := "DELETE FROM header", ""
 	if b.index == nil {
-		before = []string{
-			"CREATE TABLE header(header TEXT)",
-			"CREATE TABLE session(id TEXT, started INTEGER, last INTEGER, parent TEXT, chain TEXT, actor INTEGER, work INTEGER, names INTEGER, outcome INTEGER, events BLOB, PRIMARY KEY(started DESC, id)) WITHOUT ROWID",
-		}
-		after = []string{
-			"CREATE UNIQUE INDEX id ON session(id)",
-			"CREATE INDEX latest ON session(last DESC, id)",
-			"CREATE INDEX child ON session(parent) WHERE parent <> ''",
-			"CREATE INDEX chained ON session(chain) WHERE chain > '.'",
-			"CREATE INDEX worked ON session(work) WHERE work <> 0",
-			"CREATE INDEX open ON session(outcome) WHERE outcome = 0",
-		}
+		before = `CREATE TABLE header(header TEXT);
+			CREATE TABLE session(id TEXT, started INTEGER, last INTEGER, parent TEXT, chain TEXT, actor INTEGER, work INTEGER, names INTEGER, outcome INTEGER, events BLOB, PRIMARY KEY(started DESC, id)) WITHOUT ROWID`
+		after = `CREATE UNIQUE INDEX id ON session(id);
+			CREATE INDEX latest ON session(last DESC, id);
+			CREATE INDEX child ON session(parent) WHERE parent <> '';
+			CREATE INDEX chained ON session(chain) WHERE chain > '.';
+			CREATE INDEX worked ON session(work) WHERE work <> 0;
+			CREATE INDEX open ON session(outcome) WHERE outcome = 0`
 	}
-	for _, sql := range before {
-		if err := db.Do(sql); err != nil {
-			return err
-		}
+	if err := db.Do(before); err != nil {
+		return err
 	}
 	const row = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	var values []any
@@ -247,16 +230,17 @@ func (b *book) tables(db *sqlite.Own, header string) error {
 			return err
 		}
 	}
-	for _, sql := range after {
-		if err := db.Do(sql); err != nil {
-			return err
-		}
+	if err := db.Do(after); err != nil {
+		return err
 	}
 	return db.Do("INSERT INTO header VALUES (?)", header)
 }
 
 // covered returns the file's identity, its size, and the part of it that was read.
 func (f *source) covered(read int64) (covered, error) {
+	if f.File == nil {
+		return covered{}, nil
+	}
 	info, err := f.Stat()
 	if err != nil {
 		return covered{}, err

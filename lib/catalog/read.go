@@ -30,7 +30,7 @@ func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, e
 		return Catalog{}, err
 	}
 	var b *book
-	if len(more) > 0 || all[0] == nil && all[1] == nil {
+	if len(more) > 0 {
 		b, err = all.read(progress)
 	} else if b, err = all.readIndexed(indexPath(log), progress); err == nil {
 		b.again = func() (*book, error) { return readAnew(log) }
@@ -75,16 +75,16 @@ func openAll(logs ...eventlog.Log) (all sources, err error) {
 
 // source is a file that is read up to the size that it had when it was opened.
 type source struct {
-	*os.File
-	size int64
-	end  int64 // of the last whole line read
+	*os.File // nil if it is missing
+	size     int64
+	end      int64 // of the last whole line read
 }
 
-// open opens a log; it returns nil if there is none.
+// open opens a log; a missing one is an empty source.
 func open(path eventlog.Log) (*source, error) {
 	f, err := atomicfile.Open(string(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return &source{}, nil
 	} else if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func open(path eventlog.Log) (*source, error) {
 	return &source{File: f, size: info.Size()}, nil
 }
 
-// sources are archives and logs in turn, nil for missing ones.
+// sources are archives and logs in turn.
 type sources []*source
 
 // events calls each for the events of a session, in order. The event is valid only during
@@ -131,7 +131,7 @@ func (all sources) session(of *entry) (s *Session) {
 
 // event reads an event.
 func (all sources) event(at spot, e *event) error {
-	if at.in >= len(all) || all[at.in] == nil || at.at+at.size > all[at.in].size {
+	if at.in >= len(all) || at.at+at.size > all[at.in].size {
 		return errDamaged
 	}
 	line := make([]byte, at.size)
@@ -157,9 +157,7 @@ const maxTasks = 4
 // takes events by type. If an event comes too late, all are added again, sorted by time.
 func (all sources) read(progress Progress) (*book, error) {
 	for _, in := range all {
-		if in != nil {
-			in.end = 0
-		}
+		in.end = 0
 	}
 	b, inOrder := newBook(all), true
 	var timed []timedEvent
@@ -215,9 +213,6 @@ func (all sources) scan(progress Progress, each func(e *found)) error {
 	var parts []*part
 	var done, total int64
 	for nr, in := range all {
-		if in == nil {
-			continue
-		}
 		total += in.size - in.end
 		for at := in.end; at < in.size; at += chunk {
 			parts = append(parts, &part{source: in, nr: nr, begin: at, limit: min(at+chunk, in.size)})

@@ -247,23 +247,8 @@ func (n needle) at(b []byte, from int) bool {
 	if from+len(n.word) > len(b) {
 		return false
 	}
-	return n.is(b[from : from+len(n.word)])
-}
-
-func (n needle) is(b []byte) bool {
-	if !n.fold {
-		return string(b) == n.word
-	}
-	for i := range len(n.word) {
-		c := b[i]
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		if c != n.word[i] {
-			return false
-		}
-	}
-	return true
+	found := b[from : from+len(n.word)]
+	return string(found) == n.word || n.fold && strings.EqualFold(string(found), n.word)
 }
 
 func longest(all []needle) (length int) {

@@ -132,8 +132,13 @@ func (o *Own) Close() error {
 	return err
 }
 
-// Do runs a statement without a result. The arguments are texts, bytes and integers (int64).
-func (o *Own) Do(sql string, args ...any) error {
+// Do runs a statement without a result, or several without arguments, which are texts, bytes
+// and integers (int64).
+func (o *Own) Do(sql string, args ...any) (err error) {
+	defer outOfMemory(&err)
+	if len(args) == 0 {
+		return o.conn.Exec(sql)
+	}
 	return o.Query(func(Values) {}, sql, args...)
 }
 
