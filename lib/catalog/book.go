@@ -38,9 +38,6 @@ type book struct {
 	newest, latest []*entry
 	ids            []session.ID
 	successors     map[session.ID][]*entry // by the parent
-
-	asked   int                 // how often for children
-	parents map[session.ID]bool // in the index, once that was often
 }
 
 // entry is what finds a session. Times are in nanoseconds.
@@ -94,10 +91,6 @@ func spots(from []byte) (all []spot) {
 	}
 	return all
 }
-
-// often is how many sessions are asked for their children one by one. Before more are, all
-// parents are read.
-const often = 500
 
 // actor is what determines the session of a hand-over that names none. Both times are in
 // nanoseconds, or never.
@@ -186,7 +179,7 @@ func (b *book) events(e *entry) (all []event) {
 	if e == nil {
 		return nil
 	}
-	err := b.files.events(e, func(found *event) { all = append(all, *found) })
+	all, err := b.files.events(e)
 	switch {
 	case err == nil:
 		return all
@@ -284,15 +277,6 @@ func (b *book) beginning(prefix string) (ids []session.ID) {
 
 // children returns the sessions whose parent is that one.
 func (b *book) children(id session.ID) []*entry {
-	if b.asked++; b.asked == often && b.index != nil {
-		parents := map[session.ID]bool{}
-		if b.ask(func(v sqlite.Values) { parents[session.ID(v.Text(0))] = true }, "SELECT DISTINCT parent FROM session WHERE parent <> ''") {
-			b.parents = parents
-		}
-	}
-	if b.parents != nil && !b.parents[id] {
-		return b.successors[id]
-	}
 	found := b.where(func(*entry) bool { return false }, "parent = ?1 AND parent <> ''", string(id))
 	found = slices.DeleteFunc(found, func(e *entry) bool { return e.id == id })
 	return append(found, b.successors[id]...)
@@ -414,10 +398,18 @@ func (b *book) change(id session.ID) *entry {
 	return s
 }
 
-func newSession(e *event) *Session {
-	s := &Session{ID: session.ID(strings.Clone(e.Payload.SessionID)), Actor: strings.Clone(e.Actor), StartedAt: e.at}
+// sessionOf returns the session that events tell of, or nil without one.
+func sessionOf(events []event) *Session {
+	if len(events) == 0 {
+		return nil
+	}
+	first := &events[0]
+	s := &Session{ID: session.ID(strings.Clone(first.Payload.SessionID)), Actor: strings.Clone(first.Actor), StartedAt: first.at}
 	if who, err := identity.Parse(s.Actor); err == nil {
 		s.Role, s.Rig = string(who.Role), who.Rig
+	}
+	for i := range events {
+		s.take(&events[i])
 	}
 	return s
 }
@@ -467,7 +459,7 @@ func (s *Session) take(e *event) {
 	case eventlog.Handoff:
 		replace(&s.Subject, p.Subject)
 		replace(&s.Note, p.Note)
-		if e.toSession() && p.Kind != session.KindCycle { // a cycle goes on in a new process
+		if p.ToSession && p.Kind != session.KindCycle { // a cycle goes on in a new process
 			s.handedOver = e.at
 		}
 	case eventlog.HandoffCancelled:

@@ -2,8 +2,8 @@ package catalog
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -25,28 +25,28 @@ type event struct {
 }
 
 type payload struct {
-	SessionID  string          `json:"session_id"`
-	Role       string          `json:"role"`
-	CWD        string          `json:"cwd"`
-	Topic      string          `json:"topic"`
-	Agent      string          `json:"agent"`
-	Source     string          `json:"source"`
-	ParentID   string          `json:"parent_id"`
-	ChainID    string          `json:"chain_id"`
-	Transcript string          `json:"transcript_path"`
-	Branch     string          `json:"branch"`
-	Tmux       string          `json:"tmux_session"`
-	WorkUnit   string          `json:"work_unit"`
-	MoleculeID string          `json:"molecule_id"`
-	StepRef    string          `json:"step_ref"`
-	Host       string          `json:"host"`
-	Outcome    string          `json:"outcome"`
-	Reason     string          `json:"reason"`
-	Subject    string          `json:"subject"`
-	Note       string          `json:"note"`
-	Kind       string          `json:"kind"`
-	LastSeen   string          `json:"last_seen"`
-	ToSession  json.RawMessage `json:"to_session"`
+	SessionID  string `json:"session_id"`
+	Role       string `json:"role"`
+	CWD        string `json:"cwd"`
+	Topic      string `json:"topic"`
+	Agent      string `json:"agent"`
+	Source     string `json:"source"`
+	ParentID   string `json:"parent_id"`
+	ChainID    string `json:"chain_id"`
+	Transcript string `json:"transcript_path"`
+	Branch     string `json:"branch"`
+	Tmux       string `json:"tmux_session"`
+	WorkUnit   string `json:"work_unit"`
+	MoleculeID string `json:"molecule_id"`
+	StepRef    string `json:"step_ref"`
+	Host       string `json:"host"`
+	Outcome    string `json:"outcome"`
+	Reason     string `json:"reason"`
+	Subject    string `json:"subject"`
+	Note       string `json:"note"`
+	Kind       string `json:"kind"`
+	LastSeen   string `json:"last_seen"`
+	ToSession  bool   `json:"to_session"` // Gas Town writes true or false
 }
 
 // The range of event times that can be counted in nanoseconds.
@@ -151,7 +151,7 @@ func (p *payload) take(key, value gjson.Result) bool {
 	case "last_seen":
 		set(&p.LastSeen, value)
 	case "to_session":
-		p.ToSession = json.RawMessage(value.Raw)
+		p.ToSession = !slices.Contains([]string{"false", "null", `""`}, value.Raw)
 	}
 	return true
 }
@@ -160,10 +160,4 @@ func set(to *string, value gjson.Result) {
 	if value.Type == gjson.String {
 		*to = value.Str
 	}
-}
-
-// toSession returns a hand-over's to_session, for which Gas Town writes true or false.
-func (e *event) toSession() bool {
-	v := string(e.Payload.ToSession)
-	return v != "" && v != "false" && v != "null" && v != `""`
 }

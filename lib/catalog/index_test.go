@@ -65,11 +65,12 @@ func naive(t testing.TB, log eventlog.Log) []*Session {
 		id := session.ID(e.Payload.SessionID)
 		s := byID[id]
 		if s == nil {
-			s = newSession(e)
+			s = sessionOf([]event{*e})
 			byID[id], all = s, append(all, s)
+		} else {
+			s.take(e)
 		}
 		last[s.Actor] = s
-		s.take(e)
 	}
 	slices.SortFunc(all, byStart.compare)
 	for _, s := range slices.Backward(all) {

@@ -36,19 +36,15 @@ type talk struct {
 // family is what forks have in common: the client, and the first entry's id.
 type family struct{ client, first string }
 
-// latest returns the conversations with text, the last active first.
-func (t talks) latest() []*talk {
-	return slices.SortedFunc(slices.Values(t.newest), func(a, b *talk) int {
-		return cmp.Or(b.Metadata.Last.Compare(a.Metadata.Last), cmp.Compare(a.id, b.id))
-	})
-}
-
 // candidates iterates over the conversations with text, in an order.
 func (t talks) candidates(o order) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
 		all, at := t.newest, func(t *talk) time.Time { return t.Metadata.Started }
 		if o.column == byLast.column {
-			all, at = t.latest(), func(t *talk) time.Time { return t.Metadata.Last }
+			at = func(t *talk) time.Time { return t.Metadata.Last }
+			all = slices.SortedFunc(slices.Values(all), func(a, b *talk) int {
+				return cmp.Or(at(b).Compare(at(a)), cmp.Compare(a.id, b.id))
+			})
 		}
 		for _, t := range all {
 			if !yield(candidate{id: t.id, at: at(t)}) {
@@ -186,6 +182,34 @@ func (c Catalog) original(s *Session) session.ID {
 	return first.ID
 }
 
+// ExternalFork returns the session of which this one is a fork, if its conversation
+// refers to that one's instead of copying it, as in Codex. It returns nil if the
+// conversation is complete.
+func (c Catalog) ExternalFork(s *Session) *Session {
+	if s.ForkOf == "" || s.first == "" {
+		return nil
+	}
+	if o := c.session(s.ForkOf); o != nil && o != s && o.Agent == s.Agent && o.first != s.first {
+		return o
+	}
+	return nil
+}
+
+// Forks returns the sessions that began as a copy of that one, oldest first.
+func (c Catalog) Forks(id session.ID) (found []*Session) {
+	t := c.talks.byID[id]
+	if t == nil {
+		return nil
+	}
+	for _, of := range slices.Concat(c.talks.forks[id], c.talks.families[t.family()]) {
+		if s := c.session(of); s.ForkOf == id {
+			found = append(found, s)
+		}
+	}
+	slices.SortFunc(found, func(a, b *Session) int { return byStart.compare(b, a) })
+	return slices.Compact(found)
+}
+
 // Join adds the sessions of another town. Both towns can know a part of the same session,
 // such as one in whose folder a town was made meanwhile. The result does not depend on
 // the order of the two.
@@ -194,14 +218,10 @@ func (c Catalog) Join(other Catalog) Catalog {
 	return c
 }
 
-// Who returns the agent's address, or its folder without one.
-func (s *Session) Who() string { return cmp.Or(s.Actor, s.Folder()) }
-
-// Folder returns the last part of the session's folder, which names a session without an
-// address.
-func (s *Session) Folder() string {
-	if s.CWD == "" {
-		return ""
+// Who returns the agent's address, or without one the last part of its folder.
+func (s *Session) Who() string {
+	if s.Actor != "" || s.CWD == "" {
+		return s.Actor
 	}
 	return filepath.Base(strings.TrimRight(s.CWD, "/"))
 }

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -70,7 +69,7 @@ func (s *Session) Foreign() bool { return s.foreign }
 // Address returns the agent's address, or its folder without one, and the other host that
 // the session is on.
 func (s *Session) Address() string {
-	name := cmp.Or(s.Actor, s.Folder())
+	name := s.Who()
 	if s.peer != nil {
 		name += "@" + s.peer.Name
 	}

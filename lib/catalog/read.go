@@ -99,34 +99,25 @@ func open(path eventlog.Log) (*source, error) {
 // sources are archives and logs in turn.
 type sources []*source
 
-// events calls each for the events of a session, in order. The event is valid only during
-// the call, its texts longer.
-func (all sources) events(of *entry, each func(*event)) error {
-	var e event
-	for _, at := range spots(of.events) {
-		if err := all.event(at, &e); err != nil {
-			return err
+// events returns the events of a session, in order.
+func (all sources) events(of *entry) ([]event, error) {
+	places := spots(of.events)
+	found := make([]event, len(places))
+	for i, at := range places {
+		if err := all.event(at, &found[i]); err != nil {
+			return nil, err
 		}
-		if id := session.ID(e.Payload.SessionID); id != of.id && id != "" {
-			return errDamaged
+		if id := session.ID(found[i].Payload.SessionID); id != of.id && id != "" {
+			return nil, errDamaged
 		}
-		each(&e)
 	}
-	return nil
+	return found, nil
 }
 
 // session returns what a log has of a session, or nil if it cannot be read.
-func (all sources) session(of *entry) (s *Session) {
-	err := all.events(of, func(e *event) {
-		if s == nil {
-			s = newSession(e)
-		}
-		s.take(e)
-	})
-	if err != nil {
-		return nil
-	}
-	return s
+func (all sources) session(of *entry) *Session {
+	events, _ := all.events(of)
+	return sessionOf(events)
 }
 
 // event reads an event.

@@ -183,7 +183,6 @@ func (c Catalog) logged(at candidate) (s *Session) {
 	if known == 1 && s != nil {
 		return s
 	}
-	s = nil
 	var events []event
 	for i, b := range c.books {
 		events = append(events, b.events(entries[i])...)
@@ -191,13 +190,7 @@ func (c Catalog) logged(at candidate) (s *Session) {
 	if known > 1 { // as if one log had all
 		slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
 	}
-	for i := range events {
-		if s == nil {
-			s = newSession(&events[i])
-		}
-		s.take(&events[i])
-	}
-	return s
+	return sessionOf(events)
 }
 
 // child returns the last successor of a session, or "".

@@ -149,6 +149,12 @@ func (n needle) index(b []byte) int {
 	if n.fold && c >= 'a' && c <= 'z' {
 		capital = c &^ 0x20
 	}
+	next := func(c byte, from int) int {
+		if i := bytes.IndexByte(b[from:], c); i >= 0 {
+			return from + i
+		}
+		return len(b)
+	}
 	rest := len(n.word) - n.rare
 	at := n.rare           // of the rarest byte
 	small, large := -1, -1 // where the next lower-case and upper-case one is
@@ -157,27 +163,16 @@ func (n needle) index(b []byte) int {
 			return n.pairs(b, at-n.rare)
 		}
 		if small < at {
-			if small = bytes.IndexByte(b[at:], c); small < 0 {
-				small = len(b)
-			} else {
-				small += at
-			}
+			small = next(c, at)
 		}
-		next := small
-		if capital != c {
-			if large < at {
-				if large = bytes.IndexByte(b[at:], capital); large < 0 {
-					large = len(b)
-				} else {
-					large += at
-				}
-			}
-			next = min(small, large)
+		if capital == c {
+			large = len(b)
+		} else if large < at {
+			large = next(capital, at)
 		}
-		if next == len(b) {
+		if at = min(small, large); at == len(b) {
 			return -1
 		}
-		at = next
 		if j := at + n.second - n.rare; j < len(b) && b[j]|0x20 == n.word[n.second]|0x20 && n.at(b, at-n.rare) {
 			return at - n.rare
 		}

@@ -18,7 +18,7 @@ type chainOf struct {
 	Mermaid bool   `xor:"form" help:"As a Mermaid flowchart, for Markdown."`
 	JSON    bool   `name:"json" xor:"form" help:"One JSON object per line for each session, in the order in which they began."`
 
-	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
+	logs
 }
 
 func (c *chainOf) Run(env *cli.Env) error {
@@ -53,11 +53,9 @@ func (c *chainOf) Run(env *cli.Env) error {
 	var text string
 	switch {
 	case c.JSON:
-		for _, ch := range found {
-			for _, s := range ch.Sessions() {
-				if err := env.JSON(s); err != nil {
-					return err
-				}
+		for _, s := range shown {
+			if err := env.JSON(s); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -1,6 +1,7 @@
 package seancecmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,15 +55,14 @@ func (c *follow) Run(env *cli.Env) error {
 	if o.From, err = p.pages(f, o, n-c.Last+1, 0); err != nil {
 		return err
 	}
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(stop)
+	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	seen := ""
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {
-		case <-stop:
+		case <-interrupted.Done():
 			return nil
 		case <-tick.C:
 		}

@@ -176,8 +176,12 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 // columns returns the columns of the table for a width; 0 is no limit.
 func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Session, width int) []term.Column[*catalog.Session] {
 	now, short, narrow := env.Now(), all.Short(), width > 0 && width < wide
+	clients := map[string]bool{"": true}
+	for _, s := range found {
+		clients[s.Agent] = true
+	}
 	// In a narrow table the agent is shown only if it varies.
-	agents := !narrow || severalAgents(found)
+	agents := !narrow || len(clients) > 2
 	hosts := all.HasPeers() && (!narrow || slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.Elsewhere() != "" }))
 	panes := (c.Live || c.Active) && slices.ContainsFunc(found, func(s *catalog.Session) bool { return s.TmuxPane != "" })
 	actor := maxActor
@@ -206,17 +210,6 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 		}},
 		{Heading: "TOPIC", Cell: func(s *catalog.Session) string { return topic(s, short, narrow) }},
 	}
-}
-
-func severalAgents(all []*catalog.Session) bool {
-	one := ""
-	for _, s := range all {
-		if s.Agent != "" && one != "" && s.Agent != one {
-			return true
-		}
-		one = cmp.Or(one, s.Agent)
-	}
-	return false
 }
 
 // outcome returns how a session ended, or its state.

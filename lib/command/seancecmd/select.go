@@ -14,7 +14,6 @@ import (
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/conversation"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -47,6 +46,11 @@ type selection struct {
 	Role string `placeholder:"ROLE" help:"Of agents in this role: crew, polecat, witness, refinery, mayor, … (--agent also takes an address, such as crew/max)." group:"In a town:"`
 	Rig  string `placeholder:"RIG" help:"Of agents in this rig." group:"In a town:"`
 	Town bool   `help:"In the event log of this town." group:"In a town:"`
+}
+
+// logs has the flag of commands that select no sessions.
+type logs struct {
+	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
 }
 
 // everything reports whether the flags select all sessions except subagents.
@@ -212,8 +216,12 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	if only {
 		return all.Merge(found, run), nil
 	}
+	var folders []string
+	for _, c := range found {
+		folders = append(folders, c.Metadata.CWD)
+	}
 	read := []string{here.Root}
-	for _, t := range append([]town.Town{personal}, town.Above(personal.State, folders(found))...) {
+	for _, t := range append([]town.Town{personal}, town.Above(personal.State, slices.Values(folders))...) {
 		if slices.Contains(read, t.Root) {
 			continue
 		}
@@ -227,19 +235,6 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 		spare(t)
 	}
 	return joinPeers(env, all, reading.Show).Merge(found, run), nil
-}
-
-func folders(found []conversation.Conversation) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		last := ""
-		for _, c := range found {
-			if dir := c.Metadata.CWD; dir != last {
-				if last = dir; !yield(dir) {
-					return
-				}
-			}
-		}
-	}
 }
 
 const noSessions = "no session was found: your agents have kept no conversation here, and no event log names one"

@@ -24,7 +24,7 @@ type show struct {
 	ID   string `arg:"" help:"The session, by its id or the beginning of it."`
 	JSON bool   `name:"json" help:"One JSON object."`
 
-	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
+	logs
 }
 
 type detail struct {

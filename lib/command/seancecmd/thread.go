@@ -22,7 +22,7 @@ type threadOf struct {
 	JSON   bool   `name:"json" help:"One JSON object, as the file has it."`
 	Forget bool   `help:"Remove the thread, with its earlier contents."`
 
-	Log []string `placeholder:"FILE" type:"path" sep:"none" help:"Read this event log as well, such as another machine's; may be given more than once."`
+	logs
 }
 
 func (c *threadOf) Run(env *cli.Env) error {
