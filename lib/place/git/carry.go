@@ -3,6 +3,7 @@ package git
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -58,8 +59,8 @@ func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration
 	if err != nil {
 		return c, err
 	}
-	if err := r.underWay(); err != nil {
-		return c, err
+	if what, err := r.underWay(); err != nil || what != "" {
+		return c, cmp.Or(err, errors.New(what))
 	}
 	vars, done, err := r.isolated()
 	if err != nil {
@@ -87,17 +88,17 @@ func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration
 	return c, p.bundle(bundle, c.Index)
 }
 
-// underWay returns an error during a merge, rebase or the like, whose state is in files of
-// git's own.
-func (r checkout) underWay() error {
-	for _, name := range inProgress {
+// underWay returns what is under way during a merge, rebase or the like, whose state is in
+// files of git's own, or "".
+func (r checkout) underWay() (string, error) {
+	for _, name := range []string{"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"} {
 		if there, err := atomicfile.Present(filepath.Join(r.dir, name)); err != nil {
-			return err
+			return "", err
 		} else if there {
-			return fmt.Errorf("a rebase, merge or the like is under way (%s)", name)
+			return fmt.Sprintf("a rebase, merge or the like is under way (%s)", name), nil
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // changes finds what differs, and returns the paths that differ between Head and index.
@@ -464,19 +465,11 @@ func MakeBranch(dir, branch, commit, path string) error {
 			return fmt.Errorf("%w: %s", ErrBranchTaken, branch)
 		}
 	}
-	out, err := r.inPlace("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/"+branch)
-	if err != nil {
+	switch at, err := r.branchAt(branch); {
+	case err != nil || at == commit:
 		return err
-	}
-	for line := range strings.Lines(out) {
-		id, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch {
-		case name != "refs/heads/"+branch: // a branch below it: git says so
-		case id == commit:
-			return nil
-		default:
-			return fmt.Errorf("%w: %s", ErrBranchTaken, branch)
-		}
+	case at != "":
+		return fmt.Errorf("%w: %s", ErrBranchTaken, branch)
 	}
 	_, err = r.inPlace("branch", "--no-track", "--", branch, commit)
 	if err != nil && strings.Contains(err.Error(), "cannot lock ref") {
@@ -484,9 +477,6 @@ func MakeBranch(dir, branch, commit, path string) error {
 	}
 	return err
 }
-
-// FillIndex makes index and files of a worktree those of a commit. HEAD stays.
-func FillIndex(path, commit string, wait time.Duration) error { return fill(path, commit, wait) }
 
 // InTheWay returns the files that git does not track in a worktree, and that Reset to index
 // or the caller, who writes comes, would replace.
@@ -518,7 +508,7 @@ func InTheWay(path, index string, comes []string, wait time.Duration) (names []s
 // HEAD, with the branch that is checked out, is head. It keeps files that git does not track
 // unless they are InTheWay.
 func Reset(path, head, index string, wait time.Duration) error {
-	if err := fill(path, index, wait); err != nil {
+	if err := FillIndex(path, index, wait); err != nil {
 		return err
 	}
 	r, err := topOf(path)
@@ -572,8 +562,12 @@ func BranchAt(dir, branch string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return r.branchAt(branch)
+}
+
+func (r checkout) branchAt(branch string) (string, error) {
 	out, err := r.inPlace("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/"+branch)
-	for line := range strings.Lines(out) {
+	for line := range strings.Lines(out) { // also those of branches below it
 		if id, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == "refs/heads/"+branch {
 			return id, nil
 		}

@@ -3,7 +3,6 @@
 package git
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -28,12 +27,12 @@ func Branch(dir string) string {
 	if err != nil {
 		return ""
 	}
-	head, err := atomicfile.Read(filepath.Join(gitDir, "HEAD"), maxHead)
+	head, err := head(gitDir)
 	if err != nil {
 		return ""
 	}
-	if ref, ok := bytes.CutPrefix(bytes.TrimSpace(head), []byte("ref: refs/heads/")); ok {
-		return string(ref)
+	if branch, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok {
+		return branch
 	}
 	return "HEAD"
 }

@@ -43,7 +43,7 @@ func locate(dir string) (checkout, error) {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.Counts(info, dir) && !safe(at) {
 			return checkout{}, ErrOthers
 		}
-		if r, ok := repositoryAt(at); ok {
+		if r, err := topOf(at); err == nil {
 			return r, nil
 		}
 		if at == filepath.Dir(at) {
@@ -52,13 +52,7 @@ func locate(dir string) (checkout, error) {
 	}
 }
 
-// repositoryAt returns the repository whose worktree has this top, if it is usable.
-func repositoryAt(top string) (checkout, bool) {
-	r, err := topOf(top)
-	return r, err == nil
-}
-
-// topOf is repositoryAt with an error.
+// topOf returns the repository whose worktree has this top, if it is usable.
 func topOf(top string) (checkout, error) {
 	dir, err := Dir(top)
 	if err == nil {

@@ -218,7 +218,7 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 		}
 	}
 	unlock() // checking out a large repository takes long
-	if err := fill(path, "HEAD", wait); err != nil {
+	if err := FillIndex(path, "HEAD", wait); err != nil {
 		return errors.Join(err, undo())
 	}
 	return nil
@@ -261,9 +261,9 @@ func (r checkout) drop(path string) error {
 	return err
 }
 
-// fill checks out the files of a commit in a new worktree, over those of an interrupted
-// checkout.
-func fill(path, commit string, wait time.Duration) error {
+// FillIndex makes index and files of a worktree those of a commit, also over those of an
+// interrupted checkout. HEAD stays.
+func FillIndex(path, commit string, wait time.Duration) error {
 	r, err := topOf(path)
 	if err != nil {
 		return atomicfile.Error("use the worktree", path, err)
@@ -298,9 +298,6 @@ func (r checkout) find(branch string) (here bool, from string, err error) {
 // ErrUnsaved reports a worktree that must stay.
 var ErrUnsaved = errors.New("it holds what is nowhere else")
 
-// inProgress are files that git keeps during an operation that it has not finished.
-var inProgress = []string{"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"}
-
 // Saved returns an ErrUnsaved if removing a linked worktree would lose something: changes,
 // untracked files, an operation in progress, or commits that no other branch, tag or remote
 // has. The worktree may have been moved.
@@ -312,12 +309,8 @@ func Saved(path string, wait time.Duration) error {
 	if r.dir == r.common {
 		return fmt.Errorf("%w: it is the repository itself", ErrUnsaved)
 	}
-	for _, name := range inProgress {
-		if there, err := atomicfile.Present(filepath.Join(r.dir, name)); err != nil {
-			return err
-		} else if there {
-			return fmt.Errorf("%w: a rebase, merge or the like is under way (%s)", ErrUnsaved, name)
-		}
+	if what, err := r.underWay(); err != nil || what != "" {
+		return cmp.Or(err, fmt.Errorf("%w: %s", ErrUnsaved, what))
 	}
 	if there, err := atomicfile.Present(filepath.Join(r.dir, "modules")); err != nil {
 		return err
