@@ -123,6 +123,14 @@ func (e *Env) DisplayPath(path string) string {
 	return e.Line(path, maxPlace)
 }
 
+// Abs returns the absolute path of one that may be relative to the working directory.
+func (e *Env) Abs(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(e.Dir, path)
+}
+
 // Quoted returns a name that others chose, such as a branch or subject, for a sentence of
 // gt: one line in quotes, without quotes inside and without a tag that a model could take
 // for its client's.

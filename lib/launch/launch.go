@@ -457,7 +457,7 @@ func (l *Launch) checkLauncher() error {
 	if _, err := process.LookPath(l.run.In[0], l.run.Dir, l.run.Env); err != nil {
 		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err))
 	}
-	if l.spec.BringsLauncher(l.run) { // mutant never: . TestScripts/session_box$
+	if l.spec.successor().BringsLauncher(l.run) { // mutant never: . TestScripts/session_box$
 		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: a program or file of what it is started in lies in the project, where an agent can change it", l.Name),
 			"put it outside of "+l.Env.DisplayPath(l.Path))
 	}
@@ -471,7 +471,7 @@ func (l *Launch) describeEnvironment() (does, found string, err error) {
 	if l.Account != "" {
 		names = append(names, l.client.StoreEnv)
 	}
-	vars := l.spec.Vars()
+	vars := l.spec.successor().Vars()
 	if l.Template != nil {
 		vars = slices.Concat(vars, l.Template.Vars)
 	}
@@ -625,7 +625,7 @@ func (l *Launch) describeRemain() (does, found string, err error) {
 
 func (l *Launch) describeVariables() (does, found string, err error) {
 	var names []string
-	for _, kv := range l.spec.Shared() {
+	for _, kv := range l.spec.successor().Shared() {
 		names = append(names, kv[0])
 	}
 	return "set in the tmux session " + strings.Join(names, " "), "with step 6", nil
@@ -783,7 +783,7 @@ func (l *Launch) startThere() error {
 	if err := l.put(); err != nil {
 		return err
 	}
-	return l.failed(l.Template.Run(l.run, l.spec.Shared()))
+	return l.failed(l.Template.Run(l.run, l.spec.successor().Shared()))
 }
 
 func (l *Launch) describeSetup() (does, found string, err error) {

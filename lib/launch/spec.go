@@ -53,15 +53,6 @@ func (s Spec) successor() respawn.Successor {
 	return respawn.Successor{Client: s.Client, Home: s.Home, ID: string(s.id)}
 }
 
-// BringsLauncher is respawn.Successor.BringsLauncher.
-func (s Spec) BringsLauncher(r respawn.Run) bool { return s.successor().BringsLauncher(r) }
-
-// Vars returns the variables that identify the agent to itself. None is secret.
-func (s Spec) Vars() [][2]string { return s.successor().Vars() }
-
-// Shared returns those of Vars that the tmux session has as well.
-func (s Spec) Shared() [][2]string { return s.successor().Shared() }
-
 // Run returns what the pane runs, and the session id if it is known before the start.
 func (s *Spec) Run() (respawn.Run, session.ID) {
 	c, in := s.Client, s.Instance
@@ -150,7 +141,7 @@ func (p Place) Begin(buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
 
 // In starts the agent in a tmux session of its own, like Begin.
 func (s Spec) In(server tmux.Server, name, self, theme string, buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
-	p := Place{Server: server, Name: name, Self: self, Theme: theme, Environ: s.Table.StripRunVars(s.Environ), Shared: s.Shared()}
+	p := Place{Server: server, Name: name, Self: self, Theme: theme, Environ: s.Table.StripRunVars(s.Environ), Shared: s.successor().Shared()}
 	return p.Begin(buffer, r)
 }
 

@@ -34,17 +34,13 @@ func Stop(server tmux.Server, pane tmux.Pane, client agent.Client, grace Grace) 
 	if err != nil { // it is gone
 		return server.Kill(pane.Session)
 	}
-	end(server, pane, client, root, grace)
+	Leave(server, pane, client, root, grace)
 	return server.Kill(pane.Session)
 }
 
-// Leave ends an agent like Stop but keeps the pane, which belongs to the person.
-func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, p process.Proc, grace Grace) {
-	end(server, pane, client, p, grace)
-}
-
-// end ends a process and its descendants.
-func end(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, grace Grace) {
+// Leave ends an agent and its descendants like Stop, but keeps the pane, which belongs to the
+// person.
+func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, grace Grace) {
 	tree := live.Tree(root)
 	if grace != (Grace{}) {
 		if !quits(server, pane, client, root, grace.Quit) {

@@ -115,9 +115,7 @@ func confirm(env *cli.Env, question, not string) error {
 // townAt returns the folder dir, or the nearest one that claims to be a town if dir is "".
 func townAt(env *cli.Env, dir string) (string, error) {
 	if dir != "" {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(env.Dir, dir)
-		}
+		dir = env.Abs(dir)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return "", cli.Fail(cli.No, fmt.Errorf("there is no folder '%s'", dir))
 		}
@@ -262,11 +260,7 @@ type untrust struct {
 }
 
 func (c *untrust) Run(env *cli.Env) error {
-	dir := c.Dir
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(env.Dir, dir)
-	}
-	dir = place.Real(dir)
+	dir := place.Real(env.Abs(c.Dir))
 	state := place.StateOf(env.Getenv)
 	if err := state.CheckOwner(); err != nil {
 		return err

@@ -5,7 +5,6 @@ package primecmd
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
@@ -196,11 +195,7 @@ func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
 func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
 	var in io.Reader = env.Stdin
 	if g.Handoff != "-" {
-		path := g.Handoff
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(env.Dir, path)
-		}
-		f, err := atomicfile.Open(path)
+		f, err := atomicfile.Open(env.Abs(g.Handoff))
 		if err != nil {
 			return err
 		}

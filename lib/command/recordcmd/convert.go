@@ -174,10 +174,7 @@ func (c *counted) Write(p []byte) (int, error) {
 }
 
 func (c *convert) folder(env *cli.Env, i record.Info) (string, error) {
-	dir := cmp.Or(c.CWD, i.CWD)
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(env.Dir, dir)
-	}
+	dir := env.Abs(cmp.Or(c.CWD, i.CWD))
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && info.IsDir():

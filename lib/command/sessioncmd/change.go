@@ -82,11 +82,9 @@ func (c *move) Run(env *cli.Env) error {
 	if c.To != "" {
 		return c.toHost(env)
 	}
-	group := strings.Trim(*c.Group, "/")
-	if group != "" {
-		if err := instance.CheckGroup(group); err != nil {
-			return cli.Fail(cli.Usage, err)
-		}
+	group, err := groupNamed(*c.Group)
+	if err != nil && group != "" {
+		return err
 	}
 	held, _, err := c.lock(env, c.Name)
 	if err != nil {
@@ -146,6 +144,12 @@ func (c *rm) Run(env *cli.Env) error {
 	return done(env, withExitCode(held.Name, held.Remove(env.Now())), "removed %s%s", held.Name, also)
 }
 
+// groupNamed returns the path of a group as a person types it, and an error if it is invalid.
+func groupNamed(typed string) (string, error) {
+	group := strings.Trim(typed, "/")
+	return group, cli.Fail(cli.Usage, instance.CheckGroup(group))
+}
+
 type groupOf struct {
 	List   groupList   `cmd:"" default:"withargs" help:"List the groups (the default)."`
 	New    groupNew    `cmd:"" help:"Make a group, and those above it."`
@@ -199,9 +203,9 @@ func (c *groupNew) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	group := strings.Trim(c.Group, "/")
-	if err := instance.CheckGroup(group); err != nil {
-		return cli.Fail(cli.Usage, err)
+	group, err := groupNamed(c.Group)
+	if err != nil {
+		return err
 	}
 	return done(env, withExitCode("", at.Store.NewGroup(group)), "made the group %s", env.Line(group, maxCell))
 }
@@ -217,9 +221,9 @@ func (c *groupRename) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	to := strings.Trim(c.To, "/")
-	if err := instance.CheckGroup(to); err != nil {
-		return cli.Fail(cli.Usage, err)
+	to, err := groupNamed(c.To)
+	if err != nil {
+		return err
 	}
 	from := strings.Trim(c.Group, "/")
 	return done(env, withExitCode("", at.Store.MoveGroup(from, to, env.Now())), "renamed the group %s to %s", env.Line(from, maxCell), env.Line(to, maxCell))

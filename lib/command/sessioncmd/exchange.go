@@ -269,10 +269,7 @@ func (c *imports) refused(err error) error {
 func (c *imports) read(env *cli.Env) ([]byte, error) {
 	from := env.Stdin
 	if c.File != "-" {
-		path := c.File
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(env.Dir, path)
-		}
+		path := env.Abs(c.File)
 		info, err := os.Stat(path)
 		if err == nil && !info.Mode().IsRegular() {
 			err = atomicfile.ErrNotRegular
@@ -306,11 +303,7 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 
 // database reads agent-deck's database.
 func (c *imports) database(env *cli.Env) ([]byte, error) {
-	path := c.File
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(env.Dir, path)
-	}
-	data, archived, err := agentdeck.JSON(path)
+	data, archived, err := agentdeck.JSON(env.Abs(c.File))
 	if err != nil {
 		return nil, cli.Fail(cli.No, err, "nothing was imported")
 	}

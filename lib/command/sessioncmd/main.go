@@ -3,11 +3,11 @@
 package sessioncmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -284,12 +284,7 @@ func withExitCode(in string, err error) error {
 
 // folder returns the absolute path of a folder with links resolved.
 func folder(env *cli.Env, dir string) (string, error) {
-	if dir == "" {
-		dir = "."
-	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(env.Dir, dir)
-	}
+	dir = env.Abs(cmp.Or(dir, "."))
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && info.IsDir():

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -97,8 +96,8 @@ func (c *unpack) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	if u.Clone = c.Clone; u.Clone != "" && !filepath.IsAbs(u.Clone) {
-		u.Clone = filepath.Join(env.Dir, u.Clone)
+	if c.Clone != "" {
+		u.Clone = env.Abs(c.Clone)
 	}
 	if c.In != nil {
 		if u.Launcher, err = launcherOf(env, *c.In); err != nil {

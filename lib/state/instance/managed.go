@@ -156,12 +156,20 @@ func (s Store) ids(folder string) (ids []ID, err error) {
 }
 
 // In returns the archived or closed instances, in order of creation.
-func (s Store) In(folder string) (all []*Instance, unread error) {
+func (s Store) In(folder string) ([]*Instance, error) {
+	return s.in(folder, func(ID) bool { return true })
+}
+
+// in is In for the instances whose id is accepted.
+func (s Store) in(folder string, accepted func(ID) bool) (all []*Instance, unread error) {
 	ids, err := s.ids(folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
+		if !accepted(id) {
+			continue
+		}
 		in, err := s.Get(id)
 		switch {
 		case err == nil && in.folder() == folder:
@@ -178,25 +186,9 @@ func (s Store) In(folder string) (all []*Instance, unread error) {
 
 // TearingDown returns the closed instances whose runtime may still run: those that still
 // have a lock file (see MarkTornDown).
-func (s Store) TearingDown() (all []*Instance, unread error) {
-	ids, err := s.ids(Closed)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		if !atomicfile.Exists(s.path(string(id) + ".lock")) {
-			continue
-		}
-		in, err := s.Get(id)
-		switch {
-		case err == nil && in.folder() == Closed:
-			all = append(all, in)
-		case err != nil && !errors.Is(err, ErrNone):
-			unread = errors.Join(unread, err)
-		}
-	}
-	return all, unread
-}
+func (s Store) TearingDown() ([]*Instance, error) { return s.in(Closed, s.hasLock) }
+
+func (s Store) hasLock(id ID) bool { return atomicfile.Exists(s.path(string(id) + ".lock")) }
 
 // MarkTornDown records that nothing but the record is left of a closed instance, by
 // removing its lock.
@@ -213,14 +205,14 @@ func (s Store) Forget(is func(*Instance) bool, keep int) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(in *Instance) bool { return !is(in) || atomicfile.Exists(s.path(string(in.ID)+".lock")) })
+	all = slices.DeleteFunc(all, func(in *Instance) bool { return !is(in) || s.hasLock(in.ID) })
 	slices.SortStableFunc(all, func(a, b *Instance) int { return a.Managed.ClosedAt.Compare(b.Managed.ClosedAt) })
 	for _, in := range all[:max(0, len(all)-keep)] {
-		h, err := s.Hold(in.ID, 0)
-		if errors.Is(err, flock.ErrBusy) || errors.Is(err, ErrNone) {
-			continue
-		} else if err != nil {
+		h, err := s.tryHold(in.ID)
+		if err != nil {
 			return err
+		} else if h == nil {
+			continue
 		}
 		if err := s.file(Closed, in.ID).Remove(); err != nil {
 			h.Release()
@@ -233,15 +225,21 @@ func (s Store) Forget(is func(*Instance) bool, keep int) error {
 
 // TornDown calls MarkTornDown unless the instance is locked.
 func (s Store) TornDown(id ID) error {
+	h, err := s.tryHold(id)
+	if h != nil {
+		h.MarkTornDown()
+		h.Release()
+	}
+	return err
+}
+
+// tryHold is Hold without waiting. It returns nil for an instance that is locked, or gone.
+func (s Store) tryHold(id ID) (*Locked, error) {
 	h, err := s.Hold(id, 0)
 	if errors.Is(err, flock.ErrBusy) || errors.Is(err, ErrNone) {
-		return nil
-	} else if err != nil {
-		return err
+		return nil, nil
 	}
-	defer h.Release()
-	h.MarkTornDown()
-	return nil
+	return h, err
 }
 
 // completeMove removes the copies of an instance that do not count, and what is secret of a
@@ -279,11 +277,11 @@ func (s Store) CompleteMoves() error {
 		if n == 1 {
 			continue
 		}
-		h, err := s.Hold(id, 0)
-		if errors.Is(err, flock.ErrBusy) || errors.Is(err, ErrNone) {
-			continue
-		} else if err != nil {
+		h, err := s.tryHold(id)
+		if err != nil {
 			return err
+		} else if h == nil {
+			continue
 		}
 		if h.Managed != nil {
 			err = h.completeMove()

@@ -50,18 +50,20 @@ func TopicOf(state place.State, variable string, pid, parent int) string {
 
 // named returns the instance that a variable names, if its agent is that process.
 func named(state place.State, variable string, pid, parent int) (Store, ID, bool) {
-	name, process, ok := strings.Cut(variable, ":")
+	_, process, _ := strings.Cut(variable, ":")
 	process, launched := strings.CutSuffix(process, Launched)
 	began, err := strconv.Atoi(process)
+	s, id, ok := split(state, variable)
+	return s, id, ok && err == nil && (began == pid || began == parent || launched && s.first(id, pid))
+}
+
+// split returns the store and the id in a variable.
+func split(state place.State, variable string) (Store, ID, bool) {
+	name, _, _ := strings.Cut(variable, ":")
 	dir, id := filepath.Split(name)
-	if dir = filepath.Clean(dir); !ok || err != nil || !known(dir) {
-		return Store{}, "", false
-	}
-	if _, err = session.ParseID(id); err != nil {
-		return Store{}, "", false
-	}
-	s := Store{State: state, Dir: dir}
-	return s, ID(id), began == pid || began == parent || launched && s.first(ID(id), pid)
+	dir = filepath.Clean(dir)
+	_, err := session.ParseID(id)
+	return Store{State: state, Dir: dir}, ID(id), err == nil && known(dir)
 }
 
 // first reports whether pid was the first process to report itself as the agent since the
@@ -83,14 +85,8 @@ func (s Store) first(id ID, pid int) bool {
 // OfVariable returns the instance that a variable names if its agent has the session, or
 // nil. The agent's children have the variable too, but not the session.
 func OfVariable(state place.State, variable string, id session.ID) *Instance {
-	name, _, _ := strings.Cut(variable, ":")
-	dir, instance := filepath.Split(name)
-	if dir = filepath.Clean(dir); !known(dir) {
-		return nil
-	}
-	s := Store{State: state, Dir: dir}
-	in, err := s.Get(ID(instance))
-	if err != nil || s.Session(in) != id {
+	s, in := OfAgent(state, variable)
+	if in == nil || s.Session(in) != id {
 		return nil
 	}
 	return in
@@ -99,13 +95,11 @@ func OfVariable(state place.State, variable string, id session.ID) *Instance {
 // OfAgent returns the instance that a variable names and its store, or nil. The caller may
 // be the agent's child.
 func OfAgent(state place.State, variable string) (Store, *Instance) {
-	name, _, _ := strings.Cut(variable, ":")
-	dir, id := filepath.Split(name)
-	if dir = filepath.Clean(dir); !known(dir) {
+	s, id, ok := split(state, variable)
+	if !ok {
 		return Store{}, nil
 	}
-	s := Store{State: state, Dir: dir}
-	in, err := s.Get(ID(id))
+	in, err := s.Get(id)
 	if err != nil {
 		return Store{}, nil
 	}

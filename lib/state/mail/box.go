@@ -384,25 +384,19 @@ func (o *opened) read(found []entry) []Note {
 // Hooked returns the agent's work, oldest first, without bodies. If there are very many
 // notes, it returns the oldest and the newest: the newest include what a session left for
 // itself.
-func (b Box) Hooked() ([]Note, error) {
-	o, err := b.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	defer o.Close()
-	found, err := o.scan(o.isDelivered, "cur")
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(found, func(a, c entry) int {
-		return cmp.Or(a.arrived.Compare(c.arrived), strings.Compare(a.unique, c.unique))
+func (b Box) Hooked() (notes []Note, err error) {
+	err = b.withOpen(func(o *opened) error {
+		found, err := o.scan(o.isDelivered, "cur")
+		slices.SortFunc(found, func(a, c entry) int {
+			return cmp.Or(a.arrived.Compare(c.arrived), strings.Compare(a.unique, c.unique))
+		})
+		if len(found) > 2*most {
+			found = slices.Delete(found, most, len(found)-most)
+		}
+		notes = o.read(found)
+		return err
 	})
-	if len(found) > 2*most {
-		found = slices.Delete(found, most, len(found)-most)
-	}
-	return o.read(found), nil
+	return notes, err
 }
 
 // Whole returns a listed note with its body, without listing the box again.
@@ -551,7 +545,7 @@ func (o *opened) whole(e entry) ([]byte, error) {
 		f, err := atomicfile.OpenIn(o.Root, e.file())
 		if err == nil {
 			defer f.Close()
-			text, err := atomicfile.ReadFrom(f, maxMessage)
+			text, err := atomicfile.ReadFrom(f, MaxMessage)
 			return text, atomicfile.Error("read", o.file(e.file()), err)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -621,28 +615,23 @@ func (b Box) Supersede(chain, by string) error {
 	if chain == "" {
 		return nil
 	}
-	o, err := b.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
+	return b.withOpen(func(o *opened) error {
+		found, err := o.all()
+		looked := 0
+		for _, e := range found {
+			if idOf(e.unique) == by || e.has('T') || !e.has('F') && e.has('S') {
+				continue
+			}
+			if looked++; looked > 10*most {
+				break // the newest first; older ones stay listed as unread
+			}
+			n, failed := o.readNote(e, false)
+			if failed == nil && n.Type == Handoff && n.Chain == chain {
+				err = errors.Join(err, o.mark(e, "S", "F"))
+			}
+		}
 		return err
-	}
-	defer o.Close()
-	found, err := o.all()
-	looked := 0
-	for _, e := range found {
-		if idOf(e.unique) == by || e.has('T') || !e.has('F') && e.has('S') {
-			continue
-		}
-		if looked++; looked > 10*most {
-			break // the newest first; older ones stay listed as unread
-		}
-		n, failed := o.readNote(e, false)
-		if failed == nil && n.Type == Handoff && n.Chain == chain {
-			err = errors.Join(err, o.mark(e, "S", "F"))
-		}
-	}
-	return err
+	})
 }
 
 // change adds and removes flags, unless they are right already.
@@ -725,25 +714,18 @@ func (b Box) Outgoing(ids []string) (all []Letter, err error) {
 // its name that never changes.
 func (b Box) Known() (func(Arriving) bool, error) {
 	known := map[string]bool{}
-	o, err := b.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	} else if err == nil {
-		defer o.Close()
-		var found []entry
-		found, err = o.all()
+	err := b.withOpen(func(o *opened) error {
+		found, err := o.all()
 		for _, e := range found {
 			known[e.unique] = true
 		}
-	}
+		return err
+	})
 	return func(a Arriving) bool {
 		unique, _ := splitName(a.Name)
 		return known[unique]
 	}, err
 }
-
-// MaxMessage bounds a note's file, in bytes.
-const MaxMessage = maxMessage
 
 // Take puts a note from another box into this one under the same name. The caller checks
 // Known first. The note is on disk when Take returns, and never visible in part.

@@ -103,8 +103,8 @@ func (n Note) WriteTo(w io.Writer) (int64, error) {
 	return b.WriteTo(w)
 }
 
-// maxMessage bounds a message with its attachments, in bytes.
-const maxMessage = 16 << 20
+// MaxMessage bounds a note's file, with its attachments, in bytes.
+const MaxMessage = 16 << 20
 
 // maxHeader bounds a message's header, in bytes.
 const maxHeader = 256 << 10
@@ -112,13 +112,13 @@ const maxHeader = 256 << 10
 // Parse reads a message, of gt or of any mail program. The body of a message in several
 // parts is its text, with one line for each other part.
 func Parse(r io.Reader) (Note, error) {
-	limited := &io.LimitedReader{R: r, N: maxMessage + 1}
+	limited := &io.LimitedReader{R: r, N: MaxMessage + 1}
 	n, m, err := parseHeader(limited)
 	if err == nil {
 		n.Body, err = text(m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"), m.Body)
 	}
 	if limited.N <= 0 {
-		err = fmt.Errorf("the message is %w (over %d bytes)", ErrTooLarge, maxMessage)
+		err = fmt.Errorf("the message is %w (over %d bytes)", ErrTooLarge, MaxMessage)
 	}
 	return n, err
 }
