@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gt/internal/testenv"
 )
 
 // The hints of Fail are printed as they are: vet, which knows a call of Printf's kind, sees
@@ -63,9 +65,7 @@ func TestHintsHaveNoVerbs(t *testing.T) {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if found < 50 {
 		t.Errorf("%d hints were looked at", found)
 	}

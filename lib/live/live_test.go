@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/client/agent"
 	"gt/lib/sys/process"
 )
@@ -14,15 +16,11 @@ import (
 // process starts.
 func TestArgsThatTheClientTells(t *testing.T) {
 	self, err := process.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	told := []string{"node", "/bin/pi", "--model", "a/b"}
 	for pid, want := range map[int][]string{self.PID: told, self.PID + 1: os.Args} {
 		value, err := json.Marshal(map[string]any{"pid": pid, "args": told})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		getenv := func(string) string { return string(value) }
 		if got, err := Args(self, agent.Builtin().Of("pi"), getenv); err != nil || !slices.Equal(got, want) {
 			t.Errorf("told by %d, the arguments are %q (%v)", pid, got, err)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/conversation"
 )
 
@@ -26,19 +28,13 @@ func TestPack(t *testing.T) {
 			id := d.sync().ID
 			whole, said := d.lines(id), d.said(id)
 			before, err := d.store.Info(id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := d.store.Pack(id); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
+			testenv.Must(t, d.store.Pack(id))
 			if _, err := os.Lstat(d.store.Path(id)); !errors.Is(err, os.ErrNotExist) {
 				t.Fatal("it stands there still")
 			}
 			after, err := d.store.Info(id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			if after.Path != d.store.packedPath(id) {
 				t.Errorf("it is said to be in %s", after.Path)
 			}
@@ -84,9 +80,7 @@ func TestPack(t *testing.T) {
 			d.verify(id)
 
 			// A packed record is removed, too.
-			if err := d.store.Pack(id); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, d.store.Pack(id))
 			if _, err := d.store.Remove(id, Forgotten, epoch); err != nil {
 				t.Fatal(err)
 			}
@@ -118,14 +112,10 @@ func TestPackDamaged(t *testing.T) {
 	d := newDesk(t)
 	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")
 	id := d.sync().ID
-	if err := d.store.Pack(id); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, d.store.Pack(id))
 	path := d.store.packedPath(id)
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	damaged := [][]byte{nil, []byte("no gzip"), good[:30], good[:len(good)-20]}
 	for i := range 4 {
 		bad := bytes.Clone(good)
@@ -133,9 +123,7 @@ func TestPackDamaged(t *testing.T) {
 		damaged = append(damaged, bad)
 	}
 	for i, data := range damaged {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, data, 0o600))
 		_, ierr := d.store.Info(id)
 		_, _, _, verr := d.store.Verify(id, nil)
 		if ierr == nil && verr == nil {
@@ -155,15 +143,11 @@ func TestSeal(t *testing.T) {
 	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")
 	id := d.sync().ID
 	early, err := d.store.Seal(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n" + `[{"Kind":"prompt","Text":"two"}]` + "\n")
 	d.sync()
 	late, err := d.store.Seal(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, at := range []Seal{early, late} {
 		if _, _, _, err := d.store.Verify(id, &at); err != nil {
 			t.Error(err)
@@ -175,9 +159,7 @@ func TestSeal(t *testing.T) {
 	if _, _, _, err := d.store.Verify(id, &other); !errors.As(err, &fault) {
 		t.Errorf("of another line: %v", err)
 	}
-	if err := os.Truncate(d.store.Path(id), early.Size); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Truncate(d.store.Path(id), early.Size))
 	d.verify(id)
 	if _, _, _, err := d.store.Verify(id, &late); !errors.As(err, &fault) || fault.Line != 4 {
 		t.Errorf("cut: %v", err)

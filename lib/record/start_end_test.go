@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/conversation"
 	"gt/lib/state/session"
 )
@@ -22,21 +24,15 @@ func TestBegins(t *testing.T) {
 	d := newDesk(t)
 	d.write(`[{"Kind":"prompt","Text":"one"}]` + "\n")
 	// Without the folder for results kept aside, no record begins.
-	if err := os.MkdirAll(filepath.Dir(d.store.Contexts), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(d.store.Contexts, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(filepath.Dir(d.store.Contexts), 0o700))
+	testenv.Must(t, os.WriteFile(d.store.Contexts, nil, 0o600))
 	if _, err := d.try(nil); err == nil {
 		t.Error("it was begun without a folder for what is kept aside")
 	}
 	if ids, err := d.store.IDs(); err != nil || len(ids) != 0 {
 		t.Errorf("%v, %v", ids, err)
 	}
-	if err := os.Remove(d.store.Contexts); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Remove(d.store.Contexts))
 	id := d.sync().ID
 	first := ""
 	if err := d.store.Lines(id, func(l Line) bool {
@@ -123,21 +119,15 @@ func TestEndOrder(t *testing.T) {
 	kept := func() int {
 		t.Helper()
 		all, err := os.ReadDir(d.store.Contexts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return len(all)
 	}
 	inTheWay := filepath.Join(d.store.wholePath(id), "x")
-	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(inTheWay, 0o700))
 	if err := end(); err == nil || kept() != 1 {
 		t.Errorf("%v, and %d results are there", err, kept())
 	}
-	if err := os.RemoveAll(filepath.Dir(inTheWay)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.RemoveAll(filepath.Dir(inTheWay)))
 	if err := end(); err != nil || kept() != 0 {
 		t.Errorf("%v, and %d results are there", err, kept())
 	}

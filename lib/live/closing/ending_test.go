@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
@@ -23,35 +25,25 @@ func store(t *testing.T) session.Store {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"home", "town"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	h := home.At(town.Town{Root: filepath.Join(dir, "town"), State: place.State(filepath.Join(dir, "state"))},
 		identity.Identity{Role: identity.Crew, Rig: "gastown", Name: "max"}, filepath.Join(dir, "home"))
-	if err := h.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Prepare())
 	s := session.Store{Home: h, Warn: func(err error) {
 		if err != nil {
 			t.Error(err)
 		}
 	}}
-	if err := s.Put(&session.Record{ID: "s1", StartedAt: now}, atomicfile.Unsynced); err != nil {
-		t.Fatal(err)
-	}
-	if err := keepalive.Touch(h, keepalive.Heartbeat{Timestamp: now, State: keepalive.Running, SessionID: "s1"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Put(&session.Record{ID: "s1", StartedAt: now}, atomicfile.Unsynced))
+	testenv.Must(t, keepalive.Touch(h, keepalive.Heartbeat{Timestamp: now, State: keepalive.Running, SessionID: "s1"}))
 	return s
 }
 
 // Close closes the record and the keepalive file, once.
 func TestClose(t *testing.T) {
 	s, e := store(t), End{ID: "s1", Outcome: session.Killed, Reason: "stopped", At: now.Add(time.Minute)}
-	if err := e.Close(s, time.Second); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, e.Close(s, time.Second))
 	r, err := s.Get("s1")
 	if err != nil || !r.EndedAt.Equal(e.At) || r.Outcome != session.Killed || r.Reason != "stopped" {
 		t.Errorf("%+v, %v", r, err)
@@ -77,17 +69,11 @@ func TestClose(t *testing.T) {
 func TestCloseCycle(t *testing.T) {
 	s := store(t)
 	r, err := s.Get("s1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	r.Handoff = &session.Pending{Kind: session.KindCycle, At: now}
-	if err := s.Put(r, atomicfile.Unsynced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 	for _, byClient := range []bool{true, false} {
-		if err := (End{ID: "s1", Outcome: session.Done, At: now, ByClient: byClient}).Close(s, time.Second); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, (End{ID: "s1", Outcome: session.Done, At: now, ByClient: byClient}).Close(s, time.Second))
 		if r, err = s.Get("s1"); err != nil || r.Ended() == byClient {
 			t.Errorf("by its client: %v, over: %v (%v)", byClient, r.Ended(), err)
 		}

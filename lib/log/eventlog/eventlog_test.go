@@ -17,6 +17,8 @@ import (
 	"testing/iotest"
 	"time"
 	"unicode/utf8"
+
+	"gt/internal/testenv"
 )
 
 var at = time.Date(2026, 1, 17, 1, 0, 0, 123_456_789, time.FixedZone("", 3600))
@@ -42,21 +44,15 @@ func TestMain(m *testing.M) {
 func read(t *testing.T, l Log) []Event {
 	t.Helper()
 	var all []Event
-	if err := l.Read(func(e Event) bool { all = append(all, e); return true }); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, l.Read(func(e Event) bool { all = append(all, e); return true }))
 	return all
 }
 
 func TestAppendWritesGasTownsLine(t *testing.T) {
 	l := Log(filepath.Join(t.TempDir(), "town", ".events.jsonl"))
-	if err := l.Append(at, SessionStart, "gastown/crew/max", map[string]any{"session_id": "s1"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, l.Append(at, SessionStart, "gastown/crew/max", map[string]any{"session_id": "s1"}))
 	data, err := os.ReadFile(string(l))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	want := `{"ts":"2026-01-17T00:00:00.123Z","source":"gt","type":"session_start","actor":"gastown/crew/max","payload":{"session_id":"s1"},"visibility":"feed"}` + "\n"
 	if string(data) != want {
 		t.Errorf("\n%s\nwant\n%s", data, want)
@@ -72,26 +68,16 @@ func TestAppendWritesGasTownsLine(t *testing.T) {
 	modes(0o200)
 	// Gas Town opens its lock for reading.
 	dir := filepath.Dir(string(l))
-	if err := os.Mkdir(filepath.Join(dir, "mayor"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "mayor", "town.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Append(at, SessionStart, "gastown/crew/max", map[string]any{"session_id": "s2"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Mkdir(filepath.Join(dir, "mayor"), 0o700))
+	testenv.Must(t, os.WriteFile(filepath.Join(dir, "mayor", "town.json"), nil, 0o600))
+	testenv.Must(t, l.Append(at, SessionStart, "gastown/crew/max", map[string]any{"session_id": "s2"}))
 	modes(0o600)
 }
 
 func TestAppendEndsATornLineFirst(t *testing.T) {
 	l := Log(filepath.Join(t.TempDir(), "log"))
-	if err := os.WriteFile(string(l), []byte(`{"type":"whole"}`+"\n"+`{"type":"session_e`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Append(at, Handoff, "a", nil); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(string(l), []byte(`{"type":"whole"}`+"\n"+`{"type":"session_e`), 0o600))
+	testenv.Must(t, l.Append(at, Handoff, "a", nil))
 	all := read(t, l)
 	if len(all) != 2 || all[0].Type != "whole" || all[1].Type != Handoff {
 		t.Errorf("%+v", all)
@@ -102,25 +88,15 @@ func TestAppendEndsATornLineFirst(t *testing.T) {
 func TestAppendFollowsALinkToTheTownAndNoOther(t *testing.T) {
 	dir := t.TempDir()
 	town := filepath.Join(dir, "town")
-	if err := os.Mkdir(filepath.Join(dir, "real"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("real", town); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Mkdir(filepath.Join(dir, "real"), 0o700))
+	testenv.Must(t, os.Symlink("real", town))
 	l := Log(filepath.Join(town, ".events.jsonl"))
-	if err := l.Append(at, Handoff, "a", nil); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, l.Append(at, Handoff, "a", nil))
 	if all := read(t, Log(filepath.Join(dir, "real", ".events.jsonl"))); len(all) != 1 {
 		t.Errorf("%+v", all)
 	}
-	if err := os.Rename(string(l), filepath.Join(dir, "elsewhere")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(dir, "elsewhere"), string(l)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Rename(string(l), filepath.Join(dir, "elsewhere")))
+	testenv.Must(t, os.Symlink(filepath.Join(dir, "elsewhere"), string(l)))
 	if err := l.Append(at, Handoff, "a", nil); err == nil {
 		t.Error("a log that is a link was written")
 	}
@@ -152,9 +128,7 @@ func TestAppendOfManyProcesses(t *testing.T) {
 	}
 	wg.Wait()
 	f, err := os.Open(string(l))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer f.Close()
 	lines, next := 0, map[string]int{}
 	in := bufio.NewScanner(f)
@@ -182,17 +156,11 @@ func TestAnotherNameOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	own, spare := filepath.Join(dir, "own"), Log(filepath.Join(dir, "spare"))
 	l := Log(filepath.Join(dir, "town", ".events.jsonl"))
-	if err := os.MkdirAll(filepath.Dir(string(l.Archive())), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(filepath.Dir(string(l.Archive())), 0o700))
 	const text = "{\"precious\":true}\n"
 	for _, path := range []string{string(l), string(l) + ".lock", string(l.Archive())} {
-		if err := os.WriteFile(own, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Link(own, path); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(own, []byte(text), 0o600))
+		testenv.Must(t, os.Link(own, path))
 		if err := l.AppendOr(spare, func(error) {}, at, SessionEnd, "x", map[string]any{"session_id": "s"}); err != nil {
 			t.Error(err)
 		}
@@ -216,9 +184,7 @@ func TestReadPassesOverWhatIsNoEvent(t *testing.T) {
 		`{"type":"two"}`,
 		`{"type":"no line end"}`,
 	}, "\n")
-	if err := os.WriteFile(string(l), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(string(l), []byte(text), 0o600))
 	all := read(t, l)
 	if len(all) != 2 || all[0].Type != "one" || all[1].Type != "two" {
 		t.Fatalf("%+v", all)
@@ -238,9 +204,7 @@ func TestReadOfNoLog(t *testing.T) {
 	}
 	// A reader that has enough stops.
 	l := Log(filepath.Join(dir, "log"))
-	if err := os.WriteFile(string(l), []byte("{\"type\":\"a\"}\n{\"type\":\"b\"}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(string(l), []byte("{\"type\":\"a\"}\n{\"type\":\"b\"}\n"), 0o600))
 	n := 0
 	if err := l.Read(func(Event) bool { n++; return false }); err != nil || n != 1 {
 		t.Error(n, err)
@@ -349,9 +313,7 @@ func TestLast(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := Log(filepath.Join(t.TempDir(), "log"))
-			if err := os.WriteFile(string(l), []byte(c.log), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(string(l), []byte(c.log), 0o600))
 			if got := l.Last("s1", SessionStart, SessionEnd).Type; got != c.want {
 				t.Errorf("%q, not %q", got, c.want)
 			}
@@ -364,9 +326,7 @@ func TestLast(t *testing.T) {
 
 func TestAppendSaysWhatIsWrong(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(file, nil, 0o600))
 	err := Log(filepath.Join(file, "log")).Append(at, Handoff, "a", nil)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
@@ -384,14 +344,10 @@ func FuzzAppend(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), ".events.jsonl")
 	f.Fuzz(func(t *testing.T, before []byte, actor, session string) {
-		if err := os.WriteFile(path, before, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, before, 0o600))
 		log := Log(path)
 		err := log.Append(time.Now(), SessionEnd, actor, map[string]string{"session_id": session})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		after, err := os.ReadFile(path)
 		if err != nil || !bytes.HasPrefix(after, before) {
 			t.Fatalf("%q became %q, %v", before, after, err)

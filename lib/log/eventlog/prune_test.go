@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/sys/flock"
 )
 
@@ -42,12 +44,8 @@ func newLog(t *testing.T, text string) Log {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func get(t *testing.T, path string) string {
@@ -63,9 +61,7 @@ func get(t *testing.T, path string) string {
 func tidy(t *testing.T, l Log) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(string(l)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, e := range entries {
 		switch e.Name() {
 		case ".events.jsonl", ".events.jsonl.lock", ".events.jsonl.prune.lock", ".sessions":
@@ -86,20 +82,14 @@ func TestPruneTakesOutWhatExpired(t *testing.T) {
 	handoff := line(40, Handoff, `"note":"n"`)
 	text := go1 + stay[0] + start + stay[1] + stay[2] + stay[3] + end + stay[4] + line(25, "nudge", "") + stay[5] + handoff + stay[6] + stay[7]
 	l := newLog(t, text+`{"torn`)
-	if err := os.Chmod(string(l), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Chmod(string(l), 0o640))
 	before, err := l.Prune(Pruning{Expired: older, Archive: true, DryRun: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if got := get(t, string(l)); got != text+`{"torn` {
 		t.Error("a dry run changed the log")
 	}
 	p, err := l.Prune(Pruning{Expired: older, Archive: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	want := strings.Join(stay, "") + `{"torn`
 	if got := get(t, string(l)); got != want {
 		t.Errorf("the log has %d bytes, not %d", len(got), len(want))
@@ -150,9 +140,7 @@ func TestPruneKeepsSomeWhateverTheirAge(t *testing.T) {
 		l := newLog(t, text.String())
 		p := Pruning{Expired: older, Keep: c.keep, Archive: true}
 		done, err := l.Prune(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		all := read(t, l)
 		if len(all) != c.want || done.Total() != c.fresh+c.stale-c.want || done.Carried != done.Total() {
 			t.Errorf("%+v: %d events are left, %+v", c, len(all), done)
@@ -194,9 +182,7 @@ func TestRotateSetsTheLogAside(t *testing.T) {
 	text := line(1, "nudge", "") + start + "no event\n" + `{"type":"session_end","torn`
 	l := newLog(t, text)
 	r, err := l.Rotate(now, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if want := filepath.Join(filepath.Dir(string(l)), ".sessions/archive/events-000001-20261121T000000Z.jsonl"); r.Path != want || r.Carried != 2 || r.Bytes != int64(len(text)) {
 		t.Errorf("%+v", r)
 	}
@@ -214,9 +200,7 @@ func TestRotateSetsTheLogAside(t *testing.T) {
 		t.Errorf("after the rotation the last event of a session is %q", got)
 	}
 	// A clock that went back changes nothing about the order.
-	if err := l.Append(now, Handoff, "a", nil); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, l.Append(now, Handoff, "a", nil))
 	if _, err := l.Rotate(now.Add(-time.Hour), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -237,9 +221,7 @@ func TestPruneKeepsTheGroup(t *testing.T) {
 		t.Skip("we are of one group only")
 	}
 	l := newLog(t, line(48, "nudge", ""))
-	if err := errors.Join(os.Chown(string(l), -1, group), os.Chmod(string(l), 0o660)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(os.Chown(string(l), -1, group), os.Chmod(string(l), 0o660)))
 	if p, err := l.Prune(Pruning{Expired: older}); err != nil || p.Total() != 1 {
 		t.Fatal(p, err)
 	}
@@ -269,9 +251,7 @@ func TestPruneGivesWayToOthers(t *testing.T) {
 	text := line(48, SessionEnd, "")
 	l := newLog(t, text)
 	lock, err := flock.Acquire(string(l)+".prune.lock", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if _, err := l.Prune(Pruning{Expired: older}); !errors.Is(err, flock.ErrBusy) {
 		t.Error(err)
 	}
@@ -279,9 +259,7 @@ func TestPruneGivesWayToOthers(t *testing.T) {
 	_, err = l.Prune(Pruning{Archive: true, Expired: func(h Head) bool {
 		if get(t, string(l)) == text {
 			put(t, string(l)+"2", "another\n")
-			if err := syscall.Rename(string(l)+"2", string(l)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, syscall.Rename(string(l)+"2", string(l)))
 		}
 		return older(h)
 	}})
@@ -317,9 +295,7 @@ func TestPruneClearsAwayWhatAKilledOneLeft(t *testing.T) {
 			segment := filepath.Join(l.archive().Path(""), "events-000001-20261121T000000Z.jsonl")
 			if c.intent == "segment" {
 				c.intent = fmt.Sprintf(`{"log":LOG,"archive":%d,"segment":%q}`, len(was), segment)
-				if err := os.Link(string(l), segment); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, os.Link(string(l), segment))
 				put(t, l.newPath(), "")
 			}
 			if c.new != "" {
@@ -327,9 +303,7 @@ func TestPruneClearsAwayWhatAKilledOneLeft(t *testing.T) {
 			}
 			if c.intent != "" {
 				info, err := os.Lstat(string(l))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, err)
 				put(t, l.intentPath(), strings.ReplaceAll(c.intent, "LOG", fmt.Sprint(inode(info))))
 			}
 			if _, err := l.Prune(Pruning{Expired: older, Archive: true}); err != nil {
@@ -524,9 +498,7 @@ func TestFollow(t *testing.T) {
 	add := func(hours int, kind string) string {
 		t.Helper()
 		at := now.Add(-time.Duration(hours) * time.Hour)
-		if err := l.Append(at, kind, "a", map[string]int{"n": rand.Int()}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, l.Append(at, kind, "a", map[string]int{"n": rand.Int()}))
 		text := get(t, string(l))
 		return text[strings.LastIndexByte(strings.TrimSuffix(text, "\n"), '\n')+1:]
 	}
@@ -633,15 +605,11 @@ func TestFollowReadsATornLineOnce(t *testing.T) {
 	told := 0
 	f := follower{log: l, each: func([]byte) bool { told++; return true }}
 	defer f.close()
-	if err := f.start(1, nil); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, f.start(1, nil))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 100 {
-		if err := f.catchUp(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, f.catchUp())
 	}
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; told != 1 || used > 64<<20 {
@@ -657,9 +625,7 @@ func TestFollowReadsATornLineOnce(t *testing.T) {
 		if err == nil {
 			err = f.catchUp()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 	}
 	add("x")
 	if add("\n"); told != 2 {
@@ -677,17 +643,11 @@ func BenchmarkPrune(b *testing.B) {
 	l := Log(filepath.Join(b.TempDir(), ".events.jsonl"))
 	var reading, pruning time.Duration
 	for b.Loop() {
-		if err := os.WriteFile(string(l), []byte(text.String()), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Must(b, os.WriteFile(string(l), []byte(text.String()), 0o600))
 		begun := time.Now()
 		f, err := os.Open(string(l))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := Scan(f, func([]byte) bool { return true }); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Must(b, err)
+		testenv.Must(b, Scan(f, func([]byte) bool { return true }))
 		f.Close()
 		reading += time.Since(begun)
 		begun = time.Now()

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gt/internal/testenv"
 )
 
 // pieces are lines, and parts of lines, that a scan might take for what they are
@@ -47,9 +49,7 @@ func slowly(t testing.TB, data []byte) (lines []string, end int64) {
 			lines = append(lines, told(at, data[at:at+size-1]))
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return lines, end
 }
 
@@ -66,9 +66,7 @@ func inParts(t testing.TB, data []byte, borders ...int64) (lines []string, end i
 			}
 			lines = append(lines, told(at, line))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if e != from {
 			end = max(end, e)
 		}

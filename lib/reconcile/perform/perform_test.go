@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/place/town"
 	"gt/lib/reconcile/config"
 	"gt/lib/reconcile/template"
@@ -403,9 +405,7 @@ func TestRepairs(t *testing.T) {
 					in := s.put(row.State, pooled == 1)
 					s.runs[in.ID] = runs
 					if marker == 1 {
-						if err := s.Markers.Set("pool:w", in.Name); err != nil {
-							t.Fatal(err)
-						}
+						testenv.Must(t, s.Markers.Set("pool:w", in.Name))
 					}
 					for range 5 {
 						if got := s.tick(); strings.Contains(got, "!") || strings.HasPrefix(got, "error") {
@@ -520,9 +520,7 @@ func TestCreateReadsOnce(t *testing.T) {
 	each := func(n int) float64 {
 		s := newScene(t, pool(0, n, ""))
 		c, err := s.World.Config()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		actions := make([]tick.Action, n)
 		for i := range actions {
 			actions[i] = tick.Action{Change: lifecycle.Create, Session: lifecycle.Session{Template: "w", State: lifecycle.Creating, Reason: lifecycle.PoolScaleUp, CreatedAt: s.clock, CreatingAt: s.clock}}
@@ -602,9 +600,7 @@ func TestACommandDuringATick(t *testing.T) {
 	var all []*instance.Instance
 	for range 3 {
 		in, err := s.New(context.Background(), "w", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		all = append(all, in)
 		s.clock = s.clock.Add(time.Second) // the older is restarted first
 	}
@@ -653,23 +649,17 @@ func TestStale(t *testing.T) {
 	in := s.only(lifecycle.Active)
 	c, _ := s.World.Config()
 	drain := tick.DrainedBy(in.Managed.Session, s.clock)
-	if err := s.Suspend(context.Background(), in.ID); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Suspend(context.Background(), in.ID))
 	if _, err := s.Do(context.Background(), c, drain); !(Outcome{Err: err}).Skipped() {
 		t.Error(err)
 	}
-	if err := s.Resume(context.Background(), in.ID); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Resume(context.Background(), in.ID))
 	if _, err := s.Do(context.Background(), c, drain); !(Outcome{Err: err}).Skipped() {
 		t.Error("the drain of the run before was made:", err)
 	}
 	// Somebody else is at it.
 	h, err := s.Store.Hold(in.ID, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer h.Release()
 	if _, err := s.Do(context.Background(), c, tick.DrainedBy(h.Managed.Session, s.clock)); !(Outcome{Err: err}).Skipped() {
 		t.Error(err)
@@ -693,9 +683,7 @@ func TestNotConfirmed(t *testing.T) {
 			s.tick()
 			c, _ := s.World.Config()
 			now, err := s.Store.Get(in.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			if _, err := s.Do(ctx, c, tick.CompletedBy(now.Managed.Session, s.clock)); err == nil {
 				t.Errorf("%s: it is completed", state)
 			}
@@ -725,9 +713,7 @@ func TestNotConfirmed(t *testing.T) {
 func TestDrain(t *testing.T) {
 	s := newScene(t, pool(0, 1, "drain_timeout = \"30s\""))
 	in, err := s.New(context.Background(), "w", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	s.claims[in.Name] = 1
 	if err := s.Drain(context.Background(), in.ID); err != nil || s.marked() != 0 {
 		t.Fatal(err)
@@ -760,9 +746,7 @@ func TestDrain(t *testing.T) {
 func TestWorkThatCannotBeRead(t *testing.T) {
 	s := newScene(t, "[[agent]]\nname = \"w\"\nprovider = \"claude\"\nidle_timeout = \"1m\"\n")
 	in, err := s.New(context.Background(), "w", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	broken := errors.New("no answer")
 	s.unread = broken
 	if _, err := s.Tick(context.Background(), func(o Outcome) { t.Errorf("changed: %+v", o) }); !errors.Is(err, broken) {
@@ -868,9 +852,7 @@ func TestOverlay(t *testing.T) {
 	hash := in.Managed.Hash
 	for _, c := range []struct{ allow, want string }{{`"KEY"`, "x"}, {``, "own"}} {
 		s.config(text(c.allow))
-		if err := errors.Join(s.Suspend(context.Background(), in.ID), s.Resume(context.Background(), in.ID)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, errors.Join(s.Suspend(context.Background(), in.ID), s.Resume(context.Background(), in.ID)))
 		if got := s.env[len(s.env)-1]["KEY"]; got != c.want {
 			t.Errorf("%s: %s", c.allow, got)
 		}
@@ -890,9 +872,8 @@ func TestRetained(t *testing.T) {
 	s := newScene(t, pool(0, 3, "max_archived = 1\narchived_secret_ttl = \"1h\"\n[agent.defaults]\nallow_env_override = [\"KEY\"]"))
 	for range 2 {
 		in, err := s.New(context.Background(), "w", map[string]string{"env.KEY": "hunter2"})
-		if err = errors.Join(err, s.Drain(context.Background(), in.ID)); err != nil {
-			t.Fatal(err)
-		}
+		err = errors.Join(err, s.Drain(context.Background(), in.ID))
+		testenv.Must(t, err)
 		s.clock = s.clock.Add(time.Second)
 	}
 	s.settle()
@@ -922,9 +903,7 @@ func TestOneWrite(t *testing.T) {
 	s.config(pool(0, 0, ""))
 	for _, want := range []lifecycle.State{lifecycle.Active, lifecycle.Draining, lifecycle.Archived, lifecycle.Closed} {
 		if want == lifecycle.Closed {
-			if err := s.Close(context.Background(), instance.ID(was.ID), lifecycle.UserRequest); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, s.Close(context.Background(), instance.ID(was.ID), lifecycle.UserRequest))
 		}
 		for i := 0; i < 3 && s.all()[0].Managed.State == was.State; i++ {
 			s.tick() // a shrink takes two
@@ -948,9 +927,7 @@ func TestClosedWithWork(t *testing.T) {
 		in := s.put(row.State, true)
 		s.runs[in.ID], s.claims[in.Name] = tick.Yes, 1
 		if row.State == lifecycle.Active {
-			if err := s.Markers.Set("pool:w", in.Name); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, s.Markers.Set("pool:w", in.Name))
 		}
 		if err := s.Close(context.Background(), in.ID, lifecycle.Manual); err != nil {
 			t.Errorf("%s: %v", row.State, err)
@@ -971,24 +948,18 @@ func TestStrays(t *testing.T) {
 	s := newScene(t, pool(1, 1, ""))
 	s.settle()
 	for _, m := range [][2]string{{"pool:w", "nobody"}, {"old", s.all()[0].Name}} {
-		if err := s.Markers.Set(m[0], m[1]); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.Markers.Set(m[0], m[1]))
 	}
 	s.tick()
 	if s.marked() != 1 {
 		t.Error(s.marked())
 	}
 	h, err := s.Store.Hold(s.all()[0].ID, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	h.Managed.State = "dreaming"
 	err = errors.Join(h.Put(s.clock), s.Markers.Remove("pool:w", h.Name))
 	h.Release()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for range 3 {
 		s.tick()
 	}
@@ -1010,9 +981,7 @@ func TestNews(t *testing.T) {
 	s.settle()
 	news := func() (all []string) {
 		p, err := s.Tick(context.Background(), func(Outcome) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for _, n := range p.News() {
 			all = append(all, n.Event+" "+n.Detail)
 		}

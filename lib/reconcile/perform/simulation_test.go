@@ -618,9 +618,7 @@ func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cryptotest.SetGlobalRandom(t, 1) // ids, which decide between what is equal
 		dir, remove, err := testenv.Folder()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		defer remove()
 		s := newSim(dir)
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
@@ -671,9 +669,7 @@ func TestCutShort(t *testing.T) {
 			}
 			s.stopAt = s.ops + stop
 			s.alive(func(w *perform.World) {
-				if err := c.end(w, in.ID); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, c.end(w, in.ID))
 				whole = true
 			})
 			if c.resume {
@@ -683,9 +679,7 @@ func TestCutShort(t *testing.T) {
 				s.tick()
 			}
 			after, err := s.store.Get(in.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			notes, err := s.work.List()
 			if err != nil || len(notes) != 1 || notes[0].Holder != in.Name {
 				t.Fatalf("%+v, %v", notes, err)
@@ -717,9 +711,7 @@ func TestYear(t *testing.T) {
 	}
 	cryptotest.SetGlobalRandom(t, *year)
 	dir, remove, err := testenv.Folder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer remove()
 	s := newSim(dir)
 	r := rand.New(rand.NewPCG(*year, 0))

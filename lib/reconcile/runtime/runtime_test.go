@@ -60,17 +60,11 @@ func TestMain(m *testing.M) {
 func beside(t *testing.T, name string) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	data, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	path := filepath.Join(t.TempDir(), name)
-	if err := testenv.WriteProgram(path, data); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, testenv.WriteProgram(path, data))
 	return path
 }
 
@@ -94,9 +88,7 @@ func TestTmux(t *testing.T) {
 		t.Skip("no tmux")
 	}
 	dir, end, err := testenv.Tmux()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(end)
 	t.Setenv("TMUX", "")
 	t.Setenv("TMUX_TMPDIR", dir)
@@ -105,16 +97,10 @@ func TestTmux(t *testing.T) {
 		Observed: runtime.Tmux{Self: beside(t, "gt-test")}, Server: socket, Program: beside(t, "client"), Whole: true,
 		Silence: func() func() {
 			out, err := exec.Command("tmux", "-S", socket, "display-message", "-p", "#{pid}").Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
+			testenv.Must(t, syscall.Kill(pid, syscall.SIGSTOP))
 			return func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
 		},
 	})
@@ -126,9 +112,7 @@ func TestTmuxOfAnother(t *testing.T) {
 		t.Skip("no tmux")
 	}
 	dir, end, err := testenv.Tmux()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(end)
 	t.Setenv("TMUX", "")
 	t.Setenv("TMUX_TMPDIR", dir)
@@ -157,21 +141,15 @@ func TestTmuxOfAnother(t *testing.T) {
 
 func TestExec(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	dir := t.TempDir()
 	e, err := runtime.NewExec(self, t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "GT_TEST_RUNTIME=" + dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	silent := filepath.Join(dir, "silent")
 	runtimetest.Suite(t, runtimetest.Bench{
 		Observed: e, Program: beside(t, "client"),
 		Silence: func() func() {
-			if err := os.WriteFile(silent, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(silent, nil, 0o600))
 			return func() { os.Remove(silent) }
 		},
 	})
@@ -335,9 +313,7 @@ func TestExecAlive(t *testing.T) {
 		{"kill -9 $$", "unknown unknown"},
 	} {
 		path := filepath.Join(t.TempDir(), "runtime")
-		if err := testenv.WriteProgram(path, []byte("#!/bin/sh\n"+c.script+"\n")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, testenv.WriteProgram(path, []byte("#!/bin/sh\n"+c.script+"\n")))
 		limits := runtime.Deadlines
 		limits.Alive = 30 * time.Second
 		if c.script == "sleep 600" {
@@ -363,9 +339,7 @@ func TestExecKnowsNoWord(t *testing.T) {
 	r := runtime.Ref{ID: "i/a", Name: "a"}
 	for script, cannot := range map[string]bool{"exit 80": true, "exit 64": false, "exit 1": false, "exit 0": false} {
 		path := filepath.Join(t.TempDir(), "runtime")
-		if err := testenv.WriteProgram(path, []byte("#!/bin/sh\n"+script+"\n")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, testenv.WriteProgram(path, []byte("#!/bin/sh\n"+script+"\n")))
 		e := runtime.Exec{Program: path, Environ: []string{"PATH=" + os.Getenv("PATH")}}
 		_, err := e.Last(context.Background(), r)
 		if told := e.Command(context.Background(), r, "/compact"); errors.Is(err, runtime.ErrCannot) != cannot || errors.Is(told, runtime.ErrCannot) != cannot {
@@ -381,13 +355,9 @@ func TestExecKnowsNoWord(t *testing.T) {
 func TestNewExec(t *testing.T) {
 	town, outside := t.TempDir(), t.TempDir()
 	for _, dir := range []string{town, outside} {
-		if err := testenv.WriteProgram(filepath.Join(dir, "agents-in-docker"), []byte("#!/bin/sh\n")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, testenv.WriteProgram(filepath.Join(dir, "agents-in-docker"), []byte("#!/bin/sh\n")))
 	}
-	if err := os.Symlink(filepath.Join(town, "agents-in-docker"), filepath.Join(outside, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(filepath.Join(town, "agents-in-docker"), filepath.Join(outside, "link")))
 	environ := []string{"PATH=" + town + ":" + outside}
 	if e, err := runtime.NewExec("agents-in-docker", town, environ); err != nil || filepath.Dir(e.Program) != outside {
 		t.Errorf("%s, %v", e.Program, err)
@@ -405,9 +375,7 @@ func TestNewExec(t *testing.T) {
 // A call that is given up ends what it runs.
 func TestExecCancelled(t *testing.T) {
 	path, mark := filepath.Join(t.TempDir(), "runtime"), filepath.Join(t.TempDir(), "pid")
-	if err := testenv.WriteProgram(path, []byte("#!/bin/sh\nsleep 600 & echo $! >"+mark+".tmp; mv "+mark+".tmp "+mark+"; wait\n")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, testenv.WriteProgram(path, []byte("#!/bin/sh\nsleep 600 & echo $! >"+mark+".tmp; mv "+mark+".tmp "+mark+"; wait\n")))
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/reconcile/tick"
 )
 
@@ -284,9 +286,7 @@ func TestOverlay(t *testing.T) {
 func TestHashOfTheRealFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, err := range []error{os.Mkdir(dir+"/api", 0o700), os.Mkdir(dir+"/web", 0o700), os.Symlink("api", dir+"/link")} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 	}
 	hash := func(more string) string {
 		all, problems := Parse("t", []byte("[[agent]]\nname = \"w\"\nprovider = \"claude\"\n"+more))

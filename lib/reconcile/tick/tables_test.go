@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gt/internal/testenv"
 )
 
 // counterparts are the rows of the test tables of the document that templates and pools
@@ -76,9 +78,7 @@ func TestCounterparts(t *testing.T) {
 			files, _ := filepath.Glob(filepath.Join("../../..", c.pkg, "*_test.go"))
 			for _, f := range files {
 				data, err := os.ReadFile(f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, err)
 				texts[c.pkg] += string(data)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"gt/lib/conversation"
 )
 
@@ -17,16 +19,12 @@ func TestTold(t *testing.T) {
 		t.Helper()
 		at = at.Add(time.Second)
 		l.Time = at
-		if err := Append(root, "cursor", "s-1", l); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, Append(root, "cursor", "s-1", l))
 	}
 	tell(Line{Kind: conversation.Prompt, CWD: "/work", Text: "look\nhere", Key: "a"})
 	tell(Line{Kind: conversation.Prompt, CWD: "/work", Text: "look\nhere", Key: "a"}) // the hook is wired twice
 	f, err := os.OpenFile(Path(root, "cursor", "s-1"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	f.WriteString(`{"kind":"prompt","text":"torn`)
 	f.Close()
 	tell(Line{Kind: conversation.Call, Tool: "Shell", Text: "ls", Result: "main.go"})
@@ -37,9 +35,7 @@ func TestTold(t *testing.T) {
 	r := Reader{Agent: "cursor"}
 	var files []conversation.File
 	for _, store := range r.Stores(getenv) {
-		if err := r.Find(store, func(f conversation.File) { files = append(files, f) }); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, r.Find(store, func(f conversation.File) { files = append(files, f) }))
 	}
 	if len(files) != 1 || files[0].ID != "s-1" || files[0].Client != "cursor" {
 		t.Fatalf("%+v", files)

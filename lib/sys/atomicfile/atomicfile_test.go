@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gt/internal/testenv"
 )
 
 // TestMain lets the test binary stand for a process that writes, creates or
@@ -58,18 +60,14 @@ func odd(t *testing.T) map[string]string {
 	for _, name := range []string{"link", "dangling", "fifo", "folder"} {
 		paths[name] = filepath.Join(dir, name)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "target"), []byte("target"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(filepath.Join(dir, "target"), []byte("target"), 0o600))
 	for _, err := range []error{
 		os.Symlink("target", paths["link"]),
 		os.Symlink("nowhere", paths["dangling"]),
 		syscall.Mkfifo(paths["fifo"], 0o600),
 		os.Mkdir(paths["folder"], 0o700),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 	}
 	t.Cleanup(func() {
 		if data, err := os.ReadFile(filepath.Join(dir, "target")); string(data) != "target" {
@@ -85,9 +83,7 @@ func odd(t *testing.T) map[string]string {
 func TestModeWhateverTheUmask(t *testing.T) {
 	dir := t.TempDir()
 	wide := filepath.Join(dir, "wide")
-	if err := os.WriteFile(wide, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(wide, nil, 0o666))
 	for _, mask := range []int{0, 0o022, 0o077, 0o777} {
 		name := func(kind string) string { return filepath.Join(dir, fmt.Sprintf("%s-%o", kind, mask)) }
 		old := syscall.Umask(mask)
@@ -98,9 +94,7 @@ func TestModeWhateverTheUmask(t *testing.T) {
 			Write(wide, nil, Unsynced),
 		}
 		syscall.Umask(old)
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, errors.Join(errs...))
 		for path, want := range map[string]fs.FileMode{
 			name("write"): 0o600, name("create"): 0o600, name("mode"): 0o644, wide: 0o600,
 		} {
@@ -145,9 +139,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 
 func TestReadIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, []byte("12345"), 0o600))
 	if data, err := Read(path, 5); string(data) != "12345" || err != nil {
 		t.Errorf("%q %v", data, err)
 	}
@@ -165,9 +157,7 @@ func TestReadIsBounded(t *testing.T) {
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	file, none := filepath.Join(dir, "file"), filepath.Join(dir, "none", "x")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(file, nil, 0o600))
 	for _, c := range []struct {
 		err  error
 		is   error
@@ -197,9 +187,7 @@ func TestErrors(t *testing.T) {
 func TestFailureLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := Write(file, []byte("old"), Synced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, Write(file, []byte("old"), Synced))
 	if err := Create(file, []byte("new"), Synced); err == nil {
 		t.Fatal("created what is there")
 	}
@@ -250,9 +238,7 @@ func TestCreateIsForOne(t *testing.T) {
 func TestReadersSeeWholeContent(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	if err := Write(path, content(0), Unsynced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, Write(path, content(0), Unsynced))
 	stop := time.Now().Add(time.Second)
 	var wg sync.WaitGroup
 	for range 2 {
@@ -288,17 +274,13 @@ func TestReadersSeeWholeContent(t *testing.T) {
 	// What the killed left is swept once it is old, and nothing else is.
 	keep := []string{"file", ".hidden", ".note" + tmpMark + "young"}
 	for _, name := range keep[1:] {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	old := time.Now().Add(-61 * time.Minute)
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), "young") {
-			if err := os.Chtimes(filepath.Join(dir, e.Name()), old, old); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.Chtimes(filepath.Join(dir, e.Name()), old, old))
 		}
 	}
 	Sweep(dir, time.Now())
@@ -313,13 +295,9 @@ func TestQuarantineKeepsAll(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	for i := range 3 {
-		if err := os.WriteFile(path, []byte(fmt.Sprint(i)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte(fmt.Sprint(i)), 0o600))
 		to, err := Quarantine(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if data, _ := os.ReadFile(to); string(data) != fmt.Sprint(i) {
 			t.Errorf("%s holds %q", to, data)
 		}
@@ -340,9 +318,7 @@ func TestQuarantineKeepsAll(t *testing.T) {
 func root(t *testing.T, dir string) *os.Root {
 	t.Helper()
 	r, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -351,18 +327,14 @@ func TestDeliver(t *testing.T) {
 	dir := t.TempDir()
 	in := root(t, dir)
 	tmp, to := filepath.Join(dir, "tmp"), filepath.Join(dir, "new")
-	if err := DeliverIn(in, dir, "tmp", "new", []byte("note")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, DeliverIn(in, dir, "tmp", "new", []byte("note")))
 	if data, err := os.ReadFile(to); string(data) != "note" || err != nil {
 		t.Error(data, err)
 	}
 	if _, err := os.Lstat(tmp); err == nil {
 		t.Error("the temporary file is still there")
 	}
-	if err := os.WriteFile(tmp, []byte("another's"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(tmp, []byte("another's"), 0o600))
 	if err := DeliverIn(in, dir, "tmp", "new", []byte("x")); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
@@ -377,9 +349,7 @@ func TestEnsurePrivateDir(t *testing.T) {
 	defer syscall.Umask(old)
 	dir := filepath.Join(root, "a", "b")
 	for range 2 {
-		if err := EnsurePrivateDir(dir); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, EnsurePrivateDir(dir))
 	}
 	for _, d := range []string{dir, filepath.Dir(dir)} {
 		if info, err := os.Stat(d); err != nil || info.Mode().Perm() != 0o700 {
@@ -387,9 +357,7 @@ func TestEnsurePrivateDir(t *testing.T) {
 		}
 	}
 	link := filepath.Join(root, "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(dir, link))
 	if err := EnsurePrivateDir(link); err == nil {
 		t.Error("a link is taken for a folder")
 	}
@@ -405,9 +373,7 @@ func TestEnsurePrivateDir(t *testing.T) {
 	wg.Wait()
 	if os.Geteuid() == 0 {
 		theirs := filepath.Join(root, "theirs")
-		if err := errors.Join(os.Mkdir(theirs, 0o777), os.Chown(theirs, 12345, -1)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, errors.Join(os.Mkdir(theirs, 0o777), os.Chown(theirs, 12345, -1)))
 		if err := EnsurePrivateDir(theirs); err == nil {
 			t.Error("somebody else's folder is used")
 		}

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"gt/internal/testenv"
+
 	natefinch "github.com/natefinch/atomic"
 )
 
@@ -82,14 +84,10 @@ func TestRollingIsJudged(t *testing.T) {
 	}
 	r := Rolling{Path: path, Judge: refuse}
 	for _, text := range []string{"one", "two", "three"} {
-		if err := r.Write([]byte(text), Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, r.Write([]byte(text), Unsynced))
 	}
 	for _, path := range []string{path, path + ".bak"} {
-		if err := os.Chmod(path, 0o622); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Chmod(path, 0o622))
 	}
 	if data, err := r.Read(); err != nil || string(data) != "one" {
 		t.Errorf("%q, %v", data, err)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gt/internal/testenv"
 )
 
 // valid is what the tests take for a content that can be used.
@@ -32,9 +34,7 @@ func good(n int) []byte { return fmt.Appendf(nil, "good %d end", n) }
 func rolling(t *testing.T) (r Rolling, warned *[]string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "own"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Mkdir(filepath.Join(dir, "own"), 0o700))
 	warned = new([]string)
 	return Rolling{
 		Path: filepath.Join(dir, "file"), Backups: filepath.Join(dir, "own", "file"), Limit: 1000, Valid: valid,
@@ -55,9 +55,7 @@ func (r Rolling) state(t *testing.T) (state [4]string) {
 			continue
 		}
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		state[i] = string(data)
 	}
 	return state
@@ -75,9 +73,7 @@ func (r Rolling) tree(t *testing.T) map[string]string {
 		all[path] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return all
 }
 
@@ -88,9 +84,7 @@ func TestRollingKeepsThree(t *testing.T) {
 	}
 	for i := range 6 {
 		for range 3 { // the same again pushes nothing out
-			if err := r.Write(good(i), Unsynced); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, r.Write(good(i), Unsynced))
 		}
 	}
 	if got, want := r.state(t), [4]string{"good 5 end", "good 4 end", "good 3 end", "good 2 end"}; got != want {
@@ -104,9 +98,7 @@ func TestRollingKeepsThree(t *testing.T) {
 	if len(r.tree(t)) != 4 || len(*warned) > 0 {
 		t.Errorf("%v %v", r.tree(t), *warned)
 	}
-	if err := r.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.Remove())
 	if len(r.tree(t)) != 0 {
 		t.Error(r.tree(t))
 	}
@@ -115,37 +107,23 @@ func TestRollingKeepsThree(t *testing.T) {
 	}
 	// Nor does what was written before an end, whatever is left of it.
 	for i := range 3 {
-		if err := r.Write(good(i), Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, r.Write(good(i), Unsynced))
 	}
-	if err := r.WriteWithoutBackups(good(3), Unsynced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.WriteWithoutBackups(good(3), Unsynced))
 	if got, want := r.state(t), [4]string{"good 3 end"}; got != want {
 		t.Errorf("%q", got)
 	}
-	if err := r.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.Remove())
 	// What somebody else took away does not come back, whatever is left of it.
 	for i := range 3 {
-		if err := r.Write(good(i), Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, r.Write(good(i), Unsynced))
 	}
-	if err := os.Remove(r.Path); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Remove(r.Path))
 	if data, err := r.Read(); data != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("taken away: %q, %v", data, err)
 	}
-	if err := r.Write(good(9), Unsynced); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(r.Path, []byte("torn"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.Write(good(9), Unsynced))
+	testenv.Must(t, os.WriteFile(r.Path, []byte("torn"), 0o600))
 	if data, err := r.Repair(); data != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what was before a removal came back: %q, %v", data, err)
 	}
@@ -159,9 +137,7 @@ func TestRollingFallsBack(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %04b", how, bad), func(t *testing.T) {
 				r, warned := rolling(t)
 				for i := range 4 {
-					if err := r.Write(good(3-i), Unsynced); err != nil {
-						t.Fatal(err)
-					}
+					testenv.Must(t, r.Write(good(3-i), Unsynced))
 				}
 				want := ""
 				newest := 4
@@ -170,9 +146,7 @@ func TestRollingFallsBack(t *testing.T) {
 						newest = min(newest, i)
 						continue
 					}
-					if err := os.Remove(path); err != nil {
-						t.Fatal(err)
-					}
+					testenv.Must(t, os.Remove(path))
 					var err error
 					switch how {
 					case "torn":
@@ -186,9 +160,7 @@ func TestRollingFallsBack(t *testing.T) {
 					case "fifo":
 						err = exec.Command("mkfifo", path).Run()
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					testenv.Must(t, err)
 				}
 				if newest < 4 {
 					want = string(good(newest))
@@ -243,9 +215,7 @@ func names(t *testing.T, r Rolling) (all []string) {
 		all = append(all, path+" "+d.Type().String())
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return all
 }
 
@@ -254,21 +224,15 @@ func names(t *testing.T, r Rolling) (all []string) {
 func TestRollingKilledAgainAndAgain(t *testing.T) {
 	r, _ := rolling(t)
 	for i := range 4 {
-		if err := r.Write(good(i), Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, r.Write(good(i), Unsynced))
 	}
 	for range 5 { // what is left of such a write
-		if err := r.rotate(good(3)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, r.rotate(good(3)))
 	}
 	if got, want := r.state(t), [4]string{"good 3 end", "good 3 end", "good 2 end", "good 1 end"}; got != want {
 		t.Errorf("%q", got)
 	}
-	if err := r.Write(good(4), Unsynced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.Write(good(4), Unsynced))
 	if got, want := r.state(t), [4]string{"good 4 end", "good 3 end", "good 2 end", "good 1 end"}; got != want {
 		t.Errorf("%q", got)
 	}
@@ -280,16 +244,10 @@ func TestRollingKilledAgainAndAgain(t *testing.T) {
 func TestRollingWritesOverNothing(t *testing.T) {
 	r, warned := rolling(t)
 	for i := range 4 {
-		if err := r.Write(good(i), Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, r.Write(good(i), Unsynced))
 	}
-	if err := os.WriteFile(r.Path, []byte("torn"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(good(9), Unsynced); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(r.Path, []byte("torn"), 0o600))
+	testenv.Must(t, r.Write(good(9), Unsynced))
 	if got, want := r.state(t), [4]string{"good 9 end", "good 2 end", "good 1 end", "good 0 end"}; got != want {
 		t.Errorf("%q", got)
 	}
@@ -297,20 +255,14 @@ func TestRollingWritesOverNothing(t *testing.T) {
 		t.Errorf("%q %v %q", data, err, *warned)
 	}
 	*warned = nil
-	if err := errors.Join(os.Remove(r.backup(".bak.1")), os.MkdirAll(r.backup(".bak.1")+"/x", 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(os.Remove(r.backup(".bak.1")), os.MkdirAll(r.backup(".bak.1")+"/x", 0o700)))
 	for i := range 4 {
-		if err := r.Write(good(10+i), Unsynced); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, r.Write(good(10+i), Unsynced))
 	}
 	if got, _ := r.Read(); string(got) != "good 13 end" || len(*warned) == 0 {
 		t.Errorf("%q %q", got, *warned)
 	}
-	if err := errors.Join(os.Remove(r.Path), os.Mkdir(r.Path, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(os.Remove(r.Path), os.Mkdir(r.Path, 0o700)))
 	if err := r.Write(good(0), Unsynced); !errors.Is(err, ErrNotRegular) {
 		t.Error(err)
 	}
@@ -356,9 +308,7 @@ func strike(t *testing.T, r Rolling, op, call, fault string, n int) (met bool, c
 	cmd.Env = append(os.Environ(), "ATOMICFILE_ROLLING="+op+":"+filepath.Dir(r.Path), "GOMAXPROCS=1")
 	out, _ := cmd.CombinedOutput()
 	log, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return bytes.Contains(log, []byte("INJECTED")) || bytes.Contains(log, []byte("killed by SIGKILL")), cmd.ProcessState.ExitCode(), string(out)
 }
 
@@ -393,15 +343,11 @@ func TestRollingFaults(t *testing.T) {
 					for n, alone := 1, 0; alone < 2; n++ {
 						r, warned := rolling(t)
 						for i := range 4 {
-							if err := r.Write(good(i), Unsynced); err != nil {
-								t.Fatal(err)
-							}
+							testenv.Must(t, r.Write(good(i), Unsynced))
 						}
 						if is.torn {
 							// .bak holds 2, which is what is left.
-							if err := os.WriteFile(r.Path, []byte("torn"), 0o600); err != nil {
-								t.Fatal(err)
-							}
+							testenv.Must(t, os.WriteFile(r.Path, []byte("torn"), 0o600))
 						}
 						met, code, said := strike(t, r, op, call, fault, n)
 						if !met {
@@ -503,9 +449,7 @@ func TestRollingProperty(t *testing.T) {
 			switch k := rnd.IntN(20); {
 			case k < 9:
 				say("write %d", step)
-				if err := r.Write(good(step), Unsynced); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, r.Write(good(step), Unsynced))
 				history = append(history, string(good(step)))
 			case k < 13:
 				i := rnd.IntN(4)
@@ -515,9 +459,7 @@ func TestRollingProperty(t *testing.T) {
 				if old, err := os.ReadFile(path); err != nil || i == 0 && valid(old) != nil {
 					continue
 				}
-				if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o600)))
 				if i == 0 { // a generation rolls out one day, and nobody looks
 					torn = append(torn, text)
 				}
@@ -531,9 +473,7 @@ func TestRollingProperty(t *testing.T) {
 				if _, err := r.Repair(); err != nil && !errors.Is(err, fs.ErrNotExist) { // as its callers do
 					t.Fatal(err)
 				}
-				if err := r.Remove(); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, r.Remove())
 				history = nil
 			case kills && k < 18:
 				op := []string{"write", "mend"}[rnd.IntN(2)]

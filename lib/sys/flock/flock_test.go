@@ -37,12 +37,8 @@ func hold(t *testing.T, path string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "FLOCK_HOLD="+path)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
 		t.Fatalf("the other process says %q", line)
@@ -70,13 +66,9 @@ func TestOneProcessAtATime(t *testing.T) {
 	}
 
 	// However the holder dies, its lock is free.
-	if err := other.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, other.Process.Kill())
 	lock, err := Acquire(path, 30*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	lock.Unlock()
 }
 
@@ -109,9 +101,7 @@ func TestOneHolderWithinAProcess(t *testing.T) {
 func TestAcquireRefusesWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(filepath.Join(dir, "elsewhere"), link); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(filepath.Join(dir, "elsewhere"), link))
 	if _, err := Acquire(link, 0); !errors.Is(err, atomicfile.ErrNotRegular) {
 		t.Error(err)
 	}
@@ -123,9 +113,7 @@ func TestAcquireRefusesWhatIsNoFile(t *testing.T) {
 	}
 	path := filepath.Join(dir, "lock")
 	lock, err := Acquire(path, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	lock.Unlock()
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o200 {
 		t.Error(info, err)
@@ -137,13 +125,9 @@ func TestAcquireRefusesWhatIsNoFile(t *testing.T) {
 func TestInTurn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := Acquire(path, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	inode := fmt.Sprintf(":%d 0 EOF", info.Sys().(*syscall.Stat_t).Ino)
 	waiting := func() (n int) {
 		data, err := os.ReadFile("/proc/locks")
@@ -197,14 +181,10 @@ func TestWhoMayOnlyRead(t *testing.T) {
 
 func testWhoMayOnlyRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, nil, 0o600))
 	for _, path := range []string{path, path + "2"} {
 		lock, err := Acquire(path, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if f, err := os.Open(path); !errors.Is(err, os.ErrPermission) {
 			f.Close()
 			t.Errorf("it can be opened for reading: %v", err)
@@ -226,9 +206,7 @@ func TestSandboxHoldsNoLock(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "lock")
 		lock, err := Acquire(path, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		lock.Unlock()
 		box, err := exec.LookPath("bwrap")
 		if err != nil {
@@ -245,24 +223,16 @@ func TestSandboxHoldsNoLock(t *testing.T) {
 		return
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	cmd := exec.Command(self, "-test.run", "^TestSandboxHoldsNoLock$", "-test.v")
 	if os.Geteuid() == 0 {
 		data, err := os.ReadFile(self)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		dir, err := os.MkdirTemp("/tmp", "gt-flock-")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		defer os.RemoveAll(dir)
 		program := filepath.Join(dir, "test")
-		if err := errors.Join(testenv.WriteProgram(program, data), os.Chmod(dir, 0o777)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, errors.Join(testenv.WriteProgram(program, data), os.Chmod(dir, 0o777)))
 		cmd.Path, cmd.Dir = program, dir
 		cmd.Env = []string{"TMPDIR=" + dir, "PATH=" + os.Getenv("PATH")}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

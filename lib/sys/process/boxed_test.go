@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/sys/process"
 )
 
@@ -13,9 +15,7 @@ import (
 // itself sees the agent.
 func TestBoxed(t *testing.T) {
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if outer := os.Getenv("GT_TEST_SELF"); outer != "" {
 		program = outer // ours is a descriptor
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"gt/internal/testenv"
 )
 
 // A program is looked up on the PATH that it is run with, and never in a working
@@ -12,15 +14,11 @@ func TestLookPath(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "1"), filepath.Join(dir, "2")
 	for _, d := range []string{first, second, filepath.Join(first, "folder")} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(d, 0o700))
 	}
 	write := func(path string, mode os.FileMode) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte("#!/bin/sh\n"), mode))
 	}
 	write(filepath.Join(first, "plain"), 0o600)
 	write(filepath.Join(second, "plain"), 0o700)

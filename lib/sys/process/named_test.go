@@ -15,21 +15,13 @@ import (
 // works in.
 func TestNamed(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	data, err := os.ReadFile(sleep)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	program := filepath.Join(dir, "gt-named-test")
-	if err := testenv.WriteProgram(program, data); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, testenv.WriteProgram(program, data))
 	cmd := exec.Command(program, "60")
 	cmd.Dir = dir
 	cmd.Env = []string{"PWD=" + dir}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/sys/process"
 )
 
@@ -17,33 +19,25 @@ import (
 func TestOtherNamespace(t *testing.T) {
 	if noted := os.Getenv("GT_TEST_NOTED"); noted != "" {
 		var outer process.Proc
-		if err := json.Unmarshal([]byte(noted), &outer); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, json.Unmarshal([]byte(noted), &outer))
 		if !outer.Elsewhere() || outer.Alive() || outer.Gone() {
 			t.Errorf("from inside %+v is elsewhere %v, alive %v, gone %v", outer, outer.Elsewhere(), outer.Alive(), outer.Gone())
 		}
 		self, err := process.Find(os.Getpid())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		text, _ := json.Marshal(self)
 		os.Stdout.WriteString("inside " + string(text) + "\n")
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		return
 	}
 	self, err := process.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if self.NS == "" {
 		t.Skip("this system has no PID namespaces")
 	}
 	text, _ := json.Marshal(self)
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for name, box := range map[string][]string{
 		"unshare":    {"unshare", "--pid", "--fork", "--mount-proc"},
 		"bubblewrap": {"bwrap", "--bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--"},
@@ -55,16 +49,10 @@ func TestOtherNamespace(t *testing.T) {
 			cmd := exec.Command(box[0], append(slices.Clone(box[1:]), program, "-test.run", "^TestOtherNamespace$")...)
 			cmd.Env = append(os.Environ(), "GT_TEST_NOTED="+string(text))
 			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
+			testenv.Must(t, cmd.Start())
 			line, _ := bufio.NewReader(out).ReadString('\n')
 			var inner process.Proc
 			said, ok := strings.CutPrefix(line, "inside ")
@@ -107,9 +95,7 @@ func TestForeignProc(t *testing.T) {
 		t.Skip("part of TestOtherNamespace")
 	}
 	var outer process.Proc
-	if err := json.Unmarshal([]byte(noted), &outer); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal([]byte(noted), &outer))
 	if p, err := process.Find(os.Getpid()); err == nil {
 		t.Errorf("we are %+v", p)
 	}

@@ -6,33 +6,25 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gt/internal/testenv"
 )
 
 // A program of a project is not found by its name, whichever way leads there,
 // and what stands behind it on the PATH is.
 func TestLookPathOutsideProject(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	at := func(path string) string { return filepath.Join(root, path) }
 	put := func(path string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(at(path)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at(path), []byte("#!/bin/sh\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(filepath.Dir(at(path)), 0o700))
+		testenv.Must(t, os.WriteFile(at(path), []byte("#!/bin/sh\n"), 0o700))
 	}
 	link := func(to, path string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(at(path)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(to, at(path)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(filepath.Dir(at(path)), 0o700))
+		testenv.Must(t, os.Symlink(to, at(path)))
 	}
 	put("project/.git/HEAD")
 	put("project/bin/tool")

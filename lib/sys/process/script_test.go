@@ -19,13 +19,9 @@ func TestTyped(t *testing.T) {
 		"plain": "#!/bin/sh", "option": "#!  /bin/sh   -e -u \t", "none": ":", "other": "#!/bin/false",
 		"env": "#!/usr/bin/env node", "split": "#!/usr/bin/env -S node -x",
 	} {
-		if err := testenv.WriteProgram(filepath.Join(dir, name), []byte(first+"\n:\n")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, testenv.WriteProgram(filepath.Join(dir, name), []byte(first+"\n:\n")))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "text"), []byte("#!/bin/sh\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(filepath.Join(dir, "text"), []byte("#!/bin/sh\n"), 0o600))
 	path := func(name string) string { return filepath.Join(dir, name) }
 	for _, c := range []struct{ args, want []string }{
 		{[]string{"/bin/sh", path("plain"), "-m", "x"}, []string{path("plain"), "-m", "x"}},
@@ -61,32 +57,20 @@ func TestTypedByKernel(t *testing.T) {
 		t.Skip("cuts the rest of the first line into words")
 	}
 	script := filepath.Join(t.TempDir(), "script")
-	if err := testenv.WriteProgram(script, []byte("#! /bin/sh -e\necho up\nread x\n")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, testenv.WriteProgram(script, []byte("#! /bin/sh -e\necho up\nread x\n")))
 	cmd := exec.Command(script, "-m", "x y")
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, cmd.Start())
 	defer cmd.Wait()
 	defer in.Close()
 	out.Read(make([]byte, 3))
 	p, err := process.Find(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	args, err := p.Args()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if got := process.Typed(args, "/"); !slices.Equal(got, []string{script, "-m", "x y"}) {
 		t.Errorf("%q is %q", args, got)
 	}

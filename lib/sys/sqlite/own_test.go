@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"gt/internal/testenv"
 )
 
 // A database of gt's own has what it was made with, also after a copy of it was changed.
@@ -14,9 +16,7 @@ import (
 func TestOwn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	err = errors.Join(Make(f, func(o *Own) error {
 		err := o.Do("CREATE TABLE t(n INTEGER, name TEXT)")
 		for n := range int64(500) {
@@ -26,9 +26,7 @@ func TestOwn(t *testing.T) {
 	}), Make(f, func(o *Own) error {
 		return o.Do("INSERT OR REPLACE INTO t VALUES (?, ?)", int64(7), "another")
 	}), f.Close())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	ask := func() (all string, err error) {
 		o := OpenCache(path, 0)
 		if o == nil {
@@ -43,17 +41,13 @@ func TestOwn(t *testing.T) {
 		t.Fatal(want, err)
 	}
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	failed := 0
 	for at := 0; at < len(whole); at += 13 {
 		other := append([]byte(nil), whole...)
 		other[at] ^= 4
 		for _, data := range [][]byte{other, whole[:at]} {
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(path, data, 0o600))
 			if got, err := ask(); err != nil {
 				failed++
 			} else if got != want {

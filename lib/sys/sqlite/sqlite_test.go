@@ -10,22 +10,17 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"github.com/ncruces/go-sqlite3"
 )
 
 // The files in testdata are SQLite's.
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func open(t *testing.T, path string) *DB {
 	t.Helper()
 	db, err := Open(path)
-	must(t, err)
+	testenv.Must(t, err)
 	t.Cleanup(db.Close)
 	return db
 }
@@ -40,16 +35,14 @@ func copyOf(t testing.TB, name string) string {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path+suffix, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path+suffix, data, 0o600))
 	}
 	return path
 }
 
 func texts(t *testing.T, db *DB, table, column string) (all []string) {
 	t.Helper()
-	must(t, db.Scan(table, func(r Row) bool {
+	testenv.Must(t, db.Scan(table, func(r Row) bool {
 		all = append(all, r.Text(column))
 		return true
 	}))
@@ -62,7 +55,7 @@ func TestRows(t *testing.T) {
 		t.Errorf("columns %q", got)
 	}
 	var got []string
-	must(t, db.Where("notes", "session_id", "ses_1", func(r Row) bool {
+	testenv.Must(t, db.Where("notes", "session_id", "ses_1", func(r Row) bool {
 		got = append(got, fmt.Sprintf("%s %d %d %s %s", r.Text("the id"), r.Int("SIZE, in bytes"), len(r.Text("data")), r.Text("n"), r.Text("late")+r.Text("nothing")))
 		return true
 	}))
@@ -74,7 +67,7 @@ func TestRows(t *testing.T) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
 	n := 0
-	must(t, db.Scan("numbered", func(r Row) bool {
+	testenv.Must(t, db.Scan("numbered", func(r Row) bool {
 		if r.Int("id") != int64(n)*1000 || r.Text("t") != strings.Repeat("é", n) {
 			t.Errorf("row %d: %d %q", n, r.Int("id"), r.Text("t"))
 		}
@@ -103,14 +96,14 @@ func TestLog(t *testing.T) {
 	}
 	path := copyOf(t, "wal.db")
 	log, err := os.ReadFile(path + "-wal")
-	must(t, err)
+	testenv.Must(t, err)
 	for what, damage := range map[string]func([]byte) []byte{
 		"a bit":        func(b []byte) []byte { b[200] ^= 1; return b },
 		"torn":         func(b []byte) []byte { return b[:900] },
 		"another salt": func(b []byte) []byte { b[17] ^= 1; return b },
 		"empty":        func(b []byte) []byte { return nil },
 	} {
-		must(t, os.WriteFile(path+"-wal", damage(bytes.Clone(log)), 0o600))
+		testenv.Must(t, os.WriteFile(path+"-wal", damage(bytes.Clone(log)), 0o600))
 		if got := texts(t, open(t, path), "a", "b"); !slices.Equal(got, []string{"old"}) {
 			t.Errorf("%s: %q", what, got)
 		}
@@ -123,11 +116,11 @@ func TestNoTrace(t *testing.T) {
 	path := copyOf(t, "wal.db")
 	dir := filepath.Dir(path)
 	before := tree(t, dir)
-	must(t, os.Chmod(path, 0o400))
-	must(t, os.Chmod(dir, 0o500))
+	testenv.Must(t, os.Chmod(path, 0o400))
+	testenv.Must(t, os.Chmod(dir, 0o500))
 	defer os.Chmod(dir, 0o700)
 	texts(t, open(t, path), "a", "b")
-	must(t, os.Chmod(dir, 0o700))
+	testenv.Must(t, os.Chmod(dir, 0o700))
 	if after := tree(t, dir); after != before {
 		t.Errorf("before\n%s\nafter\n%s", before, after)
 	}
@@ -135,12 +128,12 @@ func TestNoTrace(t *testing.T) {
 
 func tree(t *testing.T, dir string) (all string) {
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	testenv.Must(t, err)
 	for _, e := range entries {
 		info, err := e.Info()
-		must(t, err)
+		testenv.Must(t, err)
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		must(t, err)
+		testenv.Must(t, err)
 		all += fmt.Sprintln(e.Name(), info.Size(), info.ModTime(), len(data))
 	}
 	return all
@@ -155,9 +148,9 @@ func TestBusy(t *testing.T) {
 	err := db.Do(func() error {
 		n++
 		data, err := os.ReadFile(path)
-		must(t, err)
+		testenv.Must(t, err)
 		data[27]++ // the count of changes
-		must(t, os.WriteFile(path, data, 0o600))
+		testenv.Must(t, os.WriteFile(path, data, 0o600))
 		return nil
 	})
 	if !errors.Is(err, ErrBusy) || n != attempts || !strings.HasPrefix(err.Error(), "cannot read '"+path+"': ") {
@@ -168,7 +161,7 @@ func TestBusy(t *testing.T) {
 		t.Error(err)
 	}
 	// What is replaced by another file is read from that.
-	must(t, os.Rename(copyOf(t, "wal.db"), path))
+	testenv.Must(t, os.Rename(copyOf(t, "wal.db"), path))
 	if err := db.Do(func() error { return nil }); err != nil || db.Columns("a") == nil {
 		t.Error(db.Columns("a"), err)
 	}
@@ -182,20 +175,20 @@ func TestNoDatabase(t *testing.T) {
 		"zeros": "SQLite format 3\x00" + strings.Repeat("\x00", 4096),
 	} {
 		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, []byte(data), 0o600))
+		testenv.Must(t, os.WriteFile(path, []byte(data), 0o600))
 		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "cannot read '"+path+"': it is ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	path := filepath.Join(dir, "empty")
-	must(t, os.WriteFile(path, nil, 0o600))
+	testenv.Must(t, os.WriteFile(path, nil, 0o600))
 	if db := open(t, path); len(db.columns) != 0 {
 		t.Error("an empty file has tables")
 	}
 	if _, err := Open(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
-	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	testenv.Must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
 	if _, err := Open(filepath.Join(dir, "folder")); err == nil {
 		t.Error("a folder is read")
 	}
@@ -212,7 +205,7 @@ const (
 func TestCircle(t *testing.T) {
 	path := copyOf(t, "plain.db")
 	data, err := os.ReadFile(path)
-	must(t, err)
+	testenv.Must(t, err)
 	// Each inner page leads to itself, and to nothing else: a way for each of its
 	// cells, on each floor.
 	for at := 512; at < len(data); at += 512 {
@@ -226,7 +219,7 @@ func TestCircle(t *testing.T) {
 			copy(data[at+(int(cell[0])<<8|int(cell[1])):], self)
 		}
 	}
-	must(t, os.WriteFile(path, data, 0o600))
+	testenv.Must(t, os.WriteFile(path, data, 0o600))
 	db := open(t, path)
 	for table := range db.columns {
 		if err := db.Scan(table, func(Row) bool { return true }); !errors.Is(err, ErrCorrupt) {
@@ -242,10 +235,10 @@ func TestCircle(t *testing.T) {
 func TestMaze(t *testing.T) {
 	path := copyOf(t, "plain.db")
 	data, err := os.ReadFile(path)
-	must(t, err)
+	testenv.Must(t, err)
 	root := 0
 	db := open(t, path)
-	must(t, db.query(fewSteps, "SELECT rootpage FROM sqlite_schema WHERE name = 'notes'", nil, func(s *sqlite3.Stmt) bool {
+	testenv.Must(t, db.query(fewSteps, "SELECT rootpage FROM sqlite_schema WHERE name = 'notes'", nil, func(s *sqlite3.Stmt) bool {
 		root = s.ColumnInt(0)
 		return true
 	}))
@@ -269,7 +262,7 @@ func TestMaze(t *testing.T) {
 	leaf[0] = tableLeaf
 	data = append(data, leaf...)
 	data[30], data[31] = byte(len(data)/512>>8), byte(len(data)/512)
-	must(t, os.WriteFile(path, data, 0o600))
+	testenv.Must(t, os.WriteFile(path, data, 0o600))
 	if err := open(t, path).Scan("notes", func(Row) bool { return true }); !errors.Is(err, ErrCorrupt) {
 		t.Error(err)
 	}
@@ -309,8 +302,8 @@ func FuzzOpen(f *testing.F) {
 			}
 		}
 		path := filepath.Join(dir, fmt.Sprint(os.Getpid(), ".db"))
-		must(t, os.WriteFile(path, main, 0o600))
-		must(t, os.WriteFile(path+"-wal", log, 0o600))
+		testenv.Must(t, os.WriteFile(path, main, 0o600))
+		testenv.Must(t, os.WriteFile(path+"-wal", log, 0o600))
 		db, err := Open(path)
 		if err != nil {
 			return
@@ -335,10 +328,10 @@ func FuzzOpen(f *testing.F) {
 func client(t *testing.T, path string, pragmas ...string) *sqlite3.Conn {
 	t.Helper()
 	db, err := sqlite3.Open(path)
-	must(t, err)
+	testenv.Must(t, err)
 	t.Cleanup(func() { db.Close() })
 	for _, p := range pragmas {
-		must(t, db.Exec("PRAGMA "+p))
+		testenv.Must(t, db.Exec("PRAGMA "+p))
 	}
 	return db
 }
@@ -354,25 +347,25 @@ func TestUncommitted(t *testing.T) {
 			t.Errorf("%d rows, want %q", len(got), want)
 		}
 	}
-	must(t, db.Exec("CREATE TABLE a (b); INSERT INTO a VALUES ('committed'); BEGIN"))
+	testenv.Must(t, db.Exec("CREATE TABLE a (b); INSERT INTO a VALUES ('committed'); BEGIN"))
 	before := size(t, path+"-wal")
 	for range 400 { // more than the cache holds, so that it goes to the log
-		must(t, db.Exec("INSERT INTO a VALUES ('"+strings.Repeat("x", 3000)+"')"))
+		testenv.Must(t, db.Exec("INSERT INTO a VALUES ('"+strings.Repeat("x", 3000)+"')"))
 	}
 	if size(t, path+"-wal") == before {
 		t.Fatal("nothing reached the log")
 	}
 	read("committed")
-	must(t, db.Exec("ROLLBACK; INSERT INTO a VALUES ('later')"))
+	testenv.Must(t, db.Exec("ROLLBACK; INSERT INTO a VALUES ('later')"))
 	read("committed", "later")
-	must(t, db.Exec("PRAGMA wal_checkpoint(RESTART); INSERT INTO a VALUES ('anew')"))
+	testenv.Must(t, db.Exec("PRAGMA wal_checkpoint(RESTART); INSERT INTO a VALUES ('anew')"))
 	read("committed", "later", "anew")
 }
 
 func size(t *testing.T, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)
-	must(t, err)
+	testenv.Must(t, err)
 	return info.Size()
 }
 
@@ -382,15 +375,15 @@ func TestChangedWhileRead(t *testing.T) {
 	for _, mode := range []string{"wal", "delete"} {
 		path := filepath.Join(t.TempDir(), "x.db")
 		db := client(t, path, "journal_mode = "+mode, "wal_autocheckpoint = 0")
-		must(t, db.Exec("CREATE TABLE a (b); CREATE TABLE c (b); INSERT INTO a VALUES ('1'); INSERT INTO c VALUES ('1'); PRAGMA wal_checkpoint(TRUNCATE)"))
+		testenv.Must(t, db.Exec("CREATE TABLE a (b); CREATE TABLE c (b); INSERT INTO a VALUES ('1'); INSERT INTO c VALUES ('1'); PRAGMA wal_checkpoint(TRUNCATE)"))
 		ours := open(t, path)
 		times := 0
 		var a, c []string
-		must(t, ours.Do(func() error {
+		testenv.Must(t, ours.Do(func() error {
 			times++
 			a = texts(t, ours, "a", "b")
 			if times == 1 {
-				must(t, db.Exec("UPDATE a SET b = '2'; UPDATE c SET b = '2'; PRAGMA wal_checkpoint(PASSIVE)"))
+				testenv.Must(t, db.Exec("UPDATE a SET b = '2'; UPDATE c SET b = '2'; PRAGMA wal_checkpoint(PASSIVE)"))
 			}
 			c = texts(t, ours, "c", "b")
 			return nil
@@ -405,7 +398,7 @@ func TestChangedWhileRead(t *testing.T) {
 func TestAppendedWhileRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := client(t, path, "journal_mode = wal", "wal_autocheckpoint = 0")
-	must(t, db.Exec("CREATE TABLE a (b); INSERT INTO a VALUES ('1')"))
+	testenv.Must(t, db.Exec("CREATE TABLE a (b); INSERT INTO a VALUES ('1')"))
 	ours := open(t, path)
 	read := func(want string) func() error {
 		return func() error {
@@ -416,25 +409,25 @@ func TestAppendedWhileRead(t *testing.T) {
 		}
 	}
 	times := 0
-	must(t, ours.Do(func() error {
+	testenv.Must(t, ours.Do(func() error {
 		times++
-		must(t, db.Exec("UPDATE a SET b = '2'"))
+		testenv.Must(t, db.Exec("UPDATE a SET b = '2'"))
 		return read("1")()
 	}))
 	if times != 1 {
 		t.Errorf("%d times", times)
 	}
-	must(t, ours.Do(read("2"))) // who begins to read sees it
+	testenv.Must(t, ours.Do(read("2"))) // who begins to read sees it
 }
 
 // A row that is too long is passed over, and so is what is computed.
 func TestLongRow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := client(t, path)
-	must(t, db.Exec(fmt.Sprintf("CREATE TABLE a (b, c AS (b || 'x') STORED, d AS (b || 'y')); INSERT INTO a (b) VALUES ('1'), (zeroblob(%d)), ('2'), (zeroblob(%d))", MaxRow+1, MaxRow)))
+	testenv.Must(t, db.Exec(fmt.Sprintf("CREATE TABLE a (b, c AS (b || 'x') STORED, d AS (b || 'y')); INSERT INTO a (b) VALUES ('1'), (zeroblob(%d)), ('2'), (zeroblob(%d))", MaxRow+1, MaxRow)))
 	ours := open(t, path)
 	var got []int
-	must(t, ours.Scan("a", func(r Row) bool {
+	testenv.Must(t, ours.Scan("a", func(r Row) bool {
 		got = append(got, len(r.Text("b")))
 		return r.Text("c")+r.Text("d") == ""
 	}))
@@ -447,7 +440,7 @@ func TestLongRow(t *testing.T) {
 func TestViews(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := client(t, path)
-	must(t, db.Exec("CREATE TABLE a (b); CREATE VIEW v AS WITH RECURSIVE r(b) AS (SELECT 1 UNION ALL SELECT b + 1 FROM r) SELECT b FROM r WHERE b < 0"))
+	testenv.Must(t, db.Exec("CREATE TABLE a (b); CREATE VIEW v AS WITH RECURSIVE r(b) AS (SELECT 1 UNION ALL SELECT b + 1 FROM r) SELECT b FROM r WHERE b < 0"))
 	ours := open(t, path)
 	if err := ours.Scan("v", func(Row) bool { return true }); ours.Columns("v") != nil || err == nil || !strings.Contains(err.Error(), "it has no table 'v'") {
 		t.Error(ours.Columns("v"), err)
@@ -474,9 +467,9 @@ func TestManyDefinitions(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "x.db")
 		db := client(t, path)
-		must(t, db.Exec(fmt.Sprintf(`CREATE TABLE t (a); PRAGMA writable_schema = ON; WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < %d)
+		testenv.Must(t, db.Exec(fmt.Sprintf(`CREATE TABLE t (a); PRAGMA writable_schema = ON; WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < %d)
 			INSERT INTO sqlite_schema SELECT 'table', 't'||n, 't'||n, 2, 'CREATE TABLE t'||n||'(%s)' FROM r`, c.tables, c.columns)))
-		must(t, db.Close())
+		testenv.Must(t, db.Close())
 		ours, err := Open(path)
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s: %v", what, err)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gt/internal/testenv"
 )
 
 // states are what a pane can have come to since a program has looked at it.
@@ -123,9 +125,7 @@ func paneThatIs(t *testing.T, s Server, state string) Pane {
 	}
 	id := tm("new-session", "-d", "-s", "victim", "-x", "80", "-y", "24", "-P", "-F", "#{pane_id}", "cat")
 	p, err := s.Pane(id, wait)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	switch state {
 	case "dead":
 		tm("set-option", "-p", "-t", id, "remain-on-exit", "on", ";", "send-keys", "-t", id, "C-d")
@@ -159,9 +159,7 @@ func TestInputToWhatDies(t *testing.T) {
 	for i := range 30 {
 		id, err := s.run("new-session", "-d", "-s", "victim", "-P", "-F", "#{pane_id}", fmt.Sprintf("sleep 0.0%d", i%10), ";",
 			"set-option", "-p", "-t", "=victim:", "remain-on-exit", "on")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for begin := time.Now(); time.Since(begin) < 150*time.Millisecond; {
 			if err := s.Type(id, "x"); err != nil && !errors.Is(err, ErrDead) {
 				t.Fatal(err)
@@ -170,9 +168,7 @@ func TestInputToWhatDies(t *testing.T) {
 		if now, err := s.Pane(other.ID, wait); err != nil || now.PID != other.PID {
 			t.Fatal(now, err)
 		}
-		if err := s.Kill("victim"); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.Kill("victim"))
 	}
 }
 
@@ -182,9 +178,7 @@ func TestInputArrives(t *testing.T) {
 	for _, state := range []string{"running", "zoomed", "copy mode"} {
 		file := filepath.Join(t.TempDir(), "typed")
 		id, err := s.run("new-session", "-d", "-s", "victim", "-P", "-F", "#{pane_id}", "exec cat >"+file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if state == "copy mode" {
 			_, err = s.run("copy-mode", "-t", id)
 		}
@@ -219,9 +213,7 @@ func TestKeysAreNames(t *testing.T) {
 // All input goes through one place, which asks tmux whether something runs in the pane.
 func TestInputHasOnePlace(t *testing.T) {
 	out, err := exec.Command("grep", "-rlE", "--include=*.go", `"(paste-buffer|send-keys|send-prefix|pipe-pane|paste)\b|paste-buffer -|send-keys -`, "../..").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, file := range strings.Fields(string(out)) {
 		if file != "../../sys/tmux/input.go" && !strings.HasSuffix(file, "_test.go") {
 			t.Errorf("%s gives input to a pane; tmux.Server.input does", file)

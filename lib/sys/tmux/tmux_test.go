@@ -54,9 +54,7 @@ func server(t *testing.T, session string) (Server, Pane) {
 		t.Skip("no tmux")
 	}
 	dir, err := os.MkdirTemp("/tmp", "gt-tmux-") // a socket has a short path
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
 	t.Setenv("TMUX", "")
@@ -69,9 +67,7 @@ func server(t *testing.T, session string) (Server, Pane) {
 	}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", socket, "kill-server").Run() })
 	p, err := s.Pane(strings.TrimSpace(string(out)), wait)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return s, p
 }
 
@@ -151,12 +147,8 @@ func TestRespawnGivesTheArgumentsAsTheyAre(t *testing.T) {
 		`\;`, "a\nb", "\ttab", "-leading", "--", "-k", "é日本👍", "{a,b}", "~", "*", "%1", "=x:", "\x1b[31m", "touch " + canary,
 	}
 	file := filepath.Join(t.TempDir(), "with space", "args")
-	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Respawn(p.ID, true, NewBuffer(), nil, append([]string{os.Args[0], "in-a-pane", file}, want...)...); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
+	testenv.Must(t, s.Respawn(p.ID, true, NewBuffer(), nil, append([]string{os.Args[0], "in-a-pane", file}, want...)...))
 	got := strings.Split(await(t, file), "\x00")
 	for i := range max(len(got), len(want)) {
 		switch {
@@ -204,21 +196,15 @@ func TestRemainOnExit(t *testing.T) {
 	s, p := server(t, "x")
 	file := filepath.Join(t.TempDir(), "args")
 	for _, was := range []Remain{{}, {Set: true, Value: "on"}, {Set: true, Value: "off"}} {
-		if err := s.RestoreRemainOnExit(p.ID, was); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.RestoreRemainOnExit(p.ID, was))
 		if got, err := s.RemainOnExit(p.ID); err != nil || got != was {
 			t.Errorf("%+v, not %+v: %v", got, was, err)
 		}
-		if err := s.Respawn(p.ID, true, NewBuffer(), nil, os.Args[0], "in-a-pane", file); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.Respawn(p.ID, true, NewBuffer(), nil, os.Args[0], "in-a-pane", file))
 		if got, err := s.RemainOnExit(p.ID); err != nil || got != (Remain{Set: true, Value: "on"}) {
 			t.Errorf("while it is handed over: %+v %v", got, err)
 		}
-		if err := s.RestoreRemainOnExit(p.ID, was); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.RestoreRemainOnExit(p.ID, was))
 		if got, err := s.RemainOnExit(p.ID); err != nil || got != was {
 			t.Errorf("%+v, not %+v again: %v", got, was, err)
 		}
@@ -238,9 +224,7 @@ func TestSetEnvironment(t *testing.T) {
 	for k, v := range want {
 		vars = append(vars, [2]string{k, v})
 	}
-	if err := s.SetEnvironment(p.ID, vars, nil, wait); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.SetEnvironment(p.ID, vars, nil, wait))
 	for k, v := range want {
 		out, err := s.run("show-environment", "-t", "="+p.Session, k)
 		if err != nil || out != k+"="+v {
@@ -287,9 +271,7 @@ func TestAHangIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := server(t, "hangs")
 			dir := t.TempDir()
-			if err := testenv.WriteProgram(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\n"+script+"\n")); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, testenv.WriteProgram(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\n"+script+"\n")))
 			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 			begin := time.Now()
 			_, err := s.Pane("%0", 50*time.Millisecond)
@@ -341,9 +323,7 @@ func TestOfEachPane(t *testing.T) {
 	s, first := server(t, "one")
 	shows := func(name, text string) string {
 		out, err := s.run("new-session", "-d", "-s", name, "-e", "NAME="+name, "-x", "80", "-y", "24", "-P", "-F", "#{pane_id}", "printf '"+text+"'; exec sleep 600")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return out
 	}
 	a, b := shows("it's #S; $x", `first\n\ngt-mark 1\n`), shows("two", `\033[31msecond`)

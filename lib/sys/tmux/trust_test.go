@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gt/internal/testenv"
 )
 
 // listen answers at a socket like a tmux server, and records if it is asked for more than
@@ -41,9 +43,7 @@ func listen(path string) {
 func attacker(t *testing.T, path string, box ...string) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if len(box) > 0 {
 		if out, err := exec.Command(box[0], append(slices.Clone(box[1:]), "true")...).CombinedOutput(); err != nil {
 			t.Skipf("no %s here: %v %s", box[0], err, out)
@@ -53,9 +53,7 @@ func attacker(t *testing.T, path string, box ...string) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, cmd.Start())
 	t.Cleanup(func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); cmd.Wait() })
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(path + ".ready"); err == nil {
@@ -69,9 +67,7 @@ func attacker(t *testing.T, path string, box ...string) {
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "gt-tmux-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -105,14 +101,10 @@ func TestSandboxedServer(t *testing.T) {
 func TestForeignServer(t *testing.T) {
 	dir := folder(t)
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(file, nil, 0o600))
 	link := filepath.Join(dir, "link")
 	s, _ := server(t, "linked")
-	if err := os.Symlink(string(s), link); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(string(s), link))
 	for _, path := range []string{file, dir, link, "relative", "./s"} {
 		if _, err := Server(path).Panes(); !errors.Is(err, ErrUntrusted) {
 			t.Errorf("%s: %v", path, err)
@@ -125,18 +117,14 @@ func TestForeignServer(t *testing.T) {
 		t.Skip("who is not root cannot be another user")
 	}
 	path := filepath.Join(dir, "s")
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Chmod(dir, 0o777))
 	program := filepath.Join(dir, "test")
 	if out, err := exec.Command("cp", os.Args[0], program).CombinedOutput(); err != nil {
 		t.Fatal(string(out))
 	}
 	cmd := exec.Command(program, "listen", path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, cmd.Start())
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	for _, give := range []int{-1, 0} { // as it is, and under our name
@@ -201,9 +189,7 @@ func TestExchangedSocket(t *testing.T) {
 func TestServerAbove(t *testing.T) {
 	s, pane := server(t, "outer")
 	out := filepath.Join(filepath.Dir(string(s)), "out")
-	if err := s.Respawn(pane.ID, true, NewBuffer(), nil, os.Args[0], "panes", out); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.Respawn(pane.ID, true, NewBuffer(), nil, os.Args[0], "panes", out))
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		data, err := os.ReadFile(out)
 		if err == nil && len(data) > 0 {

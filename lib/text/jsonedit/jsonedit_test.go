@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gt/internal/testenv"
 )
 
 func parse(t *testing.T, text string) *Doc {
@@ -50,9 +52,7 @@ func TestParseRefuses(t *testing.T) {
 func TestParseComments(t *testing.T) {
 	text := "\ufeff// a\n{ // b\n  \"k\": /* c */ [1 /* d */, 2], // e\n  \"//\": \"/* no */\"\n  // f\n} // g"
 	d, err := Parse([]byte(text), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if !d.HasComments() || len(d.Root.Items) != 2 || d.Root.Get("k").Line != 3 {
 		t.Errorf("%+v", d.Root)
 	}
@@ -107,9 +107,7 @@ func TestEditBesideComments(t *testing.T) {
 		"[ // all\n  1, // one\n  // of two\n  2 /* two */ // 2\n  // three\n  // end\n]",
 	} {
 		d, err := Parse([]byte(three), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if got := string(d.Remove(d.Root.Items[i])); got != want {
 			t.Errorf("Remove(%d) gives\n%s\nwant\n%s", i, got, want)
 		}
@@ -196,9 +194,7 @@ func TestRemoveUndoesAppend(t *testing.T) {
 		}
 		value := random(r, 3)
 		edited, err := d.Append(to, "new\t<key>", value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		e := parse(t, string(edited))
 		last := find(e.Root, to.start)
 		last = last.Items[len(last.Items)-1]
@@ -226,9 +222,7 @@ func TestEditKeepsComments(t *testing.T) {
 			continue
 		}
 		edited, err := d.Append(to, "new\t<key>", "new")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		e, err := Parse(edited, true)
 		if err != nil {
 			t.Fatalf("seed %d: %v: %s\nbecame\n%s", seed, err, text, edited)

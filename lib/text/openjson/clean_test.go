@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/testenv"
+
 	"gt/lib/text/redact"
 )
 
@@ -54,12 +56,8 @@ func TestCleanEscaped(t *testing.T) {
 			t.Errorf("%s becomes %s, want %s", object, got, want)
 		}
 		var u, wanted Unknown
-		if err := json.Unmarshal([]byte(object), &u); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(want), &wanted); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, json.Unmarshal([]byte(object), &u))
+		testenv.Must(t, json.Unmarshal([]byte(want), &wanted))
 		u.Clean(clean)
 		for key, value := range wanted {
 			if string(u[key]) != string(value) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"gt/internal/testenv"
 )
 
 // labelled is a prompt with what a careful person finds in it.
@@ -17,9 +19,7 @@ type labelled struct {
 
 func prompts(t *testing.T, set string) []labelled {
 	data, err := os.ReadFile("testdata/" + set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var all []labelled
 	for _, record := range strings.Split("\n"+string(data), "\n=== ")[1:] {
 		head, rest, _ := strings.Cut(record, "\n")
