@@ -30,3 +30,12 @@ func Several[T any](most int, all []T, do func(T)) {
 		t.Wait()
 	}
 }
+
+// Numbers returns 0 to n-1.
+func Numbers(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

@@ -135,13 +135,7 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 	if err != nil {
 		return err // an agent that is not on the person's list: run nothing
 	}
-	gone := h.findProgram()
-	h.openFolder()
-	if gone == nil && h.replaceable() {
-		if h.in = h.launcher(); h.exchanged == nil {
-			h.openFolder()
-		}
-	}
+	gone := h.findPlace()
 	if h.keptPane = held; held == "" {
 		h.keptPane = h.keeps(g.Mode, gone)
 	}

@@ -65,18 +65,23 @@ func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h hand
 	if o.kind == session.KindAuto {
 		return handover{target: t, order: o}, work, nil
 	}
-	h, err = t.follow(o)
-	if err == nil {
-		err = h.findProgram()
+	if h, err = t.follow(o); err == nil {
+		err = h.findPlace()
+		h.replaces = err == nil && t.replaceable() && h.in.Why == "" && h.folder.Inode != 0
 	}
+	return h, work, err
+}
+
+// findPlace finds where the successor starts. It returns why it cannot be started.
+func (h *handover) findPlace() error {
+	err := h.findProgram()
 	h.openFolder()
-	if err == nil && t.replaceable() {
+	if err == nil && h.replaceable() {
 		if h.in = h.launcher(); h.exchanged == nil {
 			h.openFolder()
 		}
-		h.replaces = h.in.Why == "" && h.folder.Inode != 0
 	}
-	return h, work, err
+	return err
 }
 
 // launcher returns what the agent was started in; the successor is started in the same.

@@ -37,25 +37,12 @@ func (t target) allow(file, dir string, yes, dryRun bool) (changed bool, err err
 	if !t.allowable(file) || !yes && len(t.allows(file)) == 0 {
 		return false, nil
 	}
-	edit := func(old []byte) (settings.Edit, error) {
+	_, err = update(file, func(old []byte) (settings.Edit, error) {
 		next, err := t.client.EditAllow(file, old, dir)
-		changed = err == nil && string(next.Text) != string(old)
+		changed = changed || err == nil && string(next.Text) != string(old)
 		return next, err
-	}
-	if dryRun {
-		old, err := settings.Read(file)
-		if err == nil {
-			_, err = edit(old)
-		}
-		return changed, err
-	}
-	was := false
-	_, err = settings.Update(file, func(old []byte) (settings.Edit, error) {
-		next, err := edit(old)
-		was = was || changed
-		return next, err
-	})
-	return was, err
+	}, dryRun)
+	return changed, err
 }
 
 // offerAllow asks the person whether newly wired agents may run gt's programs without

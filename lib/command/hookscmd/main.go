@@ -95,19 +95,24 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 		}
 		return next, err
 	}
-	if dryRun {
-		old, err := settings.Read(path)
-		if err == nil {
-			_, err = edit(old)
-		}
-		return done, err
-	}
 	var err error
-	done.backup, err = settings.Update(path, edit)
+	done.backup, err = update(path, edit, dryRun)
 	if errors.Is(err, flock.ErrBusy) {
 		err = cli.Fail(cli.Busy, err, "another gt-hooks is changing that file")
 	}
 	return done, err
+}
+
+// update is settings.Update; dryRun only calls edit.
+func update(path string, edit func([]byte) (settings.Edit, error), dryRun bool) (backup string, err error) {
+	if !dryRun {
+		return settings.Update(path, edit)
+	}
+	old, err := settings.Read(path)
+	if err == nil {
+		_, err = edit(old)
+	}
+	return "", err
 }
 
 // binDir returns the folder of the running binary, preferably as a folder in PATH: a

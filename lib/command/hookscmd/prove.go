@@ -86,11 +86,9 @@ func (c *prove) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	picked := concerned(env, all)
-	if len(c.Agent) > 0 {
-		if picked, err = pick(all, c.Agent); err != nil {
-			return err
-		}
+	picked, err := concerned(env, all, c.Agent)
+	if err != nil {
+		return err
 	}
 	dir, err := binDir(env)
 	if err != nil {

@@ -67,11 +67,9 @@ func (c *status) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	picked := concerned(env, known)
-	if len(c.Agent) > 0 {
-		if picked, err = pick(known, c.Agent); err != nil {
-			return err
-		}
+	picked, err := concerned(env, known, c.Agent)
+	if err != nil {
+		return err
 	}
 	dir, err := binDir(env)
 	if err != nil {
@@ -153,11 +151,15 @@ func (p *printer) deletes(r report) {
 	}
 }
 
-// concerned returns the agents that are on this machine or have hooks of gt.
-func concerned(env *cli.Env, all []target) []target {
+// concerned returns the named agents, or without names those that are on this machine or have
+// hooks of gt.
+func concerned(env *cli.Env, all []target, names []string) ([]target, error) {
+	if len(names) > 0 {
+		return pick(all, names)
+	}
 	return slices.DeleteFunc(slices.Clone(all), func(t target) bool {
 		return !t.here(env) && !slices.ContainsFunc(survey(env, t), func(p source) bool { return len(p.Ours()) > 0 })
-	})
+	}), nil
 }
 
 // inspect examines everything that an agent's hooks depend on.

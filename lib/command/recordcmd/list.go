@@ -188,11 +188,7 @@ func infos(env *cli.Env, s record.Store) ([]record.Info, error) {
 		return nil, err
 	}
 	all, errs := make([]record.Info, len(ids)), make([]error, len(ids))
-	at := make([]int, len(ids))
-	for i := range at {
-		at[i] = i
-	}
-	cli.Parallel(at, func(i int) { all[i], errs[i] = s.Info(ids[i]) })
+	cli.Parallel(cli.Numbers(len(ids)), func(i int) { all[i], errs[i] = s.Info(ids[i]) })
 	for _, err := range errs {
 		if err != nil {
 			env.Warn("%v", err)

@@ -138,11 +138,7 @@ func matching(s record.Store, name string) (found []record.ID, err error) {
 		return nil, err
 	}
 	heads := make([]record.Session, len(all))
-	at := make([]int, len(all))
-	for i := range at {
-		at[i] = i
-	}
-	cli.Parallel(at, func(i int) { heads[i], _ = s.Head(all[i]) })
+	cli.Parallel(cli.Numbers(len(all)), func(i int) { heads[i], _ = s.Head(all[i]) })
 	for i, id := range all {
 		switch own := string(heads[i].Session); {
 		case own == name:

@@ -400,11 +400,7 @@ func each(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (s
 		err  error
 	}
 	outcomes := make([]outcome, len(all))
-	places := make([]int, len(all))
-	for i := range places {
-		places[i] = i
-	}
-	cli.Several(cli.Few, places, func(i int) { outcomes[i].said, outcomes[i].err = do(all[i]) })
+	cli.Several(cli.Few, cli.Numbers(len(all)), func(i int) { outcomes[i].said, outcomes[i].err = do(all[i]) })
 	var failed error
 	for i, o := range outcomes {
 		switch {
