@@ -30,12 +30,11 @@ var (
 
 // State is git's report of a worktree.
 type State struct {
-	Head     string // full hash; "" before the first commit
-	Branch   string // "HEAD" if HEAD is detached
-	Upstream string // "" for none
-	Ahead    int    // commits that the upstream lacks
-	Behind   int    // commits that the branch lacks
-	Changes  []Change
+	Head    string // full hash; "" before the first commit
+	Branch  string // "HEAD" if HEAD is detached
+	Ahead   int    // commits that the upstream lacks
+	Behind  int    // commits that the branch lacks
+	Changes []Change
 	// Truncated reports that git's output exceeded maxStatus, so that changes are missing.
 	Truncated bool
 }
@@ -279,8 +278,6 @@ func (s *State) header(line string) {
 		if s.Branch = value; value == "(detached)" {
 			s.Branch = "HEAD"
 		}
-	case "branch.upstream":
-		s.Upstream = value
 	case "branch.ab": // such as +2 -1; absent if the upstream's branch is gone
 		ahead, behind, _ := strings.Cut(value, " ")
 		s.Ahead, _ = strconv.Atoi(strings.TrimPrefix(ahead, "+"))

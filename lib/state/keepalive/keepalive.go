@@ -23,9 +23,6 @@ const (
 	Ended   State = "ended"
 )
 
-// Idle is the age at which an agent counts as idle.
-const Idle = 5 * time.Minute
-
 // never is the age of a missing heartbeat.
 const never = 365 * 24 * time.Hour
 
