@@ -17,32 +17,20 @@ import (
 // write takes what fits, and the next fails.
 func TestShortWrites(t *testing.T) {
 	limits := []int{0, 1, 40, 150, 300, 450, 700, 1200}
-	for i, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			needsTrace(t)
-			p := newPlan(t, s)
-			tried, violations := 0, 0
-			var files []string
-			for _, c := range p.calls {
-				if c.name == "write" {
-					files = append(files, p.shape(c))
-				}
+	sweep(t, scenarios, func(t *tried, s scenario) {
+		p := newPlan(t.T, s)
+		var files []string
+		for _, c := range p.calls {
+			if c.name == "write" {
+				files = append(files, p.shape(c))
 			}
-			for j, limit := range limits {
-				if !nth(i+j, 3, 6) || !p.tries(fmt.Sprint("short ", limit, files)) {
-					continue
-				}
-				tried++
-				if problems := p.short(t, limit); len(problems) > 0 {
-					violations++
-					t.Errorf("files of at most %d bytes:\n%s", limit, strings.Join(problems, "\n"))
-				}
+		}
+		for j, limit := range limits {
+			if nth(t.i+j, 3, 6) && p.tries(fmt.Sprint("short ", limit, files)) {
+				t.fault(fmt.Sprintf("files of at most %d bytes", limit), p.short(t.T, limit))
 			}
-			totals.add(0, tried, violations)
-			t.Logf("%s: %d short writes, %d violations", s.name, tried, violations)
-		})
-	}
+		}
+	})
 }
 
 func (p *plan) short(t *testing.T, limit int) (problems []string) {

@@ -82,22 +82,12 @@ func (p *plan) errorPoints() (points []fault) {
 
 // TestErrors lets each system call of each command fail.
 func TestErrors(t *testing.T) {
-	needsTrace(t)
-	for _, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlan(t, s)
-			points, violations := p.errorPoints(), 0
-			for _, f := range points {
-				if problems := p.fail(t, f); len(problems) > 0 {
-					violations++
-					t.Errorf("%v:\n%s", f, strings.Join(problems, "\n"))
-				}
-			}
-			totals.add(0, len(points), violations)
-			t.Logf("%s: %d faults, %d violations", s.name, len(points), violations)
-		})
-	}
+	sweep(t, scenarios, func(t *tried, s scenario) {
+		p := newPlan(t.T, s)
+		for _, f := range p.errorPoints() {
+			t.fault(f, p.fail(t.T, f))
+		}
+	})
 }
 
 func (p *plan) fail(t *testing.T, f fault) (problems []string) {

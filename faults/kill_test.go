@@ -373,40 +373,29 @@ func lastElem(path string) string { return path[strings.LastIndex(path, "/")+1:]
 
 // TestKill kills each command before each of its system calls. [S2-29]
 func TestKill(t *testing.T) {
-	needsTrace(t)
-	for _, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			kills, violations := 0, 0
-			for again := false; ; again = true {
-				p := newPlan(t, s)
-				points := p.killPoints()
-				for _, c := range points {
-					kills++
-					if problems := p.kill(t, c); len(problems) > 0 {
-						violations++
-						t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
-					}
-				}
-				if len(points) == 0 || sample == quick {
-					break // others try them all
-				}
-				more := p.ends(t)
-				if len(more) == 0 {
-					break
-				}
-				if again {
-					t.Errorf("the sweep is not complete: behind its last point the command does not end by itself, but makes\n%v", more)
-					break
-				}
-				// The one run that the points are from can be the odd one; two are not.
-				t.Logf("%s: once more, for the run that the points are from lacks %v", s.name, more)
-				p.forget()
+	sweep(t, scenarios, func(t *tried, s scenario) {
+		for again := false; ; again = true {
+			p := newPlan(t.T, s)
+			points := p.killPoints()
+			for _, c := range points {
+				t.kill(c, p.kill(t.T, c))
 			}
-			totals.add(kills, 0, violations)
-			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
-		})
-	}
+			if len(points) == 0 || sample == quick {
+				break // others try them all
+			}
+			more := p.ends(t.T)
+			if len(more) == 0 {
+				break
+			}
+			if again {
+				t.Errorf("the sweep is not complete: behind its last point the command does not end by itself, but makes\n%v", more)
+				break
+			}
+			// The one run that the points are from can be the odd one; two are not.
+			t.Logf("%s: once more, for the run that the points are from lacks %v", s.name, more)
+			p.forget()
+		}
+	})
 }
 
 // ends has the command come to its end, twice, when it is to be killed at the

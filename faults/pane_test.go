@@ -67,22 +67,17 @@ func TestPane(t *testing.T) {
 			if problems := p.check(t, true); len(problems) > 0 {
 				t.Fatalf("undisturbed: %s", strings.Join(problems, "\n"))
 			}
-			points, kills, violations := calls[begins(calls):], 0, 0
-			points = slices.DeleteFunc(points, func(c call) bool { return !c.changes() })
+			n := &tried{T: t}
+			points := slices.DeleteFunc(calls[begins(calls):], func(c call) bool { return !c.changes() })
 			for i, c := range points {
 				// A pane takes long to set up; what comes last is what matters.
 				last := map[size]int{quick: 6, ci: 12}[sample]
 				if !nth(i, 4, 8) && (i < len(points)-last || !nth(i, 2, 2)) {
 					continue
 				}
-				kills++
-				if problems := p.kill(t, c); len(problems) > 0 {
-					violations++
-					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
-				}
+				n.kill(c, p.kill(t, c))
 			}
-			totals.add(kills, 0, violations)
-			t.Logf("%s: %d kill points, %d violations", c.name, kills, violations)
+			n.done()
 		})
 	}
 }

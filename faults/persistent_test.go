@@ -22,31 +22,19 @@ var lasting = []struct {
 
 // TestLastingErrors lets all calls fail from one of a command's calls on.
 func TestLastingErrors(t *testing.T) {
-	needsTrace(t)
-	for i, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlan(t, s)
-			tried, violations := 0, 0
-			for j, c := range p.calls {
-				if !c.changes() {
-					continue
-				}
-				for k, l := range lasting {
-					if !slices.Contains(l.calls, c.name) || !nth(i+j+k, 4, 8) || !p.tries("lasting "+l.err+" "+p.shape(c)) {
-						continue
-					}
-					tried++
-					if problems := p.failFrom(t, j, l.err, l.calls); len(problems) > 0 {
-						violations++
-						t.Errorf("%s from %v on:\n%s", l.err, c, strings.Join(problems, "\n"))
-					}
+	sweep(t, scenarios, func(t *tried, s scenario) {
+		p := newPlan(t.T, s)
+		for j, c := range p.calls {
+			if !c.changes() {
+				continue
+			}
+			for k, l := range lasting {
+				if slices.Contains(l.calls, c.name) && nth(t.i+j+k, 4, 8) && p.tries("lasting "+l.err+" "+p.shape(c)) {
+					t.fault(fmt.Sprintf("%s from %v on", l.err, c), p.failFrom(t.T, j, l.err, l.calls))
 				}
 			}
-			totals.add(0, tried, violations)
-			t.Logf("%s: %d lasting faults, %d violations", s.name, tried, violations)
-		})
-	}
+		}
+	})
 }
 
 func (p *plan) failFrom(t *testing.T, from int, err string, calls []string) (problems []string) {

@@ -238,88 +238,57 @@ func planPrune(t *testing.T, s scenario) (*plan, chronicle) {
 
 // TestKillPrune kills gt-krc before each of its system calls.
 func TestKillPrune(t *testing.T) {
-	needsTrace(t)
-	for _, s := range pruning {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			p, was := planPrune(t, s)
-			kills, violations := 0, 0
-			for i, c := range p.points() {
-				if !nth(i, 1, 3) {
-					continue
-				}
-				kills++
-				p.w.restore(t)
-				if r := p.trace(t, "trace="+c.name, fmt.Sprintf("inject=%s:signal=KILL:when=%d", c.name, c.nth)); !r.killed {
-					t.Errorf("it was not killed before %v: %v", c, r)
-				}
-				now, err := p.w.look()
-				must(t, err)
-				if problems := p.soundPrune(t, was, now); len(problems) > 0 {
-					violations++
-					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
-				}
+	sweep(t, pruning, func(t *tried, s scenario) {
+		p, was := planPrune(t.T, s)
+		for i, c := range p.points() {
+			if !nth(i, 1, 3) {
+				continue
 			}
-			totals.add(kills, 0, violations)
-			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
-		})
-	}
+			p.w.restore(t.T)
+			if r := p.trace(t.T, "trace="+c.name, fmt.Sprintf("inject=%s:signal=KILL:when=%d", c.name, c.nth)); !r.killed {
+				t.Errorf("it was not killed before %v: %v", c, r)
+			}
+			now, err := p.w.look()
+			must(t.T, err)
+			t.kill(c, p.soundPrune(t.T, was, now))
+		}
+	})
 }
 
 // TestErrorsPrune lets each of gt-krc's calls fail.
 func TestErrorsPrune(t *testing.T) {
-	needsTrace(t)
-	for _, s := range pruning {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			p, was := planPrune(t, s)
-			faults, violations := 0, 0
-			for i, c := range p.calls {
-				errs := c.failures()
-				if len(errs) == 0 || !nth(i, 4, 12) {
+	sweep(t, pruning, func(t *tried, s scenario) {
+		p, was := planPrune(t.T, s)
+		for _, f := range faultsOf(p.calls, func(i int, _ call) bool { return nth(i, 4, 12) }) {
+			for _, when := range []string{"", "+"} { // this one, or from here on
+				if when != "" && f.err != "EIO" && f.err != "ENOSPC" {
 					continue
 				}
-				if sample < full {
-					errs = one(errs, i)
+				p.w.restore(t.T)
+				r := p.trace(t.T, "trace="+f.name, fmt.Sprintf("inject=%s:error=%s:when=%d%s", f.name, f.err, f.nth, when))
+				var problems []string
+				// Which town one is in cannot be asked for of a disk that does not
+				// answer; another one has nothing to prune. That the person's word on
+				// the town cannot be read is said.
+				lost := strings.HasSuffix(f.path(), "town.toml") ||
+					(strings.HasSuffix(f.path(), "trust.json") || strings.HasSuffix(f.path(), "/town")) &&
+						regexp.MustCompile(`gt-krc: warning: cannot [a-z ]+ '`+regexp.QuoteMeta(f.path())+`'`).MatchString(r.stderr)
+				now, err := p.w.look()
+				if err != nil || !lost && r.code == 0 && told(now.log["town/.events.jsonl"]) != told(p.once.log["town/.events.jsonl"]) {
+					problems = append(problems, fmt.Sprintf("it did not do its work, and said nothing of it: %v, %v", r, err))
 				}
-				for _, errno := range errs {
-					for _, when := range []string{"", "+"} { // this one, or from here on
-						if when != "" && errno != "EIO" && errno != "ENOSPC" {
-							continue
-						}
-						faults++
-						p.w.restore(t)
-						r := p.trace(t, "trace="+c.name, fmt.Sprintf("inject=%s:error=%s:when=%d%s", c.name, errno, c.nth, when))
-						var problems []string
-						// Which town one is in cannot be asked for of a disk that does not
-						// answer; another one has nothing to prune. That the person's word on
-						// the town cannot be read is said.
-						lost := strings.HasSuffix(c.path(), "town.toml") ||
-							(strings.HasSuffix(c.path(), "trust.json") || strings.HasSuffix(c.path(), "/town")) &&
-								regexp.MustCompile(`gt-krc: warning: cannot [a-z ]+ '`+regexp.QuoteMeta(c.path())+`'`).MatchString(r.stderr)
-						now, err := p.w.look()
-						if err != nil || !lost && r.code == 0 && told(now.log["town/.events.jsonl"]) != told(p.once.log["town/.events.jsonl"]) {
-							problems = append(problems, fmt.Sprintf("it did not do its work, and said nothing of it: %v, %v", r, err))
-						}
-						problems = append(problems, p.soundPrune(t, was, now)...)
-						switch r.code {
-						case 0, 74:
-						default:
-							problems = append(problems, r.String())
-						}
-						mute := when != "" && c.name == "write" // standard error, too
-						if r.code != 0 && !mute && !strings.Contains(r.stderr, "gt-krc: error: ") {
-							problems = append(problems, "no word about it: "+r.String())
-						}
-						if len(problems) > 0 {
-							violations++
-							t.Errorf("%s%s at %v:\n%s", errno, when, c, strings.Join(problems, "\n"))
-						}
-					}
+				problems = append(problems, p.soundPrune(t.T, was, now)...)
+				switch r.code {
+				case 0, 74:
+				default:
+					problems = append(problems, r.String())
 				}
+				mute := when != "" && f.name == "write" // standard error, too
+				if r.code != 0 && !mute && !strings.Contains(r.stderr, "gt-krc: error: ") {
+					problems = append(problems, "no word about it: "+r.String())
+				}
+				t.fault(f.err+when+" at "+f.call.String(), problems)
 			}
-			totals.add(0, faults, violations)
-			t.Logf("%s: %d faults, %d violations", s.name, faults, violations)
-		})
-	}
+		}
+	})
 }

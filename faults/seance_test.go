@@ -315,75 +315,45 @@ func (r *reader) sound(t *testing.T) (problems []string) {
 
 // TestSeanceKill kills gt-seance before each of its system calls.
 func TestSeanceKill(t *testing.T) {
-	needsTrace(t)
-	for _, s := range reading {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			r := newReader(t, s)
-			kills, violations := 0, 0
-			for i, c := range r.points() {
-				if !nth(i, 1, 3) {
-					continue
-				}
-				kills++
-				res, met := r.disturbed(t, c, "signal=KILL")
-				if !met && (c.changes() || !strings.HasPrefix(c.path(), "/proc/")) {
-					t.Errorf("it was not killed before %v: %v", c, res)
-				}
-				var problems []string
-				if files, _ := r.written(t); files[page] != r.was[page] && files[page] != r.left[page] {
-					problems = append(problems, "the page is neither old nor new")
-				}
-				if problems = append(problems, r.sound(t)...); len(problems) > 0 {
-					violations++
-					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
-				}
+	sweep(t, reading, func(t *tried, s scenario) {
+		r := newReader(t.T, s)
+		for i, c := range r.points() {
+			if !nth(i, 1, 3) {
+				continue
 			}
-			totals.add(kills, 0, violations)
-			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
-		})
-	}
+			res, met := r.disturbed(t.T, c, "signal=KILL")
+			if !met && (c.changes() || !strings.HasPrefix(c.path(), "/proc/")) {
+				t.Errorf("it was not killed before %v: %v", c, res)
+			}
+			var problems []string
+			if files, _ := r.written(t.T); files[page] != r.was[page] && files[page] != r.left[page] {
+				problems = append(problems, "the page is neither old nor new")
+			}
+			t.kill(c, append(problems, r.sound(t.T)...))
+		}
+	})
 }
 
 // TestSeanceErrors lets each of gt-seance's calls fail: the answer is the right
 // one, or what could not be read is said.
 func TestSeanceErrors(t *testing.T) {
-	needsTrace(t)
-	for _, s := range reading {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			r := newReader(t, s)
-			faults, violations := 0, 0
-			for i, c := range r.calls {
-				errs := c.failures()
-				if len(errs) == 0 || !nth(i, 8, 24) && !c.changes() {
-					continue
-				}
-				if sample < full {
-					errs = one(errs, i)
-				}
-				for _, err := range errs {
-					faults++
-					f := fault{c, err}
-					res, met := r.disturbed(t, c, "error="+err)
-					if !met && f.at.path == "/proc" {
-						continue
-					}
-					problems := r.sound(t)
-					if !met {
-						problems = append(problems, "it did not fail there")
-					}
-					problems = append(problems, r.answered(f, res)...)
-					if len(problems) > 0 {
-						violations++
-						t.Errorf("%v:\n%s\n%s", f, strings.Join(problems, "\n"), res.stderr)
-					}
-				}
+	sweep(t, reading, func(t *tried, s scenario) {
+		r := newReader(t.T, s)
+		for _, f := range faultsOf(r.calls, func(i int, c call) bool { return nth(i, 8, 24) || c.changes() }) {
+			res, met := r.disturbed(t.T, f.call, "error="+f.err)
+			if !met && f.at.path == "/proc" {
+				continue
 			}
-			totals.add(0, faults, violations)
-			t.Logf("%s: %d faults, %d violations", s.name, faults, violations)
-		})
-	}
+			problems := r.sound(t.T)
+			if !met {
+				problems = append(problems, "it did not fail there")
+			}
+			if problems = append(problems, r.answered(f, res)...); len(problems) > 0 {
+				problems = append(problems, res.stderr)
+			}
+			t.fault(f, problems)
+		}
+	})
 }
 
 // answered says what is wrong with an answer under a fault.

@@ -381,35 +381,24 @@ func (p *plan) settles(t *testing.T, may []string) []string {
 // TestKillTick kills what changes sessions before each of its system calls. [S4-55 S4-56 S4-57 S4-58 S4-59 S4-60 S4-61
 // S4-96]
 func TestKillTick(t *testing.T) {
-	needsTrace(t)
-	for _, s := range ticking {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			p, may := planTick(t, s)
-			kills, violations := 0, 0
-			points := p.killPoints() // none where rows beside it have tried all that it does
-			for _, c := range points {
-				began := time.Now()
-				r, stop, met := p.disturb(t, c, "signal=KILL")
-				stop()
-				if !met {
-					t.Logf("%s: %v was not made again in %d runs: %v", p.name, c, tries, r.code)
-					continue
-				}
-				kills++
-				p.w.alone(t)
-				if problems := p.soundTick(t, may, began); len(problems) > 0 {
-					violations++
-					t.Errorf("killed before %v:\n%s", c, strings.Join(problems, "\n"))
-				}
+	sweep(t, ticking, func(t *tried, s scenario) {
+		p, may := planTick(t.T, s)
+		points := p.killPoints() // none where rows beside it have tried all that it does
+		for _, c := range points {
+			began := time.Now()
+			r, stop, met := p.disturb(t.T, c, "signal=KILL")
+			stop()
+			if !met {
+				t.Logf("%s: %v was not made again in %d runs: %v", p.name, c, tries, r.code)
+				continue
 			}
-			if kills == 0 && len(points) > 0 && sample > quick {
-				t.Error("it was killed nowhere")
-			}
-			totals.add(kills, 0, violations)
-			t.Logf("%s: %d kill points, %d violations", s.name, kills, violations)
-		})
-	}
+			p.w.alone(t.T)
+			t.kill(c, p.soundTick(t.T, may, began))
+		}
+		if t.kills == 0 && len(points) > 0 && sample > quick {
+			t.Error("it was killed nowhere")
+		}
+	})
 }
 
 // answers says what is wrong with how a command that a person gave answered for a fault:
@@ -433,40 +422,23 @@ func (p *plan) answers(f fault, r result) (problems []string) {
 // TestErrorsTick lets each of its calls fail: what was not written is tried again by the
 // next tick. [S4-98]
 func TestErrorsTick(t *testing.T) {
-	needsTrace(t)
-	for _, s := range ticking {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			p, may := planTick(t, s)
-			faults, violations := 0, 0
-			for i, c := range p.calls {
-				errs := c.failures()
-				if len(errs) == 0 || !nth(i, 18, 54) {
-					continue
-				}
-				if sample < full {
-					errs = one(errs, i)
-				}
-				for _, errno := range errs {
-					began := time.Now()
-					r, stop, met := p.disturb(t, c, "error="+errno)
-					stop()
-					if !met {
-						continue
-					}
-					faults++
-					problems := p.answers(fault{c, errno}, r)
-					if problems = append(problems, p.soundTick(t, may, began)...); len(problems) > 0 {
-						violations++
-						t.Errorf("%s at %v:\n%s\n%v", errno, c, strings.Join(problems, "\n"), r)
-					}
-					if took := time.Since(began); took > 20*time.Second {
-						t.Logf("%s at %v took %v", errno, c, took)
-					}
-				}
+	sweep(t, ticking, func(t *tried, s scenario) {
+		p, may := planTick(t.T, s)
+		for _, f := range faultsOf(p.calls, func(i int, _ call) bool { return nth(i, 18, 54) }) {
+			began := time.Now()
+			r, stop, met := p.disturb(t.T, f.call, "error="+f.err)
+			stop()
+			if !met {
+				continue
 			}
-			totals.add(0, faults, violations)
-			t.Logf("%s: %d faults, %d violations", s.name, faults, violations)
-		})
-	}
+			problems := append(p.answers(f, r), p.soundTick(t.T, may, began)...)
+			if len(problems) > 0 {
+				problems = append(problems, r.String())
+			}
+			t.fault(f, problems)
+			if took := time.Since(began); took > 20*time.Second {
+				t.Logf("%v took %v", f, took)
+			}
+		}
+	})
 }
