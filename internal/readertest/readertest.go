@@ -47,6 +47,30 @@ func (h Held) Texts(kind conversation.Kind) []string {
 // after its last message and not at its end.
 func IsDocument(path string) bool { return strings.HasSuffix(path, ".json") }
 
+// Stores returns the stores of real clients in testdata, of which there are at least so many.
+func Stores(t testing.TB, least int) []string {
+	all, err := filepath.Glob(filepath.Join("testdata", "[0-9]*"))
+	if err != nil || len(all) < least {
+		t.Fatal(all, err)
+	}
+	return all
+}
+
+// Alone returns a copy of a conversation without the files beside it.
+func Alone(t *testing.T, r conversation.Reader, h Held, name string) Held {
+	t.Helper()
+	data, err := os.ReadFile(h.File.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.File.Path = filepath.Join(t.TempDir(), name)
+	Put(t, h.File.Path, string(data))
+	if h.Metadata, err = r.Metadata(h.File); err != nil || h.Metadata.Prompt == "" {
+		t.Fatalf("%+v, %v", h.Metadata, err)
+	}
+	return h
+}
+
 // ReadStore reads all conversations of a store, the oldest first.
 func ReadStore(t *testing.T, r conversation.Reader, store string) []Held {
 	t.Helper()
@@ -314,6 +338,7 @@ func Fuzz(f *testing.F, r conversation.Reader, name string, fixtures ...string) 
 		if err != nil {
 			f.Fatal(err)
 		}
+		f.Add(data)
 		for _, line := range bytes.SplitAfter(data, []byte("\n")) {
 			f.Add(line)
 		}

@@ -61,6 +61,21 @@ func worldOf(t testing.TB, client, name string) world {
 		conversation.File{Client: client, Path: filepath.Join(dir, filepath.Base(name)), ID: "id"}, readers.Of(client).Read}
 }
 
+// eachClient runs a test with a conversation of each client, as it is in data.
+func eachClient(t *testing.T, test func(t *testing.T, w world, data []byte)) {
+	for client, path := range fixtures(t) {
+		t.Run(client, func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := worldOf(t, client, path)
+			w.write(data)
+			test(t, w, data)
+		})
+	}
+}
+
 // write writes the conversation's own file, as a client that goes on writing.
 func (w world) write(data []byte) {
 	w.Helper()
@@ -108,83 +123,67 @@ func (w world) equal(got, want summary.Summary, when string, args ...any) {
 // However writes and reads alternate, the summary is that of a single read: an incomplete
 // record counts once it is complete, and nothing counts twice.
 func TestAdvanceInAnySplit(t *testing.T) {
-	for client, path := range fixtures(t) {
-		t.Run(client, func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := worldOf(t, client, path)
-			w.write(data)
-			want := w.anew()
-			if len(want.Requests) == 0 {
-				t.Fatal("nothing was asked")
-			}
-			step := max(1, len(data)/150)
-			for cut := 0; cut <= len(data); cut += step {
-				os.Remove(w.at.Path)
-				w.write(data[:cut])
-				w.advance()
-				w.write(data)
-				w.equal(w.advance(), want, "%s, cut at %d of %d", path, cut, len(data))
-			}
-			// And line by line.
+	eachClient(t, func(t *testing.T, w world, data []byte) {
+		want := w.anew()
+		if len(want.Requests) == 0 {
+			t.Fatal("nothing was asked")
+		}
+		step := max(1, len(data)/150)
+		for cut := 0; cut <= len(data); cut += step {
 			os.Remove(w.at.Path)
-			end := 0
-			for line := range bytes.Lines(data) {
-				end += len(line)
-				w.write(data[:end])
-				w.advance()
-			}
-			w.equal(w.advance(), want, "%s, line by line", path)
-		})
-	}
+			w.write(data[:cut])
+			w.advance()
+			w.write(data)
+			w.equal(w.advance(), want, "cut at %d of %d", cut, len(data))
+		}
+		// And line by line.
+		os.Remove(w.at.Path)
+		end := 0
+		for line := range bytes.Lines(data) {
+			end += len(line)
+			w.write(data[:end])
+			w.advance()
+		}
+		w.equal(w.advance(), want, "line by line")
+	})
 }
 
 // Every message of the person is carried, in order, however writes and reads alternate and
 // whichever read fails to carry.
 func TestEveryPromptIsCarried(t *testing.T) {
-	for client, path := range fixtures(t) {
-		t.Run(client, func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := worldOf(t, client, path)
-			w.write(data)
-			var want []summary.Request
-			if err := w.carry(func(f *summary.Fold) error { want = f.Typed; return nil }); err != nil || len(want) == 0 {
-				t.Fatalf("%v, %v", want, err)
-			}
-			for _, fails := range []int{1, 2, 3} { // each n-th read carries
-				os.Remove(w.at.Path)
-				var got []summary.Request
-				end, n := 0, 0
-				for line := range bytes.Lines(data) {
-					end += len(line)
-					w.write(data[:end-len(line)/2])
-					n++
-					err := w.carry(func(f *summary.Fold) error {
-						if n%fails != 0 {
-							return errors.New("no")
-						}
-						got = append(got, f.Typed...)
-						return nil
-					})
-					if unsaved := (*SaveError)(nil); (err != nil) != (n%fails != 0) || err != nil && !errors.As(err, &unsaved) {
-						t.Fatal(err)
+	eachClient(t, func(t *testing.T, w world, data []byte) {
+		var want []summary.Request
+		if err := w.carry(func(f *summary.Fold) error { want = f.Typed; return nil }); err != nil || len(want) == 0 {
+			t.Fatalf("%v, %v", want, err)
+		}
+		for _, fails := range []int{1, 2, 3} { // each n-th read carries
+			os.Remove(w.at.Path)
+			var got []summary.Request
+			end, n := 0, 0
+			for line := range bytes.Lines(data) {
+				end += len(line)
+				w.write(data[:end-len(line)/2])
+				n++
+				err := w.carry(func(f *summary.Fold) error {
+					if n%fails != 0 {
+						return errors.New("no")
 					}
-				}
-				w.write(data)
-				if err := w.carry(func(f *summary.Fold) error { got = append(got, f.Typed...); return nil }); err != nil {
+					got = append(got, f.Typed...)
+					return nil
+				})
+				if unsaved := (*SaveError)(nil); (err != nil) != (n%fails != 0) || err != nil && !errors.As(err, &unsaved) {
 					t.Fatal(err)
 				}
-				if !reflect.DeepEqual(got, want) {
-					t.Errorf("each %d-th read carries: %+v, want %+v", fails, got, want)
-				}
 			}
-		})
-	}
+			w.write(data)
+			if err := w.carry(func(f *summary.Fold) error { got = append(got, f.Typed...); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("each %d-th read carries: %+v, want %+v", fails, got, want)
+			}
+		}
+	})
 }
 
 func (w world) carry(carry func(*summary.Fold) error) error {
@@ -195,52 +194,44 @@ func (w world) carry(carry func(*summary.Fold) error) error {
 // A conversation that was truncated, rewritten or replaced is read again. Its first
 // request stays known even if the file no longer has it.
 func TestAdvanceOfAnotherContent(t *testing.T) {
-	for client, path := range fixtures(t) {
-		t.Run(client, func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
+	eachClient(t, func(t *testing.T, w world, data []byte) {
+		whole := w.advance()
+		kept, err := os.ReadFile(w.at.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(now []byte, what string, args ...any) {
+			t.Helper()
+			if err := os.WriteFile(w.at.Path, kept, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			w := worldOf(t, client, path)
-			w.write(data)
-			whole := w.advance()
-			kept, err := os.ReadFile(w.at.Path)
-			if err != nil {
-				t.Fatal(err)
+			w.write(now)
+			want := w.anew()
+			if want.First.Text == "" {
+				want.First = whole.First
 			}
-			check := func(now []byte, what string, args ...any) {
-				t.Helper()
-				if err := os.WriteFile(w.at.Path, kept, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				w.write(now)
-				want := w.anew()
-				if want.First.Text == "" {
-					want.First = whole.First
-				}
-				w.equal(w.advance(), want, what, args...)
+			w.equal(w.advance(), want, what, args...)
+		}
+		step := max(1, len(data)/80)
+		for cut := 0; cut < len(data); cut += step {
+			check(data[:cut], "cut short at %d of %d", cut, len(data))
+		}
+		// Another byte near either end of what was read.
+		for i := 0; i < len(data); i += step {
+			if i >= sample && i < len(data)-sample {
+				continue
 			}
-			step := max(1, len(data)/80)
-			for cut := 0; cut < len(data); cut += step {
-				check(data[:cut], "cut short at %d of %d", cut, len(data))
-			}
-			// Another byte near either end of what was read.
-			for i := 0; i < len(data); i += step {
-				if i >= sample && i < len(data)-sample {
-					continue
-				}
-				other := bytes.Clone(data)
-				other[i] ^= 1
-				check(other, "another byte at %d of %d", i, len(data))
-			}
-			check(append(bytes.Repeat([]byte("\n"), 10), data...), "moved on")
-			// Another file in its place.
-			if err := os.Remove(w.file.Path); err != nil {
-				t.Fatal(err)
-			}
-			check(data[:len(data)/2], "another file")
-		})
-	}
+			other := bytes.Clone(data)
+			other[i] ^= 1
+			check(other, "another byte at %d of %d", i, len(data))
+		}
+		check(append(bytes.Repeat([]byte("\n"), 10), data...), "moved on")
+		// Another file in its place.
+		if err := os.Remove(w.file.Path); err != nil {
+			t.Fatal(err)
+		}
+		check(data[:len(data)/2], "another file")
+	})
 }
 
 const (

@@ -13,13 +13,7 @@ import (
 	"gt/lib/state/session"
 )
 
-func stores(t testing.TB) []string {
-	all, err := filepath.Glob(filepath.Join("testdata", "*-*"))
-	if err != nil || len(all) == 0 {
-		t.Fatal(all, err)
-	}
-	return all
-}
+func stores(t testing.TB) []string { return readertest.Stores(t, 1) }
 
 // All real versions give the same entries (see e2e/claude_test.go). A fork's copies keep
 // the ids, and each answer counts once.

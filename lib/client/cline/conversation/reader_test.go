@@ -117,16 +117,7 @@ func TestOddities(t *testing.T) { readertest.CheckParts(t, Reader{}, store) }
 // messages.
 func TestHostile(t *testing.T) {
 	h := spoken(readertest.ReadStore(t, Reader{}, store))[0]
-	data, err := os.ReadFile(h.File.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.File.Path = filepath.Join(t.TempDir(), "x"+messagesEnd)
-	readertest.Put(t, h.File.Path, string(data))
-	if h.Metadata, err = (Reader{}).Metadata(h.File); err != nil || h.Metadata.Prompt == "" {
-		t.Fatalf("%+v, %v", h.Metadata, err)
-	}
-	readertest.CheckHostile(t, Reader{}, h)
+	readertest.CheckHostile(t, Reader{}, readertest.Alone(t, Reader{}, h, "x"+messagesEnd))
 }
 
 func FuzzRead(f *testing.F) {

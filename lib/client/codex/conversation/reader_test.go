@@ -17,13 +17,7 @@ import (
 // stores are stores that real versions of Codex wrote, see e2e/codex_test.go
 // for the newest; the others are the same conversation (a command, a resume, and
 // a fork where there was one).
-func stores(t testing.TB) []string {
-	all, err := filepath.Glob(filepath.Join("testdata", "*"))
-	if err != nil || len(all) < 6 {
-		t.Fatal(all, err)
-	}
-	return all
-}
+func stores(t testing.TB) []string { return readertest.Stores(t, 6) }
 
 // Rollouts of all versions give the same entries, and each request counts once.
 func TestVersions(t *testing.T) {

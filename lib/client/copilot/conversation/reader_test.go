@@ -17,13 +17,7 @@ import (
 
 // stores are stores that real versions of Copilot wrote. The newest is described in
 // e2e/copilot_test.go; the others are a command and a resume.
-func stores(t testing.TB) []string {
-	all, err := filepath.Glob(filepath.Join("testdata", "*"))
-	if err != nil || len(all) < 4 {
-		t.Fatal(all, err)
-	}
-	return all
-}
+func stores(t testing.TB) []string { return readertest.Stores(t, 4) }
 
 // Sessions of all versions give the same entries, and each request counts once, although
 // versions report it with the request, at the end of a run, or again at the end of each

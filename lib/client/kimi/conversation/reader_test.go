@@ -2,7 +2,6 @@ package kimi
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -91,16 +90,7 @@ func TestOddities(t *testing.T) {
 // records.
 func TestHostile(t *testing.T) {
 	h := readertest.ReadStore(t, Reader{}, storeOf("2.1.0-pane"))[0]
-	data, err := os.ReadFile(h.File.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.File.Path = filepath.Join(t.TempDir(), wireFile)
-	readertest.Put(t, h.File.Path, string(data))
-	if h.Metadata, err = (Reader{}).Metadata(h.File); err != nil || h.Metadata.Prompt == "" {
-		t.Fatalf("%+v, %v", h.Metadata, err)
-	}
-	readertest.CheckHostile(t, Reader{}, h)
+	readertest.CheckHostile(t, Reader{}, readertest.Alone(t, Reader{}, h, wireFile))
 }
 
 func FuzzRead(f *testing.F) {

@@ -152,28 +152,11 @@ func TestStores(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	for _, pattern := range []string{"1.5.2", "0.74.2"} {
-		all, _ := filepath.Glob(filepath.Join(storeOf(pattern), "sessions", "*", "*.jsonl"))
-		for _, path := range all {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(data)
-		}
+	paths, err := filepath.Glob(filepath.Join("testdata", "*", "sessions", "*", "*.jsonl"))
+	if err != nil || len(paths) == 0 {
+		f.Fatal(paths, err)
 	}
-	path := filepath.Join(f.TempDir(), fmt.Sprint(os.Getpid(), ".jsonl"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		file := conversation.File{Path: path, Size: int64(len(data))}
-		if _, err := (Reader{}).Metadata(file); err != nil {
-			t.Fatal(err)
-		}
-		readertest.ReadFrom(t, Reader{}, file, 0, -1)
-		readertest.ReadFrom(t, Reader{}, file, int64(len(data)/2), -1)
-	})
+	readertest.Fuzz(f, Reader{}, "sessions/--p--/2026-01-17_id.jsonl", paths...)
 }
 
 // Sessions that e2e/pi_test.go recorded with several versions read the same.
