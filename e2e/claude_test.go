@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gt/e2e/model"
+	"gt/internal/readertest"
 	"gt/lib/conversation"
 )
 
@@ -50,7 +51,7 @@ func TestClaudeConversations(t *testing.T) {
 	w.ask("after it", "--resume", id)
 
 	found := w.conversations("claude")
-	var main, other, child *told
+	var main, other, child *readertest.Held
 	for i := range found {
 		switch c := &found[i]; {
 		case c.Metadata.ID == "" || c.Metadata.Parent != "":
@@ -73,24 +74,24 @@ func TestClaudeConversations(t *testing.T) {
 	if other.Metadata.First != f.First || f.First == "" || !other.Metadata.Started.After(f.Started) {
 		t.Errorf("a fork is not known for one: %+v", other.Metadata)
 	}
-	if string(child.Metadata.Parent) != id || child.Metadata.Prompt != "You are the child." || !slices.Contains(child.said(conversation.Answer), "The child is done.") {
-		t.Errorf("%+v: %s", child.Metadata, child.kinds())
+	if string(child.Metadata.Parent) != id || child.Metadata.Prompt != "You are the child." || !slices.Contains(child.Texts(conversation.Answer), "The child is done.") {
+		t.Errorf("%+v: %s", child.Metadata, child.Kinds())
 	}
 	for kind, want := range map[conversation.Kind][]string{
 		conversation.Prompt: {`please echo, "max" & <co>`, "now delegate", "after it"},
 		conversation.Answer: {"I run a command.", "It is done.", "I delegate.", "It is done.", "ANSWER to after it"},
 	} {
-		if got := main.said(kind); !slices.Equal(got, want) {
+		if got := main.Texts(kind); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", kind, got, want)
 		}
 	}
-	if got := main.said(conversation.Result); len(got) != 2 || !strings.Contains(got[0], "E2E-OUTPUT") || !strings.Contains(got[1], "The child is done.") {
+	if got := main.Texts(conversation.Result); len(got) != 2 || !strings.Contains(got[0], "E2E-OUTPUT") || !strings.Contains(got[1], "The child is done.") {
 		t.Errorf("results: %q", got)
 	}
-	if got := main.said(conversation.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-OF-THE-MODEL") {
+	if got := main.Texts(conversation.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-OF-THE-MODEL") {
 		t.Errorf("summaries: %q", got)
 	}
-	if got := other.said(conversation.Prompt); !slices.Equal(got, []string{`please echo, "max" & <co>`, "now delegate", "and the fork"}) {
+	if got := other.Texts(conversation.Prompt); !slices.Equal(got, []string{`please echo, "max" & <co>`, "now delegate", "and the fork"}) {
 		t.Errorf("the fork: %q", got)
 	}
 	// Every answer of the model is in the bill, and none twice. The client asks

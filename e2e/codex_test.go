@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
+	"gt/internal/readertest"
 	"gt/lib/conversation"
 )
 
@@ -59,11 +60,7 @@ func codexShell(r *model.Request, command string) model.Reply {
 // codex runs Codex headless.
 func (w *world) codex(args ...string) string {
 	w.Helper()
-	out, err := w.run(w.project, nil, "codex", args...)
-	if err != nil {
-		w.Fatalf("codex %q: %v\n%s", args, err, out)
-	}
-	return string(out)
+	return w.headless("codex", args...)
 }
 
 // requests is what n requests to the model of the Responses API cost.
@@ -81,20 +78,14 @@ func TestCodexConversations(t *testing.T) {
 	w := newCodex(t)
 	w.write(filepath.Join(w.project, "AGENTS.md"), "# AGENTS-CANARY\n")
 	w.codex("exec", "please echo")
-	first := w.conversations("codex")
-	if len(first) != 1 {
-		t.Fatalf("one conversation was held, %d are found", len(first))
-	}
+	first := w.held("codex", 1)
 	id := string(first[0].Metadata.ID)
 	w.codex("exec", "resume", id, "second prompt")
 	w.codex("exec", "fork", id, "asked in the fork")
 	w.codex("exec", "delegate this")
 	w.codex("archive", id)
 
-	all := w.conversations("codex")
-	if len(all) != 4 {
-		t.Fatalf("%d conversations are found, want 4", len(all))
-	}
+	all := w.held("codex", 4)
 	for _, c := range all {
 		f := c.Metadata
 		if f.Version != w.client.Version || f.CWD != w.project || f.Branch != "main" || f.Model != "e2e-model" || !f.Headless ||
@@ -106,32 +97,23 @@ func TestCodexConversations(t *testing.T) {
 	if f := c.Metadata; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" || !strings.Contains(c.File.Path, "archived_sessions") {
 		t.Errorf("the first conversation in %s is %+v", c.File.Path, f)
 	}
-	if want := "prompt thought answer call spent result answer spent prompt answer spent"; c.kinds() != want {
-		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
-	}
-	for kind, want := range map[conversation.Kind][]string{
+	w.reads(c, "prompt thought answer call spent result answer spent prompt answer spent", map[conversation.Kind][]string{
 		conversation.Prompt: {"please echo", "second prompt"}, conversation.Call: {"echo E2E-OUTPUT"}, conversation.Thought: {"A thought."},
 		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
-	} {
-		if got := c.said(kind); !slices.Equal(got, want) {
-			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
-		}
-	}
-	if got := c.said(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "E2E-OUTPUT\n") {
+	})
+	if got := c.Texts(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "E2E-OUTPUT\n") {
 		t.Errorf("the command's result is %q", got)
 	}
 
 	fork := all[1]
-	if string(fork.Metadata.ForkOf) != id || !slices.Contains(fork.said(conversation.Prompt), "asked in the fork") {
-		t.Errorf("the fork is %+v, with %q", fork.Metadata, fork.said(conversation.Prompt))
+	if string(fork.Metadata.ForkOf) != id || !slices.Contains(fork.Texts(conversation.Prompt), "asked in the fork") {
+		t.Errorf("the fork is %+v, with %q", fork.Metadata, fork.Texts(conversation.Prompt))
 	}
 	parent, child := all[2], all[3]
 	if parent.Metadata.Parent != "" || child.Metadata.Parent != parent.Metadata.ID || child.Metadata.Prompt != "You are the child." {
 		t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
 	}
-	if got, want := w.spent(all), requests(len(w.model.Turns())); got != want {
-		t.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
-	}
+	w.cost(all, requests(len(w.model.Turns())))
 	w.keepFixture("codex", "exec", filepath.Join(w.home, ".codex"), paths(all)...)
 }
 
@@ -146,45 +128,30 @@ func TestCodexInPane(t *testing.T) {
 	p.codex("/compact", "Context compacted")
 	p.codex("after the compaction", "ANSWER to after")
 	p.codex("/quit", "")
-	w.until("the client has ended", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
+	w.ended()
 
 	c := w.heldInPane("codex", "A fine name", "please echo", "after the compaction")
-	if got := c.said(conversation.Summary); !slices.Equal(got, []string{"SUMMARY-CANARY"}) {
+	if got := c.Texts(conversation.Summary); !slices.Equal(got, []string{"SUMMARY-CANARY"}) {
 		t.Errorf("the compactions left %q", got)
 	}
-	if slices.Contains(c.said(conversation.Answer), "SUMMARY-CANARY") {
+	if slices.Contains(c.Texts(conversation.Answer), "SUMMARY-CANARY") {
 		t.Error("a summary counts as an answer")
 	}
 	n := len(w.model.Turns()) + len(w.model.All().Kind(model.Compaction))
-	if got, want := w.spent([]told{c}), requests(n); got != want {
-		t.Errorf("%d requests cost %+v, want %+v", n, got, want)
-	}
+	w.cost([]readertest.Held{c}, requests(n))
 	w.keepFixture("codex", "pane", filepath.Join(w.home, ".codex"), filepath.Join(w.home, ".codex", "session_index.jsonl"), c.File.Path)
 }
 
 // codex types a line into Codex, and waits until the screen shows what follows.
-// Codex takes an Enter that comes at once for a line break of something pasted.
 func (p *pane) codex(line, then string) {
 	p.w.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen("› " + line)
-	last := time.Time{}
-	p.w.until("Codex has taken "+line, func() bool {
-		screen := p.screen()
-		if then == "" && screen == "" || then != "" && strings.Contains(screen, then) && !strings.Contains(screen, "› "+line+"\n\n  ") {
-			return true
-		}
-		if time.Since(last) > 2*time.Second {
-			last = time.Now()
-			time.Sleep(300 * time.Millisecond)
-			p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
-		}
-		return false
-	})
+	p.sendUntil(then, "› "+line+"\n\n  ")
 }
 
 // paths are the conversations' files.
-func paths(all []told) []string {
+func paths(all []readertest.Held) []string {
 	var paths []string
 	for _, c := range all {
 		paths = append(paths, c.File.Path)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
+	"gt/internal/readertest"
 	"gt/lib/conversation"
 )
 
@@ -44,11 +45,7 @@ func newCopilot(t *testing.T) *world {
 // copilot runs Copilot headless.
 func (w *world) copilot(args ...string) string {
 	w.Helper()
-	out, err := w.run(w.project, nil, "copilot", append(args, "--allow-all-tools")...)
-	if err != nil {
-		w.Fatalf("copilot %q: %v\n%s", args, err, out)
-	}
-	return string(out)
+	return w.headless("copilot", append(args, "--allow-all-tools")...)
 }
 
 // Copilot's conversations are found and read as they were held: headless ones,
@@ -58,17 +55,11 @@ func (w *world) copilot(args ...string) string {
 func TestCopilotConversations(t *testing.T) {
 	w := newCopilot(t)
 	w.copilot("-p", "please echo")
-	first := w.conversations("copilot")
-	if len(first) != 1 {
-		t.Fatalf("one conversation was held, %d are found", len(first))
-	}
+	first := w.held("copilot", 1)
 	w.copilot("--resume="+string(first[0].Metadata.ID), "-p", "second prompt")
 	w.copilot("-p", "delegate this")
 
-	all := w.conversations("copilot")
-	if len(all) != 2 {
-		t.Fatalf("%d conversations are found, want 2", len(all))
-	}
+	all := w.held("copilot", 2)
 	for _, c := range all {
 		f := c.Metadata
 		if f.Version != w.client.Version || f.CWD != w.project || f.Branch != "main" || f.Model != "gpt-5.4" || !f.Headless || f.Title != "" ||
@@ -80,26 +71,17 @@ func TestCopilotConversations(t *testing.T) {
 	if c.Metadata.ID != first[0].Metadata.ID || c.Metadata.Prompt != "please echo" {
 		t.Errorf("the first conversation is %+v", c.Metadata)
 	}
-	if want := "prompt spent thought answer call result spent answer prompt spent answer"; c.kinds() != want {
-		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
-	}
-	for kind, want := range map[conversation.Kind][]string{
+	w.reads(c, "prompt spent thought answer call result spent answer prompt spent answer", map[conversation.Kind][]string{
 		conversation.Prompt: {"please echo", "second prompt"}, conversation.Call: {"echo E2E-OUTPUT"}, conversation.Thought: {"A thought."},
 		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
-	} {
-		if got := c.said(kind); !slices.Equal(got, want) {
-			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
-		}
-	}
-	if got := c.said(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "E2E-OUTPUT\n") {
+	})
+	if got := c.Texts(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "E2E-OUTPUT\n") {
 		t.Errorf("the command's result is %q", got)
 	}
-	if got := all[1].said(conversation.Prompt); !slices.Equal(got, []string{"delegate this"}) {
+	if got := all[1].Texts(conversation.Prompt); !slices.Equal(got, []string{"delegate this"}) {
 		t.Errorf("who delegated was asked %q", got)
 	}
-	if got, want := w.spent(all), requests(len(w.model.Turns())); got != want {
-		t.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
-	}
+	w.cost(all, requests(len(w.model.Turns())))
 	w.keepFixture("copilot", "prompt", filepath.Join(w.home, ".copilot"), withWorkspaces(all)...)
 }
 
@@ -118,12 +100,9 @@ func TestCopilotInPane(t *testing.T) {
 	p.copilot("asked in the fork", "ANSWER to asked in the fork")
 	p.copilot("/exit", "Forked this session into") // back to where it was forked from
 	p.copilot("/exit", "")
-	w.until("the client has ended", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
+	w.ended()
 
-	all := w.conversations("copilot")
-	if len(all) != 2 {
-		t.Fatalf("%d conversations are found, want 2", len(all))
-	}
+	all := w.held("copilot", 2)
 	c, fork := all[0], all[1]
 	if f := c.Metadata; f.Headless || f.Title != "A fine name" || f.Prompt != "please echo" || f.ForkOf != "" {
 		t.Errorf("the conversation's facts are %+v", f)
@@ -131,19 +110,17 @@ func TestCopilotInPane(t *testing.T) {
 	if f := fork.Metadata; f.Headless || f.ForkOf != c.Metadata.ID || f.First != c.Metadata.First || f.Started.Equal(c.Metadata.Started) {
 		t.Errorf("the fork's facts are %+v", f)
 	}
-	if got := c.said(conversation.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
+	if got := c.Texts(conversation.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {
 		t.Errorf("the person asked %q", got)
 	}
-	if got := fork.said(conversation.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction", "asked in the fork"}) {
+	if got := fork.Texts(conversation.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction", "asked in the fork"}) {
 		t.Errorf("in the fork the person asked %q", got)
 	}
-	if got := c.said(conversation.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-CANARY") {
+	if got := c.Texts(conversation.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-CANARY") {
 		t.Errorf("the compaction left %q", got)
 	}
 	n := len(w.model.Turns())
-	if got, want := w.spent(all), requests(n+len(w.model.All().Kind(model.Compaction))); got != want {
-		t.Errorf("%d requests and a compaction cost %+v, want %+v", n, got, want)
-	}
+	w.cost(all, requests(n+len(w.model.All().Kind(model.Compaction))))
 	w.keepFixture("copilot", "pane", filepath.Join(w.home, ".copilot"), withWorkspaces(all)...)
 }
 
@@ -159,23 +136,11 @@ func (p *pane) copilot(line, then string) {
 		screen := p.screen()
 		return strings.Contains(screen[strings.LastIndex(screen, "❯")+1:], line)
 	})
-	last := time.Time{}
-	p.w.until("Copilot has taken "+line, func() bool {
-		screen := p.screen()
-		if then == "" && screen == "" || then != "" && strings.Contains(screen, then) {
-			return true
-		}
-		if time.Since(last) > 3*time.Second {
-			last = time.Now()
-			time.Sleep(300 * time.Millisecond) // an Enter that comes at once is taken for a part of a paste
-			p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
-		}
-		return false
-	})
+	p.sendUntil(then)
 }
 
 // withWorkspaces are the conversations' files, and what lies beside them.
-func withWorkspaces(all []told) []string {
+func withWorkspaces(all []readertest.Held) []string {
 	var files []string
 	for _, path := range paths(all) {
 		files = append(files, path, filepath.Join(filepath.Dir(path), "workspace.yaml"))

@@ -67,6 +67,14 @@ func (w *world) events(kind, id string) []event {
 	return all
 }
 
+// noHookErrors fails the test if a hook failed.
+func (w *world) noHookErrors() {
+	w.Helper()
+	if errs := w.events("hook_error", ""); len(errs) > 0 {
+		w.Errorf("hooks failed: %+v", errs)
+	}
+}
+
 // oneEvent is the only event of its type about the session.
 func (w *world) oneEvent(kind, id string) event {
 	w.Helper()

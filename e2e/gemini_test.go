@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
+	"gt/internal/readertest"
 	"gt/lib/conversation"
 )
 
@@ -63,28 +64,13 @@ func (w *world) headless(name string, args ...string) string {
 }
 
 // line types a line into a client that shows what is typed behind mark, and
-// waits until the screen shows what follows. An Enter that comes at once would
-// be taken for a line break of something pasted.
+// waits until the screen shows what follows.
 func (p *pane) line(mark, line, then string) {
 	p.w.Helper()
 	p.awaitScreen(mark)
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen(line)
-	var last time.Time
-	p.w.until("the client has taken "+line, func() bool {
-		screen := p.screen()
-		if then == "" && screen == "" || then != "" && strings.Contains(screen, then) {
-			return true
-		}
-		if time.Since(last) > 2*time.Second {
-			last = time.Now()
-			time.Sleep(300 * time.Millisecond)
-			if then == "" || !strings.Contains(p.screen(), then) {
-				p.w.tmuxOutput("send-keys", "-t", p.id, "Enter")
-			}
-		}
-		return false
-	})
+	p.sendUntil(then)
 }
 
 // ended waits until the client in the only pane has ended.
@@ -95,8 +81,8 @@ func (w *world) ended() {
 
 // spoken are the conversations in which something was said: of the others their
 // reader says nothing.
-func spoken(all []told) []told {
-	return slices.DeleteFunc(all, func(c told) bool { return c.Metadata.ID == "" })
+func spoken(all []readertest.Held) []readertest.Held {
+	return slices.DeleteFunc(all, func(c readertest.Held) bool { return c.Metadata.ID == "" })
 }
 
 // geminiSpent is what n requests cost, of which the n-th read so many tokens.
@@ -116,10 +102,7 @@ func geminiSpent(input ...int) (u conversation.Usage) {
 func TestGeminiConversations(t *testing.T) {
 	w := newGemini(t)
 	w.headless("gemini", "-y", "-p", "please echo")
-	first := spoken(w.conversations("gemini"))
-	if len(first) != 1 {
-		t.Fatalf("one conversation was held, %d are found", len(first))
-	}
+	first := w.held("gemini", 1)
 	id := string(first[0].Metadata.ID)
 	w.headless("gemini", "-y", "-p", "delegate this")
 	// A client that goes on without a person forgets what stands in the file if it
@@ -127,10 +110,7 @@ func TestGeminiConversations(t *testing.T) {
 	// broken, and its next start deletes both. So this comes last.
 	w.headless("gemini", "-y", "-r", id, "-p", "second prompt")
 
-	all := spoken(w.conversations("gemini"))
-	if len(all) != 3 {
-		t.Fatalf("%d conversations are found, want 3: %+v", len(all), all)
-	}
+	all := w.held("gemini", 3)
 	for _, c := range all {
 		f := c.Metadata
 		if f.CWD != w.project || !strings.HasPrefix(f.Model, "gemini-") || f.Headless != (f.Parent == "") ||
@@ -142,35 +122,26 @@ func TestGeminiConversations(t *testing.T) {
 	if f := c.Metadata; string(f.ID) != id || f.Prompt != "please echo" || f.ForkOf != "" || f.Parent != "" {
 		t.Errorf("the first conversation is %+v", f)
 	}
-	if want := "prompt spent thought answer call result spent answer prompt spent answer"; c.kinds() != want {
-		t.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
-	}
-	for kind, want := range map[conversation.Kind][]string{
+	w.reads(c, "prompt spent thought answer call result spent answer prompt spent answer", map[conversation.Kind][]string{
 		conversation.Prompt: {"please echo", "second prompt"}, conversation.Thought: {"Plan\nA thought."},
 		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
-	} {
-		if got := c.said(kind); !slices.Equal(got, want) {
-			t.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
-		}
-	}
-	if got := c.said(conversation.Call); len(got) != 1 || !strings.Contains(got[0], "echo E2E-OUTPUT") {
+	})
+	if got := c.Texts(conversation.Call); len(got) != 1 || !strings.Contains(got[0], "echo E2E-OUTPUT") {
 		t.Errorf("the call is %q", got)
 	}
-	if got := c.said(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "Output: E2E-OUTPUT\n") {
+	if got := c.Texts(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "Output: E2E-OUTPUT\n") {
 		t.Errorf("the command's result is %q", got)
 	}
 	parent, child := all[1], all[2]
 	if parent.Metadata.Parent != "" || child.Metadata.Parent != parent.Metadata.ID || child.Metadata.Prompt != "You are the child." {
 		t.Errorf("who delegated is %+v, the subagent %+v", parent.Metadata, child.Metadata)
 	}
-	if got, want := w.spent(all), geminiSpent(slices.Repeat([]int{model.GeminiInput}, len(w.model.Turns()))...); got != want {
-		t.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
-	}
+	w.cost(all, geminiSpent(slices.Repeat([]int{model.GeminiInput}, len(w.model.Turns()))...))
 	w.keepFixture("gemini", "headless", filepath.Join(w.home, ".gemini"), geminiFiles(w, all)...)
 }
 
 // geminiFiles are the conversations' files and what else tells of them.
-func geminiFiles(w *world, all []told) []string {
+func geminiFiles(w *world, all []readertest.Held) []string {
 	files := append(paths(all), filepath.Join(w.home, ".gemini", "projects.json"))
 	for _, pattern := range []string{"logs.json", ".project_root"} {
 		more, _ := filepath.Glob(filepath.Join(w.home, ".gemini", "tmp", "*", pattern))
@@ -212,15 +183,13 @@ func TestGeminiInPane(t *testing.T) {
 	if c.Metadata.CWD != w.project {
 		t.Errorf("it was held in %s", c.Metadata.CWD)
 	}
-	if got := c.said(conversation.Summary); !slices.Equal(got, []string{"<state_snapshot>SUMMARY-CANARY</state_snapshot>"}) {
+	if got := c.Texts(conversation.Summary); !slices.Equal(got, []string{"<state_snapshot>SUMMARY-CANARY</state_snapshot>"}) {
 		t.Errorf("the compactions left %q", got)
 	}
-	if got, want := c.said(conversation.Answer), []string{"I run a command.", "It is done.", "ANSWER to this is much",
+	if got, want := c.Texts(conversation.Answer), []string{"I run a command.", "It is done.", "ANSWER to this is much",
 		"ANSWER to after the compaction", "ANSWER to at last"}; !slices.Equal(got, want) {
 		t.Errorf("the answers are %q, want %q", got, want)
 	}
-	if got, want := w.spent([]told{c}), geminiSpent(100, 100, 900_000, 100, 100, 100); got != want {
-		t.Errorf("it cost %+v, want %+v", got, want)
-	}
-	w.keepFixture("gemini", "pane", filepath.Join(w.home, ".gemini"), geminiFiles(w, []told{c})...)
+	w.cost([]readertest.Held{c}, geminiSpent(100, 100, 900_000, 100, 100, 100))
+	w.keepFixture("gemini", "pane", filepath.Join(w.home, ".gemini"), geminiFiles(w, []readertest.Held{c})...)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"gt/internal/readertest"
 	"gt/lib/catalog/scan"
 	gemini "gt/lib/client/gemini/conversation"
 	kimi "gt/lib/client/kimi/conversation"
@@ -21,49 +22,23 @@ import (
 	"gt/lib/text/redact"
 )
 
-// told is a conversation as gt reads it.
-type told struct {
-	conversation.Conversation
-	entries []conversation.Entry
-}
-
-// said are the texts of one kind, in their order.
-func (c told) said(kind conversation.Kind) []string {
-	var all []string
-	for _, e := range c.entries {
-		if e.Kind == kind {
-			all = append(all, e.Text)
-		}
-	}
-	return all
-}
-
-// kinds is what the conversation is made of, in its order, as one line.
-func (c told) kinds() string {
-	var all []string
-	for _, e := range c.entries {
-		all = append(all, string(e.Kind))
-	}
-	return strings.Join(all, " ")
-}
-
 // conversations are those of one client in this world, the oldest first. That
 // they were read must not show in the person's home.
-func (w *world) conversations(client string) []told {
+func (w *world) conversations(client string) []readertest.Held {
 	w.Helper()
 	before := snapshot(w.TB, w.home)
 	all, errs := scan.All(w.getenv, redact.Cut(nil), "", nil)
 	if len(errs) > 0 {
 		w.Fatal(errs)
 	}
-	var found []told
+	var found []readertest.Held
 	for _, c := range all {
 		if c.File.Client != client {
 			continue
 		}
-		t := told{Conversation: c}
+		t := readertest.Held{File: c.File, Metadata: c.Metadata}
 		next, err := readers.Of(client).Read(c.File, conversation.Options{}, func(e conversation.Entry) bool {
-			t.entries = append(t.entries, e)
+			t.Entries = append(t.Entries, e)
 			return true
 		})
 		if err != nil {
@@ -80,7 +55,7 @@ func (w *world) conversations(client string) []told {
 		}
 		found = append(found, t)
 	}
-	slices.SortFunc(found, func(a, b told) int { return a.Metadata.Started.Compare(b.Metadata.Started) })
+	slices.SortFunc(found, func(a, b readertest.Held) int { return a.Metadata.Started.Compare(b.Metadata.Started) })
 	// What a hook started detached, nobody waits for: it records, and says so in the log.
 	detached := []string{filepath.Join(w.home, ".agent"), filepath.Join(w.home, ".local", "state", "gt", ".events.jsonl")}
 	for path, data := range snapshot(w.TB, w.home) {
@@ -92,53 +67,66 @@ func (w *world) conversations(client string) []told {
 	return found
 }
 
-// heldInPane is the one conversation of a client, which a person held, with its name ("" if it
-// has none) and their prompts.
-func (w *world) heldInPane(client, title string, prompts ...string) told {
+// held are the conversations of a client in which something was said, which are n.
+func (w *world) held(client string, n int) []readertest.Held {
 	w.Helper()
 	all := spoken(w.conversations(client))
-	if len(all) != 1 {
-		w.Fatalf("%d conversations are found, want 1", len(all))
+	if len(all) != n {
+		w.Fatalf("%d conversations are found, want %d", len(all), n)
 	}
-	c := all[0]
+	return all
+}
+
+// heldInPane is the one conversation of a client, which a person held, with its name ("" if it
+// has none) and their prompts.
+func (w *world) heldInPane(client, title string, prompts ...string) readertest.Held {
+	w.Helper()
+	c := w.held(client, 1)[0]
 	if f := c.Metadata; f.Headless || f.Prompt != prompts[0] || f.Parent != "" || title != "" && f.Title != title {
 		w.Errorf("the conversation's facts are %+v", f)
 	}
-	if got := c.said(conversation.Prompt); !slices.Equal(got, prompts) {
+	if got := c.Texts(conversation.Prompt); !slices.Equal(got, prompts) {
 		w.Errorf("the person asked %q, want %q", got, prompts)
 	}
 	return c
 }
 
 // isFirst fails the test unless a conversation is one of a command and a second prompt.
-func (w *world) isFirst(c told, id, prompt string) {
+func (w *world) isFirst(c readertest.Held, id, prompt string) {
 	w.Helper()
 	if f := c.Metadata; string(f.ID) != id || f.Prompt != prompt || f.ForkOf != "" || f.Parent != "" {
 		w.Errorf("the first conversation is %+v", f)
 	}
-	if want := "prompt spent answer call result spent answer prompt spent answer"; c.kinds() != want {
-		w.Errorf("the first conversation is\n%s, want\n%s", c.kinds(), want)
-	}
-	for kind, want := range map[conversation.Kind][]string{
+	w.reads(c, "prompt spent answer call result spent answer prompt spent answer", map[conversation.Kind][]string{
 		conversation.Prompt: {prompt, "second prompt"},
 		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
-	} {
-		if got := c.said(kind); !slices.Equal(got, want) {
-			w.Errorf("of the first conversation %ss are %q, want %q", kind, got, want)
+	})
+}
+
+// reads fails the test unless a conversation has entries of these kinds, in this order, and
+// these texts.
+func (w *world) reads(c readertest.Held, kinds string, texts map[conversation.Kind][]string) {
+	w.Helper()
+	if c.Kinds() != kinds {
+		w.Errorf("the conversation is\n%s, want\n%s", c.Kinds(), kinds)
+	}
+	for kind, want := range texts {
+		if got := c.Texts(kind); !slices.Equal(got, want) {
+			w.Errorf("%ss are %q, want %q", kind, got, want)
 		}
 	}
 }
 
 // areFamily fails the test unless fork is a copy of c with one more prompt, and child the
 // subagent of parent.
-func (w *world) areFamily(c, fork, parent, child told) {
+func (w *world) areFamily(c, fork, parent, child readertest.Held) {
 	w.Helper()
 	if fork.Metadata.ForkOf != c.Metadata.ID || fork.Metadata.First != c.Metadata.First || !fork.Metadata.Started.After(c.Metadata.Last) ||
-		!slices.Equal(fork.said(conversation.Prompt), append(c.said(conversation.Prompt), "asked in the fork")) {
-		w.Errorf("the fork is %+v, with %q", fork.Metadata, fork.said(conversation.Prompt))
+		!slices.Equal(fork.Texts(conversation.Prompt), append(c.Texts(conversation.Prompt), "asked in the fork")) {
+		w.Errorf("the fork is %+v, with %q", fork.Metadata, fork.Texts(conversation.Prompt))
 	}
-	for i, e := range c.entries {
-		if f := fork.entries[i]; f.ID != e.ID || f.Text != e.Text {
+	for i, e := range c.Entries {
+		if f := fork.Entries[i]; f.ID != e.ID || f.Text != e.Text {
 			w.Errorf("the fork's copy of %+v is %+v", e, f)
 		}
 	}
@@ -158,7 +146,7 @@ func (w *world) getenv(name string) string {
 }
 
 // spent is what the conversations cost together, what forks copied only once.
-func (w *world) spent(all []told) conversation.Usage {
+func (w *world) spent(all []readertest.Held) conversation.Usage {
 	w.Helper()
 	var tally conversation.UsageTally
 	for _, c := range all {
@@ -174,6 +162,14 @@ func (w *world) spent(all []told) conversation.Usage {
 		sum.Output += s.Output
 	}
 	return sum
+}
+
+// cost fails the test unless the conversations' requests cost what is wanted.
+func (w *world) cost(all []readertest.Held, want conversation.Usage) {
+	w.Helper()
+	if got := w.spent(all); got != want {
+		w.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
+	}
 }
 
 // snapshot is everything below a folder: content, size and time of each file.

@@ -78,9 +78,7 @@ func TestKimiStart(t *testing.T) {
 	}
 	p.kimi("/exit", "")
 	w.until("the session ends", func() bool { return w.record(fourth).Outcome == "done" })
-	if errs := w.events("hook_error", ""); len(errs) > 0 {
-		t.Errorf("hooks failed: %+v", errs)
-	}
+	w.noHookErrors()
 	if s := w.inSeance(fourth); s.Agent != "kimi" || s.Chain != third {
 		t.Errorf("gt-seance lists it as %+v", s)
 	}
@@ -111,9 +109,7 @@ func TestKimiCompaction(t *testing.T) {
 	id := w.latest()
 	p.kimi("/exit", "")
 	w.until("the session ends", func() bool { return w.record(id).Outcome == "done" })
-	if errs := w.events("hook_error", ""); len(errs) > 0 {
-		t.Errorf("hooks failed: %+v", errs)
-	}
+	w.noHookErrors()
 }
 
 // A session of Kimi Code hands over to a fresh one in its pane, whose first prompt is typed;
@@ -169,9 +165,7 @@ func TestKimiHandover(t *testing.T) {
 		t.Errorf("what was said before the crash is gone:\n%.3000s", r.Text())
 	}
 	w.oneEvent("session_resume", second)
-	if errs := w.events("hook_error", ""); len(errs) > 0 {
-		t.Errorf("hooks failed: %+v", errs)
-	}
+	w.noHookErrors()
 }
 
 // A conversation of Kimi Code goes on in a new process in its pane, and is told so once.
@@ -198,9 +192,7 @@ func TestKimiCycle(t *testing.T) {
 	if ids := w.started(); len(ids) != 1 || w.latest() != id {
 		t.Errorf("the sessions are %q, the latest %s, want %s", ids, w.latest(), id)
 	}
-	if errs := w.events("hook_error", ""); len(errs) > 0 {
-		t.Errorf("hooks failed: %+v", errs)
-	}
+	w.noHookErrors()
 }
 
 // A person types /handoff in Kimi Code.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
+	"gt/internal/readertest"
 	"gt/lib/conversation"
 )
 
@@ -82,20 +83,14 @@ func (p *pane) kimiTell(line string) *model.Request {
 func TestKimiConversations(t *testing.T) {
 	w := newKimi(t)
 	w.headless("kimi", "-p", "run: echo E2E-OUTPUT")
-	first := spoken(w.conversations("kimi"))
-	if len(first) != 1 {
-		t.Fatalf("one conversation was held, %d are found", len(first))
-	}
+	first := w.held("kimi", 1)
 	id := string(first[0].Metadata.ID)
 	w.headless("kimi", "-S", id, "-p", "second prompt")
 	forked := regexp.MustCompile(`session_[0-9a-f-]+`).FindString(w.headless("kimi", "fork", id))
 	w.headless("kimi", "-S", forked, "-p", "asked in the fork")
 	w.headless("kimi", "-p", "delegate this")
 
-	all := spoken(w.conversations("kimi"))
-	if len(all) != 4 {
-		t.Fatalf("%d conversations are found, want 4", len(all))
-	}
+	all := w.held("kimi", 4)
 	for _, c := range all {
 		f := c.Metadata
 		if f.CWD != w.project || f.Model != "e2e" || f.Headless != (f.Parent == "" && f.ForkOf == "") || f.ID != c.File.ID ||
@@ -104,7 +99,7 @@ func TestKimiConversations(t *testing.T) {
 		}
 	}
 	w.isFirst(all[0], id, "run: echo E2E-OUTPUT")
-	if got := all[0].said(conversation.Result); !slices.Equal(got, []string{"E2E-OUTPUT\n"}) {
+	if got := all[0].Texts(conversation.Result); !slices.Equal(got, []string{"E2E-OUTPUT\n"}) {
 		t.Errorf("the command's result is %q", got)
 	}
 	if got := string(all[1].Metadata.ID); got != forked {
@@ -115,7 +110,7 @@ func TestKimiConversations(t *testing.T) {
 }
 
 // kimiFiles are the conversations' files and their sessions' states.
-func kimiFiles(w *world, all []told) []string {
+func kimiFiles(w *world, all []readertest.Held) []string {
 	states, _ := filepath.Glob(filepath.Join(w.home, ".kimi-code", "sessions", "*", "*", "state.json"))
 	return append(paths(all), states...)
 }
@@ -143,8 +138,8 @@ func TestKimiInPane(t *testing.T) {
 	if c.Metadata.CWD != w.project {
 		t.Errorf("it was held in %s", c.Metadata.CWD)
 	}
-	if got := c.said(conversation.Summary); len(got) != 1 || !strings.HasPrefix(got[0], "SUMMARY-CANARY") {
+	if got := c.Texts(conversation.Summary); len(got) != 1 || !strings.HasPrefix(got[0], "SUMMARY-CANARY") {
 		t.Errorf("the compaction left %q", got)
 	}
-	w.keepFixture("kimi", "pane", filepath.Join(w.home, ".kimi-code"), kimiFiles(w, []told{c})...)
+	w.keepFixture("kimi", "pane", filepath.Join(w.home, ".kimi-code"), kimiFiles(w, []readertest.Held{c})...)
 }

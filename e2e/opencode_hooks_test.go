@@ -89,7 +89,7 @@ func pluggedOpenCode(t *testing.T) *plugged {
 			p.awaitScreen("Ask anything")
 			return p
 		},
-		typ: (*pane).opencode, compacted: "SUMMARY-CANARY",
+		typ: (*pane).typed, compacted: "SUMMARY-CANARY",
 		resume: func(id string) []string { return []string{"--session", id} },
 		fork:   func(id string) []string { return []string{"--session", id, "--fork"} },
 	}
@@ -273,9 +273,7 @@ func startPlugged(w *plugged) {
 	if !strings.Contains(show, resume) {
 		t.Errorf("gt-seance show does not say %q:\n%s", resume, show)
 	}
-	if errs := w.events("hook_error", ""); len(errs) > 0 {
-		t.Errorf("hooks failed: %+v", errs)
-	}
+	w.noHookErrors()
 	if status := w.git("status", "--porcelain"); status != "" {
 		t.Errorf("git shows what gt keeps:\n%s", status)
 	}
@@ -375,9 +373,7 @@ func cyclePlugged(w *plugged) {
 	if all := w.records(); len(all) != 1 || w.latest() != id || all[id].EndedAt != "" {
 		t.Errorf("the sessions are %+v, and should be %s, which goes on", all, id)
 	}
-	if errs := w.events("hook_error", ""); len(errs) > 0 {
-		t.Errorf("hooks failed: %+v", errs)
-	}
+	w.noHookErrors()
 }
 
 // gt-handoff, run by the agent, puts a fresh one with the same flags into the
@@ -451,11 +447,7 @@ func (w *plugged) startedWith(p *pane) string {
 		w.say(p, "show me the environment", "It is done.")
 		return w.model.Turns().Last().Result()
 	}
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid()))
-	if err != nil {
-		w.Fatal(err)
-	}
-	return strings.ReplaceAll(string(data), "\x00", " ")
+	return w.commandLine(p.pid())
 }
 
 // A client that is killed leaves its last checkpoint, which the next session is
@@ -527,7 +519,6 @@ func killPlugged(w *plugged) {
 //
 // S1-39 S1-69
 func twicePlugged(w *plugged) {
-	t := w.TB
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	w.write(filepath.Join(w.project, w.projectHook), w.read(w.hook))
 	w.ask("show me the environment")
@@ -535,9 +526,7 @@ func twicePlugged(w *plugged) {
 	w.oneDocument("startup", w.model.Turns().Last())
 	w.oneEvent("session_start", id)
 	w.oneEvent("session_end", id)
-	if errs := w.events("hook_error", ""); len(errs) > 0 {
-		t.Errorf("hooks failed: %+v", errs)
-	}
+	w.noHookErrors()
 }
 
 // Without the binaries the client works as ever.

@@ -49,9 +49,7 @@ func chats(n int) conversation.Usage {
 // opencode runs OpenCode headless.
 func (w *world) opencode(args ...string) {
 	w.Helper()
-	if out, err := w.run(w.project, nil, "opencode", append([]string{"run"}, args...)...); err != nil {
-		w.Fatalf("opencode run %q: %v\n%s", args, err, out)
-	}
+	w.headless("opencode", append([]string{"run"}, args...)...)
 }
 
 // OpenCode's conversations are found in its database and read as they were held:
@@ -65,45 +63,40 @@ func TestOpenCodeConversations(t *testing.T) {
 	w.opencode("--continue", "--fork", "asked in the fork")
 	w.opencode("--title", "A fine name", "another")
 
-	all := w.conversations("opencode")
-	if len(all) != 4 {
-		t.Fatalf("%d conversations are found, want 4", len(all))
-	}
+	all := w.held("opencode", 4)
 	for _, c := range all {
 		f := c.Metadata
 		if f.Version != w.client.Version || f.CWD != w.project || f.Model != "e2e-model" ||
-			f.ID != c.File.ID || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour || f.First != c.entries[0].ID {
+			f.ID != c.File.ID || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour || f.First != c.Entries[0].ID {
 			t.Errorf("a conversation's facts are %+v", f)
 		}
 	}
 	first, child, fork, named := all[0], all[1], all[2], all[3]
-	if want := "prompt answer call result spent answer spent"; first.kinds() != want+" "+want {
-		t.Errorf("the first conversation is\n%s", first.kinds())
+	if want := "prompt answer call result spent answer spent"; first.Kinds() != want+" "+want {
+		t.Errorf("the first conversation is\n%s", first.Kinds())
 	}
 	if f := first.Metadata; !strings.Contains(f.Prompt, "please echo") || f.Title == "" || f.Parent != "" || !f.Headless {
 		t.Errorf("the first conversation is %+v", f)
 	}
-	if got := first.said(conversation.Answer); !slices.Equal(got, []string{"I run a command.", "It is done.", "I delegate.", "It is done."}) {
+	if got := first.Texts(conversation.Answer); !slices.Equal(got, []string{"I run a command.", "It is done.", "I delegate.", "It is done."}) {
 		t.Errorf("the answers are %q", got)
 	}
-	if got := first.said(conversation.Call); got[0] != "echo E2E-OUTPUT" || !strings.Contains(got[1], "You are the child.") {
+	if got := first.Texts(conversation.Call); got[0] != "echo E2E-OUTPUT" || !strings.Contains(got[1], "You are the child.") {
 		t.Errorf("the calls are %q", got)
 	}
-	if got := first.said(conversation.Result); got[0] != "E2E-OUTPUT\n" || !strings.Contains(got[1], "ANSWER to You are the child.") {
+	if got := first.Texts(conversation.Result); got[0] != "E2E-OUTPUT\n" || !strings.Contains(got[1], "ANSWER to You are the child.") {
 		t.Errorf("the results are %q", got)
 	}
 	if f := child.Metadata; f.Parent != first.Metadata.ID || f.Prompt != "You are the child." || child.File.Parent != f.Parent || f.Headless {
 		t.Errorf("the subagent is %+v", f)
 	}
-	if f := fork.Metadata; f.First != first.Metadata.First || f.Parent != "" || len(fork.said(conversation.Prompt)) != 3 {
-		t.Errorf("the fork is %+v, and asked %q", f, fork.said(conversation.Prompt))
+	if f := fork.Metadata; f.First != first.Metadata.First || f.Parent != "" || len(fork.Texts(conversation.Prompt)) != 3 {
+		t.Errorf("the fork is %+v, and asked %q", f, fork.Texts(conversation.Prompt))
 	}
 	if f := named.Metadata; f.Title != "A fine name" || f.First == first.Metadata.First {
 		t.Errorf("the conversation with a name is %+v", f)
 	}
-	if got, want := w.spent(all), chats(len(w.model.Turns())); got != want {
-		t.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
-	}
+	w.cost(all, chats(len(w.model.Turns())))
 }
 
 // A conversation in front of a person has what a compaction left, and not what
@@ -114,10 +107,10 @@ func TestOpenCodeInPane(t *testing.T) {
 	w := newOpenCode(t)
 	p := w.open("oc", "opencode", "--prompt", "please echo")
 	w.until("the model's answer is on the screen", func() bool { return strings.Contains(p.screen(), "It is done.") })
-	p.opencode("/compact", "SUMMARY-CANARY")
-	p.opencode("after the compaction", "ANSWER to after the compaction")
-	p.opencode("to be taken back", "ANSWER to to be taken back")
-	p.opencode("/undo", "reverted")
+	p.typed("/compact", "SUMMARY-CANARY")
+	p.typed("after the compaction", "ANSWER to after the compaction")
+	p.typed("to be taken back", "ANSWER to to be taken back")
+	p.typed("/undo", "reverted")
 	w.tmux("kill-server")
 	w.until("the client has ended", func() bool { return len(w.processes()) == 0 })
 
@@ -125,18 +118,7 @@ func TestOpenCodeInPane(t *testing.T) {
 	if c.Metadata.Title == "" {
 		t.Error("it has no name")
 	}
-	if got := c.said(conversation.Summary); !slices.Equal(got, []string{"SUMMARY-CANARY"}) {
+	if got := c.Texts(conversation.Summary); !slices.Equal(got, []string{"SUMMARY-CANARY"}) {
 		t.Errorf("the compactions left %q", got)
 	}
-}
-
-// opencode types a line into OpenCode, and waits until the screen shows what
-// follows.
-func (p *pane) opencode(line, then string) {
-	p.w.Helper()
-	p.w.tmux("send-keys", "-t", p.id, "-l", line)
-	p.awaitScreen(line)
-	time.Sleep(300 * time.Millisecond) // the menu of commands opens
-	p.w.tmux("send-keys", "-t", p.id, "Enter")
-	p.awaitScreen(then)
 }

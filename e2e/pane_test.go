@@ -109,19 +109,31 @@ func (p *pane) submit(line string) {
 	p.w.Helper()
 	p.w.tmux("send-keys", "-t", p.id, "-l", line)
 	p.awaitScreen("❯\u00a0" + line)
-	p.w.tmux("send-keys", "-t", p.id, "Enter")
 	// The client may take a key that comes too early for a line break.
-	last := time.Now()
-	p.w.until("the client takes the line", func() bool {
-		if !strings.Contains(p.input(), line) {
-			return true
-		}
-		if time.Since(last) > 2*time.Second {
-			p.w.tmux("send-keys", "-t", p.id, "Enter")
-			last = time.Now()
-		}
-		return false
+	p.pressWhile("Enter", func() bool { return strings.Contains(p.input(), line) })
+}
+
+// sendUntil sends a line that is typed until the screen shows what follows ("" if the pane
+// closes), and not what stands there before. An Enter that comes at once would be taken for a
+// line break of something pasted.
+func (p *pane) sendUntil(then string, before ...string) {
+	p.w.Helper()
+	time.Sleep(300 * time.Millisecond)
+	p.pressWhile("Enter", func() bool {
+		screen := p.screen()
+		has := func(text string) bool { return strings.Contains(screen, text) }
+		return (then == "") != (screen == "") || !has(then) || slices.ContainsFunc(before, has)
 	})
+}
+
+// typed types a line and sends it once, and waits until the screen shows what follows.
+func (p *pane) typed(line, then string) {
+	p.w.Helper()
+	p.w.tmux("send-keys", "-t", p.id, "-l", line)
+	p.awaitScreen(line)
+	time.Sleep(300 * time.Millisecond) // the menu of commands opens
+	p.w.tmux("send-keys", "-t", p.id, "Enter")
+	p.awaitScreen(then)
 }
 
 // press sends a key until the screen shows none of the texts that it stands at: a

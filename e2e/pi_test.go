@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
+	"gt/internal/readertest"
 	"gt/lib/conversation"
 )
 
@@ -40,9 +41,7 @@ func newPi(t *testing.T) *world {
 // pi runs pi headless.
 func (w *world) pi(args ...string) {
 	w.Helper()
-	if out, err := w.run(w.project, nil, "pi", append([]string{"-p"}, args...)...); err != nil {
-		w.Fatalf("pi -p %q: %v\n%s", args, err, out)
-	}
+	w.headless("pi", append([]string{"-p"}, args...)...)
 }
 
 // pi's sessions are found and read as they were held: headless, resumed, and
@@ -53,42 +52,27 @@ func TestPiConversations(t *testing.T) {
 	w := newPi(t)
 	w.pi("please echo")
 	w.pi("--continue", "second prompt")
-	first := w.conversations("pi")
-	if len(first) != 1 {
-		t.Fatalf("one conversation was held, %d are found", len(first))
-	}
+	first := w.held("pi", 1)
 	id := first[0].Metadata.ID
 	w.pi("--fork", string(id), "asked in the fork")
 
-	all := w.conversations("pi")
-	if len(all) != 2 {
-		t.Fatalf("%d conversations are found, want 2", len(all))
-	}
+	all := w.held("pi", 2)
 	for _, c := range all {
 		f := c.Metadata
 		if f.CWD != w.project || f.Model != "e2e-model" || f.ID != c.File.ID || f.Prompt != "please echo" ||
-			f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour || f.First != c.entries[0].ID {
+			f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour || f.First != c.Entries[0].ID {
 			t.Errorf("a conversation's facts are %+v", f)
 		}
 	}
 	c, fork := all[0], all[1]
-	if want := "prompt answer call spent result answer spent prompt answer spent"; c.kinds() != want {
-		t.Errorf("the conversation is\n%s, want\n%s", c.kinds(), want)
-	}
-	for kind, want := range map[conversation.Kind][]string{
+	w.reads(c, "prompt answer call spent result answer spent prompt answer spent", map[conversation.Kind][]string{
 		conversation.Prompt: {"please echo", "second prompt"}, conversation.Call: {"echo E2E-OUTPUT"}, conversation.Result: {"E2E-OUTPUT\n"},
 		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
-	} {
-		if got := c.said(kind); !slices.Equal(got, want) {
-			t.Errorf("%ss are %q, want %q", kind, got, want)
-		}
-	}
-	if f := fork.Metadata; f.ForkOf != id || f.First != c.Metadata.First || !slices.Contains(fork.said(conversation.Prompt), "asked in the fork") {
+	})
+	if f := fork.Metadata; f.ForkOf != id || f.First != c.Metadata.First || !slices.Contains(fork.Texts(conversation.Prompt), "asked in the fork") {
 		t.Errorf("the fork is %+v", f)
 	}
-	if got, want := w.spent(all), chats(len(w.model.Turns())); got != want {
-		t.Errorf("%d requests cost %+v, want %+v", len(w.model.Turns()), got, want)
-	}
+	w.cost(all, chats(len(w.model.Turns())))
 	w.keepFixture("pi", "print", filepath.Join(w.home, ".pi", "agent"), paths(all)...)
 }
 
@@ -100,43 +84,33 @@ func TestPiInPane(t *testing.T) {
 	w := newPi(t)
 	p := w.open("pi", "pi")
 	p.awaitScreen("e2e-model")
-	p.pi("please echo", "It is done.")
-	p.pi("another way", "ANSWER to another way")
-	p.pi("/name A fine name", "name set: A fine name")
-	p.pi("/tree", "Session Tree")
+	p.typed("please echo", "It is done.")
+	p.typed("another way", "ANSWER to another way")
+	p.typed("/name A fine name", "name set: A fine name")
+	p.typed("/tree", "Session Tree")
 	w.tmux("send-keys", "-t", p.id, "Up") // from the answer to the prompt
 	w.tmux("send-keys", "-t", p.id, "Enter")
 	p.awaitScreen("No summary")
 	w.tmux("send-keys", "-t", p.id, "Enter")
 	p.awaitScreen("Navigated to selected point")
 	w.tmux("send-keys", "-t", p.id, "C-u")
-	p.pi("the right way", "ANSWER to the right way")
-	p.pi("/compact", "Compacted from")
-	p.pi("after the compaction", "ANSWER to after the compaction")
+	p.typed("the right way", "ANSWER to the right way")
+	p.typed("/compact", "Compacted from")
+	p.typed("after the compaction", "ANSWER to after the compaction")
 	w.tmux("send-keys", "-t", p.id, "C-d")
-	w.until("the client has ended", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
+	w.ended()
 
 	c := w.heldInPane("pi", "A fine name", "please echo", "the right way", "after the compaction")
-	if got := c.said(conversation.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-CANARY") {
+	if got := c.Texts(conversation.Summary); len(got) != 1 || !strings.Contains(got[0], "SUMMARY-CANARY") {
 		t.Errorf("the compactions left %q", got)
 	}
 	// A compaction's own requests are told by newer versions only.
 	turns, n := chats(len(w.model.Turns())), len(w.model.All())
-	if got := w.spent([]told{c}); got != turns && got != chats(n) {
+	if got := w.spent([]readertest.Held{c}); got != turns && got != chats(n) {
 		t.Errorf("%d requests cost %+v, want %+v", n, got, chats(n))
 	}
 	w.keepFixture("pi", "pane", filepath.Join(w.home, ".pi", "agent"), c.File.Path)
 	if os.Getenv("GT_E2E_RECORD") != "" {
-		t.Log(c.kinds())
+		t.Log(c.Kinds())
 	}
-}
-
-// pi types a line into pi, and waits until the screen shows what follows.
-func (p *pane) pi(line, then string) {
-	p.w.Helper()
-	p.w.tmux("send-keys", "-t", p.id, "-l", line)
-	p.awaitScreen(line)
-	time.Sleep(300 * time.Millisecond) // the menu of commands opens
-	p.w.tmux("send-keys", "-t", p.id, "Enter")
-	p.awaitScreen(then)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gt/e2e/model"
+	"gt/internal/readertest"
 	"gt/lib/conversation"
 )
 
@@ -48,10 +49,7 @@ func newQwen(t *testing.T) *world {
 func TestQwenConversations(t *testing.T) {
 	w := newQwen(t)
 	w.headless("qwen", "-y", "-p", "please echo")
-	first := spoken(w.conversations("qwen"))
-	if len(first) != 1 {
-		t.Fatalf("one conversation was held, %d are found", len(first))
-	}
+	first := w.held("qwen", 1)
 	id := string(first[0].Metadata.ID)
 	w.headless("qwen", "-y", "-r", id, "-p", "second prompt")
 	forks := strings.Contains(w.headless("qwen", "--help"), "--fork-session")
@@ -73,19 +71,17 @@ func TestQwenConversations(t *testing.T) {
 	}
 	c := all[0]
 	w.isFirst(c, id, "please echo")
-	if got := c.said(conversation.Call); len(got) != 1 || !strings.Contains(got[0], "echo E2E-OUTPUT") {
+	if got := c.Texts(conversation.Call); len(got) != 1 || !strings.Contains(got[0], "echo E2E-OUTPUT") {
 		t.Errorf("the call is %q", got)
 	}
-	if got := c.said(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "Output: E2E-OUTPUT\n") {
+	if got := c.Texts(conversation.Result); len(got) != 1 || !strings.Contains(got[0], "Output: E2E-OUTPUT\n") {
 		t.Errorf("the command's result is %q", got)
 	}
 	if forks {
 		w.areFamily(c, all[1], all[2], all[3])
 		// What it asks to keep its own notes is in no transcript.
 		n := int64(len(w.model.Turns().Where(func(r *model.Request) bool { return !strings.Contains(r.Asked(), "Managed memory") })))
-		if got, want := w.spent(all), qwenSpent(n*model.ChatTokens, n); got != want {
-			t.Errorf("%d requests cost %+v, want %+v", n, got, want)
-		}
+		w.cost(all, qwenSpent(n*model.ChatTokens, n))
 	}
 	w.keepFixture("qwen", "headless", filepath.Join(w.home, ".qwen"), qwenFiles(w, all)...)
 }
@@ -96,7 +92,7 @@ func qwenSpent(tokens, n int64) conversation.Usage {
 }
 
 // qwenFiles are the conversations' files and what else tells of them.
-func qwenFiles(w *world, all []told) []string {
+func qwenFiles(w *world, all []readertest.Held) []string {
 	files := paths(all)
 	for _, pattern := range []string{"projects/*/subagents/*/*.meta.json", "tmp/*/logs.json"} {
 		more, _ := filepath.Glob(filepath.Join(w.home, ".qwen", pattern))
@@ -125,11 +121,9 @@ func TestQwenInPane(t *testing.T) {
 	if c.Metadata.CWD != w.project {
 		t.Errorf("it was held in %s", c.Metadata.CWD)
 	}
-	if got := c.said(conversation.Summary); len(got) != 1 || !strings.HasPrefix(got[0], "<state_snapshot>SUMMARY-CANARY</state_snapshot>") {
+	if got := c.Texts(conversation.Summary); len(got) != 1 || !strings.HasPrefix(got[0], "<state_snapshot>SUMMARY-CANARY</state_snapshot>") {
 		t.Errorf("the compactions left %q", got)
 	}
-	if got, want := w.spent([]told{c}), qwenSpent(600_300, 4); got != want {
-		t.Errorf("it cost %+v, want %+v", got, want)
-	}
-	w.keepFixture("qwen", "pane", filepath.Join(w.home, ".qwen"), qwenFiles(w, []told{c})...)
+	w.cost([]readertest.Held{c}, qwenSpent(600_300, 4))
+	w.keepFixture("qwen", "pane", filepath.Join(w.home, ".qwen"), qwenFiles(w, []readertest.Held{c})...)
 }

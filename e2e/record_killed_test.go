@@ -129,7 +129,7 @@ func (w *world) isRecorded(client string, prompts ...string) (killed string) {
 	w.gt("gt-record", "verify", "--all")
 	var own, asked []string
 	for _, c := range spoken(w.conversations(client)) {
-		for _, e := range c.entries {
+		for _, e := range c.Entries {
 			if text := saidOf(e.Kind, e.Text); text != "" {
 				own = append(own, text)
 			}

@@ -377,6 +377,12 @@ func (w *world) processes() []int {
 	return pids
 }
 
+// commandLine is a process's, with a blank behind each word.
+func (w *world) commandLine(pid int) string {
+	w.Helper()
+	return strings.ReplaceAll(w.read(fmt.Sprintf("/proc/%d/cmdline", pid)), "\x00", " ")
+}
+
 // report logs what is known of a world whose test failed.
 func (w *world) report() {
 	for _, name := range strings.Fields(w.tmuxOutput("list-sessions", "-F", "#{session_name}")) {
