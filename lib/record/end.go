@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -57,9 +58,7 @@ func (s Store) append(id ID, lines func(w *writer, end ending) error) (err error
 		return err
 	}
 	err = lines(w, end)
-	if cerr := w.close(err == nil); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, w.close(err == nil))
 	return err
 }
 

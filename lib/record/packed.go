@@ -3,6 +3,7 @@ package record
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -209,9 +210,7 @@ func (s Store) unpack(id ID) error {
 	if _, err = io.Copy(f, z); err == nil {
 		err = f.Sync()
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, f.Close())
 	if err == nil {
 		err = atomicfile.Rename(aside, s.Path(id), atomicfile.Synced)
 	}

@@ -71,9 +71,7 @@ func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done 
 	p := &pass{y: y, c: c, key: k, id: id, done: &done}
 	defer func() {
 		if p.w != nil {
-			if cerr := p.w.close(!y.Bulk && done.Lines > 0); err == nil {
-				err = cerr
-			}
+			err = cmp.Or(err, p.w.close(!y.Bulk && done.Lines > 0))
 		}
 	}()
 	if ok, err := y.Store.has(id); err != nil {

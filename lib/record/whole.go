@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"io"
 	"os"
@@ -333,9 +334,7 @@ func replace(path string, write func(*os.File) error) error {
 	if err = write(f); err == nil {
 		err = f.Sync()
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, f.Close())
 	if err != nil {
 		atomicfile.Remove(aside)
 		return atomicfile.Error("write", aside, err)

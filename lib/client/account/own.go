@@ -7,11 +7,11 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"gt/lib/client/contract"
 	"gt/lib/client/registry"
+	"gt/lib/place"
 )
 
 // Own checks accounts and conversations that an event log, a record or a project names.
@@ -95,14 +95,14 @@ func (o Own) Account(client, dir string) error {
 func (o Own) File(client, path string) (store, real string, err error) {
 	why := errElsewhere
 	if filepath.IsAbs(path) {
-		real = resolve(path)
+		real = Resolve(path)
 		for p := range o.places(client) {
 			for _, folder := range p.Folders {
 				at, err := o.judge(p, filepath.Join(p.Dir, folder))
 				if at == "" && Unreadable(err) && why == errElsewhere {
 					why = err // it may be there
 				}
-				if at == "" || !within(at, real) {
+				if at == "" || !place.Inside(real, at) {
 					continue
 				}
 				if err == nil {
@@ -174,7 +174,7 @@ func (o Own) judge(p Place, dir string) (real string, err error) {
 	}
 	home, _ := filepath.EvalSymlinks(o.Getenv("HOME"))
 	for _, project := range o.Projects {
-		if top, err := filepath.EvalSymlinks(project); err == nil && within(top, real) && !within(top, home) {
+		if top, err := filepath.EvalSymlinks(project); err == nil && place.Inside(real, top) && (home == "" || !place.Inside(home, top)) {
 			return real, errProject
 		}
 	}
@@ -270,20 +270,15 @@ func (o Own) Folder(dir string) (string, error) {
 // for each process.
 func system(path string) bool {
 	for _, top := range []string{"/proc", "/sys", "/dev/fd"} {
-		if within(top, path) {
+		if place.Inside(path, top) {
 			return true
 		}
 	}
 	return false
 }
 
-// within reports whether a path is a folder or below it. Neither may have links.
-func within(dir, path string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-}
-
-// resolve returns a path without links, as far as it exists.
-func resolve(path string) string {
+// Resolve returns a path without links, as far as it exists.
+func Resolve(path string) string {
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		if real, err := filepath.EvalSymlinks(at); err == nil {

@@ -106,7 +106,7 @@ func TestOwnFile(t *testing.T) {
 		if err != nil && (!errors.As(err, &foreign) || real != "") {
 			t.Errorf("%s: %q, %v", c.path, real, err)
 		}
-		if err == nil && real != resolve(c.path) {
+		if err == nil && real != Resolve(c.path) {
 			t.Errorf("%s is really %s", c.path, real)
 		}
 	}

@@ -367,9 +367,7 @@ func MakeIn(dir *os.Root, name string, write func(*os.File) error) error {
 		return err
 	}
 	err = write(f)
-	if cerr := closed(f); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, closed(f))
 	if err == nil {
 		err = RenameIn(dir, tmp, name)
 	}
@@ -400,9 +398,7 @@ func place(path string, data []byte, perm fs.FileMode, d Durability, move func(f
 	if err == nil && d == Synced { // mutant never: ./faults TestProtocol
 		err = tmp.Sync()
 	}
-	if cerr := closed(tmp); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, closed(tmp))
 	if err == nil {
 		err = move(tmp.Name(), path)
 	}
@@ -439,9 +435,7 @@ func DeliverIn(dir *os.Root, at, tmp, to string, data []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if cerr := closed(f); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, closed(f))
 	if err != nil {
 		_ = dir.Remove(tmp)
 		return Error("write", filepath.Join(at, tmp), err)
@@ -487,9 +481,7 @@ func syncIn(dir *os.Root, name string) error {
 		return err
 	}
 	err = f.Sync()
-	if cerr := closed(f); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, closed(f))
 	return err
 }
 
@@ -883,9 +875,7 @@ func Stream(path string, write func(io.Writer) error) error {
 	if err == nil {
 		err = tmp.Sync()
 	}
-	if cerr := closed(tmp); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, closed(tmp))
 	if err == nil {
 		err = Link(tmp.Name(), path)
 	}

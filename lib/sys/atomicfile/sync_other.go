@@ -2,7 +2,10 @@
 
 package atomicfile
 
-import "path/filepath"
+import (
+	"cmp"
+	"path/filepath"
+)
 
 // Sync waits until files of a folder, which were written Unsynced, are on disk with their
 // names. No call does that for all of them at once here.
@@ -13,9 +16,7 @@ func Sync(dir string, names []string) error {
 			return err
 		}
 		err = f.Sync()
-		if cerr := closed(f); err == nil {
-			err = cerr
-		}
+		err = cmp.Or(err, closed(f))
 		if err != nil {
 			return Error("write", f.Name(), err)
 		}

@@ -3,7 +3,6 @@ package process
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Using returns the visible processes that work in a folder or below it, or have a file
@@ -12,7 +11,7 @@ func Using(dir string) []Proc {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	inside := func(path string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+	inside := func(path string) bool { return below(path, dir) }
 	var all []Proc
 	for pid := range parents() {
 		p, err := Find(pid)

@@ -295,19 +295,7 @@ func Root(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rest := ""
-	for at := path; ; {
-		if target, err := filepath.EvalSymlinks(at); err == nil {
-			path = filepath.Join(target, rest)
-			break
-		}
-		up := filepath.Dir(at)
-		if up == at {
-			break
-		}
-		at, rest = up, filepath.Join(filepath.Base(at), rest)
-	}
-	return path, nil
+	return account.Resolve(path), nil
 }
 
 // Placed compares the folders' hashes with the name of the conversation's folder.
