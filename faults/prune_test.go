@@ -36,7 +36,7 @@ var pruning = []scenario{
 		prepare: func(t *testing.T, w *world) {
 			pruneable(t, w, "")
 			w.must(t, "", "town", "gt-krc", "prune")
-			put(t, w.Path("town/.events.jsonl"), events(t, w, 2))
+			put(t, w.Path("town/.events.jsonl"), events(2))
 		},
 	},
 	{
@@ -57,14 +57,13 @@ func pruneable(t *testing.T, w *world, torn string) {
 	t.Helper()
 	must(t, os.MkdirAll(w.Path("town"), 0o700))
 	put(t, w.Path("town/town.toml"), "")
-	put(t, w.Path("town/.events.jsonl"), events(t, w, 1)+torn)
+	put(t, w.Path("town/.events.jsonl"), events(1)+torn)
 	put(t, w.Path("town/.krc.yaml"), `{"min_retain_count":3}`)
 	w.must(t, "", "town", "gt-hooks", "trust", "--yes")
 }
 
 // events are those of 40 sessions, and others.
-func events(t *testing.T, w *world, generation int) string {
-	t.Helper()
+func events(generation int) string {
 	var b strings.Builder
 	for i := range 40 {
 		age := time.Duration(243-i*6) * time.Hour // no time to live ends while this runs

@@ -107,9 +107,9 @@ func (w *world) must(t *testing.T, stdin, dir string, args ...string) result {
 }
 
 // gone runs a hook of a client that is gone afterwards, as after a crash.
-func (w *world) gone(t *testing.T, stdin, dir string, args ...string) result {
+func (w *world) gone(t *testing.T, stdin, dir string, args ...string) {
 	t.Helper()
-	return w.must(t, stdin, dir, append([]string{"client"}, args...)...)
+	w.must(t, stdin, dir, append([]string{"client"}, args...)...)
 }
 
 // client runs a command as its child, and ends with it.

@@ -26,11 +26,8 @@ import (
 // Update is set to write the golden files, and what else of a package is made from its code.
 var Update = flag.Bool("update", false, "write golden files anew")
 
-// Session is the session of the conversation, and Before the one that handed over to it.
-const (
-	Session = "4f2c81d0-1111-1111-8111-111111111111"
-	Before  = "3e1b70cf-0000-1000-8000-000000000000"
-)
+// Session is the session of the conversation.
+const Session = "4f2c81d0-1111-1111-8111-111111111111"
 
 // now is the commands' time; what is in the world is a few hours older.
 var now = time.Date(2026, 1, 17, 6, 0, 0, 0, time.UTC)

@@ -27,9 +27,9 @@ func clientOf(t *testing.T, name string) wiring.Client {
 }
 
 // wantOf is the client's own wiring.
-func wantOf(t *testing.T, c wiring.Client, dir string, flags ...string) []wiring.Handler {
+func wantOf(t *testing.T, c wiring.Client, dir string) []wiring.Handler {
 	t.Helper()
-	w, err := c.Wanted(dir, append([]string{"--agent", c.Name}, flags...))
+	w, err := c.Wanted(dir, []string{"--agent", c.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func rewires(t *testing.T, c wiring.Client, text []byte, w []wiring.Handler) err
 	if err != nil {
 		return nil
 	}
-	others := foreign(c, doc, text)
+	others := foreign(c, doc)
 	wired, _, err := c.Rewire(text, w)
 	if err != nil {
 		if hooks := doc.Root.Get(keyOf(c)); doc.Root.IsObject() && (hooks == nil || hooks.IsObject() && !slices.ContainsFunc(hooks.Items, func(e *jsonedit.Node) bool { return !e.IsArray() })) {
@@ -232,7 +232,7 @@ func rewires(t *testing.T, c wiring.Client, text []byte, w []wiring.Handler) err
 			return fmt.Errorf("%s is not wanted in\n%s", h, wired)
 		}
 	}
-	if got := foreign(c, doc, wired); got != others {
+	if got := foreign(c, doc); got != others {
 		return fmt.Errorf("of others' settings\n%s\nbecame\n%s\nin\n%s", others, got, wired)
 	}
 	again, changes, err := c.Rewire(wired, w)
@@ -246,7 +246,7 @@ func rewires(t *testing.T, c wiring.Client, text []byte, w []wiring.Handler) err
 	if doc, err = jsonedit.Parse(bare, c.Comments); err != nil || len(c.OursOf(doc)) != 0 {
 		return fmt.Errorf("still there:\n%s\n%w", bare, err)
 	}
-	if got := foreign(c, doc, bare); got != others {
+	if got := foreign(c, doc); got != others {
 		return fmt.Errorf("of others' settings\n%s\nbecame without ours\n%s", others, got)
 	}
 	return nil
@@ -262,7 +262,7 @@ func keyOf(c wiring.Client) string {
 
 // foreign returns every value of the text that is not gt's, in order, as it is in the
 // file.
-func foreign(c wiring.Client, doc *jsonedit.Doc, text []byte) string {
+func foreign(c wiring.Client, doc *jsonedit.Doc) string {
 	mine := map[*jsonedit.Node]bool{}
 	for _, h := range c.OursOf(doc) {
 		mine[h.Node] = true

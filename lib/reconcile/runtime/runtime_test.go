@@ -83,15 +83,20 @@ func TestFake(t *testing.T) {
 	})
 }
 
-func TestTmux(t *testing.T) {
+// ownTmux gives a test a folder for the sockets of its own tmux servers.
+func ownTmux(t *testing.T) (dir string) {
+	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
 	}
-	dir, end, err := testenv.Tmux()
-	testenv.Must(t, err)
-	t.Cleanup(end)
+	dir = (&testenv.World{TB: t}).Tmux()
 	t.Setenv("TMUX", "")
 	t.Setenv("TMUX_TMPDIR", dir)
+	return dir
+}
+
+func TestTmux(t *testing.T) {
+	dir := ownTmux(t)
 	socket := filepath.Join(dir, fmt.Sprintf("tmux-%d", os.Getuid()), "default")
 	runtimetest.Suite(t, runtimetest.Bench{
 		Observed: runtime.Tmux{Self: beside(t, "gt-test")}, Server: socket, Program: beside(t, "client"), Whole: true,
@@ -108,14 +113,7 @@ func TestTmux(t *testing.T) {
 
 // A tmux session of the person with the same name is left alone.
 func TestTmuxOfAnother(t *testing.T) {
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("no tmux")
-	}
-	dir, end, err := testenv.Tmux()
-	testenv.Must(t, err)
-	t.Cleanup(end)
-	t.Setenv("TMUX", "")
-	t.Setenv("TMUX_TMPDIR", dir)
+	ownTmux(t)
 	if out, err := exec.Command("tmux", "-f", os.DevNull, "new-session", "-d", "-s", "gt-mine", "sleep", "600").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
