@@ -129,7 +129,7 @@ func (c *block) Run(env *cli.Env) error {
 func (f fleet) stopped() (*flock.Lock, error) {
 	lock, err := flock.Acquire(f.state.Path("relay", "lock"), 0)
 	if err != nil {
-		return nil, cli.Fail(cli.Busy, relay.ErrRunning, "stop it first")
+		return nil, cli.Fail(cli.Busy, relay.ErrRunning, "stop it first: ctrl-C where it runs; the service: "+stopService())
 	}
 	return lock, nil
 }
@@ -243,6 +243,14 @@ const launchdPlist = `<?xml version="1.0" encoding="UTF-8"?>
 <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
 </dict></plist>
 `
+
+// stopService returns the command that stops the service.
+func stopService() string {
+	if runtime.GOOS == "darwin" {
+		return "launchctl bootout gui/$UID/gt-relay"
+	}
+	return "systemctl --user stop gt-relay"
+}
 
 func (c *service) Run(env *cli.Env) error {
 	if _, _, err := joined(env); err != nil {
