@@ -112,6 +112,18 @@ func joined(env *cli.Env) (fleet, peer.Host, error) {
 	return f, own, err
 }
 
+// withHub returns the files of a host that has a hub: it has not left its fleet.
+func withHub(env *cli.Env) (fleet, error) {
+	f, _, err := joined(env)
+	if err != nil {
+		return f, err
+	}
+	if _, err = dial.Load(f.state); errors.Is(err, fs.ErrNotExist) {
+		return f, errNone
+	}
+	return f, err
+}
+
 func (f fleet) warn(err error) { f.env.Warn("%v", err) }
 
 func completeHosts(env *cli.Env, begin string) []cli.Candidate {
@@ -170,15 +182,21 @@ func (c *join) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	var used error
 	if with != nil {
-		if err := invite.Accept(*with, own.Key, own.Name); err != nil {
+		err := invite.Accept(*with, own.Key, own.Name)
+		if errors.Is(err, invite.ErrUsed) { // perhaps by this host, in a join that was interrupted
+			used = err
+		} else if err != nil {
 			return fmt.Errorf("cannot join: %w", err)
 		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	nc, err := at.Connect(ctx, keys, local.Programs(env, terminal(env)))
-	if err != nil {
+	if used != nil && err != nil {
+		return fmt.Errorf("cannot join: %w", used)
+	} else if err != nil {
 		return cli.WithHint(fmt.Errorf("cannot connect: %w", err), "%s", hintFor(at))
 	}
 	nc.Close()
@@ -247,13 +265,8 @@ func readInvitation(env *cli.Env) (invite.Invitation, error) {
 type run struct{}
 
 func (run) Run(env *cli.Env) error {
-	f, _, err := joined(env)
+	f, err := withHub(env)
 	if err != nil {
-		return err
-	}
-	if _, err := dial.Load(f.state); errors.Is(err, fs.ErrNotExist) {
-		return errNone
-	} else if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -289,7 +302,7 @@ type syncNow struct {
 }
 
 func (c *syncNow) Run(env *cli.Env) error {
-	f, _, err := joined(env)
+	f, err := withHub(env)
 	if err != nil {
 		return err
 	}
@@ -513,6 +526,7 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 	} else {
 		env.Hint("no other host has been seen yet")
 	}
+	refused := false
 	for _, l := range lines[1:] {
 		if l.Clash != "" {
 			env.Warn("%s: %s", l.Name, env.Line(l.Clash, 200))
@@ -520,7 +534,11 @@ func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.T
 		}
 		for _, r := range l.Refused {
 			env.Warn("%s did not take %s", l.Name, r)
+			refused = true
 		}
+	}
+	if refused {
+		env.Hint("gt-mail outbox lists what was refused, gt-mail unsend ID removes it")
 	}
 	for _, host := range slices.Sorted(maps.Keys(s.Left)) {
 		env.Warn("%s: %d of its records are not copied, over %d MiB each or %d GiB together", host, s.Left[host], mirror.MaxRecord>>20, mirror.MaxBytes>>30)
