@@ -173,9 +173,14 @@ func (c *join) Run(env *cli.Env) error {
 			return err
 		}
 	}
+	if c.Name != "" {
+		if err := peer.CheckName(c.Name); err != nil {
+			return cli.Fail(cli.Usage, err)
+		}
+	}
 	own, err := local.Join(f.state, c.Name, false)
 	if err != nil {
-		return cli.Fail(cli.Usage, err)
+		return err
 	}
 	// Until there is a hub, this host belongs to no fleet.
 	keys, err := seal.Load(f.state, false)
