@@ -199,6 +199,10 @@ func (c *join) Run(env *cli.Env) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	nc, err := at.Connect(ctx, keys, local.Programs(env, terminal(env)))
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	signal.Reset(syscall.SIGINT, syscall.SIGTERM) // from here on ctrl-C ends it at once
 	if used != nil && err != nil {
 		return fmt.Errorf("cannot join: %w", used)
 	} else if err != nil {

@@ -32,6 +32,9 @@ import (
 // prints before it is skipped.
 const Ready = "gt-hub ready 1"
 
+// timeout bounds how long a hub may take to answer.
+const timeout = 20 * time.Second
+
 // maxNoise bounds what is skipped, in bytes.
 const maxNoise = 64 << 10
 
@@ -116,7 +119,7 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 		return nil, err
 	}
 	opts := []nats.Option{
-		nats.NoReconnect(), nats.NoEcho(), nats.Name("gt-relay"), nats.Timeout(20 * time.Second), nats.PingInterval(2 * time.Minute), nats.MaxPingsOutstanding(2),
+		nats.NoReconnect(), nats.NoEcho(), nats.Name("gt-relay"), nats.Timeout(timeout), nats.PingInterval(2 * time.Minute), nats.MaxPingsOutstanding(2),
 		nats.CustomInboxPrefix(streams.Inbox(keys.Public())),
 	}
 	u, err := url.Parse(h.URL)
@@ -148,7 +151,15 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 	default:
 		opts = append(opts, nkey(keys))
 	}
+	if u.Host != "" && u.Scheme != "ssh" {
+		d := &interruptible{ctx: ctx}
+		defer d.stop()
+		opts = append(opts, nats.SetCustomDialer(d))
+	}
 	nc, err := nats.Connect(address, opts...)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if errors.Is(err, nats.ErrNoServers) && u.Host != "" { // what NATS calls it
 		return nil, fmt.Errorf("no hub answers at %s", u.Host)
 	}
@@ -156,6 +167,27 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 }
 
 func nkey(keys *seal.Keys) nats.Option { return nats.Nkey(keys.Public(), keys.Sign) }
+
+// interruptible dials connections that close when the context ends before stop: NATS knows no
+// context, and an address that answers nothing would hold up ctrl-C.
+type interruptible struct {
+	ctx   context.Context
+	conns []func() bool
+}
+
+func (i *interruptible) Dial(network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{Timeout: timeout}).DialContext(i.ctx, network, address)
+	if err == nil {
+		i.conns = append(i.conns, context.AfterFunc(i.ctx, func() { c.Close() }))
+	}
+	return c, err
+}
+
+func (i *interruptible) stop() {
+	for _, stop := range i.conns {
+		stop()
+	}
+}
 
 // once dials a connection that is there already.
 type once struct{ c net.Conn }
