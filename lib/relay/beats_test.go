@@ -97,20 +97,23 @@ func TestLargeFleet(t *testing.T) {
 		return true
 	})
 	beats := f.overhear("gt.*.beat")
-	time.Sleep(8 * time.Second)
-	if n := len(beats.messages()); n > 8*3 { // 64 if each beat every second
-		t.Errorf("%d beats in eight seconds", n)
-	}
+	eventually(t, "there are few beats in eight seconds", func() bool {
+		beats.messages()
+		time.Sleep(8 * time.Second)
+		return len(beats.messages()) <= 8*3 // 64 if each beat every second
+	})
 	dead := all[3]
 	dead.down()
-	eventually(t, "all miss it", func() bool { return every(40, all, dead) })
-	for _, h := range all {
-		for _, other := range all {
-			if other != h && other != dead && h.of(other.name).Every == 40 {
-				t.Errorf("%s misses %s", h.name, other.name)
+	eventually(t, "all miss it and no other", func() bool { // on a busy machine, one that is there can be missed for a moment
+		for _, h := range all {
+			for _, other := range all {
+				if h != dead && other != h && (h.of(other.name).Every == 40) != (other == dead) {
+					return false
+				}
 			}
 		}
-	}
+		return true
+	})
 	dead.quick()
 	eventually(t, "none misses it", func() bool { return every(4, all, dead) })
 }
