@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,18 +30,14 @@ func story(t *testing.T, events ...[3]string) eventlog.Log {
 	for i, e := range events {
 		fmt.Fprintf(&b, `{"ts":%q,"type":%q,"actor":%q,"payload":{%s}}`+"\n", at(i).Format(time.RFC3339), e[0], e[1], e[2])
 	}
-	if err := os.WriteFile(string(log), []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(string(log), []byte(b.String()), 0o600))
 	return log
 }
 
 func read(t testing.TB, log eventlog.Log) Catalog {
 	t.Helper()
 	r, err := Read(log, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return r
 }
 
@@ -97,9 +94,7 @@ func TestOutcome(t *testing.T) {
 // end in the record counts.
 func TestSettle(t *testing.T) {
 	self, err := process.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	dead := self
 	dead.Start = "1"
 	for _, c := range []struct {
@@ -120,15 +115,9 @@ func TestSettle(t *testing.T) {
 				c.rec.SetProcess(self)
 			}
 			store := session.Store{Home: home.In(state, dir)}
-			if err := store.Home.Prepare(); err != nil {
-				t.Fatal(err)
-			}
-			if err := state.Fix("s", store.Home.Runtime()); err != nil {
-				t.Fatal(err)
-			}
-			if err := store.Put(c.rec, false); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, store.Home.Prepare())
+			testenv.Must(t, state.Fix("s", store.Home.Runtime()))
+			testenv.Must(t, store.Put(c.rec, false))
 		}
 		r := slices.Collect(read(t, story(t, [3]string{"session_start", "a", fmt.Sprintf(`"session_id":"s","cwd":%q`, dir)})).All())
 		r[0].ResolveOutcome(state)
@@ -221,9 +210,7 @@ func BenchmarkRead(b *testing.B) {
 			fmt.Fprintf(&text, `{"ts":%q,"source":"gt","type":"patrol_started","actor":"demo/witness","payload":{"rig":"demo","polecat":"p%d"},"visibility":"feed"}`+"\n", ts, id)
 		}
 	}
-	if err := os.WriteFile(string(log), []byte(text.String()), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	testenv.Must(b, os.WriteFile(string(log), []byte(text.String()), 0o600))
 	b.SetBytes(int64(text.Len()))
 	b.ReportAllocs()
 	for b.Loop() {

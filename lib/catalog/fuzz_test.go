@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,13 +26,9 @@ func FuzzRead(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), ".events.jsonl")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, data, 0o600))
 		r, err := Read(eventlog.Log(path), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		short := r.Short()
 		for _, s := range r.Select(Filter{}, 0) {
 			if _, err := session.ParseID(string(s.ID)); err != nil {

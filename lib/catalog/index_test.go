@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -87,9 +88,7 @@ func tell(t testing.TB, all []*Session, short func(session.ID) string) string {
 	var b strings.Builder
 	for _, s := range all {
 		line, err := term.JSON(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		fmt.Fprintf(&b, "%s %v %s", short(s.ID), s.handedOver, line)
 	}
 	return b.String()
@@ -202,25 +201,17 @@ func (r *chance) lines(n int) string {
 func appendTo(t testing.TB, log eventlog.Log, text string) {
 	t.Helper()
 	f, err := os.OpenFile(string(log), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if _, err := f.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, f.Close())
 }
 
 func write(t testing.TB, path string, data []byte, mode os.FileMode) {
 	t.Helper()
-	if err := os.WriteFile(path, data, mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, data, mode))
+	testenv.Must(t, os.Chmod(path, mode))
 }
 
 // oftenWritten makes Read write the index after so many bytes, and read the log in chunks of
@@ -255,9 +246,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 				_, err := log.Prune(eventlog.Pruning{Archive: true, Keep: r.IntN(5), Expired: func(h eventlog.Head) bool {
 					return len(h.Type)%3 != step%3 && h.Time.Second()%2 == 0
 				}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, err)
 			case n == 1:
 				what = "rotate"
 				if _, err := log.Rotate(base, nil); err != nil {
@@ -266,9 +255,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 			case n == 2:
 				what = "another log"
 				write(t, string(log)+".new", []byte(r.lines(r.IntN(30))), 0o600)
-				if err := os.Rename(string(log)+".new", string(log)); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, os.Rename(string(log)+".new", string(log)))
 			case n == 3:
 				what = "the log emptied in its place"
 				write(t, string(log), []byte(r.lines(r.IntN(3))), 0o600)
@@ -324,9 +311,7 @@ func TestIndexIsWhole(t *testing.T) {
 	want := toldOf(t, log)
 	path := indexPath(log)
 	index, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	check := func(what string, at int, data []byte) {
 		write(t, path, data, 0o600)
 		if toldOf(t, log) != want {
@@ -358,9 +343,7 @@ func TestIndexIsWhole(t *testing.T) {
 	}
 	if os.Geteuid() == 0 {
 		write(t, path, index, 0o600)
-		if err := os.Chown(path, 1, 1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Chown(path, 1, 1))
 		if load(path) != nil {
 			t.Error("another's is believed")
 		}
@@ -392,9 +375,7 @@ func TestIndexIsWrittenWhenItPays(t *testing.T) {
 	written := func() os.FileInfo {
 		toldOf(t, log)
 		info, err := os.Stat(indexPath(log))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return info
 	}
 	first := written()
@@ -426,9 +407,7 @@ func TestIndexIsWrittenWhenItPays(t *testing.T) {
 func TestNoIndex(t *testing.T) {
 	log := story(t, [3]string{"session_start", "a", `"session_id":"one"`})
 	elsewhere := t.TempDir()
-	if err := os.Symlink(elsewhere, filepath.Join(filepath.Dir(string(log)), ".sessions")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(elsewhere, filepath.Join(filepath.Dir(string(log)), ".sessions")))
 	if got, want := toldOf(t, log), naively(t, log); got != want || got == "" {
 		t.Errorf("%s\nnot\n%s", got, want)
 	}
@@ -490,9 +469,7 @@ func TestReadMore(t *testing.T) {
 	there := story(t, [3]string{"session_end", "a", `"session_id":"one","outcome":"done"`},
 		[3]string{"session_start", "a", `"session_id":"two","parent_id":"one","host":"h2"`})
 	r, err := Read(here, nil, there)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	all := slices.Collect(r.All())
 	if len(all) != 2 || all[0].ID != "two" || all[1].ID != "one" || all[1].ChildID != "two" || all[1].Host != "h1" {
 		t.Errorf("%+v", all)

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"gt/internal/testenv"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -20,18 +21,14 @@ func TestReadAfterAPruneOfOneSecond(t *testing.T) {
 	start := `{"ts":"2026-01-17T01:00:%02dZ","type":"session_start","actor":"a","payload":{"session_id":"s%d"}}` + "\n"
 	handoff := `{"ts":"2026-01-17T01:00:07Z","type":"handoff","actor":"a","payload":{"subject":"from s1","to_session":true}}` + "\n"
 	log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
-	if err := os.WriteFile(string(log), []byte(fmt.Sprintf(start, 5, 1)+handoff+fmt.Sprintf(start, 7, 2)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(string(log), []byte(fmt.Sprintf(start, 5, 1)+handoff+fmt.Sprintf(start, 7, 2)), 0o600))
 	for range 2 {
 		all := slices.Collect(read(t, log).All())
 		if len(all) != 2 || all[0].Subject != "" || all[1].Subject != "from s1" {
 			t.Errorf("%+v\n%+v", all[0], all[1])
 		}
 		_, err := log.Prune(eventlog.Pruning{Archive: true, Expired: func(h eventlog.Head) bool { return h.Type == "session_start" }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 	}
 }
 
@@ -54,16 +51,12 @@ func TestReadAfterPrunesAndRotations(t *testing.T) {
 			fmt.Fprintf(&text, `{"ts":%q,"type":%q,"actor":%q,"payload":{%s}}`+"\n", at(minute).Format(time.RFC3339), kind, actor, payload)
 		}
 		log := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
-		if err := os.WriteFile(string(log), []byte(text.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(string(log), []byte(text.String()), 0o600))
 		tell := func() string {
 			var b strings.Builder
 			for _, s := range read(t, log).Select(Filter{}, 0) {
 				line, err := term.JSON(s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, err)
 				b.Write(line)
 			}
 			return b.String()
@@ -80,9 +73,7 @@ func TestReadAfterPrunesAndRotations(t *testing.T) {
 			_, err := log.Prune(eventlog.Pruning{Archive: true, Keep: r.IntN(10), Expired: func(h eventlog.Head) bool {
 				return at(hour).Sub(h.Time) > time.Duration(ttl[h.Type])*time.Minute
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			if got := tell(); got != want {
 				t.Fatalf("seed %d, in minute %d the catalog is\n%swhere it was\n%s", seed, hour, got, want)
 			}

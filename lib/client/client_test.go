@@ -1,6 +1,7 @@
 package client
 
 import (
+	"gt/internal/testenv"
 	"io/fs"
 	"path"
 	"slices"
@@ -12,9 +13,7 @@ import (
 // that its folder is named after.
 func TestNames(t *testing.T) {
 	files, err := fs.Glob(blocks, "*/agent.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var folders []string
 	for _, file := range files {
 		folders = append(folders, path.Dir(file))

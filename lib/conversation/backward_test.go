@@ -3,6 +3,7 @@ package conversation
 import (
 	"bytes"
 	"errors"
+	"gt/internal/testenv"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -62,9 +63,7 @@ func TestBackward(t *testing.T) {
 			got = append(got, at)
 			return true
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if size > maxScan { // it stops at maxScan
 			want = want[len(want)-len(got):]
 		}

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,9 +26,7 @@ func TestEnds(t *testing.T) {
 		"one that has no feed": {long(EndSize), nil, nil},
 	} {
 		path := filepath.Join(t.TempDir(), "lines")
-		if err := os.WriteFile(path, []byte(c.lines), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte(c.lines), 0o600))
 		for most := range len(c.first) + 1 {
 			var first, last []int
 			err := Ends(path, func(line []byte, whole bool) bool {

@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"gt/internal/testenv"
 	"io"
 	"testing"
 	"time"
@@ -62,22 +63,16 @@ func TestAge(t *testing.T) {
 
 	// A hub keeps a command back, and the beats of its sender with it.
 	nc, err := f.hub.Connect(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer nc.Close()
 	beats, err := nc.SubscribeSync("gt.*.beat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	b.down()
 	a.down()
 	a.up()
 	put(0)
 	beat, err := beats.NextMsg(10 * time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	b.up() // so that a knows its clock, and sends the command
 	eventually(t, "the command has come", func() bool { return a.waiting() == 0 })
 	b.down()
@@ -86,8 +81,6 @@ func TestAge(t *testing.T) {
 	a.down()
 	b.skew += time.Hour
 	ages = b.commanded()
-	if err := nc.PublishMsg(&nats.Msg{Subject: beat.Subject, Data: beat.Data}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, nc.PublishMsg(&nats.Msg{Subject: beat.Subject, Data: beat.Data}))
 	near(t, "a command that was kept back", ages, time.Hour)
 }

@@ -3,6 +3,7 @@ package relay_test
 import (
 	"context"
 	"fmt"
+	"gt/internal/testenv"
 	"io"
 	"os"
 	"slices"
@@ -276,14 +277,10 @@ func TestAnyTakenBack(t *testing.T) {
 	a.giveAny("x")
 	eventually(t, "b has it", func() bool { return d.holds() == 1 })
 	all, err := peer.OutboxOf(a.state).All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, l := range all {
 		if l.Host == peer.Any {
-			if err := peer.OutboxOf(a.state).Remove(l); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, peer.OutboxOf(a.state).Remove(l))
 		}
 	}
 	a.rests(t)

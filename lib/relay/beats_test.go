@@ -3,6 +3,7 @@ package relay_test
 import (
 	"context"
 	"encoding/json"
+	"gt/internal/testenv"
 	"strconv"
 	"strings"
 	"sync"
@@ -125,9 +126,7 @@ func TestMissed(t *testing.T) {
 	l := f.liar()
 	a := f.host("a")
 	keys, err := seal.Load(a.state, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	beats := f.overhear("gt." + keys.Public() + ".beat")
 	o := a.options()
 	o.Beat, o.Small = 20*time.Second, 20
@@ -170,9 +169,7 @@ func TestReplayedBeats(t *testing.T) {
 	for range 3 {
 		time.Sleep(time.Second)
 		for _, m := range kept {
-			if err := beats.nc.PublishMsg(&nats.Msg{Subject: m.Subject, Data: m.Data}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, beats.nc.PublishMsg(&nats.Msg{Subject: m.Subject, Data: m.Data}))
 		}
 	}
 	time.Sleep(6 * time.Second) // when it would have been saved

@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"gt/internal/testenv"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -57,18 +58,14 @@ func TestCluster(t *testing.T) {
 	var routes []*url.URL
 	for range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
 		l.Close()
 	}
 	var all []*server.Server
 	for i := range 3 {
 		port, err := strconv.Atoi(routes[i].Port())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		o := server.Options{
 			ServerName: "s" + strconv.Itoa(i), JetStream: true, StoreDir: filepath.Join(f.root, "s"+strconv.Itoa(i)),
 			Cluster: server.ClusterOpts{Name: "fleet", Host: "127.0.0.1", Port: port}, Routes: routes,
@@ -83,18 +80,12 @@ func TestCluster(t *testing.T) {
 	b.down()
 	a.send("b", "kept")
 	nc, err := nats.Connect(all[0].ClientURL() + "," + all[1].ClientURL() + "," + all[2].ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer nc.Close()
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	keys, err := seal.Load(b.state, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	leader := ""
 	eventually(t, "the servers have the note", func() bool {
 		stream, err := js.Stream(context.Background(), streams.In(keys.Public()))
@@ -128,9 +119,7 @@ func TestLeaf(t *testing.T) {
 	o.LeafNode.Host, o.LeafNode.Port = "127.0.0.1", server.RANDOM_PORT
 	middle := f.serve(o)
 	varz, err := middle.Varz(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	edge := server.Options{ServerName: "edge", JsAccDefaultDomain: map[string]string{"$G": "main"}}
 	edge.LeafNode.Remotes = []*server.RemoteLeafOpts{{URLs: []*url.URL{{Scheme: "nats-leaf", Host: "127.0.0.1:" + strconv.Itoa(varz.LeafNode.Port)}}}}
 	leaf := f.serve(edge)

@@ -3,6 +3,7 @@ package relay_test
 import (
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"io"
 	"os"
 	"os/exec"
@@ -30,9 +31,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		out, err := c.CombinedOutput()
 		t.Logf("%s", out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return
 	}
 	for _, side := range []string{"sender", "receiver", "hub"} {
@@ -79,9 +78,7 @@ func TestFullDisk(t *testing.T) {
 				return err
 			}
 			arrived := func() bool { return slices.Equal(b.notes(), want) && a.waiting() == 0 && b.copyOf(a, "a") }
-			if err := send(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, send())
 			eventually(t, "the first note is there", arrived)
 			filler := filepath.Join(at, "filler")
 			if err := os.WriteFile(filler, make([]byte, 64<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
@@ -106,16 +103,12 @@ func TestFullDisk(t *testing.T) {
 				})
 				f.hub.Sweep() // changes nothing yet
 			}
-			if err := os.Remove(filler); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.Remove(filler))
 			if side == "hub" {
 				f.hub.Sweep()
 			}
 			began := time.Now()
-			if err := send(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, send())
 			if side == "receiver" { // a new connection sends at once what would come after a minute
 				a.down()
 				a.up()

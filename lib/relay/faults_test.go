@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"gt/internal/testenv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,24 +72,18 @@ func TestHubLost(t *testing.T) {
 	send(20)
 	f.stop()
 	earlier := filepath.Join(f.root, "earlier")
-	if err := exec.Command("cp", "-r", f.store, earlier).Run(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, exec.Command("cp", "-r", f.store, earlier).Run())
 	f.start()
 	send(20)
 	eventually(t, "half of it is there", func() bool { return len(b.notes()) > 20 })
 	f.stop()
-	if err := os.RemoveAll(f.store); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.RemoveAll(f.store))
 	send(20)
 	f.start()
 	send(20)
 	eventually(t, "more is there", func() bool { return len(b.notes()) > 60 })
 	f.stop()
-	if err := errors.Join(os.RemoveAll(f.store), os.Rename(earlier, f.store)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(os.RemoveAll(f.store), os.Rename(earlier, f.store)))
 	f.start()
 	send(20)
 	eventually(t, "all is there", func() bool { return slices.Equal(b.notes(), want) && a.waiting() == 0 && b.copyOf(a, "a") })
@@ -143,12 +138,8 @@ func TestBlocked(t *testing.T) {
 	c := f.host("c").up()
 	meet(t, a, b, c)
 	h, err := peer.Of(b.state).Get("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := peer.Of(b.state).SetTrust("a", peer.Trust{Key: h.Key, Revoked: true}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, peer.Of(b.state).SetTrust("a", peer.Trust{Key: h.Key, Revoked: true}))
 	a.send("b", "from a")
 	a.event("one")
 	c.send("b", "from c")
@@ -173,9 +164,7 @@ func TestForgotten(t *testing.T) {
 	a.event("one")
 	eventually(t, "the log is copied", func() bool { return b.copyOf(a, "a") })
 	b.down()
-	if err := os.RemoveAll(b.state.Path("peers")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.RemoveAll(b.state.Path("peers")))
 	a.down() // so that its hello stands behind its grant
 	a.up()
 	b.up()
@@ -215,9 +204,7 @@ func TestTwoNames(t *testing.T) {
 	}
 	for _, h := range []*host{x, y} {
 		keys, err := seal.Load(h.state, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		eventually(t, "the letter is there", func() bool { return slices.Equal(h.notes(), []string{"to " + keys.Public()}) })
 	}
 }
@@ -230,9 +217,7 @@ func TestClashGoes(t *testing.T) {
 	meet(t, a, x, y)
 	clashes := func() (n int) {
 		known, err := peer.Of(a.state).All()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for _, h := range known {
 			if h.Clash != "" {
 				n++
@@ -245,9 +230,7 @@ func TestClashGoes(t *testing.T) {
 	}
 	for _, h := range []*host{x, y} {
 		h.down()
-		if err := peer.Of(h.state).SetOwn(peer.Host{Name: "new"}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, peer.Of(h.state).SetOwn(peer.Host{Name: "new"}))
 		h.up()
 	}
 	eventually(t, "it is over", func() bool { return clashes() == 0 })
@@ -260,12 +243,8 @@ func TestClone(t *testing.T) {
 	a := f.host("a")
 	b := f.host("a")
 	keys, err := os.ReadFile(a.state.Path("relay", "keys.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(b.state.Path("relay", "keys.json"), keys, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, os.WriteFile(b.state.Path("relay", "keys.json"), keys, 0o600))
 	a.skew, b.skew = 0, 0
 	a.up()
 	time.Sleep(6 * time.Second) // a is no relay that was started just now
@@ -331,9 +310,7 @@ func TestHistory(t *testing.T) {
 	}
 	for name, value := range map[string]string{"rapid.checks": "4", "rapid.nofailfile": "true"} {
 		if f := flag.Lookup(name); f.Value.String() == f.DefValue {
-			if err := f.Value.Set(value); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, f.Value.Set(value))
 		}
 	}
 	names := []string{"a", "b", "c", "d", "e"}
@@ -387,9 +364,7 @@ func TestHistory(t *testing.T) {
 				}
 			case "hub lost":
 				f.stop()
-				if err := os.RemoveAll(f.store); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, os.RemoveAll(f.store))
 			case "hub backup":
 				if f.hub == nil {
 					os.RemoveAll(backup)
@@ -399,9 +374,7 @@ func TestHistory(t *testing.T) {
 				f.stop()
 				if _, err := os.Stat(backup); err == nil {
 					os.RemoveAll(f.store)
-					if err := exec.Command("cp", "-r", backup, f.store).Run(); err != nil {
-						t.Fatal(err)
-					}
+					testenv.Must(t, exec.Command("cp", "-r", backup, f.store).Run())
 				}
 			case "wait":
 				time.Sleep(time.Duration(rapid.IntRange(1, 300).Draw(rt, "ms")) * time.Millisecond)

@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"errors"
+	"gt/internal/testenv"
 	"os"
 	"slices"
 	"strings"
@@ -160,17 +161,13 @@ func TestLostGrants(t *testing.T) {
 	a.event("one")
 	eventually(t, "the log is copied", func() bool { return b.copyOf(a, "a") })
 	b.down()
-	if err := os.RemoveAll(b.state.Path("peers")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.RemoveAll(b.state.Path("peers")))
 	b.upInLarge()
 	a.event("two")
 	eventually(t, "it is copied again, with its key", func() bool { return b.hasKeyOf(a) && b.copyOf(a, "a") })
 	a.down()
 	f.stop() // or a would know from the hub what it wrote last
-	if err := os.RemoveAll(f.store); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.RemoveAll(f.store))
 	f.start()
 	a.skew = -time.Hour
 	a.rotate()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"os"
 	"slices"
 	"strings"
@@ -172,9 +173,7 @@ func TestNewer(t *testing.T) {
 func TestBlockedHello(t *testing.T) {
 	t.Parallel()
 	b, l := newFleet(t).deceived()
-	if err := peer.Of(b.state).SetTrust("a", peer.Trust{Key: l.keys.Public(), Revoked: true}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, peer.Of(b.state).SetTrust("a", peer.Trust{Key: l.keys.Public(), Revoked: true}))
 	l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9"})
 	eventually(t, "it was refused", func() bool { return b.refused("a message of a, which is revoked") > 0 })
 	if o, err := peer.Of(b.state).Get("a"); err != nil || o.Version != "" {
@@ -211,17 +210,11 @@ func blockedReader(t *testing.T, in func(relay.Options) relay.Options) {
 	eventually(t, "all have the log", func() bool { return b.copyOf(a, "a") && c.copyOf(a, "a") })
 	b.down()
 	theirs, err := seal.Load(b.state, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	old, err := os.ReadFile(peer.Of(b.state).Path("a", "feed.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 
-	if err := peer.Of(a.state).SetTrust("b", peer.Trust{Key: theirs.Public(), Revoked: true}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, peer.Of(a.state).SetTrust("b", peer.Trust{Key: theirs.Public(), Revoked: true}))
 	keys := a.rotate()
 	a.event("after")
 	agents <- "another agent\n"
@@ -241,20 +234,14 @@ func blockedReader(t *testing.T, in func(relay.Options) relay.Options) {
 	}
 
 	nc, err := nats.Connect("", nats.InProcessServer(f.hub))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer nc.Close()
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	opened := map[string]int{}
 	for _, name := range []string{streams.Fleet, streams.Feeds, streams.In(theirs.Public())} {
 		stream, err := js.Stream(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for seq := uint64(1); seq <= stream.CachedInfo().State.LastSeq; seq++ {
 			raw, err := stream.GetMsg(t.Context(), seq)
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -293,9 +280,7 @@ func TestAbsent(t *testing.T) {
 	meet(t, a, b, c)
 	b.down()
 	f.stop()
-	if err := os.RemoveAll(f.store); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.RemoveAll(f.store))
 	for range 3 {
 		a.send("b", "to b")
 	}
@@ -333,9 +318,7 @@ func TestTakenBack(t *testing.T) {
 	l := a.send("b", strings.Repeat("long ", 4_000_000))
 	part := peer.Of(b.state).Path("a", "parcels", l.ID+".part")
 	eventually(t, "it is on its way", func() bool { _, err := os.Stat(part); return err == nil })
-	if err := peer.OutboxOf(a.state).Remove(l); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, peer.OutboxOf(a.state).Remove(l))
 	eventually(t, "nothing is left", func() bool { return b.parcels("a") == 0 })
 }
 
@@ -349,9 +332,7 @@ func TestManyLogs(t *testing.T) {
 	for i := range feed.MaxFeeds + 50 {
 		c := feed.Chunk{Feed: fmt.Sprintf("town.x%d", i), Epoch: "0000000000000001-00000000", Size: 2, Before: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("x\n")}
 		data, err := c.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		l.tells(b, "chunk", seal.Header{Kind: "chunk"}, data)
 	}
 	eventually(t, "the last ones were refused", func() bool { return b.refused("a log of a that is too long, or one too many") == 50 })
@@ -363,9 +344,7 @@ func TestManyHeads(t *testing.T) {
 	b, l := newFleet(t).deceived()
 	var asks atomic.Int64
 	keys, err := seal.Load(b.state, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if _, err := l.nc.Subscribe("gt."+keys.Public()+".ask.>", func(*nats.Msg) { asks.Add(1) }); err != nil {
 		t.Fatal(err)
 	}
@@ -445,13 +424,9 @@ func TestAllows(t *testing.T) {
 	l := f.liar()
 	grants := l.receives(t, "grant")
 	l.meets(b, "old")
-	if err := peer.Of(b.state).SetTrust("old", peer.Trust{Key: l.keys.Public(), Allowed: []string{"peek"}}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, peer.Of(b.state).SetTrust("old", peer.Trust{Key: l.keys.Public(), Allowed: []string{"peek"}}))
 	keys, err := seal.Load(b.state, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for {
 		select {
 		case got := <-grants:
@@ -480,9 +455,7 @@ func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 	f := newFleet(t)
 	a, b := f.host("a"), f.host("b")
 	evil, err := f.hub.Connect(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer evil.Close()
 	var mu sync.Mutex
 	var past []*nats.Msg
@@ -508,9 +481,7 @@ func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 	}
 	notes := len(b.notes())
 	seen, err := peer.Of(b.state).Get("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	mu.Lock()
 	all := slices.Clone(past)
 	mu.Unlock()
@@ -520,9 +491,7 @@ func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 		under := func(m *nats.Msg, kind string) {
 			parts := strings.Split(m.Subject, ".")
 			parts[2] = kind
-			if err := evil.Publish(strings.Join(parts, "."), m.Data); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, evil.Publish(strings.Join(parts, "."), m.Data))
 		}
 		var feed *nats.Msg
 		for _, m := range all {
@@ -535,9 +504,7 @@ func replayed(t *testing.T, in func(relay.Options) relay.Options) {
 			}
 		}
 		under(feed, "states") // its key opens it
-		if err := evil.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, evil.Flush())
 	}
 	replay()
 	time.Sleep(6 * time.Second) // when it would have been saved

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"gt/internal/testenv"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -44,9 +45,7 @@ type proxy struct {
 func newProxy(t *testing.T, to string, dice *rand.Rand) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	p := &proxy{Listener: l, to: to, dice: dice}
 	t.Cleanup(func() {
 		l.Close()
@@ -134,9 +133,7 @@ func (p *proxy) pump(to, from net.Conn) {
 func twice(t *testing.T, h *hub.Hub, dice *rand.Rand) (stop func()) {
 	t.Helper()
 	nc, err := h.Connect(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var mu sync.Mutex
 	var again sync.WaitGroup
 	if _, err := nc.Subscribe("gt.>", func(m *nats.Msg) {
@@ -339,9 +336,7 @@ func TestNewConnection(t *testing.T) {
 					continue
 				}
 				message, err := seal.Parse(m.Data)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, err)
 				times[message.ID]++
 			}
 			return !slices.ContainsFunc(letters, func(l peer.Letter) bool { return times[l.ID] == 0 })

@@ -3,6 +3,7 @@ package relay_test
 import (
 	"encoding/json"
 	"errors"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,34 +96,24 @@ func TestRecords(t *testing.T) {
 		t.Error("c has records of a")
 	}
 	f.stop()
-	if err := os.RemoveAll(f.store); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.RemoveAll(f.store))
 	a.records(firstRecord, "{\"n\":2}\n")
-	if err := os.WriteFile(a.store().Path(otherRecord), []byte("{}\n{\"forgotten\":1}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(a.store().Path(otherRecord), []byte("{}\n{\"forgotten\":1}\n"), 0o600))
 	f.start()
 	eventually(t, "what changed is copied", func() bool { return b.hasRecords(a) })
 	// Records that cannot be read now are not removed.
 	a.down()
 	aside := a.store().Sessions + ".aside"
-	if err := errors.Join(os.Rename(a.store().Sessions, aside), os.WriteFile(a.store().Sessions, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(os.Rename(a.store().Sessions, aside), os.WriteFile(a.store().Sessions, nil, 0o600)))
 	a.up()
 	a.event("a has said hello")
 	eventually(t, "it is copied", func() bool { return b.copyOf(a, "a") })
 	time.Sleep(time.Second)
-	if err := errors.Join(os.Remove(a.store().Sessions), os.Rename(aside, a.store().Sessions)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(os.Remove(a.store().Sessions), os.Rename(aside, a.store().Sessions)))
 	if !b.hasRecords(a) {
 		t.Error("the copies are gone")
 	}
-	if err := os.Remove(a.store().Path(firstRecord)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Remove(a.store().Path(firstRecord)))
 	eventually(t, "what was removed is gone", func() bool { return b.hasRecords(a) })
 	b.down()
 	a.allows("b", "peek") // while b is away
@@ -155,9 +146,7 @@ func TestRecordsNotAllowed(t *testing.T) {
 	ask()
 	a.allows("liar", peer.Commands...)
 	ask()
-	if err := peer.Of(a.state).SetTrust("liar", peer.Trust{Key: "other", Allowed: []string{peer.Records}}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, peer.Of(a.state).SetTrust("liar", peer.Trust{Key: "other", Allowed: []string{peer.Records}}))
 	ask()
 	a.allows("liar", peer.Records)
 	for _, id := range []record.ID{"../../relay/keys", firstRecord} {
@@ -183,16 +172,12 @@ func TestHostileRecords(t *testing.T) {
 	l.meets(b, "a")
 	part := func(id record.ID) []byte {
 		data, err := mirror.Chunk{ID: id, Size: 3, Check: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("{}\n")}.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return data
 	}
 	page := func(p mirror.Page) {
 		data, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		l.tells(b, "chunk", seal.Header{Kind: "records"}, data)
 	}
 	l.tells(b, "chunk", seal.Header{Kind: "record"}, part(firstRecord)) // not asked for

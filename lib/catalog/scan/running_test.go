@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,13 +15,9 @@ func TestRunning(t *testing.T) {
 	s := newStore(t)
 	s.write("p/id-1.jsonl", said("id-1", 1, "hello"))
 	me, err := process.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	dir := filepath.Join(s.home, ".claude", "sessions")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(dir, 0o700))
 	for name, note := range map[string]string{
 		"1.json": `{"pid":` + strconv.Itoa(me.PID) + `,"procStart":"` + me.Start + `","sessionId":"runs","status":"busy"}`,
 		"2.json": `{"pid":` + strconv.Itoa(me.PID) + `,"procStart":"1","sessionId":"another","status":"busy"}`,
@@ -28,9 +25,7 @@ func TestRunning(t *testing.T) {
 		"4.json": `{"pid":-1,"sessionId":"minus"}`, "5.json": `{`, "6.json": `{"pid":` + strconv.Itoa(me.PID) + `,"sessionId":"../x"}`,
 		"7.key": `{"pid":` + strconv.Itoa(me.PID) + `,"sessionId":"key"}`,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(note), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(note), 0o600))
 	}
 	if got, errs := Running(s.getenv); errs != nil || len(got) != 1 || got["runs"] != me {
 		t.Errorf("%+v", got)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -143,22 +144,16 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 	want := s.scan("")
 	s.scan(s.cache())
 	good, err := os.ReadFile(s.cache())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	forge := func(version int64, sql string) {
 		t.Helper()
 		dir, err := os.OpenRoot(filepath.Dir(s.cache()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		defer dir.Close()
 		write(t, s.cache(), good)
 		from := sqlite.OpenCache(s.cache(), cacheVersion)
 		defer from.Close()
-		if err := sqlite.Replace(dir, filepath.Base(s.cache()), version, from, func(db *sqlite.Own) error { return db.Do(sql) }); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, sqlite.Replace(dir, filepath.Base(s.cache()), version, from, func(db *sqlite.Own) error { return db.Do(sql) }))
 	}
 	const forged = "UPDATE transcript SET texts = replace(texts, 'hello', 'hallo')"
 	if forge(cacheVersion, forged); reflect.DeepEqual(s.scan(s.cache()), want) {
@@ -186,9 +181,7 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 		t.Errorf("the cache of v0.1.0 is there: %v", err)
 	}
 	os.Remove(s.cache())
-	if err := os.Symlink(filepath.Join(s.home, "elsewhere"), s.cache()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(filepath.Join(s.home, "elsewhere"), s.cache()))
 	if got := s.scan(s.cache()); !reflect.DeepEqual(got, want) {
 		t.Errorf("link: %+v", got)
 	}
@@ -202,9 +195,7 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 
 func write(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, data, 0o600))
 }
 
 // A first look that a person ends goes on from there.

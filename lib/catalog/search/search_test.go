@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"gt/internal/testenv"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -94,9 +95,7 @@ func TestASearchOfRealConversations(t *testing.T) {
 			continue
 		}
 		q, err := New(w, true, n%3 == 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		q.Tools = n%2 == 0
 		got, err := gathered(q, all)
 		if want := naive(q, all, read); err != nil || !slices.Equal(got, want) {
@@ -296,9 +295,7 @@ func (w *writing) store(t *testing.T) (all []conversation.Conversation) {
 		if w.IntN(3) == 0 {
 			b.WriteString(`{"type":"user","message":{"role":"user","content":"foo settle kick`) // torn
 		}
-		if err := os.WriteFile(c.File.Path, b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(c.File.Path, b.Bytes(), 0o600))
 		c.File.Size = int64(b.Len())
 		all = append(all, c)
 		before, from = records, c
@@ -438,9 +435,7 @@ func TestNeedles(t *testing.T) {
 		`src/main`:                {"main"},
 	} {
 		tree, err := syntax.Parse(pattern, syntax.Perl)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var got []string
 		for _, n := range needles(tree.Simplify()) {
 			got = append(got, n.word)
@@ -459,20 +454,14 @@ func TestASearchInWhatChanges(t *testing.T) {
 	for i := range 50 {
 		path := filepath.Join(dir, fmt.Sprintf("s%d.jsonl", i))
 		line := `{"type":"user","message":{"role":"user","content":"find me"},"uuid":"x` + fmt.Sprint(i) + `","timestamp":"2026-03-02T08:00:00Z"}` + "\n"
-		if err := os.WriteFile(path, []byte(strings.Repeat(line, 3)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte(strings.Repeat(line, 3)), 0o600))
 		all = append(all, conversation.Conversation{File: conversation.File{Client: "claude", Path: path, ID: session.ID(fmt.Sprint("s", i))}})
 	}
-	if err := os.Remove(all[7].File.Path); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Remove(all[7].File.Path))
 	all[9].File.Path = dir // not a file
 	all[11].File.Client = "nobody's"
 	q, err := New("find", false, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	counts := make([]int, len(all))
 	grown := false
 	err = q.Search(all, func(i int, h Hit) bool {

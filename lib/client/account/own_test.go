@@ -2,6 +2,7 @@ package account
 
 import (
 	"errors"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,17 +14,11 @@ import (
 func world(t *testing.T, paths ...string) (home, beside string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, path := range append(paths, "home/x", "beside/x") {
 		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("{}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		testenv.Must(t, os.WriteFile(path, []byte("{}\n"), 0o600))
 	}
 	return filepath.Join(root, "home"), filepath.Join(root, "beside")
 }
@@ -44,9 +39,7 @@ func getenv(home string, set ...string) func(string) string {
 
 func check(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 }
 
 // A conversation counts only in a store of the person's, whatever path leads to it.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,14 +53,10 @@ func TestAccount(t *testing.T) {
 	home := t.TempDir()
 	usual, other := filepath.Join(home, ".claude"), filepath.Join(home, "other")
 	for _, dir := range []string{usual, other} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Mkdir(dir, 0o700))
 	}
 	link := filepath.Join(home, "link")
-	if err := os.Symlink(other, link); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(other, link))
 	for _, c := range []struct{ now, store, want string }{
 		{"", usual, ""},
 		{"", usual + "/", ""},

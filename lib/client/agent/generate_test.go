@@ -5,6 +5,7 @@ import (
 	goflag "flag"
 	"fmt"
 	"go/format"
+	"gt/internal/testenv"
 	"os"
 	"testing"
 
@@ -20,17 +21,11 @@ var update = goflag.Bool("update", false, "write what the hooks know of the tabl
 func TestGenerated(t *testing.T) {
 	for _, c := range Builtin().All() {
 		want, err := format.Source(generated(c))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		path := "../" + c.Name + "/hook/table.go"
 		if *update {
-			if err := atomicfile.Write(path, want, atomicfile.Unsynced); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(path, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, atomicfile.Write(path, want, atomicfile.Unsynced))
+			testenv.Must(t, os.Chmod(path, 0o644))
 		}
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what its table says: go generate ./lib/client/agent (%v)", path, err)

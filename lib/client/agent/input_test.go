@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"gt/internal/testenv"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,9 +22,7 @@ func TestInputOfScreens(t *testing.T) {
 	for _, path := range paths {
 		c := table.Of(filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(path)))))
 		screens, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for _, f := range screens.Files {
 			if !c.KnowsInput() {
 				continue

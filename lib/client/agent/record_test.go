@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,15 +15,9 @@ func TestRecordPreferences(t *testing.T) {
 	load := func(text string) (Record, string) {
 		t.Helper()
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Mkdir(filepath.Join(dir, "gt"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(dir, "config.toml"), filepath.Join(dir, "gt", "config.toml")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(filepath.Join(dir, "config.toml"), []byte(text), 0o600))
+		testenv.Must(t, os.Mkdir(filepath.Join(dir, "gt"), 0o700))
+		testenv.Must(t, os.Rename(filepath.Join(dir, "config.toml"), filepath.Join(dir, "gt", "config.toml")))
 		said := ""
 		r := LoadRecord(func(key string) string {
 			if key == "XDG_CONFIG_HOME" {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"gt/internal/testenv"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,9 +21,7 @@ func TestScreens(t *testing.T) {
 	table := Builtin()
 	for _, path := range paths {
 		screens, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		name := filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(path))))
 		for _, f := range screens.Files {
 			want, _, _ := strings.Cut(f.Name, ":")

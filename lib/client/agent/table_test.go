@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -102,9 +103,7 @@ dangerous_flag = "--yolo"
 env = { PLAIN = "1" }
 `)
 	all, err := p.load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	vibe := all.Of("vibe")
 	if vibe.Icon != "🎵" || vibe.SessionIDEnv != "VIBE_SESSION_ID" || vibe.SessionIDJSONPath != ".session_id" ||
 		!slices.Equal(vibe.OutputFormatFlag, Argv{"--output-format", "json"}) || !slices.Equal(vibe.Processes, []string{"vibe"}) {
@@ -137,9 +136,7 @@ func TestOverride(t *testing.T) {
 	p.agents("[agents.codex]\ncommand = \"my-codex\"\ncontext_cap = 5000\n[agents.claude.flags]\nonce = [\"--secret NAME\"]\n")
 	p.townFile("name = \"a town\"\n[agents.codex]\ncontext_cap = 6000\n[rigs.one]\nprefix = \"on\"\n")
 	all, err := p.load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	codex, was := all.Of("codex"), Builtin().Of("codex")
 	if codex.Command[0] != "my-codex" || codex.ContextCap != 6000 || !reflect.DeepEqual(codex.ResumeFlag, was.ResumeFlag) || codex.Dialect != was.Dialect {
 		t.Errorf("%+v", codex)
@@ -221,9 +218,7 @@ func TestUntrustedTown(t *testing.T) {
 	p.must()
 	p.townFile(evil)
 	refused("it was empty when it was trusted", place.ErrChanged)
-	if err := os.Remove(filepath.Join(p.town, "town.toml")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Remove(filepath.Join(p.town, "town.toml")))
 	refused("it is gone", place.ErrChanged)
 	p.must()
 	p.townFile(evil)
@@ -354,9 +349,7 @@ func TestUntested(t *testing.T) {
 // docs/agents.md names the versions with which each agent was tested.
 func TestProvedVersions(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/agents.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, c := range Builtin().All() {
 		if tested := c.Hooks.ProvedVersions; len(tested) > 0 && !strings.Contains(string(page), " | "+strings.Join(tested, ", ")+" ") {
 			t.Errorf("the page does not say that %s was tested with %q", c.Name, tested)

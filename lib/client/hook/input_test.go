@@ -3,6 +3,7 @@ package hook
 import (
 	"bytes"
 	"encoding/json"
+	"gt/internal/testenv"
 	"io"
 	"os"
 	"path/filepath"
@@ -117,9 +118,7 @@ func TestReadEveryClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client, input, _ := strings.Cut(name, "/")
 			data, err := os.ReadFile("../" + client + "/hook/testdata/" + input + ".json")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			got := Read(bytes.NewReader(data), time.Minute)
 			if got.Key == "" {
 				t.Error("there is no key")
@@ -215,9 +214,7 @@ func TestReadAnswersAtOnceWhenThePipeStaysOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			defer w.Close()
 			io.WriteString(w, text)
 			begin := time.Now()
@@ -283,9 +280,7 @@ func (breaking) Read([]byte) (int, error) { panic("oh") }
 
 func TestReadOfADeviceIsNothing(t *testing.T) {
 	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer null.Close()
 	if got := Read(null, time.Minute); got != (Input{}) {
 		t.Errorf("%+v", got)
@@ -406,16 +401,12 @@ func TestBegin(t *testing.T) {
 // A tool's result comes through a pipe, in parts.
 func BenchmarkRead(b *testing.B) {
 	result, err := json.Marshal(strings.Repeat("a line of output, some \"quoted\" words\n", 256<<10/38))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Must(b, err)
 	said := `{"session_id":"abc","cwd":"/w","hook_event_name":"PostToolUse","tool_response":{"stdout":` + string(result) + `}}`
 	b.SetBytes(int64(len(said)))
 	for b.Loop() {
 		r, w, err := os.Pipe()
-		if err != nil {
-			b.Fatal(err)
-		}
+		testenv.Must(b, err)
 		go func() {
 			w.WriteString(said)
 			w.Close()

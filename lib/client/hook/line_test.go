@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,9 +11,7 @@ import (
 // A request line counts only if no other command of the line can print after gt's.
 func TestLine(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	bin := filepath.Dir(self)
 	for line, want := range map[string]int{
 		"gt-handoff -s x":                1,

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,13 +16,9 @@ import (
 // A client works where it was started, or where its flag says.
 func TestWorksIn(t *testing.T) {
 	self, err := process.Find(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, c := range []struct {
 		args, dir string
 		want      bool

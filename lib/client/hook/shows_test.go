@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,9 +81,7 @@ func TestConversation(t *testing.T) {
 		"":                                                                             false,
 	} {
 		path := filepath.Join(t.TempDir(), "t.jsonl")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		if got, err := Conversation(path, "gt-request sha256:"); slices.Contains(got, line) != want || err != nil {
 			t.Errorf("%.200s: %v, %v", text, got, err)
 		}

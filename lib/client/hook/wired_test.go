@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"encoding/json"
+	"gt/internal/testenv"
 	"testing"
 
 	"gt/hooks"
@@ -18,9 +19,7 @@ func TestWired(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(hooks.Claude, &wiring); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal(hooks.Claude, &wiring))
 	seen := map[string]bool{}
 	for event, groups := range wiring.Hooks {
 		for _, g := range groups {

@@ -2,6 +2,7 @@ package readers_test
 
 import (
 	"bytes"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -44,16 +45,12 @@ func TestUnknown(t *testing.T) {
 func ofFuture(t *testing.T, r conversation.Reader, f conversation.File) {
 	t.Helper()
 	data, err := os.ReadFile(f.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	f.Store = t.TempDir()
 	f.Path = filepath.Join(f.Store, filepath.Base(f.Path))
 	data = bytes.Join(bytes.SplitAfter(data, []byte("\n"))[:1], nil)
 	data = append(data, "{\"type\":\"tomorrow\",\"payload\":{\"type\":\"message\"}}\nnot JSON\n[1]\n{\"type\":\"tomorrow\",\"payload\":1}\n{\"sort\":\"later\"}\n{\"type\":\"torn\"}"...)
-	if err := os.WriteFile(f.Path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(f.Path, data, 0o600))
 	u, err := conversation.CountUnknown(r, f)
 	want := conversation.Unknown{Records: 3, Kinds: 2, First: []string{"tomorrow", "without a type"}}
 	if r.Client() == "gemini" {

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,20 +15,14 @@ import (
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return string(data)
 }
 
 func write(t *testing.T, path, text string, perm fs.FileMode) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), perm); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, perm); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, []byte(text), perm))
+	testenv.Must(t, os.Chmod(path, perm))
 }
 
 // to edits to a fixed text and asks for a backup.
@@ -124,14 +119,10 @@ func TestLinks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			for _, dir := range []string{"dot/deep/claude", "home"} {
-				if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
 			}
 			link := func(to, at string) {
-				if err := os.Symlink(strings.Replace(to, "$", root, 1), filepath.Join(root, at)); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, os.Symlink(strings.Replace(to, "$", root, 1), filepath.Join(root, at)))
 			}
 			link("s.json", "dot/again")
 			if c.folder == "" {

@@ -3,6 +3,7 @@ package wiring_test
 import (
 	"encoding/json"
 	"fmt"
+	"gt/internal/testenv"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -30,9 +31,7 @@ func clientOf(t *testing.T, name string) wiring.Client {
 func wantOf(t *testing.T, c wiring.Client, dir string) []wiring.Handler {
 	t.Helper()
 	w, err := c.Wanted(dir, []string{"--agent", c.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return w
 }
 
@@ -41,9 +40,7 @@ func wantOf(t *testing.T, c wiring.Client, dir string) []wiring.Handler {
 func TestWiringFile(t *testing.T) {
 	claude := clientOf(t, "claude")
 	doc, err := jsonedit.Parse(hooks.Claude, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	all := claude.HandlersOf(doc)
 	if len(all) != 12 {
 		t.Errorf("%d hooks, not 12", len(all))
@@ -61,13 +58,9 @@ func TestWiringFile(t *testing.T) {
 	manifests := map[string]map[string]any{}
 	for _, dir := range []string{".", "hooks"} {
 		text, err := os.ReadFile(filepath.Join(root, dir, ".claude-plugin", "plugin.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var m map[string]any
-		if err := json.Unmarshal(text, &m); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, json.Unmarshal(text, &m))
 		file, err := os.ReadFile(filepath.Join(root, dir, m["hooks"].(string)))
 		if err != nil || string(file) != string(hooks.Claude) {
 			t.Errorf("the plugin in %s wires another file: %v", dir, err)
@@ -408,9 +401,7 @@ func TestQuote(t *testing.T) {
 func TestWirings(t *testing.T) {
 	for _, c := range wirings.All() {
 		want, err := c.Wanted("/opt/a b", []string{"--agent", "robo", "--dialect", "claude", "--cap", "4000"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for _, w := range want {
 			text := string(w.Raw)
 			if c.Shape != wiring.Script {

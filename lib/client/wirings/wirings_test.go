@@ -1,6 +1,7 @@
 package wirings
 
 import (
+	"gt/internal/testenv"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -15,9 +16,7 @@ func TestAll(t *testing.T) {
 	for _, c := range All() {
 		have = append(have, c.Name)
 		handlers, err := c.Wanted("/bin", []string{"--agent", c.Name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for _, h := range handlers {
 			if h.Binary == "gt-checkpoint" && !slices.Contains(c.TurnEnds, h.Event) {
 				t.Errorf("%s: a checkpoint is written at %s, which is not the end of a turn", c.Name, h.Event)

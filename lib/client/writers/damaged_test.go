@@ -2,6 +2,7 @@ package writers_test
 
 import (
 	"bytes"
+	"gt/internal/testenv"
 	"os"
 	"slices"
 	"strings"
@@ -96,13 +97,9 @@ const id = "01234567-0000-4000-8000-000000000000"
 func written(t *testing.T, w conversation.Writer, entries []conversation.Entry) string {
 	t.Helper()
 	settled, err := conversation.PairResults(readertest.SourceOf(entries))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var text bytes.Buffer
-	if err := w.Write(&text, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: at.Add(time.Hour), Settled: settled}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Write(&text, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: at.Add(time.Hour), Settled: settled}))
 	return text.String()
 }
 
@@ -112,28 +109,18 @@ func recordOf(t *testing.T, w conversation.Writer, home, text string) (all []con
 	t.Helper()
 	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
 	path, _, err := w.Place(getenv, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: at.Add(time.Hour)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	readertest.Put(t, path, text)
 	now := time.Now().Add(time.Duration(len(text)) * time.Millisecond) // each text has a time of its own
-	if err := os.Chtimes(path, now, now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Chtimes(path, now, now))
 	s, err := record.StoreOf(getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	r := readers.Of(w.Client())
 	if err := r.Find(storeOf(t, w.Client(), getenv), func(f conversation.File) {
 		m, err := r.Metadata(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		x, err := s.Index()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		y := &record.Syncer{Store: s, Index: x, Redact: func(text string) string { return text }, Now: func() time.Time { return at }}
 		if _, err := y.Sync(r, conversation.Conversation{File: f, Metadata: m}); err != nil {
 			t.Errorf("%s: %v", w.Client(), err)
@@ -146,9 +133,7 @@ func recordOf(t *testing.T, w conversation.Writer, home, text string) (all []con
 		t.Fatal(ids, err)
 	}
 	for _, id := range ids {
-		if err := s.Conversation(id)(0, func(e conversation.Entry) bool { all = append(all, e); return true }); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.Conversation(id)(0, func(e conversation.Entry) bool { all = append(all, e); return true }))
 	}
 	return all
 }
@@ -159,9 +144,7 @@ func goesOn(t *testing.T, w conversation.Writer, entries []conversation.Entry) [
 	home := t.TempDir()
 	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
 	settled, err := conversation.PairResults(readertest.SourceOf(entries))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	now := at.Add(2 * time.Hour)
 	c := &conversation.Copy{ID: w.NewID(now), From: "other", CWD: home, Now: now, Settled: settled}
 	return textsOf(readBack(t, w, getenv, c).Entries)

@@ -2,6 +2,7 @@ package writers_test
 
 import (
 	"bytes"
+	"gt/internal/testenv"
 	"io"
 	"os"
 	"path/filepath"
@@ -55,9 +56,7 @@ func TestMemory(t *testing.T) {
 		t.Run(w.Client(), func(t *testing.T) {
 			before := heapOf(t)
 			settled, err := conversation.PairResults(source)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			sink := &sink{}
 			sink.look = func() {
 				if now := heapOf(t); now > before+most {
@@ -65,9 +64,7 @@ func TestMemory(t *testing.T) {
 				}
 			}
 			c := &conversation.Copy{ID: w.NewID(at), From: "other", CWD: t.TempDir(), Now: at, Settled: settled}
-			if err := w.Write(sink, c); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.Write(sink, c))
 			if sink.n < 6*rounds*text*9/10 {
 				t.Errorf("only %d MB were written", sink.n>>20)
 			}
@@ -96,25 +93,19 @@ func TestSyncMemory(t *testing.T) {
 		return nil
 	}
 	settled, err := conversation.PairResults(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for i, w := range writers.All {
 		t.Run(w.Client(), func(t *testing.T) {
 			home := t.TempDir()
 			getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
 			c := &conversation.Copy{ID: w.NewID(at), From: "other", CWD: home, Now: at, Settled: settled}
 			path, folder, err := w.Place(getenv, c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			if path != "" {
 				stream(t, path, func(out io.Writer) error { return w.Write(out, c) })
 			} else {
 				var all bytes.Buffer
-				if err := w.Write(&all, c); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, w.Write(&all, c))
 				takeIn(t, folder, all.Bytes())
 			}
 			r := readers.Of(w.Client())
@@ -123,13 +114,9 @@ func TestSyncMemory(t *testing.T) {
 				t.Fatal(found, err)
 			}
 			m, err := r.Metadata(found[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			s, err := record.StoreOf(getenv)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			before, seen := heapOf(t), 0
 			y := &record.Syncer{Store: s, Now: func() time.Time { return at }, Bulk: true, Redact: func(text string) string {
 				if seen += len(text); seen > 8<<20 {
@@ -145,9 +132,7 @@ func TestSyncMemory(t *testing.T) {
 				t.Fatalf("%+v, %v", done, err)
 			}
 			kept, err := conversation.PairResults(s.Conversation(done.ID))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			sink := &sink{}
 			sink.look = func() {
 				if now := heapOf(t); now > before+most {
@@ -165,12 +150,8 @@ func TestSyncMemory(t *testing.T) {
 // stream writes a file larger than the memory limit.
 func stream(t *testing.T, path string, write func(io.Writer) error) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := atomicfile.Stream(path, write); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testenv.Must(t, atomicfile.Stream(path, write))
 }
 
 func heapOf(t *testing.T) uint64 {

@@ -3,6 +3,7 @@ package writers_test
 import (
 	"bytes"
 	"encoding/json"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -49,14 +50,10 @@ func TestRoundTrip(t *testing.T) {
 	source := readertest.SourceOf(held)
 	for _, w := range append(slices.Clone(writers.All), writers.All[0]) {
 		settled, err := conversation.PairResults(source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var want []said
 		for e, err := range settled.Entries {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			want = append(want, said{e.Kind, e.Text, e.Failed && w.Client() != "codex"}) // its rollouts have no field for it
 		}
 		home := t.TempDir()
@@ -92,16 +89,12 @@ func readBack(t *testing.T, w conversation.Writer, getenv func(string) string, c
 		t.Fatal(path, folder, err)
 	}
 	var text bytes.Buffer
-	if err := w.Write(&text, c); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Write(&text, c))
 	if path != "" {
 		readertest.Put(t, path, text.String())
 		if second, ok := w.(conversation.Companion); ok {
 			file, content, err := second.Beside(path, c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			readertest.Put(t, file, string(content))
 		}
 	} else {
@@ -141,9 +134,7 @@ func takeIn(t *testing.T, folder string, data []byte) {
 	put := func(v object, elem ...string) {
 		t.Helper()
 		data, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		readertest.Put(t, filepath.Join(append([]string{folder, "storage"}, elem...)...)+".json", string(data))
 	}
 	put(all.Info, "session", "p", all.Info["id"].(string))
@@ -164,14 +155,10 @@ func TestOpenCodeOrder(t *testing.T) {
 	}
 	entries[0].Time = at.Add(48 * time.Hour)
 	settled, err := conversation.PairResults(readertest.SourceOf(entries))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	w := writers.Of("opencode")
 	var text bytes.Buffer
-	if err := w.Write(&text, &conversation.Copy{ID: w.NewID(at), From: "other", CWD: "/x", Now: at, Settled: settled}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Write(&text, &conversation.Copy{ID: w.NewID(at), From: "other", CWD: "/x", Now: at, Settled: settled}))
 	var all struct {
 		Messages []struct {
 			Info struct {
@@ -180,9 +167,7 @@ func TestOpenCodeOrder(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(text.Bytes(), &all); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal(text.Bytes(), &all))
 	for i, m := range all.Messages {
 		if m.Info.Time.Created >= at.UnixMilli() || i > 0 && (m.Info.ID <= all.Messages[i-1].Info.ID || m.Info.Time.Created <= all.Messages[i-1].Info.Time.Created) {
 			t.Errorf("message %d is %+v", i, m.Info)
@@ -214,9 +199,7 @@ func TestPlaces(t *testing.T) {
 		home = real
 	}
 	project := filepath.Join(home, "max's projéct $x")
-	if err := os.MkdirAll(project, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(project, 0o700))
 	readertest.Put(t, filepath.Join(home, "other", ".gemini", "projects.json"), `{"projects":{"`+project+`":"known","/x":"max-s"}}`)
 	readertest.Put(t, filepath.Join(home, "other", ".gemini", "tmp", "known", ".project_root"), project)
 	readertest.Put(t, filepath.Join(home, "moved", ".gemini", "projects.json"), `{"projects":{"`+project+`":"elsewhere"}}`)
@@ -268,15 +251,11 @@ func TestPlain(t *testing.T) {
 // A call and its result have the same id, once each.
 func TestPairs(t *testing.T) {
 	settled, err := conversation.PairResults(readertest.SourceOf(held))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, w := range writers.All {
 		var text bytes.Buffer
 		c := &conversation.Copy{ID: w.NewID(at), From: "other", CWD: t.TempDir(), Now: at, Settled: settled}
-		if err := w.Write(&text, c); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.Write(&text, c))
 		ids := map[string]int{}
 		for _, id := range regexp.MustCompile(`"((?:call|toolu)_[0-9A-Za-z]+_[0-9]+x?)"`).FindAllStringSubmatch(text.String(), -1) {
 			ids[id[1]]++

@@ -2,6 +2,7 @@ package reconcilecmd
 
 import (
 	"fmt"
+	"gt/internal/testenv"
 	"os"
 	"strings"
 	"testing"
@@ -20,9 +21,7 @@ func TestDocs(t *testing.T) {
 // tables compares the tables of a page with the code's, or writes them.
 func tables(t *testing.T, file string, all map[string]string) {
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	text := string(data)
 	for name, table := range all {
 		begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
@@ -38,9 +37,7 @@ func tables(t *testing.T, file string, all map[string]string) {
 	if !*golden.Update {
 		t.Fatalf("the tables of %s are not those of the code; go test ./lib/command/reconcilecmd -run TestDocs -update writes them", file)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
 func words[T ~string](all []T) string {

@@ -3,6 +3,7 @@ package tail
 import (
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,9 +39,7 @@ func TestTailOfClients(t *testing.T) {
 	for _, r := range readers.All {
 		found := 0
 		stores, err := filepath.Glob(filepath.Join("../../client", r.Client(), "conversation/testdata/*[0-9]*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for _, store := range stores {
 			err := r.Find(store, func(f conversation.File) {
 				facts, err := r.Metadata(f)
@@ -83,9 +82,7 @@ func TestTailOfClients(t *testing.T) {
 func TestTailOfLong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rollout-2026-01-01T00-00-00-01a1fd75-85c4-76e1-a003-c19c0b51656b.jsonl")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	line := func(format string, args ...any) {
 		fmt.Fprintf(f, `{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":`+format+"}\n", args...)
 	}
@@ -99,9 +96,7 @@ func TestTailOfLong(t *testing.T) {
 	f.Close()
 	clean := func(s string) string { return strings.ReplaceAll(s, "request", "REQUEST") }
 	sum, err := Tail("codex", path, "01a1fd75-85c4-76e1-a003-c19c0b51656b", "/work/x", clean)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if sum.First.Text != "the first REQUEST" || len(sum.Requests) != 1 || sum.Requests[0].Text != "the last REQUEST" || !strings.HasPrefix(sum.Answer, "answer ") {
 		t.Errorf("%.300v", sum)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -66,9 +67,7 @@ func eachClient(t *testing.T, test func(t *testing.T, w world, data []byte)) {
 	for client, path := range fixtures(t) {
 		t.Run(client, func(t *testing.T) {
 			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			w := worldOf(t, client, path)
 			w.write(data)
 			test(t, w, data)
@@ -176,9 +175,7 @@ func TestEveryPromptIsCarried(t *testing.T) {
 				}
 			}
 			w.write(data)
-			if err := w.carry(func(f *summary.Fold) error { got = append(got, f.Typed...); return nil }); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.carry(func(f *summary.Fold) error { got = append(got, f.Typed...); return nil }))
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("each %d-th read carries: %+v, want %+v", fails, got, want)
 			}
@@ -197,14 +194,10 @@ func TestAdvanceOfAnotherContent(t *testing.T) {
 	eachClient(t, func(t *testing.T, w world, data []byte) {
 		whole := w.advance()
 		kept, err := os.ReadFile(w.at.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		check := func(now []byte, what string, args ...any) {
 			t.Helper()
-			if err := os.WriteFile(w.at.Path, kept, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(w.at.Path, kept, 0o600))
 			w.write(now)
 			want := w.anew()
 			if want.First.Text == "" {
@@ -227,9 +220,7 @@ func TestAdvanceOfAnotherContent(t *testing.T) {
 		}
 		check(append(bytes.Repeat([]byte("\n"), 10), data...), "moved on")
 		// Another file in its place.
-		if err := os.Remove(w.file.Path); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Remove(w.file.Path))
 		check(data[:len(data)/2], "another file")
 	})
 }
@@ -246,9 +237,7 @@ func TestStored(t *testing.T) {
 	stored := func() (summary.Summary, bool) {
 		t.Helper()
 		sum, current, err := w.at.Stored(w.file, same)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return sum, current
 	}
 	if _, current := stored(); current {
@@ -276,15 +265,11 @@ func TestStored(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 	// The same length, written later.
-	if err := os.Chtimes(w.file.Path, time.Time{}, time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Chtimes(w.file.Path, time.Time{}, time.Now().Add(time.Minute)))
 	if _, current := stored(); current {
 		t.Error("it was written since")
 	}
-	if err := os.Remove(w.file.Path); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Remove(w.file.Path))
 	if sum, current := stored(); current || len(sum.Requests) != 2 {
 		t.Errorf("it is gone: %+v, %v", sum, current)
 	}
@@ -357,9 +342,7 @@ func TestNoSecretIsKept(t *testing.T) {
 func TestAdvanceOfHuge(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
 	f, err := os.Create(w.file.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	fmt.Fprintf(f, claudePrompt, "the first request")
 	line := fmt.Appendf(nil, claudeAnswer, strings.Repeat("x", 100_000))
 	for i := range 300 {
@@ -379,9 +362,7 @@ func TestAdvanceOfHuge(t *testing.T) {
 		})
 	}
 	fold, err := w.at.Fold(w.file, "/work", w.read, same)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var typed []string
 	for _, q := range fold.Typed {
 		typed = append(typed, q.Text)
@@ -455,16 +436,12 @@ func FuzzCursor(f *testing.F) {
 	f.Add(bytes.Replace(kept, []byte(`"next":`), []byte(`"next":-`), 1))
 	f.Add([]byte("null"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(w.at.Path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(w.at.Path, data, 0o600))
 		if _, _, err := w.at.Stored(w.file, same); err != nil {
 			t.Error(err)
 		}
 		fold, err := w.at.Advance(w.file, "/work", w.read, same, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if c, _ := w.at.load(w.file); c == nil {
 			t.Error("nothing is kept")
 		}

@@ -3,6 +3,7 @@ package dial
 import (
 	"context"
 	"errors"
+	"gt/internal/testenv"
 	"net"
 	"testing"
 	"time"
@@ -15,14 +16,10 @@ import (
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer l.Close()
 	keys, err := seal.Load(place.State(t.TempDir()), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	ctx, interrupt := context.WithCancel(context.Background())
 	go func() {
 		if c, err := l.Accept(); err == nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -36,9 +37,7 @@ func newWorld(t *testing.T) *world {
 		Store: filepath.Join(t.TempDir(), "hub"), Listen: "127.0.0.1:0", MaxStore: 1 << 30,
 		Now: func() time.Time { return w.now }, Warn: func(err error) { t.Log(err) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(h.Close)
 	w.Hub = h
 	return w
@@ -49,9 +48,7 @@ func (w *world) fingerprint() string { return invite.Fingerprint(w.cert.Certific
 func keys(t *testing.T) *seal.Keys {
 	t.Helper()
 	k, err := seal.Load(place.State(t.TempDir()), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return k
 }
 
@@ -116,9 +113,7 @@ func TestWhoMayConnect(t *testing.T) {
 		t.Error("with another host's key:", err)
 	}
 	i, err := Invite(w.Store, w.Addr(), w.now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	bad := i
 	bad.Fingerprint = strings.Repeat("0", 64)
 	if err := invite.Accept(bad, stranger.Public(), "s"); err == nil || !strings.Contains(err.Error(), "another certificate") {
@@ -141,13 +136,9 @@ func TestWhoMayConnect(t *testing.T) {
 		t.Error("a used invitation:", err)
 	}
 	nc, err := w.connect(stranger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer nc.Close()
-	if err := Remove(w.Store, stranger.Public()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, Remove(w.Store, stranger.Public()))
 	w.Sweep()
 	for range 100 {
 		if nc.IsClosed() {
@@ -168,9 +159,7 @@ func TestWhatAHostMayDo(t *testing.T) {
 	a, ac := w.host(&errs)
 	b, bc := w.host(new(refusals))
 	js, err := jetstream.New(bc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
 	defer done()
 	if _, err := js.Publish(ctx, "gt."+b.Public()+".to."+a.Public(), []byte("hello")); err != nil {
@@ -227,16 +216,12 @@ func TestAFullHub(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "hub")
 	start := func(most int64) *Hub {
 		h, err := Start(Options{Store: store, MaxStore: most, Now: time.Now, Warn: func(err error) { t.Log(err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return h
 	}
 	h := start(8 << 20)
 	k := keys(t)
-	if err := h.Admit(k.Public(), "x"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Admit(k.Public(), "x"))
 	ctx := context.Background()
 	n := 0
 	for ; n < 1000; n++ {
@@ -251,9 +236,7 @@ func TestAFullHub(t *testing.T) {
 	h = start(64 << 20)
 	defer h.Close()
 	s, err := h.js.Stream(ctx, streams.Feeds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if got := s.CachedInfo().State.Msgs; got != uint64(n) {
 		t.Errorf("%d were acknowledged, %d are there", n, got)
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,9 +23,7 @@ func world(t *testing.T) (commands, func() string) {
 	dir := t.TempDir()
 	calls := filepath.Join(dir, "calls")
 	script := fmt.Sprintf("#!/bin/sh\n{ printf '[%%s]' \"$@\"; echo; cat; } >>%s\necho done\n", calls)
-	if err := os.WriteFile(filepath.Join(dir, "gt-session"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(filepath.Join(dir, "gt-session"), []byte(script), 0o700))
 	env := &cli.Env{Environ: []string{"HOME=" + dir, "PATH=" + dir + ":/usr/bin:/bin"}, Now: time.Now, Stderr: os.Stderr, Stdout: os.Stdout}
 	c := commands{env, place.State(filepath.Join(dir, "gt")), func(err error) { t.Error(err) }, &runs{of: map[string]int{}}}
 	return c, func() string {
@@ -46,14 +45,10 @@ func answered(t *testing.T, c commands) string {
 	t.Helper()
 	for range 500 {
 		all, err := peer.OutboxOf(c.state).All()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if len(all) > 0 {
 			text, err := peer.OutboxOf(c.state).Read(all[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			return string(text)
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -86,9 +81,7 @@ func TestNotAllowed(t *testing.T) {
 func TestCommand(t *testing.T) {
 	c, calls := world(t)
 	text := strings.NewReader(`{"command":"send","name":"api","text":"--now; rm -rf /"}`)
-	if err := c.deliver(from("send"), letter(peer.Command), text); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, c.deliver(from("send"), letter(peer.Command), text))
 	if got := answered(t, c); !strings.Contains(got, `"to":"`+id+`","code":0,"stdout":"done\n"`) {
 		t.Error(got)
 	}
@@ -102,15 +95,9 @@ func TestCommand(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	c, calls := world(t)
 	path := c.path("lap", id)
-	if err := c.state.Prepare(filepath.Dir(path)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.deliver(from("stop"), letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, c.state.Prepare(filepath.Dir(path)))
+	testenv.Must(t, os.WriteFile(path, []byte("{}"), 0o600))
+	testenv.Must(t, c.deliver(from("stop"), letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)))
 	c.interrupted()
 	if got := answered(t, c); !strings.Contains(got, "ended in the middle") || calls() != "" {
 		t.Error(got, calls())
@@ -155,12 +142,8 @@ func TestBusy(t *testing.T) {
 	c, _ := world(t)
 	release := filepath.Join(t.TempDir(), "release")
 	bin, err := process.LookPath("gt-session", "", c.env.ChildEnviron())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(bin, []byte("#!/bin/sh\nuntil test -e "+release+"; do sleep 0.05; done\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, os.WriteFile(bin, []byte("#!/bin/sh\nuntil test -e "+release+"; do sleep 0.05; done\n"), 0o700))
 	ask := func(host string, n int) error {
 		sender := from("peek")
 		sender.Name = host
@@ -168,9 +151,7 @@ func TestBusy(t *testing.T) {
 		return c.deliver(sender, l, strings.NewReader(`{"command":"peek","name":"api"}`))
 	}
 	for n := range relay.MostOfHost {
-		if err := ask("lap", n); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, ask("lap", n))
 	}
 	if err := ask("lap", 100); !errors.As(err, new(*relay.Refused)) || !strings.Contains(err.Error(), "it is busy") {
 		t.Errorf("one too many: %v", err)
@@ -178,9 +159,7 @@ func TestBusy(t *testing.T) {
 	if err := ask("desk", 101); err != nil {
 		t.Errorf("another host: %v", err)
 	}
-	if err := os.WriteFile(release, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(release, nil, 0o600))
 	idle := func() bool {
 		c.runs.mu.Lock()
 		defer c.runs.mu.Unlock()
@@ -203,9 +182,7 @@ func TestLostAfter(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(config, "config.toml"), []byte("[relay]\nlost_after = \"25m\"\n"), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if o := Options(t.Context(), c.env, c.state, c.warn); o.LostAfter != 25*time.Minute {
 		t.Errorf("%v", o.LostAfter)
 	}

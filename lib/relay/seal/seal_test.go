@@ -2,6 +2,7 @@ package seal
 
 import (
 	"bytes"
+	"gt/internal/testenv"
 	"testing"
 
 	"gt/lib/place"
@@ -10,18 +11,14 @@ import (
 func keys(t *testing.T) *Keys {
 	t.Helper()
 	k, err := Load(place.State(t.TempDir()), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return k
 }
 
 func TestKeysAreKept(t *testing.T) {
 	state := place.State(t.TempDir())
 	k, err := Load(state, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	again, err := Load(state, true)
 	if err != nil || again.Public() != k.Public() || again.Recipient() != k.Recipient() || again.Feed != k.Feed {
 		t.Errorf("other keys, %v", err)
@@ -33,9 +30,7 @@ func TestKeysAreKept(t *testing.T) {
 func TestForged(t *testing.T) {
 	a, b, c := keys(t), keys(t), keys(t)
 	msg, err := a.ForHost(b.Recipient(), Header{To: b.Public(), Kind: "note", ID: "1"}, []byte("hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	m, err := Parse(msg)
 	if err != nil || m.From != a.Public() {
 		t.Fatal(m, err)
@@ -58,9 +53,7 @@ func TestForged(t *testing.T) {
 	}
 	// Another host takes the sealed body and signs it as its own.
 	stolen, err := c.seal(Header{To: b.Public(), Kind: "note", ID: "1"}, m.sealed, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if m, err := Parse(stolen); err != nil {
 		t.Error(err)
 	} else if _, err := b.Body(m, 5); err == nil {
@@ -71,20 +64,14 @@ func TestForged(t *testing.T) {
 func TestFeedKey(t *testing.T) {
 	a := keys(t)
 	msg, err := a.ForFeed(Header{Kind: "feed"}, []byte("line\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	m, err := Parse(msg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	old := a.Feed
 	if body, err := m.FeedBody(old, 100); err != nil || string(body) != "line\n" {
 		t.Errorf("%q, %v", body, err)
 	}
-	if err := a.Rotate(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, a.Rotate())
 	msg, _ = a.ForFeed(Header{Kind: "feed"}, []byte("line\n"))
 	m, _ = Parse(msg)
 	if _, err := m.FeedBody(old, 100); err == nil {

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"gt/internal/testenv"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -160,13 +161,9 @@ func TestLinked(t *testing.T) {
 				i, id(), []string{"", "", id()}[r.IntN(3)], []string{"", id(), fmt.Sprintf("c%d", r.IntN(9))}[r.IntN(3)], r.IntN(9))
 		}
 		path := eventlog.Log(filepath.Join(t.TempDir(), ".events.jsonl"))
-		if err := os.WriteFile(string(path), []byte(log.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(string(path), []byte(log.String()), 0o600))
 		read, err := catalog.Read(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var talks []conversation.Conversation
 		for i := range 20 {
 			m := conversation.Metadata{ID: session.ID(id()), Started: time.Unix(int64(1e9+i), 0), First: fmt.Sprint("f", r.IntN(12))}

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"io"
 	"math/rand/v2"
 	"regexp"
@@ -76,9 +77,7 @@ func anything(r *rand.Rand, n int) []*catalog.Session {
 func drawn(t *testing.T, draw func(io.Writer) error) string {
 	t.Helper()
 	var b strings.Builder
-	if err := draw(&b); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, draw(&b))
 	return b.String()
 }
 

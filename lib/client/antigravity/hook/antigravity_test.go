@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,12 +14,8 @@ func TestParent(t *testing.T) {
 		return filepath.Join(brain, id, ".system_generated", "logs", "transcript_full.jsonl")
 	}
 	beside := filepath.Join(brain, "session", ".system_generated", "subagents")
-	if err := os.MkdirAll(beside, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(beside, "child.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(beside, 0o700))
+	testenv.Must(t, os.WriteFile(filepath.Join(beside, "child.json"), nil, 0o600))
 	for transcript, want := range map[string]string{
 		conversation("child"):                    "session",
 		conversation("session"):                  "",

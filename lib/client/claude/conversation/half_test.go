@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,9 +17,7 @@ func TestHalfSecret(t *testing.T) {
 		text := quote(strings.Repeat("word ", cut/5) + secret + strings.Repeat(" more", 1<<18))
 		for _, content := range []string{text, `[{"type":"text","text":"first"},{"type":"text","text":` + text + `}]`} {
 			path := filepath.Join(t.TempDir(), "x.jsonl")
-			if err := os.WriteFile(path, []byte(lines(prompt("before"), user(content))), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(path, []byte(lines(prompt("before"), user(content))), 0o600))
 			s, err := Tail(path, clean)
 			if err != nil || len(s.Requests) == 0 {
 				t.Fatal(s.Requests, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,20 +19,14 @@ import (
 // A transcript with CRLF line ends is understood.
 func TestLineEndsOfOtherSystems(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "summary", "pane.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	dir := t.TempDir()
 	var want summary.Summary
 	for i, text := range [][]byte{data, bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))} {
 		path := filepath.Join(dir, fmt.Sprint(i))
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, text, 0o600))
 		got, err := Tail(path, same)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if i == 0 {
 			want = got
 		} else if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
@@ -49,9 +44,7 @@ func TestSparseFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	end := lines("", prompt("behind the hole"))
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer f.Close()
 	var before, after runtime.MemStats
 	for _, size := range []int64{100 << 20, 1 << 40} {
@@ -78,9 +71,7 @@ func TestTailOfALiveFile(t *testing.T) {
 	ask := func(n int) string {
 		return lines("", prompt(fmt.Sprintf("request %d %s", n, strings.Repeat("x", n%5000))))
 	}
-	if err := os.WriteFile(path, []byte(ask(0)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, []byte(ask(0)), 0o600))
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
 	for kind := range 2 {
@@ -141,9 +132,7 @@ func TestHostileProjects(t *testing.T) {
 		os.WriteFile(filepath.Join(projects, "real", "id.jsonl"), []byte(lines("", prompt("here"))), 0o600),
 		os.Mkdir(filepath.Join(projects, "real", "folder.jsonl"), 0o700),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 	}
 	getenv := func(key string) string { return map[string]string{"CLAUDE_CONFIG_DIR": root}[key] }
 	for id, want := range map[string]string{"id": "here", "folder": "", "none": ""} {

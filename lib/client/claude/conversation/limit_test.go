@@ -2,6 +2,7 @@ package claude
 
 import (
 	"fmt"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"testing"
@@ -53,9 +54,7 @@ func TestResetsOfAConversation(t *testing.T) {
 		{"", false},
 	} {
 		path := filepath.Join(t.TempDir(), "c.jsonl")
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte(c.text), 0o600))
 		if got := (Reader{}).Resets(path, after); got.IsZero() == c.known {
 			t.Errorf("%s: %v", c.text, got)
 		}

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"fmt"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,13 +129,9 @@ func TestStores(t *testing.T) {
 		if strings.Contains(dir, "empty") {
 			dir = filepath.Dir(dir)
 		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(dir, 0o700))
 	}
-	if err := os.Symlink(".claude", filepath.Join(home, ".claude-link")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink(".claude", filepath.Join(home, ".claude-link")))
 	env := map[string]string{"HOME": home, "CLAUDE_CONFIG_DIR": filepath.Join(home, "elsewhere") + "/"}
 	var got []string
 	for _, dir := range (Reader{}).Stores(func(key string) string { return env[key] }) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gt/internal/testenv"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -33,13 +34,9 @@ func same(s string) string { return s }
 func told(t testing.TB, content string) summary.Summary {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.jsonl")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, []byte(content), 0o600))
 	s, err := Tail(path, same)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return s
 }
 
@@ -107,9 +104,7 @@ func texts(rs []summary.Request) []string {
 func TestRealClient(t *testing.T) {
 	at := func(s string) time.Time {
 		when, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return when
 	}
 	for name, want := range map[string]summary.Summary{
@@ -162,9 +157,7 @@ func TestRealClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Tail(filepath.Join("testdata", "summary", name+".jsonl"), same)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			if got.First.Text == "" || got.First.Time.Before(at("2026-11-21T00:00:00Z")) {
 				t.Errorf("it began with %+v", got.First)
 			}
@@ -309,9 +302,7 @@ func TestTaskFiles(t *testing.T) {
 	path := filepath.Join(root, "projects", "-p", "the-id.jsonl")
 	dir := filepath.Join(root, "tasks", "the-id")
 	for _, d := range []string{filepath.Dir(path), dir} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(d, 0o700))
 	}
 	for name, content := range map[string]string{
 		"../../projects/-p/the-id.jsonl": lines(use("w", "TodoWrite", `{"todos":[{"content":"old","status":"pending"}]}`)),
@@ -322,14 +313,10 @@ func TestTaskFiles(t *testing.T) {
 		"11.json":                        `{"id":"11","subject":"half wri`,
 		"12.json":                        `{"id":"12","subject":"internal","status":"pending","metadata":{"_internal":true}}`,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	s, err := Tail(path, same)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if want := []summary.Todo{{Text: "two lines", Status: "in_progress"}, {Text: "ten", Status: "pending"}}; !slices.Equal(s.Todos, want) || s.Done != 1 {
 		t.Errorf("got %+v and %d done", s.Todos, s.Done)
 	}
@@ -423,16 +410,10 @@ func TestFiles(t *testing.T) {
 	if _, err := Tail(path("missing"), same); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file gives %v", err)
 	}
-	if err := syscall.Mkfifo(path("fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path("file"), []byte(lines(prompt("good"))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, syscall.Mkfifo(path("fifo"), 0o600))
+	testenv.Must(t, os.WriteFile(path("file"), []byte(lines(prompt("good"))), 0o600))
 	for link, to := range map[string]string{"link": "file", "tofifo": "fifo", "todir": ".", "loop": "loop", "dangling": "missing"} {
-		if err := os.Symlink(to, path(link)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.Symlink(to, path(link)))
 	}
 	if s, err := Tail(path("link"), same); err != nil || len(s.Requests) != 1 {
 		t.Errorf("a link gives %+v, %v", s, err)
@@ -451,9 +432,7 @@ func TestFiles(t *testing.T) {
 func TestLongLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	picture := `{"parentUuid":"p","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"text","text":"like this picture"},{"type":"image","source":{"data":"`
 	io.WriteString(f, lines(prompt("before")))
 	io.WriteString(f, picture)
@@ -463,16 +442,12 @@ func TestLongLines(t *testing.T) {
 	io.WriteString(f, `"}}]},"uuid":"u","timestamp":"2026-03-01T10:00:00.000Z"}`+"\n")
 	io.WriteString(f, strings.Replace(picture, "like this", "hidden", 1)+strings.Repeat("A", 3<<20)+`"}}]},"uuid":"u","isMeta":true}`+"\n")
 	io.WriteString(f, lines(prompt("after")))
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, f.Close())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	s, err := Tail(path, same)
 	runtime.ReadMemStats(&after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if want := []string{"before", "like this picture", "after"}; !slices.Equal(texts(s.Requests), want) {
 		t.Errorf("%q", texts(s.Requests))
 	}
@@ -492,13 +467,9 @@ func TestCleanComesFirst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	content := lines(prompt(long), use("b", "Bash", `{"command":`+quote(long)+`}`), failed("b", long), says(long),
 		`{"type":"custom-title","customTitle":`+quote(long)+`}`, strings.TrimSuffix(prompt(long), "}")+`,"isCompactSummary":true}`, prompt(long+"2"), says(long+"2"))
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, []byte(content), 0o600))
 	s, err := Tail(path, clean)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if text := fmt.Sprintf("%+v", s); strings.Contains(text, "sssss") || !strings.Contains(text, "[gone]") {
 		t.Errorf("a secret stays: %s", text)
 	}
@@ -522,13 +493,9 @@ func FuzzTail(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "x.jsonl")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data = append(data, lines("", prompt("the end"))...)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, data, 0o600))
 		s, err := Tail(path, same)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if n := len(s.Requests); n == 0 || s.Requests[n-1].Text != "the end" {
 			t.Fatalf("the last request is lost: %+v", s)
 		}
@@ -629,9 +596,7 @@ func TestSummaryNeedsNoMore(t *testing.T) {
 func BenchmarkTail(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "x.jsonl")
 	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Must(b, err)
 	r := rand.New(rand.NewPCG(1, 1))
 	for size, n := 0, 0; size < 30<<20; n++ {
 		id := fmt.Sprint("t", n)
@@ -644,9 +609,7 @@ func BenchmarkTail(b *testing.B) {
 		size += len(part)
 		io.WriteString(f, part)
 	}
-	if err := f.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testenv.Must(b, f.Close())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Tail(path, same); err != nil {

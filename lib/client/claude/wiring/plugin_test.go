@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"flag"
+	"gt/internal/testenv"
 	"os"
 	"strings"
 	"testing"
@@ -15,9 +16,7 @@ func TestPluginCommand(t *testing.T) {
 	command := Client().Command
 	want := strings.Replace(string(command.Files("", "")[command.File]), "Bash(gt-handoff:*), Bash(gt-handoff:*)", "Bash(gt-handoff:*)", 1)
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(file, []byte(want), 0o644))
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
 		t.Errorf("%s is not what gt-hooks installs (%v): go test ./lib/client/claude/wiring -update writes it", file, err)

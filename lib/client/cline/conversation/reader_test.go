@@ -2,6 +2,7 @@ package cline
 
 import (
 	"fmt"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,9 +135,7 @@ func TestStores(t *testing.T) {
 	home := t.TempDir()
 	account := filepath.Join(home, ".cline")
 	data := filepath.Join(account, "data")
-	if err := os.CopyFS(filepath.Join(data, "sessions"), os.DirFS(store)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.CopyFS(filepath.Join(data, "sessions"), os.DirFS(store)))
 	for name, of := range map[string]struct{ dir, want string }{
 		"": {"", account}, "CLINE_DIR": {account, account}, "CLINE_DATA_DIR": {data, data},
 		"CLINE_SESSION_DATA_DIR": {filepath.Join(data, "sessions"), filepath.Join(data, "sessions")},

@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,9 +58,7 @@ func TestPlugin(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
 	}
 	script := string(text)
 	for _, name := range []string{"gt-prime", "gt-keepalive", "gt-checkpoint", "gt-handoff"} {
@@ -78,9 +77,7 @@ func TestPlugin(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		data, err := os.ReadFile(log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var all []string
 		for line := range strings.Lines(string(data)) {
 			if !strings.Contains(line, "--state") { // it runs beside the others

@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,9 +33,7 @@ func TestCodexTrust(t *testing.T) {
 	}
 	all := func(text string) []wiring.Handler {
 		file := filepath.Join(t.TempDir(), "hooks.json")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(file, []byte(text), 0o600))
 		s := Client().Read(wiring.User, file)
 		if s.Err != nil {
 			t.Fatal(s.Err)

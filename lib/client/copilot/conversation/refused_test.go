@@ -1,6 +1,7 @@
 package copilot
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,9 +27,7 @@ func TestRefused(t *testing.T) {
 		{other, at.Add(-time.Second), time.Time{}},
 	} {
 		path := filepath.Join(t.TempDir(), "events.jsonl")
-		if err := os.WriteFile(path, []byte(c.line+"\n"+goesOn+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte(c.line+"\n"+goesOn+"\n"), 0o600))
 		if got := (Reader{}).Refused(path, c.after); !got.Equal(c.want) {
 			t.Errorf("after %v: %v, not %v\n%s", c.after, got, c.want, c.line)
 		}

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"errors"
+	"gt/internal/testenv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,9 +38,7 @@ func TestTokens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.jsonl")
-			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(path, []byte(c.text), 0o600))
 			n, model, err := tokens(path)
 			if n != c.n || err != nil || (n != 0) != strings.HasPrefix(model, "m-") {
 				t.Errorf("%d, %q, %v", n, model, err)

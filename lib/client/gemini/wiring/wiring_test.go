@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,9 +12,7 @@ import (
 func TestAsksTrust(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	write("trustedFolders.json", `{"/a/b": "TRUST_FOLDER", "/c/d": "TRUST_PARENT", "/e": "DO_NOT_TRUST", "/a/b/no": "DO_NOT_TRUST"}`)
 	for dir, want := range map[string]string{

@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"gt/internal/testenv"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -107,9 +108,7 @@ func FuzzRewire(f *testing.F) {
 	f.Add("[[hooks]]\n[[hooks]]\ncommand=\"/x/gt-handoff\"\r\n\r\n[a]\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		want, err := Client().Wanted("/opt/bin", []string{"--agent", "kimi"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		wired, _, err := format{}.Rewire([]byte(text), want)
 		if err != nil {
 			return

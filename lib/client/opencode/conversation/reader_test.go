@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,9 +33,7 @@ func readHeld(t *testing.T, store string) []readertest.Held {
 	var all []readertest.Held
 	if err := r.Find(store, func(f conversation.File) {
 		facts, err := r.Metadata(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		entries, next := readertest.ReadFrom(t, r, f, 0, -1)
 		if rest, again := readertest.ReadFrom(t, r, f, next, -1); len(rest) > 0 || again != next {
 			t.Errorf("behind the end of %s stand %d entries", f.ID, len(rest))
@@ -50,9 +49,7 @@ func readHeld(t *testing.T, store string) []readertest.Held {
 // A part that is too long to be read is counted.
 func TestSkipped(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "opencode.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer f.Close()
 	err = sqlite.Make(f, func(db *sqlite.Own) error {
 		for _, sql := range []string{
@@ -66,9 +63,7 @@ func TestSkipped(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for id, want := range map[string]int{"one": 1, "two": 0} {
 		if n, err := (&Reader{}).Skipped(conversation.File{Path: f.Name(), ID: session.ID(id)}); n != want || err != nil {
 			t.Errorf("%s: %d, %v", id, n, err)
@@ -115,18 +110,12 @@ func TestReader(t *testing.T) {
 func fixture(t testing.TB, store string) string {
 	dir := t.TempDir()
 	db, err := sqlite.Open(filepath.Join(store, "opencode.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer db.Close()
 	write := func(data string, elem ...string) {
 		path := filepath.Join(append([]string{dir, "storage"}, elem...)...)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path+".json", []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testenv.Must(t, os.WriteFile(path+".json", []byte(data), 0o600))
 	}
 	for table, each := range map[string]func(sqlite.Row){
 		"session": func(r sqlite.Row) {
@@ -138,9 +127,7 @@ func fixture(t testing.TB, store string) string {
 		"message": func(r sqlite.Row) { write(r.Text("data"), "message", r.Text("session_id"), r.Text("id")) },
 		"part":    func(r sqlite.Row) { write(r.Text("data"), "part", r.Text("message_id"), r.Text("id")) },
 	} {
-		if err := db.Scan(table, func(r sqlite.Row) bool { each(r); return true }); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, db.Scan(table, func(r sqlite.Row) bool { each(r); return true }))
 	}
 	return dir
 }
@@ -181,9 +168,7 @@ func TestUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range parts {
-		if err := os.WriteFile(path, []byte(`{"type":"tomorrow"}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte(`{"type":"tomorrow"}`), 0o600))
 	}
 	u, err := conversation.CountUnknown(&Reader{}, h.File)
 	if want := []string{"tomorrow"}; err != nil || u.Records < 4 || u.Kinds != 1 || !slices.Equal(u.First, want) {
@@ -202,9 +187,7 @@ func TestGrows(t *testing.T) {
 		t.Helper()
 		path := filepath.Join(dir, "storage", kind, in, id+".json")
 		os.MkdirAll(filepath.Dir(path), 0o700)
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte(data), 0o600))
 	}
 	from := last.Offset + 1
 	more := func(want ...string) {
@@ -256,9 +239,7 @@ func TestUndone(t *testing.T) {
 	delete(s, "revert")
 	data, _ = json.Marshal(s)
 	before := readHeld(t, dir)[0]
-	if err := os.WriteFile(path[0], data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path[0], data, 0o600))
 	after := readHeld(t, dir)[0]
 	if got := strings.TrimPrefix(after.Kinds(), before.Kinds()); got != " prompt answer spent" || !slices.Contains(after.Texts(conversation.Prompt), "to be taken back") {
 		t.Errorf("there came %q", got)
@@ -296,9 +277,7 @@ func TestHostile(t *testing.T) {
 	} {
 		path := filepath.Join(store, name)
 		os.MkdirAll(filepath.Dir(path), 0o700)
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte(data), 0o600))
 	}
 	if got := r.Stores(getenv); !slices.Equal(got, []string{store}) {
 		t.Errorf("stores %q", got)

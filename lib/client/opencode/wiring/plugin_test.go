@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"encoding/json"
+	"gt/internal/testenv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,9 +36,7 @@ func TestResumePrompt(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, data := range map[string]string{"gt.mjs": string(text), "loads.mjs": loads} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
 	run := func(vars ...string) string {
 		cmd := exec.Command(node, "loads.mjs")
@@ -50,9 +49,7 @@ func TestResumePrompt(t *testing.T) {
 	}
 	const prompt = "Handoff: half.\n\nGo  on from the \"note\". "
 	words, err := json.Marshal(prompt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	want := `{"said":[{"path":{"id":"ses_copied"},"body":{"agent":"plan","parts":[{"type":"text","text":` + string(words) + `}]}}]}`
 	if got := run(agent.Builtin().Of("opencode").PromptVar(agent.Next{Resume: "ses_copied", Prompt: prompt})); got != want {
 		t.Errorf("of the prompt came\n%s\nand not\n%s", got, want)
