@@ -29,6 +29,13 @@ const fewer = "-short"
 // steps returns all checks, the longest first.
 func steps(how mode) []step {
 	packages, err := listPackages()
+	raced := packages.raced
+	if how == ci { // every second one, the others on the next day
+		raced = nil
+		for i := day() % 2; i < len(packages.raced); i += 2 {
+			raced = append(raced, packages.raced[i])
+		}
+	}
 	newest := &newestTmux{}
 	return []step{
 		{name: "stories", proves: "with the real clients", waits: true, figures: true, run: func(p *printer) error { return stories(p, how) }},
@@ -58,7 +65,8 @@ func steps(how mode) []step {
 			}
 			return p.test(s)
 		}},
-		{name: "mutants", proves: "mistakes in lines that keep a promise, one at a time", from: ci, figures: true, run: func(p *printer) error {
+		// Many a test notices a mistake by waiting in vain.
+		{name: "mutants", proves: "mistakes in lines that keep a promise, one at a time", from: ci, waits: true, figures: true, run: func(p *printer) error {
 			// All of them take ten minutes and more, so CI runs one in 24: another one each day.
 			of, turn := 24, day()%24
 			if how == all {
@@ -87,7 +95,7 @@ func steps(how mode) []step {
 				p.test(suite{flags: []string{"-timeout", "20m", "-parallel", waiting}, packages: packages.alone, once: how == ci}),
 				p.test(suite{flags: []string{"-timeout", "20m"}, packages: packages.tmux}))
 		}},
-		{name: "race", from: ci, proves: fmt.Sprintf("%d packages with goroutines, under the race detector", len(packages.raced)), missing: func() string {
+		{name: "race", from: ci, proves: fmt.Sprintf("%d packages with goroutines, under the race detector", len(raced)), missing: func() string {
 			if _, err := exec.LookPath(compiler()); err != nil {
 				return "the race detector needs a C compiler"
 			}
@@ -96,7 +104,7 @@ func steps(how mode) []step {
 			// What takes many cases to prove was proved without the detector, which is
 			// ten times slower. Each process of the detector's waits for a second before
 			// it ends, and some tests start hundreds.
-			return p.test(suite{flags: []string{"-race", fewer, "-timeout", "20m", "-parallel", waiting}, packages: packages.raced, env: []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=10"}})
+			return p.test(suite{flags: []string{"-race", fewer, "-timeout", "20m", "-parallel", waiting}, packages: raced, env: []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=10"}})
 		}},
 		{name: "ordinary user", proves: "what root may do anyway", from: ci, spare: true, missing: notOrdinary, run: ordinary},
 		{name: "staticcheck", missing: cannotHave("staticcheck", ".", "run", staticcheck, "-version"), run: func(p *printer) error {
