@@ -38,6 +38,9 @@ type book struct {
 	newest, latest []*entry
 	ids            []session.ID
 	successors     map[session.ID][]*entry // by the parent
+
+	asked   int                 // how often for children
+	parents map[session.ID]bool // in the index, once that was often
 }
 
 // entry is what finds a session. Times are in nanoseconds.
@@ -91,6 +94,10 @@ func spots(from []byte) (all []spot) {
 	}
 	return all
 }
+
+// often is how many sessions are asked for their children one by one. Before more are, all
+// parents are read.
+const often = 500
 
 // actor is what determines the session of a hand-over that names none. Both times are in
 // nanoseconds, or never.
@@ -277,6 +284,15 @@ func (b *book) beginning(prefix string) (ids []session.ID) {
 
 // children returns the sessions whose parent is that one.
 func (b *book) children(id session.ID) []*entry {
+	if b.asked++; b.asked == often && b.index != nil {
+		parents := map[session.ID]bool{}
+		if b.ask(func(v sqlite.Values) { parents[session.ID(v.Text(0))] = true }, "SELECT DISTINCT parent FROM session WHERE parent <> ''") {
+			b.parents = parents
+		}
+	}
+	if b.parents != nil && !b.parents[id] {
+		return b.successors[id]
+	}
 	found := b.where(func(*entry) bool { return false }, "parent = ?1 AND parent <> ''", string(id))
 	found = slices.DeleteFunc(found, func(e *entry) bool { return e.id == id })
 	return append(found, b.successors[id]...)
