@@ -136,11 +136,12 @@ func twice(t *testing.T, h *hub.Hub, dice *rand.Rand) (stop func()) {
 	testenv.Must(t, err)
 	var mu sync.Mutex
 	var again sync.WaitGroup
+	stopped := false
 	if _, err := nc.Subscribe("gt.>", func(m *nats.Msg) {
 		mu.Lock()
+		defer mu.Unlock()
 		n, after := dice.IntN(3), time.Duration(dice.IntN(800))*time.Millisecond
-		mu.Unlock()
-		if n > 0 {
+		if n > 0 || stopped {
 			return
 		}
 		again.Go(func() {
@@ -151,6 +152,9 @@ func twice(t *testing.T, h *hub.Hub, dice *rand.Rand) (stop func()) {
 		t.Fatal(err)
 	}
 	return func() {
+		mu.Lock()
+		stopped = true // none is added while Wait waits
+		mu.Unlock()
 		again.Wait()
 		_ = nc.Flush()
 		nc.Close()
