@@ -202,6 +202,24 @@ var (
 // maxWhere bounds the lines that say why one test failed.
 const maxWhere = 3
 
+// failuresIn returns the lines of an output that name what failed, each with a few that say
+// why.
+func failuresIn(output string) (failures []string) {
+	whys := 0
+	for line := range strings.Lines(output) {
+		switch {
+		case failure.MatchString(line):
+			whys = 0
+		case where.MatchString(line) && whys < maxWhere:
+			whys++
+		default:
+			continue
+		}
+		failures = append(failures, term.Cut(strings.TrimSpace(line), 300))
+	}
+	return failures
+}
+
 // named returns the names of the steps with an outcome.
 func named(results []result, outcome string) (names []string) {
 	for _, r := range results {
@@ -232,17 +250,10 @@ func (b *board) do(ctx context.Context, s step) result {
 		}
 	}
 	var lines, failures []string
-	whys := 0
+	if outcome == failed {
+		failures = failuresIn(p.String())
+	}
 	for line := range strings.Lines(p.String()) {
-		named := failure.MatchString(line)
-		if named {
-			whys = 0
-		} else if where.MatchString(line) {
-			whys++
-		}
-		if outcome == failed && (named || where.MatchString(line) && whys <= maxWhere) {
-			failures = append(failures, term.Cut(strings.TrimSpace(line), 300))
-		}
 		// In CI, the log also lists the packages that passed.
 		if show || strings.HasPrefix(line, "ok  \t") && os.Getenv("CI") == "true" {
 			lines = append(lines, strings.TrimSuffix(line, "\n"))

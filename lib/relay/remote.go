@@ -154,12 +154,9 @@ func (r *Relay) take(msg message) error {
 		r.latest = max(r.latest, m.At)
 	}
 	if m.From == own && m.Kind == "grant" {
-		to := r.remotes[m.To]
-		if to != nil {
+		if to := r.remotes[m.To]; to != nil {
 			to.grants.kept = true
-		}
-		if to != nil && m.ID == r.grantID(to) {
-			to.grants.done = true
+			to.grants.done = to.grants.done || m.ID == r.grantID(to)
 		}
 		return nil
 	}

@@ -481,8 +481,7 @@ func syncIn(dir *os.Root, name string) error {
 		return err
 	}
 	err = f.Sync()
-	err = cmp.Or(err, closed(f))
-	return err
+	return cmp.Or(err, closed(f))
 }
 
 // OpenIn opens a regular file below an open folder. It refuses links: os.Root follows
