@@ -1,7 +1,6 @@
 package gt_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"net"
@@ -13,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gt/internal/testenv"
 	boxes "gt/lib/state/mail"
 )
 
@@ -52,7 +52,11 @@ var hostile = map[string]func(w *world, path string) error{
 const canary = "CANARY\n"
 
 // full runs what is sampled otherwise: every kind of thing in every place.
-var full = flag.Bool("full", false, "run the loops in full that are sampled by default")
+// full reports whether the loops run in full that are sampled otherwise.
+var full = testenv.Thorough()
+
+// turn is which of several cases a sample takes.
+var turn = testenv.Turn()
 
 // Whatever stands in the place of a file or folder that gt opens: nothing hangs,
 // nothing is written where a link leads, or told from there; the agent gets its
@@ -62,8 +66,8 @@ var full = flag.Bool("full", false, "run the loops in full that are sampled by d
 //
 // Each place is met twice: as a FIFO, at which whoever opens it hangs, by every
 // program; and as one other kind of thing, each kind in its turn, by the hooks, by
-// what writes, and by a third of what only reads; with -short every second place is met
-// so. With -full every place is everything, and met by all.
+// what writes, and by a third of what only reads; with -short every fourth place is met.
+// With GT_THOROUGH=1 every place is everything, and met by all.
 // Lines: S0-23 S1-117.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
@@ -80,12 +84,12 @@ func TestHostileFiles(t *testing.T) {
 				if i > 0 && lasting(place) != lasting(places[i-1]) {
 					group++
 				}
-				if group%worlds != n {
+				if group%worlds != n || testing.Short() && i%4 != turn%4 {
 					continue
 				}
 				for j, kind := range kinds {
 					slow := kind == "a fifo" && (strings.Contains(place, ".git")) // git waits for it, and we for git
-					if sampled := j == i%len(kinds) && (!testing.Short() || i%2 == 0) || kind == "a fifo"; !*full && (!sampled || slow) {
+					if sampled := j == i%len(kinds) || kind == "a fifo"; !full && (!sampled || slow) {
 						continue
 					}
 					t.Run(place+" is "+kind, func(t *testing.T) {
@@ -193,7 +197,7 @@ func (w *world) livesWith(place, kind string, n int) {
 	readers := [][]string{{"gt-mail"}, {"gt-seance"}, {"gt-seance", "show", live}, {"gt-keepalive", "pid", "list"}, {"gt-prime", "--state", "--json"}}
 	switch {
 	case !strings.HasPrefix(place, state):
-	case !*full && strings.HasPrefix(place, keeps), !*full && strings.HasPrefix(place, state+"/git/"):
+	case !full && strings.HasPrefix(place, keeps), !full && strings.HasPrefix(place, state+"/git/"):
 		readers = append(readers, []string{"gt-krc", "prune"}) // which looks at none of this
 	default:
 		for _, args := range [][]string{{"stats"}, {"decay"}, {"prune", "--dry-run"}, {"prune", "--auto"}, {"prune"}, {"rotate"}, {"config"}} {
@@ -201,7 +205,7 @@ func (w *world) livesWith(place, kind string, n int) {
 		}
 	}
 	for i, args := range readers {
-		if kind == "a fifo" || *full || i%3 == n%3 {
+		if kind == "a fifo" || full || i%3 == n%3 {
 			do(w.run(dir, nil, args...))
 		}
 	}

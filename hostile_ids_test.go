@@ -59,7 +59,7 @@ func TestHostileIDs(t *testing.T) {
 					}
 				}
 				for _, name := range []string{"GT_ROLE", "GT_RIG", "GT_CREW", "GT_HOME", "GT_ROOT", "CLAUDE_PROJECT_DIR", "TMUX", "TMUX_PANE", "CLAUDE_CONFIG_DIR", "XDG_STATE_HOME", "GT_AGENT", "GT_SESSION", "BEADS_DIR"} {
-					if id == "." || id == ".." || strings.HasPrefix(id, "/") || n%4 != 0 && !*full {
+					if id == "." || id == ".." || strings.HasPrefix(id, "/") || n%4 != 0 && !full {
 						continue // a folder, as some of these should be
 					}
 					if a := w.runWith([]string{name + "=" + id}, work, nil, "gt-prime", "--hook"); a.Out == "" {

@@ -57,7 +57,7 @@ func (w *world) sparse(path, front string) {
 	w.Helper()
 	w.Write(path, front)
 	size := int64(1 << 30)
-	if !*full {
+	if !full {
 		size /= 8
 	}
 	if err := os.Truncate(w.Path(path), size); err != nil {
@@ -72,7 +72,7 @@ func (w *world) sparse(path, front string) {
 // command ends soon, in little memory, tells of the session that is one and says
 // what it could not read; and nothing in those folders changes. A cache that
 // another user planted, or could have written, is not believed: each kind of such a
-// cache meets the list and a third of the other commands, with -full all.
+// cache meets the list and a third of the other commands, with GT_THOROUGH=1 all.
 // Lines: S0-23 S1-117.
 func TestHostileStores(t *testing.T) {
 	t.Parallel()
@@ -97,7 +97,7 @@ func TestHostileStores(t *testing.T) {
 		{"gt-seance", "timeline", "--all", "--html", "-"}, {"gt-seance", "resume", "--dry-run", good}, {"gt-seance", "talk", "--dry-run", good, "why?"},
 		{"gt-seance", "pick"}, {"gt-seance", "__complete", "show", ""},
 	}
-	asked := 0 // with -short every second one is run
+	asked := 0 // with -short every fourth one is run
 	// livesWith runs the commands of a turn, of so many turns, and looks for the session
 	// that is one; lives runs all.
 	livesWith := func(t *testing.T, turn, turns int, told ...string) {
@@ -105,10 +105,10 @@ func TestHostileStores(t *testing.T) {
 		w.TB = t
 		before := w.list(homeDir + "/.claude")
 		for i, args := range commands {
-			if i%turns != turn%turns && !*full {
+			if i%turns != turn%turns && !full {
 				continue
 			}
-			if asked++; testing.Short() && asked%2 == 0 {
+			if asked++; testing.Short() && asked%4 != 0 {
 				continue
 			}
 			a := w.run(work, nil, append([]string{"measure", w.Path("peak"), "--"}, args...)...)
@@ -242,7 +242,7 @@ func TestHostileStores(t *testing.T) {
 		w.TB = t
 		w.restore()
 		many := 20_000
-		if *full {
+		if full {
 			many = 100_000
 		}
 		for i := range many {

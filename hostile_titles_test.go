@@ -37,8 +37,8 @@ func TestHostileTitles(t *testing.T) {
 		"bytes":      strings.Repeat("\xff\xfe\x9b", 1<<18),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !*full && !strings.Contains(text, spell) && name != "accents" {
-				t.Skip("only with -full")
+			if !full && !strings.Contains(text, spell) && name != "accents" {
+				t.Skip("only with GT_THOROUGH=1")
 			}
 			w := newWorld(t)
 			w.curse(text)

@@ -283,8 +283,8 @@ func (w *relayWorld) killedAt(name string, n int, args ...string) (killed func()
 // their calls that change a file, each fourth of them.
 func TestRelayKilledAtEachCall(t *testing.T) {
 	t.Parallel()
-	if !*full {
-		t.Skip("takes ten minutes; -full has it")
+	if !full {
+		t.Skip("takes ten minutes; GT_THOROUGH=1 has it")
 	}
 	if _, err := exec.LookPath("strace"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("needs strace")

@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,26 +19,12 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/programs"
 	"gt/internal/testenv"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"gt/lib/cli"
-	"gt/lib/command/checkpointcmd"
-	"gt/lib/command/handoffcmd"
-	"gt/lib/command/hookscmd"
-	"gt/lib/command/hubcmd"
-	"gt/lib/command/keepalivecmd"
-	"gt/lib/command/krccmd"
-	"gt/lib/command/mailcmd"
-	"gt/lib/command/pickcmd"
-	"gt/lib/command/primecmd"
-	"gt/lib/command/reconcilecmd"
-	"gt/lib/command/recordcmd"
-	"gt/lib/command/relaycmd"
-	"gt/lib/command/seancecmd"
-	"gt/lib/command/sessioncmd"
-	"gt/lib/command/watchcmd"
 	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/peer"
@@ -59,7 +44,7 @@ func (m suite) Run() int {
 	if os.Getenv(testenv.Built) != "" {
 		// The folder of the commands below, which comes first now.
 		bin, _, _ := strings.Cut(os.Getenv("PATH"), ":")
-		if err := testenv.Programs(bin, ""); err != nil {
+		if err := testenv.Programs(bin); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -74,34 +59,18 @@ func (m suite) Run() int {
 // The programs are this binary under their names, which takes no build; or, where
 // test.sh has built them for all suites, those, each of which starts in half the time.
 func TestMain(m *testing.M) {
-	program := func(main func(*cli.Env) int) func() {
-		return func() { os.Exit(main(cli.OS())) }
-	}
 	commands := map[string]func(){
-		"gt-checkpoint": program(checkpointcmd.Main),
-		"gt-handoff":    program(handoffcmd.Main),
-		"gt-hooks":      program(hookscmd.Main),
-		"gt-hub":        program(hubcmd.Main),
-		"gt-keepalive":  program(keepalivecmd.Main),
-		"gt-krc":        program(krccmd.Main),
-		"gt-mail":       program(mailcmd.Main),
-		"gt-pick":       program(pickcmd.Main),
-		"gt-prime":      program(primecmd.Main),
-		"gt-record":     program(recordcmd.Main),
-		"gt-reconcile":  program(reconcilecmd.Main),
-		"gt-relay":      program(relaycmd.Main),
-		"gt-seance":     program(seancecmd.Main),
-		"gt-session":    program(sessioncmd.Main),
-		"gt-watch":      program(watchcmd.Main),
-		"client":        client,
-		"claude":        inPane,
-		"codex":         inPane,
-		"gemini":        inPane,
-		"vibe":          inPane,
-		"measure":       measure,
+		"client":  client,
+		"claude":  inPane,
+		"codex":   inPane,
+		"gemini":  inPane,
+		"vibe":    inPane,
+		"measure": measure,
 	}
-	if os.Getenv(testenv.Built) != "" {
-		maps.DeleteFunc(commands, func(name string, _ func()) bool { return strings.HasPrefix(name, "gt-") })
+	if os.Getenv(testenv.Built) == "" {
+		for name, main := range programs.Mains {
+			commands[name] = func() { os.Exit(main(cli.OS())) }
+		}
 	}
 	testscript.Main(suite{m}, commands)
 }

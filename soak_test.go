@@ -97,7 +97,7 @@ func TestSoak(t *testing.T) {
 		t.Skip("takes an hour; -soak 1h does it")
 	}
 	w := testenv.NewWorld(t, "")
-	if err := testenv.Programs(w.Path("bin"), ""); err != nil {
+	if err := testenv.Programs(w.Path("bin")); err != nil {
 		t.Fatal(err)
 	}
 	sockets := w.Tmux()

@@ -173,7 +173,7 @@ func all(each ...func()) {
 // notes, are compacted and hand over in their panes, while others come and die
 // and everything is read. Each session begins once and is noted once; each note
 // that was acknowledged is there once; each marker tells its own session, once;
-// nobody reads half a file; and nothing is left behind. With -full they go round once
+// nobody reads half a file; and nothing is left behind. With GT_THOROUGH=1 they go round once
 // more. Lines: S0-16 S0-23
 // S3-15.
 func TestTogetherInOneHome(t *testing.T) {
@@ -185,7 +185,7 @@ func TestTogetherInOneHome(t *testing.T) {
 	switch {
 	case testing.Short():
 		rounds = 1
-	case *full:
+	case full:
 		rounds = 3
 	}
 	c := newCrowd(t)
@@ -597,7 +597,7 @@ func (c *crowd) leftovers() {
 // Several lists at once, while sessions begin and end, conversations begin and
 // grow, the log is rotated, and the caches that the lists write are deleted,
 // damaged, and put back as they were earlier: each answer was true at some
-// moment between its beginning and its end, and nobody complains. With -full there are
+// moment between its beginning and its end, and nobody complains. With GT_THOROUGH=1 there are
 // twice as many lists. Lines: S0-22
 // S0-23.
 func TestTogetherInSeance(t *testing.T) {
@@ -708,7 +708,7 @@ func TestTogetherInSeance(t *testing.T) {
 	switch {
 	case testing.Short():
 		lists = 4
-	case *full:
+	case full:
 		lists = 30
 	}
 	for range 4 {

@@ -30,7 +30,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	bin = filepath.Join(dir, "bin")
-	if err := testenv.Programs(bin, ""); err != nil {
+	if err := testenv.Programs(bin); err != nil {
 		fmt.Println(err)
 		return 1
 	}

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gt/e2e/client"
 	"gt/e2e/model"
 	"gt/lib/client/agent"
 	claudehook "gt/lib/client/claude/hook"
@@ -248,17 +249,17 @@ func TestSendsAtALimit(t *testing.T) {
 }
 
 // wireAgent installs gt's hooks into a client, and has it trust them.
-func (w *world) wireAgent(client string) {
+func (w *world) wireAgent(name string) {
 	w.Helper()
-	switch client {
+	switch name {
 	case "codex":
 		w.wireCodex()
 		w.trustHooks()
 		return
 	case "opencode":
-		w.fetched(demand(w.TB, client).Version)
+		w.fetched(client.Demand(w.TB, "opencode").Version)
 	}
-	w.install(client)
+	w.install(name)
 }
 
 // rounds is how often a story repeats what it shows: as GT_E2E_ROUNDS says, or else n times.

@@ -51,7 +51,7 @@ func Of(test string) string {
 // few is how many clients a change may touch for all of their stories to be told.
 const few = 3
 
-// turns is how many days it takes until the stories of a large change have all been told.
+// turns is how many turns it takes until the stories of a large change have all been told.
 const turns = 3
 
 // Select returns those of the tests that are to be run where a change touches
@@ -60,8 +60,8 @@ const turns = 3
 //
 // A change that touches more than a few clients is one of what they have in common, through
 // which Claude's stories lead, too. These are told whole then, and of each other client
-// the main one and a third of the rest: another third each day.
-func Select(tests []string, touched []string, day int) (chosen []string) {
+// the main one and a third of the rest: another third each turn.
+func Select(tests, touched []string, turn int) (chosen []string) {
 	nth := map[string]int{}
 	for _, test := range tests {
 		switch client := Of(test); {
@@ -72,7 +72,7 @@ func Select(tests []string, touched []string, day int) (chosen []string) {
 			}
 		case slices.Contains(touched, client):
 			nth[client]++
-			if len(touched) <= few || client == "claude" || main(test) || nth[client]%turns == day%turns {
+			if len(touched) <= few || client == "claude" || main(test) || nth[client]%turns == turn%turns {
 				chosen = append(chosen, test)
 			}
 		}

@@ -40,14 +40,14 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// Of a change that touches most clients all of Claude's stories are told each day, and of
-// another client its main one each day and each other one on one day of three.
+// Of a change that touches most clients all of Claude's stories are told each turn, and of
+// another client its main one each turn and each other one in one turn of three.
 func TestSelectOfMany(t *testing.T) {
 	tests := []string{"TestHandover", "TestCrash", "TestCodexHandover", "TestTalkToCodex", "TestCodexCrash", "TestCodexCompact", "TestCodexResume", "TestQwenHandover", "TestPiHooks", "TestScreens"}
 	touched := []string{"claude", "codex", "pi", "qwen"}
 	told := map[string]int{}
-	for day := range turns {
-		for _, test := range Select(tests, touched, day) {
+	for turn := range turns {
+		for _, test := range Select(tests, touched, turn) {
 			told[test]++
 		}
 	}
@@ -56,7 +56,7 @@ func TestSelectOfMany(t *testing.T) {
 		"TestTalkToCodex": 1, "TestCodexCrash": 1, "TestCodexCompact": 1, "TestCodexResume": 1,
 	} {
 		if told[test] != want {
-			t.Errorf("%s is told on %d days of %d, want %d", test, told[test], turns, want)
+			t.Errorf("%s is told in %d turns of %d, want %d", test, told[test], turns, want)
 		}
 	}
 }

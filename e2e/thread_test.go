@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/e2e/client"
 	"gt/e2e/model"
 )
 
@@ -77,7 +78,7 @@ func TestThreadAcrossAgents(t *testing.T) {
 	}
 	w.wireCodex()
 	w.trustHooks()
-	w.fetched(demand(t, "opencode").Version)
+	w.fetched(client.Demand(t, "opencode").Version)
 	// Else a person would have to allow them the command.
 	w.write(filepath.Join(w.home, ".config", "gt", "agents.toml"), `
 [agents.gemini]

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,19 +29,14 @@ const patience = 4 * time.Minute
 // bin is the folder of the gt binaries that this run built.
 var bin string
 
-// found are the clients that this run has looked for.
-var found sync.Map // name → func() (client.Client, error)
-
-// find returns a client, which all tests of this run use.
-func find(name string) (client.Client, error) {
-	once, _ := found.LoadOrStore(name, sync.OnceValues(func() (client.Client, error) { return client.Find(name) }))
-	return once.(func() (client.Client, error))()
-}
-
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "record" {
 		recordCall(os.Args[2]) // this program is the hook, see recorder
 		return
+	}
+	if err := chooseStories(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	os.Exit(build(m))
 }
@@ -56,7 +50,7 @@ func build(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if err := testenv.Programs(dir, ""); err != nil {
+	if err := testenv.Programs(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -97,25 +91,12 @@ func newBareWorld(t *testing.T) *world {
 	return w
 }
 
-// demand finds a client, without which the test cannot be run.
-func demand(t testing.TB, name string) client.Client {
-	t.Helper()
-	c, err := find(name)
-	if err != nil {
-		if os.Getenv("GT_E2E") == "required" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	return c
-}
-
 // newWorldOf makes a world in which a client is on PATH under its name, and
 // knows of nothing yet: where its model is has to be written as its user would.
 func newWorldOf(t *testing.T, name string) *world {
 	t.Helper()
 	t.Parallel()
-	c := demand(t, name)
+	c := client.Demand(t, name)
 	// Not t.TempDir: its long names leave no room for a tmux socket, and a
 	// process that is still dying may write in it.
 	root, err := os.MkdirTemp("", "gt-e2e-")
@@ -173,7 +154,7 @@ func (w *world) link(name string, c client.Client) {
 // and puts one more client into the world, set up as its user would.
 func (w *world) and(name string) {
 	w.Helper()
-	w.link(name, demand(w.TB, name))
+	w.link(name, client.Demand(w.TB, name))
 	w.setUp(name)
 }
 

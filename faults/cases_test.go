@@ -51,7 +51,7 @@ type scenario struct {
 
 	again int // the exit code of the command when it is run again
 
-	whole bool // a sample has all of its points, too, see covering_test.go
+	short bool // -short has it, see covering_test.go
 }
 
 func (s scenario) folder() string {
@@ -342,7 +342,7 @@ func sleeper(t *testing.T, w *world) func() {
 
 var scenarios = []scenario{
 	{name: "prime-first", args: prime, input: start("s-new", "startup"), prepare: empty},
-	{name: "prime-handed-over", whole: true, args: prime, input: start("s-new", "startup"), prepare: handed},
+	{name: "prime-handed-over", short: true, args: prime, input: start("s-new", "startup"), prepare: handed},
 	{name: "prime-crash", args: prime, input: start("s-new", "startup"), prepare: crashed},
 	{name: "prime-clear", args: prime, input: start("s-new", "clear"), prepare: saved,
 		drops: []string{"handoff"}},
@@ -367,7 +367,7 @@ var scenarios = []scenario{
 
 	{name: "handoff-auto", args: auto, input: compact, prepare: lives},
 	{name: "handoff-auto-again", args: auto, input: event("s-old", "PreCompact", "trigger", "manual"), prepare: saved},
-	{name: "handoff-save", whole: true, args: handoff, env: asOld, prepare: func(t *testing.T, w *world) {
+	{name: "handoff-save", short: true, args: handoff, env: asOld, prepare: func(t *testing.T, w *world) {
 		empty(t, w)
 		w.gone(t, start("s-old", "startup"), "work", prime...)
 	}, next: message},
@@ -389,7 +389,7 @@ var scenarios = []scenario{
 	{name: "handoff-exec", args: []string{"gt-handoff", "--exec", loaded}, env: []string{"TMUX=WORLD/tmp/s,1,0"}, prepare: handed, live: restarted, again: 74},
 
 	{name: "checkpoint-first", args: write, input: stop, prepare: empty},
-	{name: "checkpoint-hook", whole: true, args: write, input: stop, prepare: saved},
+	{name: "checkpoint-hook", short: true, args: write, input: stop, prepare: saved},
 	{name: "checkpoint-said", args: write, input: stop, prepare: typed},
 	{name: "checkpoint-second", args: write, input: event("s-new", "Stop"), prepare: saved},
 	{name: "checkpoint-notes", args: []string{"gt-checkpoint", "write", "--notes", "tests pass", "--step", "p2"}, env: asOld, prepare: worn},
@@ -409,7 +409,7 @@ var scenarios = []scenario{
 	{name: "keepalive-failed", args: touch, input: event("s-old", "StopFailure", "error", "rate_limit"), prepare: asks},
 	{name: "keepalive-take", args: touch, input: event("s-old", "PostToolUse", "tool_input", "gt-mail", "tool_response", "LINE"), prepare: asked},
 	{name: "keepalive-by-hand", args: []string{"gt-keepalive", "touch", "make"}, env: asOld, prepare: lives},
-	{name: "keepalive-end", whole: true, args: ends, input: event("s-old", "SessionEnd", "reason", "logout"), prepare: func(t *testing.T, w *world) {
+	{name: "keepalive-end", short: true, args: ends, input: event("s-old", "SessionEnd", "reason", "logout"), prepare: func(t *testing.T, w *world) {
 		handed(t, w)
 		w.must(t, start("s-old", "resume"), "work", prime...)
 		w.must(t, stop, "work", touch...)

@@ -3,67 +3,47 @@
 package faults
 
 import (
-	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 )
 
-// A size says how many of the points are tried.
+// What is tried is a sample, unless GT_THOROUGH=1 has every call tried, each error of it,
+// and the next command after each.
 //
-// A sample is chosen by what the commands do: the eight commands of gt-mail write a note
-// by the same calls, and the same code writes the wirings of six clients. Two calls are
-// of one shape where the same program makes the same call on the same file of a world;
-// in a sweep that kills, after the same other change, for then what is left on disk is
-// the same, too. The first scenario that comes to a shape tries it. A call in a new
-// place, or in another order than before, is a new shape.
+// The sample is chosen by what the commands do: the eight commands of gt-mail write a note
+// by the same calls, and the same code writes the wirings of six clients. Two calls have
+// one shape if they are the same call on a file of the same name; in a sweep that kills,
+// also after the same other change, because then what is left on disk is the same, too.
+// The first scenario that comes to a shape tries it. Of calls that change nothing the
+// sample takes one in twelve, and one of the errors of a call: other ones each turn.
 //
-//   - ci tries each shape, and the scenarios that are marked whole, which have most to
-//     lose, whatever others tried. Of calls that change nothing it takes one in six,
-//     and of the errors of a call one.
-//   - quick does not tell programs and folders apart, so a call on a file of the same
-//     name is tried once. Of calls that change nothing it takes one in twelve.
-//   - full tries every call, each error of it, and the next command after each.
-//
-// Where a sample takes one of several, it takes another one each turn.
-type size int
+// With -short, a sweep has one scenario for each program: the first that is marked short,
+// or else the first.
 
-const (
-	quick size = iota
-	ci
-	full
-)
-
-var sizes = []string{"quick", "ci", "full"}
-
-func (s size) MarshalText() ([]byte, error) { return []byte(sizes[s]), nil }
-
-func (s *size) UnmarshalText(text []byte) error {
-	i := slices.Index(sizes, string(text))
-	if i < 0 {
-		return fmt.Errorf("it is one of %s", strings.Join(sizes, ", "))
+// oneScenarioEach returns one scenario for each program.
+func oneScenarioEach(all []scenario) (chosen []scenario) {
+	index := map[string]int{}
+	for _, s := range all {
+		i, found := index[s.args[0]]
+		switch {
+		case !found:
+			index[s.args[0]] = len(chosen)
+			chosen = append(chosen, s)
+		case s.short && !chosen[i].short:
+			chosen[i] = s
+		}
 	}
-	*s = size(i)
-	return nil
+	return chosen
 }
 
-// nth reports whether the i-th point is tried of those of which a sample takes one of so
-// many.
-func nth(i, ofCI, ofQuick int) bool {
-	switch sample {
-	case full:
-		return true
-	case ci:
-		return (i+*turn)%ofCI == 0
-	}
-	return (i+*turn)%ofQuick == 0
-}
+// nth reports whether the i-th point is tried, if the sample has one of so many.
+func nth(i, of int) bool { return full || (i+turn)%of == 0 }
 
 // one takes one of the errors with which the i-th call can fail.
 func one(errs []string, i int) []string {
-	i += *turn
+	i += turn
 	return errs[(i+i/12)%len(errs):][:1] // a call that is met each twelfth turn fails in all ways, too
 }
 
@@ -75,7 +55,7 @@ var shapes struct {
 
 // tries reports whether this scenario is the one in which a shape is tried.
 func (p *plan) tries(shape string) bool {
-	if sample == full || sample == ci && p.whole {
+	if full {
 		return true
 	}
 	shapes.Lock()
@@ -96,9 +76,6 @@ var named = regexp.MustCompile(`\b[0-9a-f]{32,64}\b|\bs-[a-z]+\b|-[0-9a-f]{16}\b
 func (p *plan) shape(c call) string {
 	kind := func(path string) string {
 		return named.ReplaceAllString(strings.TrimPrefix(path, plain(p.w.Root)), "X")
-	}
-	if sample > quick {
-		return p.args[0] + " " + c.name + " " + kind(c.at.path) + " " + kind(c.at.to)
 	}
 	last := func(p string) string { return path.Join(path.Base(path.Dir(kind(p))), path.Base(kind(p))) }
 	return c.name + " " + last(c.at.path) + " " + last(c.at.to)

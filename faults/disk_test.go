@@ -26,7 +26,7 @@ func TestShortWrites(t *testing.T) {
 			}
 		}
 		for j, limit := range limits {
-			if nth(t.i+j, 3, 6) && p.tries(fmt.Sprint("short ", limit, files)) {
+			if nth(t.i+j, 6) && p.tries(fmt.Sprint("short ", limit, files)) {
 				t.fault(fmt.Sprintf("files of at most %d bytes", limit), p.short(t.T, limit))
 			}
 		}

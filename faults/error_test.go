@@ -67,8 +67,8 @@ func (p *plan) errorPoints() (points []fault) {
 		if len(all) == 0 {
 			continue
 		}
-		if sample < full {
-			if n++; !p.tries("error "+p.shape(c)) || !c.changes() && !nth(n, 6, 12) {
+		if !full {
+			if n++; !p.tries("error "+p.shape(c)) || !c.changes() && !nth(n, 12) {
 				continue
 			}
 			all = one(all, n)

@@ -337,7 +337,7 @@ func difference(want, is string) string {
 // points are the calls before which the command is killed: all that the
 // program makes in a full run, else those that change something.
 func (p *plan) points() []call {
-	if sample == full {
+	if full {
 		return p.calls
 	}
 	return slices.DeleteFunc(slices.Clone(p.calls), func(c call) bool { return !c.changes() })
@@ -380,7 +380,7 @@ func TestKill(t *testing.T) {
 			for _, c := range points {
 				t.kill(c, p.kill(t.T, c))
 			}
-			if len(points) == 0 || sample == quick {
+			if len(points) == 0 || !full {
 				break // others try them all
 			}
 			more := p.ends(t.T)
@@ -542,7 +542,7 @@ func (p *plan) swept(t *testing.T, litter []string) (problems []string) {
 // each time.
 func (p *plan) runsAgain(t *testing.T, now snapshot) (after snapshot, problems []string) {
 	t.Helper()
-	if sample == full || p.live != nil || len(now.litter) > 0 {
+	if full || p.live != nil || len(now.litter) > 0 {
 		return p.runsAgainIn(t, now)
 	}
 	key := now.key()

@@ -4,22 +4,25 @@ package faults
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
+	"gt/internal/programs"
 	"gt/internal/testenv"
+	"gt/lib/cli"
 )
 
-// sample and turn say which of the points are tried, see covering_test.go.
+// full and turn say which of the points are tried, see covering_test.go.
 var (
-	sample size
-	turn   = flag.Int("turn", 0, "which ones a sample takes where it takes one of several")
+	full = testenv.Thorough()
+	turn = testenv.Turn()
 )
 
 // bin is the folder of the binaries under test, scratch where the worlds are.
@@ -28,7 +31,21 @@ var bin, scratch string
 // unusable says why nothing can be traced here; empty where it can.
 var unusable string
 
+// A program runs on one thread here, because strace counts the calls of each thread
+// separately. Its first call asks for a path that does not exist, which marks the end of
+// the Go runtime's start-up in a trace.
+func init() {
+	if programs.Mains[filepath.Base(os.Args[0])] != nil {
+		runtime.LockOSThread()
+		cli.Few = 1
+		_ = syscall.Access("/gt/program/begins", 0)
+	}
+}
+
 func TestMain(m *testing.M) {
+	if main := programs.Mains[filepath.Base(os.Args[0])]; main != nil {
+		os.Exit(main(cli.OS()))
+	}
 	switch filepath.Base(os.Args[0]) {
 	case "client":
 		client()
@@ -47,8 +64,6 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	flag.TextVar(&sample, "sample", ci, "which points to try: quick, ci or full")
-	flag.Parse()
 	dir, err := os.MkdirTemp(memory(), "gt-faults-")
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -90,14 +105,28 @@ func memory() string {
 	return shm
 }
 
-// build makes the binaries, and the stand-ins for a client.
+// build makes the programs, which are this binary under their names, and the stand-ins
+// for a client.
 func build() error {
-	if err := testenv.Programs(bin, "faults"); err != nil {
-		return err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
+	}
+	data, err := os.ReadFile(self)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return err
+	}
+	program := filepath.Join(bin, "program")
+	if err := testenv.WriteProgram(program, data); err != nil {
+		return err
+	}
+	for name := range programs.Mains {
+		if err := os.Link(program, filepath.Join(bin, name)); err != nil {
+			return err
+		}
 	}
 	for _, name := range []string{"client", "claude", "limit", "adopt"} {
 		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
@@ -151,5 +180,5 @@ func (t *tally) String() string {
 	if t.cases == 0 {
 		return ""
 	}
-	return fmt.Sprintf("faults (-sample %s -turn %d): %d kill points, %d faults, %d violations", sizes[sample], *turn, t.kills, t.faults, t.violation)
+	return fmt.Sprintf("faults (turn %d): %d kill points, %d faults, %d violations", turn, t.kills, t.faults, t.violation)
 }

@@ -44,7 +44,10 @@ func TestPane(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
 	}
-	for _, c := range paned {
+	for i, c := range paned {
+		if testing.Short() && i > 0 {
+			break
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if c.before != nil {
@@ -71,8 +74,7 @@ func TestPane(t *testing.T) {
 			points := slices.DeleteFunc(calls[begins(calls):], func(c call) bool { return !c.changes() })
 			for i, c := range points {
 				// A pane takes long to set up; what comes last is what matters.
-				last := map[size]int{quick: 6, ci: 12}[sample]
-				if !nth(i, 4, 8) && (i < len(points)-last || !nth(i, 2, 2)) {
+				if !nth(i, 8) && (i < len(points)-6 || !nth(i, 2)) {
 					continue
 				}
 				n.kill(c, p.kill(t, c))

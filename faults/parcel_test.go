@@ -233,7 +233,7 @@ func thin[P any](_ *plan, points []P) []P {
 	i := -1
 	return slices.DeleteFunc(points, func(P) bool {
 		i++
-		return !nth(i, 20, 60)
+		return !nth(i, 60)
 	})
 }
 

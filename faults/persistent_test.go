@@ -29,7 +29,7 @@ func TestLastingErrors(t *testing.T) {
 				continue
 			}
 			for k, l := range lasting {
-				if slices.Contains(l.calls, c.name) && nth(t.i+j+k, 4, 8) && p.tries("lasting "+l.err+" "+p.shape(c)) {
+				if slices.Contains(l.calls, c.name) && nth(t.i+j+k, 8) && p.tries("lasting "+l.err+" "+p.shape(c)) {
 					t.fault(fmt.Sprintf("%s from %v on", l.err, c), p.failFrom(t.T, j, l.err, l.calls))
 				}
 			}

@@ -40,7 +40,11 @@ func isMissed(args []string, path string) bool {
 // calls that the promises rest on.
 func TestProtocol(t *testing.T) {
 	needsTrace(t)
-	for _, s := range scenarios {
+	all := scenarios
+	if testing.Short() {
+		all = oneScenarioEach(all)
+	}
+	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "protocol-"+s.name)

@@ -186,7 +186,7 @@ func (p *plan) soundPrune(t *testing.T, was chronicle, now snapshot) (problems [
 			problems = append(problems, err.Error())
 		}
 	}
-	if sample == full {
+	if full {
 		return append(problems, p.soundPruneIn(t, was)...)
 	}
 	key := now.key()
@@ -240,7 +240,7 @@ func TestKillPrune(t *testing.T) {
 	sweep(t, pruning, func(t *tried, s scenario) {
 		p, was := planPrune(t.T, s)
 		for i, c := range p.points() {
-			if !nth(i, 1, 3) {
+			if !nth(i, 3) {
 				continue
 			}
 			p.w.restore(t.T)
@@ -258,7 +258,7 @@ func TestKillPrune(t *testing.T) {
 func TestErrorsPrune(t *testing.T) {
 	sweep(t, pruning, func(t *tried, s scenario) {
 		p, was := planPrune(t.T, s)
-		for _, f := range faultsOf(p.calls, func(i int, _ call) bool { return nth(i, 4, 12) }) {
+		for _, f := range faultsOf(p.calls, func(i int, _ call) bool { return nth(i, 12) }) {
 			for _, when := range []string{"", "+"} { // this one, or from here on
 				if when != "" && f.err != "EIO" && f.err != "ENOSPC" {
 					continue

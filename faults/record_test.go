@@ -28,7 +28,7 @@ var recording = append([]scenario{
 		prepare: func(t *testing.T, w *world) { held(t, w, 4) },
 	},
 	{
-		name: "record-sync-more", whole: true, args: []string{"gt-record", "sync", "one"}, dir: "work",
+		name: "record-sync-more", short: true, args: []string{"gt-record", "sync", "one"}, dir: "work",
 		prepare: func(t *testing.T, w *world) {
 			held(t, w, 2)
 			w.must(t, "", "work", "gt-record", "sync", "one")
@@ -40,7 +40,7 @@ var recording = append([]scenario{
 		prepare: func(t *testing.T, w *world) { recorded(t, w); grownOld(t, w) },
 	},
 	{
-		name: "record-unpack", whole: true, args: []string{"gt-record", "sync", "one"}, dir: "work",
+		name: "record-unpack", short: true, args: []string{"gt-record", "sync", "one"}, dir: "work",
 		prepare: func(t *testing.T, w *world) {
 			held(t, w, 2)
 			w.must(t, "", "work", "gt-record", "sync", "one")
@@ -50,7 +50,7 @@ var recording = append([]scenario{
 		},
 	},
 	{
-		name: "record-forget-packed", whole: true, args: []string{"gt-record", "forget", "one"}, dir: "work",
+		name: "record-forget-packed", short: true, args: []string{"gt-record", "forget", "one"}, dir: "work",
 		prepare: func(t *testing.T, w *world) {
 			recorded(t, w)
 			grownOld(t, w)
@@ -70,7 +70,7 @@ var recording = append([]scenario{
 		prepare: recorded,
 	},
 	{
-		name: "record-forget", whole: true, args: []string{"gt-record", "forget", "one"}, dir: "work",
+		name: "record-forget", short: true, args: []string{"gt-record", "forget", "one"}, dir: "work",
 		prepare: recorded,
 	},
 	{
@@ -294,7 +294,7 @@ func few[P any](p *plan, points []P) []P {
 	i := -1
 	return slices.DeleteFunc(points, func(P) bool {
 		i++
-		return p.name == "record-end" && !nth(i, 8, 24)
+		return p.name == "record-end" && !nth(i, 24)
 	})
 }
 

@@ -318,7 +318,7 @@ func TestSeanceKill(t *testing.T) {
 	sweep(t, reading, func(t *tried, s scenario) {
 		r := newReader(t.T, s)
 		for i, c := range r.points() {
-			if !nth(i, 1, 3) {
+			if !nth(i, 3) {
 				continue
 			}
 			res, met := r.disturbed(t.T, c, "signal=KILL")
@@ -339,7 +339,7 @@ func TestSeanceKill(t *testing.T) {
 func TestSeanceErrors(t *testing.T) {
 	sweep(t, reading, func(t *tried, s scenario) {
 		r := newReader(t.T, s)
-		for _, f := range faultsOf(r.calls, func(i int, c call) bool { return nth(i, 8, 24) || c.changes() }) {
+		for _, f := range faultsOf(r.calls, func(i int, c call) bool { return nth(i, 24) || c.changes() }) {
 			res, met := r.disturbed(t.T, f.call, "error="+f.err)
 			if !met && f.at.path == "/proc" {
 				continue

@@ -13,13 +13,7 @@ import (
 // The client takes the repository and this folder for plugins without a
 // complaint.
 func TestPlugins(t *testing.T) {
-	claude, err := client.Find("claude")
-	if err != nil {
-		if os.Getenv("GT_E2E") == "required" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	claude := client.Demand(t, "claude")
 	for _, dir := range []string{"..", "."} {
 		cmd := exec.Command(claude.Path, "plugin", "validate", "--strict", dir)
 		cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1"}

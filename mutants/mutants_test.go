@@ -24,7 +24,6 @@ import (
 var (
 	wanted = flag.Bool("mutants", false, "make each mistake and see a test fail (takes minutes)")
 	sample = flag.Int("sample", 1, "make one of every so many mistakes")
-	turn   = flag.Int("turn", 0, "which one of every so many, from 0")
 )
 
 const root = ".."
@@ -266,7 +265,7 @@ func TestMutants(t *testing.T) {
 		t.Skipf("%d mistakes, made only with -mutants: it takes minutes", len(mutants))
 	}
 	for i, m := range mutants {
-		if i%*sample == *turn {
+		if i%*sample == testenv.Turn()%*sample {
 			t.Run(m.name, m.run)
 		}
 	}

@@ -84,7 +84,7 @@ func run(below string, rounds, panes int, match *regexp.Regexp, deck string, und
 	w := &world{dir: dir, bin: filepath.Join(dir, "bin"), deck: deck}
 	defer w.remove()
 	measure.Interrupted(w.remove)
-	if err := testenv.Build(w.bin, "", "gt/cmd/gt-session", "gt/cmd/gt-prime", "gt/bench/hooks/floor"); err != nil {
+	if err := testenv.Build(w.bin, "gt/cmd/gt-session", "gt/cmd/gt-prime", "gt/bench/hooks/floor"); err != nil {
 		return err
 	}
 	var rows []*row

@@ -41,7 +41,7 @@ func newWorld(below string) (*world, error) {
 		transcript: filepath.Join(dir, "home", ".claude", "projects", "ledger", "transcript.jsonl"),
 	}
 	build := func() error {
-		return testenv.Build(w.bin, "", "gt/cmd/...", "gt/bench/hooks/floor", "gt/bench/hooks/peak")
+		return testenv.Build(w.bin, "gt/cmd/...", "gt/bench/hooks/floor", "gt/bench/hooks/peak")
 	}
 	for _, step := range []func() error{build, w.makeRepo, w.writeTranscript, w.startTmux} {
 		if err := step(); err != nil {

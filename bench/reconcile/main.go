@@ -78,7 +78,7 @@ func run(below string, rounds int, match *regexp.Regexp) error {
 	defer os.RemoveAll(dir)
 	measure.Interrupted(func() { os.RemoveAll(dir) })
 	bin := filepath.Join(dir, "bin")
-	if err := testenv.Build(bin, "", "gt/cmd/gt-reconcile", "gt/bench/hooks/floor"); err != nil {
+	if err := testenv.Build(bin, "gt/cmd/gt-reconcile", "gt/bench/hooks/floor"); err != nil {
 		return err
 	}
 	var rows []*row

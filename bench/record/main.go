@@ -46,7 +46,7 @@ func run(mb, most int) error {
 		return err
 	}
 	defer os.RemoveAll(root)
-	if err := testenv.Build(root, "", "gt/cmd/gt-record", "gt/cmd/gt-checkpoint", "gt/bench/hooks/peak"); err != nil {
+	if err := testenv.Build(root, "gt/cmd/gt-record", "gt/cmd/gt-checkpoint", "gt/bench/hooks/peak"); err != nil {
 		return err
 	}
 	home := filepath.Join(root, "home")

@@ -102,7 +102,7 @@ func run(w world, rounds int, match *regexp.Regexp) error {
 	defer os.RemoveAll(dir)
 	measure.Interrupted(func() { os.RemoveAll(dir) })
 	w.dir, w.bin = dir, filepath.Join(dir, "bin")
-	if err := testenv.Build(w.bin, "", "gt/cmd/gt-seance", "gt/cmd/gt-hooks", "gt/bench/hooks/floor", "gt/bench/hooks/peak", "gt/bench/seance/bare"); err != nil {
+	if err := testenv.Build(w.bin, "gt/cmd/gt-seance", "gt/cmd/gt-hooks", "gt/bench/hooks/floor", "gt/bench/hooks/peak", "gt/bench/seance/bare"); err != nil {
 		return err
 	}
 	for _, peer := range []string{"wc", "find", "rg", "jq", "script"} {

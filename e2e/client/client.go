@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"testing"
 	"time"
 )
 
@@ -31,6 +33,30 @@ var packages = map[string]struct{ pkg, command, node string }{
 	"pi":       {"@earendil-works/pi-coding-agent", "pi", ""},
 	"kimi":     {"@moonshot-ai/kimi-code", "kimi", "node@24"},
 	"cline":    {"cline", "cline", ""},
+}
+
+// found has the clients that a run looked for: a function for each name.
+var found sync.Map
+
+// Demand returns the client of a test, see Find. If it cannot be had, the test is skipped,
+// or fails with GT_E2E=required. With -short nothing is installed.
+func Demand(t testing.TB, name string) Client {
+	t.Helper()
+	required := os.Getenv("GT_E2E") == "required"
+	look := Find
+	if testing.Short() && !required {
+		look = Installed
+	}
+	once, _ := found.LoadOrStore(name, sync.OnceValues(func() (Client, error) { return look(name) }))
+	c, err := once.(func() (Client, error))()
+	switch {
+	case err == nil:
+	case required:
+		t.Fatal(err)
+	default:
+		t.Skip(err)
+	}
+	return c
 }
 
 // Find returns the client that GT_E2E_<NAME> names (GT_E2E_CLAUDE is the path

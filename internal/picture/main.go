@@ -69,7 +69,7 @@ func staged(draw func(*stage) ([]Frame, error)) ([]Frame, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(bin)
-	if err := testenv.Programs(bin, ""); err != nil {
+	if err := testenv.Programs(bin); err != nil {
 		return nil, err
 	}
 	s := &stage{}

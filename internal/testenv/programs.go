@@ -10,24 +10,22 @@ import (
 	"syscall"
 )
 
-// Built is the environment variable that names a folder of programs which were
-// built for all suites: the plain ones, and in its folder "faults" those that
-// package faults traces. test.sh sets it; a suite that runs alone builds its own.
+// Built is the environment variable that names a folder with programs which were built for
+// all suites. test.sh sets it; a suite that runs alone builds its own.
 const Built = "GT_TEST_PROGRAMS"
 
-// Programs puts the programs of the tree that is tested into the folder dir, built
-// with the build tag where there is one. It takes those of the folder Built where
-// that is set.
-func Programs(dir, tag string) error {
+// Programs puts the programs of the tree that is tested into the folder dir. It takes those
+// of the folder Built if that is set.
+func Programs(dir string) error {
 	if built := os.Getenv(Built); built != "" {
-		return link(filepath.Join(built, tag), dir)
+		return link(built, dir)
 	}
-	return Build(dir, tag, "gt/cmd/...")
+	return Build(dir, "gt/cmd/...")
 }
 
 // Build builds programs into the folder dir as install.sh does.
-func Build(dir, tag string, packages ...string) error {
-	args := []string{"build", "-tags", tag, "-trimpath", "-ldflags", "-s -w", "-o", dir + "/"}
+func Build(dir string, packages ...string) error {
+	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", dir + "/"}
 	cmd := exec.Command("go", append(args, packages...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -5,6 +5,10 @@ import (
 	"sync/atomic"
 )
 
+// Few is how many tasks run at once that mostly wait, such as starts of agents. It is a
+// variable for tests that need them one after the other.
+var Few = 4
+
 // Parallel calls do for each value, on all processors, and waits. It panics if do did.
 func Parallel[T any](all []T, do func(T)) { Several(runtime.GOMAXPROCS(0), all, do) }
 
