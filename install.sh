@@ -71,10 +71,10 @@ install() {
 	check
 	build
 	failed=no
+	# shellcheck disable=SC2086 # each word is an agent
 	case $hooks in
 	none) ;;
 	auto) wire --all ;;
-	# shellcheck disable=SC2086 # a word an agent
 	*) wire $hooks ;;
 	esac
 	offer_towns
@@ -323,11 +323,14 @@ build() {
 	old=$("$bin/gt-hooks" --version 2>/dev/null) || old=
 	mkdir -p "$bin" || die "cannot make '$bin'"
 	stage=$(mktemp -d "$bin/.gt-install.XXXXXX") || die "cannot write to '$bin'"
-	say "building gt $version; the first time takes a minute or two"
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
-		-ldflags "-s -w -X 'gt/lib/cli.commit=$commit'" -o "$stage/" ./cmd/... ./internal/man 2>"$stage/said" ||
+	say "building gt $version; the first time takes some minutes"
+	mkfifo "$stage/steps" || die "cannot write to '$bin'"
+	show_steps <"$stage/steps" >&2 &
+	CGO_ENABLED=0 go build -v -trimpath -buildvcs=false \
+		-ldflags "-s -w -X 'gt/lib/cli.commit=$commit'" -o "$stage/" ./cmd/... ./internal/man 2>"$stage/steps" ||
 		unbuilt
-	rm -f "$stage/said"
+	wait
+	rm -f "$stage/steps" "$stage/said"
 	pages "$stage/man"
 	chmod 755 "$stage"/*
 	mv -f "$stage"/* "$bin/"
@@ -348,8 +351,25 @@ build() {
 	esac
 }
 
+# show_steps shows what go build -v is at: on a terminal in one line, otherwise every
+# hundredth package. Everything else that go prints goes to the file said.
+show_steps() {
+	awk -v said="$stage/said" -v terminal="$([ ! -t 2 ] || echo 1)" '
+		function show(line) {
+			if (terminal) printf "\r%-79.79s", line
+			else if (line ~ /00 packages/) print line
+			fflush()
+		}
+		/^go: downloading / { show("  downloading " $3 " " $4); next }
+		/^[^ #:]+$/ { show("  compiled " ++n " packages, now " $1); next }
+		{ print >said }
+		END { if (terminal) printf "\r%79s\r", "" }'
+}
+
 # unbuilt says why the build failed. Without a network Go says so for each library.
 unbuilt() {
+	wait
+	: >>"$stage/said"
 	case $(cat "$stage/said") in
 	*'dial tcp'* | *'no such host'* | *proxyconnect* | *'i/o timeout'* | *'TLS handshake'* | *'module lookup disabled'*)
 		die "cannot fetch the libraries that gt is built with: no network. Nothing was installed; run ./install.sh again when you are online" ;;

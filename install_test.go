@@ -77,7 +77,7 @@ func (m *machine) with(programs ...string) {
 	m.t.Helper()
 	m.path = m.t.TempDir()
 	for _, p := range append(programs, "sh", "awk", "basename", "cat", "chmod", "cut", "dirname", "env", "fold",
-		"id", "mkdir", "mktemp", "mv", "rm", "sed", "sleep") {
+		"id", "mkdir", "mkfifo", "mktemp", "mv", "rm", "sed", "sleep") {
 		file, err := exec.LookPath(p)
 		if p == "go" {
 			file = m.builder()
