@@ -10,6 +10,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/log/eventlog"
+	"gt/lib/place/town"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 )
@@ -40,6 +41,23 @@ func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, e
 	}
 	b.seal()
 	return Catalog{books: []*book{b}, met: map[session.ID]*Session{}}, nil
+}
+
+// ReadTown is Read for a town's log and its spare log.
+func ReadTown(t town.Town, progress Progress, more ...eventlog.Log) (Catalog, error) {
+	// The spare log first: its events may move to the log at any time.
+	var spare Catalog
+	var err error
+	if atomicfile.Exists(t.Spare()) {
+		if spare, err = Read(eventlog.Log(t.Spare()), progress); err != nil {
+			return spare, err
+		}
+	}
+	all, err := Read(eventlog.Log(t.Events()), progress, more...)
+	if len(spare.books) > 0 {
+		all = all.Join(spare)
+	}
+	return all, err
 }
 
 // readAnew reads a log and its archive, and replaces the index, which is damaged.

@@ -75,7 +75,7 @@ func gather(env *cli.Env) map[string]*evidence {
 		if slices.Contains(read, t.Events()) {
 			continue
 		}
-		theirs, err := catalog.Read(eventlog.Log(t.Events()), nil)
+		theirs, err := catalog.ReadTown(t, nil)
 		if err != nil {
 			env.Warn("%v", err)
 			continue

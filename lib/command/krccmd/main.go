@@ -341,6 +341,11 @@ func (c *prune) Run(env *cli.Env) error {
 		return err
 	}
 	begun := env.Now()
+	if !c.DryRun {
+		if err := eventlog.Log(p.town.Events()).TakeIn(eventlog.Log(p.town.Spare())); err != nil {
+			p.warn(err)
+		}
+	}
 	size, err := p.size()
 	if err != nil {
 		return err

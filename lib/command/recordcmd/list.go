@@ -11,7 +11,6 @@ import (
 	"gt/lib/catalog"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/log/eventlog"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
 	"gt/lib/record"
@@ -149,7 +148,7 @@ func logged(env *cli.Env, all []record.Info) catalog.Catalog {
 			continue
 		}
 		read[t.Root] = true
-		theirs, err := catalog.Read(eventlog.Log(t.Events()), nil)
+		theirs, err := catalog.ReadTown(t, nil)
 		if err != nil {
 			env.Warn("%v", err)
 			continue

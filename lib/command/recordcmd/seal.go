@@ -21,9 +21,6 @@ type sealed struct {
 	record.Seal
 }
 
-// log returns the person's own event log, which agents in a town cannot write.
-func log(env *cli.Env) eventlog.Log { return eventlog.Log(town.Personal(env.Getenv).Events()) }
-
 // seal logs the last digest of a record, so that lines missing from its end are noticed.
 func seal(env *cli.Env, s record.Store, id record.ID) error {
 	at, err := s.Seal(id)
@@ -34,14 +31,15 @@ func seal(env *cli.Env, s record.Store, id record.ID) error {
 	if err != nil {
 		return err
 	}
-	return log(env).Append(env.Now(), eventlog.RecordHead, Program().Name, sealed{string(h.Session), h.Agent, at})
+	own := town.Personal(env.Getenv) // agents in a town cannot write this log
+	return eventlog.Log(own.Events()).AppendOr(eventlog.Log(own.Spare()), func(err error) { env.Warn("%v", err) }, env.Now(), eventlog.RecordHead, Program().Name, sealed{string(h.Session), h.Agent, at})
 }
 
 // seals returns the last seal of each record that the log still has.
 func seals(env *cli.Env) (map[record.ID]*record.Seal, error) {
 	all := map[record.ID]*record.Seal{}
-	l := log(env)
-	for _, path := range append(l.Segments(), string(l)) {
+	own := town.Personal(env.Getenv)
+	for _, path := range append(eventlog.Log(own.Events()).Segments(), own.Events(), own.Spare()) {
 		f, err := atomicfile.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

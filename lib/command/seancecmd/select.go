@@ -195,20 +195,10 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 	}
 	reading = term.NewProgress(env.Stderr, env.Getenv, "reading the event log", env.Now)
 	defer reading.Done()
-	all, err := catalog.Read(eventlog.Log(here.Events()), reading.Show, more...)
+	all, err := catalog.ReadTown(here, reading.Show, more...)
 	if err != nil {
 		return all, err
 	}
-	spare := func(t town.Town) {
-		if path := t.Spare(); path != "" && atomicfile.Exists(path) {
-			more, err := catalog.Read(eventlog.Log(path), reading.Show)
-			if err != nil {
-				env.Warn("%v", err)
-			}
-			all = all.Join(more)
-		}
-	}
-	spare(here)
 	run, errs := scan.Running(env.Getenv)
 	for _, err := range errs {
 		env.Warn("%v", err)
@@ -226,13 +216,12 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 			continue
 		}
 		read = append(read, t.Root)
-		theirs, err := catalog.Read(eventlog.Log(t.Events()), reading.Show)
+		theirs, err := catalog.ReadTown(t, reading.Show)
 		if err != nil {
 			env.Warn("%v", err) // the other logs are still useful
 			continue
 		}
 		all = all.Join(theirs)
-		spare(t)
 	}
 	return joinPeers(env, all, reading.Show).Merge(found, run), nil
 }

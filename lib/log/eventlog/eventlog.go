@@ -71,32 +71,72 @@ func (t Time) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads any RFC 3339 time.
 func (t *Time) UnmarshalJSON(data []byte) error { return t.Time.UnmarshalJSON(data) }
 
-// lockWait bounds the wait for other appenders, each of which holds the lock for less than
-// a millisecond.
-const lockWait = 2 * time.Second
+const (
+	// hookWait bounds the wait for the log's lock where a spare log takes the event
+	// otherwise: an agent waits for the answer of most hooks that log something.
+	hookWait = 250 * time.Millisecond
+	// spareWait bounds the wait for the spare log's lock, which nobody holds for longer than
+	// a copy takes.
+	spareWait = 10 * time.Second
+	// lockWait bounds the wait where there is no spare log. Each holder has the lock for
+	// milliseconds, but on a busy machine the kernel lets others overtake.
+	lockWait = time.Minute
+)
 
 type Log string
 
 // Append appends an event with this payload, marshalled to JSON. The line is complete when
 // Append returns, but not synced.
 func (l Log) Append(now time.Time, kind, actor string, payload any) error {
-	return l.append(now, kind, actor, payload, false)
+	line, err := newLine(now, kind, actor, payload)
+	if err != nil {
+		return err
+	}
+	return l.append(line, lockWait, nil)
 }
 
-// append is Append. shared says that others can write to the log's folder.
-func (l Log) append(now time.Time, kind, actor string, payload any, shared bool) error {
+// AppendOr is Append, but if the log cannot be written, or another process holds its lock,
+// the event goes to the spare log, from which the next AppendOr that gets the lock moves it
+// to the log. It passes to warn why the log could not be written. A lock that is held for a
+// while is no reason to warn.
+func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor string, payload any) error {
+	line, err := newLine(now, kind, actor, payload)
+	if err != nil {
+		return err
+	}
+	err = l.append(line, hookWait, func(f *os.File) error {
+		if err := oneName(f); err != nil { // others can write to a town's folder
+			return atomicfile.Error("write", string(l), err)
+		}
+		if err := takeIn(f, spare); err != nil && !errors.Is(err, flock.ErrBusy) {
+			warn(err)
+		}
+		return nil
+	})
+	if err == nil || spare.append(line, spareWait, nil) != nil {
+		return err
+	}
+	if !errors.Is(err, flock.ErrBusy) {
+		warn(err)
+	}
+	return nil
+}
+
+func newLine(now time.Time, kind, actor string, payload any) ([]byte, error) {
 	p, err := json.Marshal(payload)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	line, err := json.Marshal(Event{Time{now}, "gt", kind, actor, p, "feed"})
-	if err != nil {
-		return err
-	}
+	return append(line, '\n'), err
+}
+
+// append appends a line under the lock, after it has called before, which may be nil.
+func (l Log) append(line []byte, wait time.Duration, before func(*os.File) error) error {
 	if err := l.prepare(); err != nil {
 		return err
 	}
-	lock, err := l.lock(lockWait)
+	lock, err := l.lock(wait)
 	if err != nil {
 		return err
 	}
@@ -106,23 +146,69 @@ func (l Log) append(now time.Time, kind, actor string, payload any, shared bool)
 		return err
 	}
 	defer f.Close()
-	if shared {
-		if err := oneName(f); err != nil {
-			return atomicfile.Error("write", string(l), err)
+	if before != nil {
+		if err := before(f); err != nil {
+			return err
 		}
 	}
-	return atomicfile.AppendLines(f, append(line, '\n'))
+	return atomicfile.AppendLines(f, line)
 }
 
-// AppendOr is Append, but if the log cannot be written or locked, it appends to the spare
-// log, unless that is "", and passes the error to warn.
-func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor string, payload any) error {
-	err := l.append(now, kind, actor, payload, spare != "")
-	if err == nil || spare == "" || spare.Append(now, kind, actor, payload) != nil {
+// TakeIn moves the events of the spare log to the log.
+func (l Log) TakeIn(spare Log) error {
+	if missing(string(spare)) {
+		return nil
+	}
+	return l.append(nil, lockWait, func(f *os.File) error { return takeIn(f, spare) })
+}
+
+// takeIn moves the spare log's events to the end of f, whose lock the caller holds. It
+// returns flock.ErrBusy if another process writes to the spare log just now. A process that
+// is killed between the copy and the removal leaves events in both, which the next call
+// does not copy again.
+func takeIn(f *os.File, spare Log) error {
+	if missing(string(spare)) {
+		return nil
+	}
+	lock, err := spare.lock(0)
+	if err != nil {
 		return err
 	}
-	warn(err)
-	return nil
+	defer lock.Remove()
+	from, err := atomicfile.Open(string(spare))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	end, err := readTail(f, 1<<20)
+	if err != nil {
+		return atomicfile.Error("read", f.Name(), err)
+	}
+	copied := map[string]bool{}
+	for line := range bytes.Lines(end) {
+		copied[string(line)] = true
+	}
+	var block []byte
+	flush := func() bool {
+		if len(block) > 0 {
+			err = atomicfile.AppendLines(f, block)
+			block = block[:0]
+		}
+		return err == nil
+	}
+	scanned := Scan(from, func(line []byte) bool {
+		if whole := string(line) + "\n"; !copied[whole] { // mutant always: TestTakeInAfterAKill
+			block = append(block, whole...)
+		}
+		return len(block) < tailSize || flush()
+	})
+	if scanned != nil {
+		return atomicfile.Error("read", string(spare), scanned)
+	}
+	if !flush() {
+		return err
+	}
+	return atomicfile.Remove(string(spare))
 }
 
 // prepare creates the town's folder if necessary. The path may contain links, but the
@@ -163,12 +249,8 @@ func (l Log) last(session string, types []string) (last Event) {
 		return Event{}
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	buf, err := readTail(f, tailSize)
 	if err != nil {
-		return Event{}
-	}
-	buf := make([]byte, min(info.Size(), tailSize))
-	if _, err := f.ReadAt(buf, info.Size()-int64(len(buf))); err != nil && err != io.EOF {
 		return Event{}
 	}
 	for line := range bytes.Lines(buf) {
@@ -183,6 +265,17 @@ func (l Log) last(session string, types []string) (last Event) {
 		}
 	}
 	return last
+}
+
+// readTail returns up to size bytes from the end of a file.
+func readTail(f *os.File, size int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	buf := make([]byte, min(info.Size(), size))
+	_, err = f.ReadAt(buf, info.Size()-int64(len(buf)))
+	return buf, ignoreEOF(err)
 }
 
 // lock acquires the log's lock, in a Gas Town workspace the one that Gas Town uses.

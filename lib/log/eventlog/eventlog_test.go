@@ -31,7 +31,15 @@ func TestMain(m *testing.M) {
 			each = 20
 		}
 		for i := range each {
-			if err := Log(path).Append(time.Now(), SessionStart, os.Getenv("EVENTLOG_ACTOR"), map[string]any{"n": i}); err != nil {
+			log, spare := Log(path), Log(os.Getenv("EVENTLOG_SPARE"))
+			now, actor, payload := time.Now(), os.Getenv("EVENTLOG_ACTOR"), map[string]any{"n": i}
+			var err error
+			if spare == "" {
+				err = log.Append(now, SessionStart, actor, payload)
+			} else {
+				err = log.AppendOr(spare, func(err error) { panic(err) }, now, SessionStart, actor, payload)
+			}
+			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
@@ -171,6 +179,81 @@ func TestAnotherNameOfAFile(t *testing.T) {
 		}
 		for _, name := range []string{string(l), string(l) + ".lock", string(l.Archive()), own} {
 			os.Remove(name)
+		}
+	}
+}
+
+// newSpare returns a log and its spare log.
+func newSpare(t *testing.T) (l, spare Log) {
+	dir := t.TempDir()
+	return Log(filepath.Join(dir, ".events.jsonl")), Log(filepath.Join(dir, "spare", ".events.jsonl"))
+}
+
+// An event that finds the lock held is kept, and moves to the log.
+func TestAppendOrToALockedLog(t *testing.T) {
+	l, spare := newSpare(t)
+	appendOr := func(n int) {
+		t.Helper()
+		testenv.Must(t, l.AppendOr(spare, func(err error) { t.Error(err) }, at, SessionStart, "a", n))
+	}
+	contents := func(l Log) (all string) {
+		for _, e := range read(t, l) {
+			all += string(e.Payload)
+		}
+		return all
+	}
+	lock, err := l.lock(0)
+	testenv.Must(t, err)
+	appendOr(1)
+	appendOr(2)
+	if in, kept := contents(l), contents(spare); in != "" || kept != "12" {
+		t.Errorf("while the lock is held, the log has %q, the spare log %q", in, kept)
+	}
+	lock.Unlock()
+	busy, err := spare.lock(0)
+	testenv.Must(t, err)
+	appendOr(3) // another process writes to the spare log just now
+	if in, kept := contents(l), contents(spare); in != "3" || kept != "12" {
+		t.Errorf("while the spare log is written, the log has %q, the spare log %q", in, kept)
+	}
+	busy.Unlock()
+	appendOr(4)
+	if in := contents(l); in != "3124" {
+		t.Errorf("the log has %q", in)
+	}
+	if left, err := os.ReadDir(filepath.Dir(string(spare))); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+	testenv.Must(t, l.TakeIn(spare))
+	if in := contents(l); in != "3124" {
+		t.Errorf("the log has %q", in)
+	}
+}
+
+// A process that is killed after its copy of the spare log leaves both. A torn end of
+// either spoils no other line.
+func TestTakeInAfterAKill(t *testing.T) {
+	l, spare := newSpare(t)
+	testenv.Must(t, os.Mkdir(filepath.Dir(string(spare)), 0o700))
+	var want strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&want, "{\"type\":\"%d\"}\n", i)
+	}
+	half := want.String()[:want.Len()/2]
+	testenv.Must(t, os.WriteFile(string(l), []byte(half), 0o600))
+	testenv.Must(t, os.WriteFile(string(spare), []byte(want.String()+`{"type":"to`), 0o600))
+	testenv.Must(t, l.TakeIn(spare))
+	testenv.Must(t, l.Append(at, Handoff, "a", nil))
+	found := map[string]int{}
+	for _, e := range read(t, l) {
+		found[e.Type]++
+	}
+	if len(found) != 20_001 {
+		t.Errorf("%d events", len(found))
+	}
+	for kind, n := range found {
+		if n != 1 {
+			t.Errorf("%s is there %d times", kind, n)
 		}
 	}
 }

@@ -56,9 +56,6 @@ func (p Pruned) Total() int {
 const (
 	// turnWait bounds the wait for another prune.
 	turnWait = 500 * time.Millisecond
-	// pruneWait bounds the wait for appenders, each of which holds the lock for less than a
-	// millisecond.
-	pruneWait = 30 * time.Second
 	// shortTail is how many appended bytes a prune copies while it holds the lock. It
 	// copies the others before.
 	shortTail = 64 << 10
@@ -540,7 +537,7 @@ func (w *rewrite) finish() error {
 	if err := w.sync(); err != nil {
 		return err
 	}
-	lock, err := w.log.lock(pruneWait)
+	lock, err := w.log.lock(lockWait)
 	if err != nil {
 		return err
 	}

@@ -360,9 +360,10 @@ func TestPruneWithAnIntentThatCannotBeRead(t *testing.T) {
 // by chance, in the archive, once.
 func TestAppendDuringPrunesAndRotations(t *testing.T) {
 	const processes, each = 64, 300
-	l := Log(filepath.Join(t.TempDir(), ".events.jsonl"))
+	l, spare := newSpare(t)
 	put(t, string(l), line(-1, SessionStart, ""))
-	ready := make(chan bool, 1)
+	const last = "last"
+	ready, end := make(chan bool, 1), make(chan bool, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching, pruning sync.WaitGroup
 	told := map[string]int{}
@@ -370,6 +371,9 @@ func TestAppendDuringPrunesAndRotations(t *testing.T) {
 		if err := l.Follow(ctx, 1, nil, func(b []byte) bool {
 			if told[string(b)]++; len(told) == 1 {
 				ready <- true
+			}
+			if strings.Contains(string(b), last) {
+				end <- true
 			}
 			return true
 		}); err != nil {
@@ -420,6 +424,9 @@ func TestAppendDuringPrunesAndRotations(t *testing.T) {
 		appending.Go(func() {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), "EVENTLOG_APPEND="+string(l), fmt.Sprint("EVENTLOG_ACTOR=p", p), fmt.Sprint("EVENTLOG_EACH=", each))
+			if p%2 == 0 { // as hooks do
+				cmd.Env = append(cmd.Env, "EVENTLOG_SPARE="+string(spare))
+			}
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}
@@ -428,7 +435,9 @@ func TestAppendDuringPrunesAndRotations(t *testing.T) {
 	appending.Wait()
 	done.Store(true)
 	pruning.Wait()
-	time.Sleep(3 * pollEvery) // for the follower to see the end
+	testenv.Must(t, l.TakeIn(spare))
+	testenv.Must(t, l.Append(time.Now(), SessionStart, last, nil))
+	<-end // the follower has seen all
 	cancel()
 	watching.Wait()
 	if t.Failed() {
@@ -462,9 +471,10 @@ func TestAppendDuringPrunesAndRotations(t *testing.T) {
 			total++
 		}
 	}
-	if total != 1+processes*each {
-		t.Errorf("%d of %d events are there", total, 1+processes*each)
+	if total != 2+processes*each {
+		t.Errorf("%d of %d events are there", total, 2+processes*each)
 	}
+	testenv.Must(t, os.RemoveAll(filepath.Dir(string(spare))))
 	tidy(t, l)
 	t.Logf("%d prunes, %d rotations during %d events", prunes, rotations, total)
 }

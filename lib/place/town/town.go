@@ -174,14 +174,13 @@ func (t Town) Transcripts() string { return t.State.Path(".sessions", "transcrip
 
 func (t Town) Events() string { return filepath.Join(t.shared(), ".events.jsonl") }
 
-// Spare returns the log for events that cannot be written to Events, so that an agent of a
-// trusted town that replaces the log or its lock cannot keep sessions from being recorded.
-// It is "" if Events is in the state, or the town is not trusted.
+// Spare returns the log for events that Events cannot take: another process holds its lock,
+// or an agent of the town has replaced it. It is always in the state.
 func (t Town) Spare() string {
-	if t.Personal || t.Trust == nil || t.Trust.Shows {
-		return ""
+	if state := t.State.Town(t.Root); !t.Personal && t.shared() != state {
+		return filepath.Join(state, ".events.jsonl")
 	}
-	return filepath.Join(t.State.Town(t.Root), ".events.jsonl")
+	return filepath.Join(t.shared(), "spare", ".events.jsonl")
 }
 
 // Feed returns the path of Gas Town's excerpt of the event log, for people.
