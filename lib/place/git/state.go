@@ -128,7 +128,7 @@ func (r checkout) runTo(stdin io.Reader, stdout io.Writer, dir string, vars []st
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, errs
 
 	if err = cmd.Start(); err == nil {
-		process.Confine(cmd.Process.Pid, maxMemory) // mutant skip: ./attacks TestRepositoryNamesEndlessFiles
+		process.Confine(cmd.Process.Pid, maxMemory) // mutant skip: TestStatusMemory
 		err = cmd.Wait()
 	}
 	switch {

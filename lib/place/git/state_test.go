@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"reflect"
 	"slices"
 	"strconv"
@@ -265,6 +266,18 @@ func TestStatusTimeout(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("process %s, which git had started, lives on", pid)
 		}
+	}
+}
+
+// git's memory is bounded, so that a file without end cannot take the machine's.
+func TestStatusMemory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("nobody bounds another process here")
+	}
+	dir := repository(t)
+	fakeGit(t, fmt.Sprintf("until test $(ulimit -d) = %d; do sleep 0.01; done\n", maxMemory>>10))
+	if _, err := Status(dir, 20*time.Second); err != nil {
+		t.Errorf("git's memory is not bounded: %v", err)
 	}
 }
 
