@@ -230,9 +230,6 @@ func (w *write) report(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 	}
 }
 
-// bdWait limits bd, which runs only if a person or an agent waits.
-const bdWait = 2 * time.Second
-
 // work returns the id of the work that is hooked to the agent, and its molecule. bd is too
 // slow for a hook, which keeps the value from before.
 func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, molecule string) {
@@ -264,7 +261,7 @@ func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, mo
 	if w.Hook {
 		return "", ""
 	}
-	issues, err := beads.Given(call.Home, env.ChildEnviron(), bdWait)
+	issues, err := beads.Given(call.Home, env.ChildEnviron())
 	if err != nil {
 		env.Warn("%v", err)
 	}

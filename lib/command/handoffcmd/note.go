@@ -160,7 +160,7 @@ func (h handover) gather(b *brief.Brief) (unsaved error) {
 	b.Hooked = slices.DeleteFunc(hooked, func(n mail.Note) bool { return n.Type == mail.Handoff })
 	b.Unread, b.More, err = box.Unread()
 	warn(err)
-	b.Work, b.Ready, err = beads.Collect(h.home, h.environ, beads.Deadline, maxReady)
+	b.Work, b.Ready, err = beads.Collect(h.home, h.environ, maxReady)
 	warn(err)
 	return unsaved
 }

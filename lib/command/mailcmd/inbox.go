@@ -29,9 +29,6 @@ type row struct {
 // issueType is the type of a row with an issue.
 const issueType = "bead"
 
-// lockWait limits bd, whose first call after a while takes a second.
-const lockWait = 2 * time.Second
-
 // Run lists the agent's notes and work.
 func (c *inbox) Run(env *cli.Env) error {
 	me := self(env)
@@ -53,7 +50,7 @@ func (c *inbox) Run(env *cli.Env) error {
 		}
 		rows = append(rows, r)
 	}
-	work, err := beads.Given(me.home, env.ChildEnviron(), lockWait)
+	work, err := beads.Given(me.home, env.ChildEnviron())
 	if err != nil {
 		env.Warn("%v", err)
 	}

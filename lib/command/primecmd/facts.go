@@ -212,7 +212,7 @@ func (s *start) gather(a access, records []*session.Record, checkpoints func(hom
 		f.unread, err = box.CountUnread()
 		s.warn(err)
 		// A work store that does not answer only causes a warning.
-		f.work, err = beads.Given(call.Home, s.env.ChildEnviron(), beads.Deadline)
+		f.work, err = beads.Given(call.Home, s.env.ChildEnviron())
 		s.warn(err)
 	}
 	return f

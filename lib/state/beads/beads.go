@@ -25,7 +25,8 @@ import (
 	"gt/lib/sys/process"
 )
 
-const Deadline = 700 * time.Millisecond
+// deadline bounds bd, whose first call after a while takes a second.
+const deadline = 2 * time.Second
 
 type Work struct {
 	ID          string    `json:"id"`
@@ -75,13 +76,13 @@ const maxOutput = 8 << 20
 // there: its address (demo/crew/joe), a short form that Gas Town uses in places (demo/joe),
 // and each with a slash at the end. It asks for each status in parallel, because some
 // versions of bd find nothing for a list of them.
-func Given(h home.Home, environ []string, deadline time.Duration) ([]Work, error) {
-	given, _, err := Collect(h, environ, deadline, 0)
+func Given(h home.Home, environ []string) ([]Work, error) {
+	given, _, err := Collect(h, environ, 0)
 	return given, err
 }
 
 // Collect returns what Given does, and up to most issues that the agent could work on.
-func Collect(h home.Home, environ []string, deadline time.Duration, most int) (given, ready []Work, err error) {
+func Collect(h home.Home, environ []string, most int) (given, ready []Work, err error) {
 	dir := Find(h)
 	if dir == "" {
 		return nil, nil, nil
@@ -114,7 +115,10 @@ func Collect(h home.Home, environ []string, deadline time.Duration, most int) (g
 	for i, q := range asked {
 		if left := time.Until(end); failed[i] != nil && left > 0 { // they may have delayed each other
 			q.Within = left
-			answers[i], failed[i] = query(q)
+			// An error says more than that there was no time to ask again.
+			if answer, err := query(q); !errors.Is(err, bounded.ErrLate) {
+				answers[i], failed[i] = answer, err
+			}
 		}
 		var all []Work
 		if failed[i] == nil {
@@ -247,12 +251,18 @@ func query(q bounded.Program) ([]byte, error) {
 		}
 		return nil, failed.Err
 	case errors.Is(err, bounded.ErrLate):
-		return nil, fmt.Errorf("no answer within %v", q.Within.Round(time.Millisecond))
+		return nil, lateError(fmt.Sprintf("no answer within %v", q.Within.Round(time.Millisecond)))
 	case errors.Is(err, bounded.ErrTooMuch):
 		return nil, fmt.Errorf("its answer is over %d bytes", q.Most)
 	}
 	return r.Out, err
 }
+
+// lateError is a bounded.ErrLate with a text of its own.
+type lateError string
+
+func (e lateError) Error() string        { return string(e) }
+func (e lateError) Is(target error) bool { return target == bounded.ErrLate }
 
 // firstError returns bd's first line that begins with "Error: ", or else its first line.
 func firstError(text string) string {

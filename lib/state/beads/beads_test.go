@@ -1,11 +1,17 @@
 package beads
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"gt/internal/testenv"
 
+	"gt/lib/place"
+	"gt/lib/place/home"
 	"gt/lib/place/identity"
+	"gt/lib/place/town"
 )
 
 func TestMeans(t *testing.T) {
@@ -49,6 +55,19 @@ note: more`))
 	if err != nil || len(all) != 2 || all[0].Status != "hooked" || all[0].Assignee != "a" || !all[0].Updated.IsZero() ||
 		all[1].ID != "x-2" || all[1].Updated.Unix() != 1768611600 {
 		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// An error of bd's is told, whether or not there was time to ask again.
+func TestGivenTellsTheError(t *testing.T) {
+	dir := t.TempDir()
+	testenv.Must(t, os.MkdirAll(filepath.Join(dir, "work", ".beads"), 0o700))
+	testenv.Must(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
+	testenv.Must(t, testenv.WriteProgram(filepath.Join(dir, "bin", "bd"), []byte("#!/bin/sh\n"+
+		"case $2 in *hooked) [ -e ../again ] && exec sleep 60; >../again; echo 'Error: login failed' >&2; exit 1 ;; esac\necho '[]'\n")))
+	h := home.Home{Dir: filepath.Join(dir, "work"), Town: town.Town{Root: filepath.Join(dir, "work"), Trust: &place.Trust{}}}
+	if _, err := Given(h, []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}); err == nil || !strings.Contains(err.Error(), "login failed") {
+		t.Error(err)
 	}
 }
 
