@@ -40,47 +40,48 @@ func near(t *testing.T, what string, ages <-chan time.Duration, want time.Durati
 // TestAge shows that a command's age is right: it is counted from when it was written, by a
 // clock that is wrong, and also if the hub keeps it back.
 func TestAge(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b := f.host("a"), f.host("b")
-	a.skew = time.Hour
-	a.up()
-	ages := b.commanded()
-	meet(t, a, b)
-	put := func(ago time.Duration) {
-		t.Helper()
-		if _, err := peer.OutboxOf(a.state).Put("b", peer.Command, []byte("{}"), a.now().Add(-ago)); err != nil {
-			t.Fatal(err)
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := f.host("a"), f.host("b")
+		a.skew = time.Hour
+		a.up()
+		ages := b.commanded()
+		meet(t, a, b)
+		put := func(ago time.Duration) {
+			t.Helper()
+			if _, err := peer.OutboxOf(a.state).Put("b", peer.Command, []byte("{}"), a.now().Add(-ago)); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	put(0)
-	near(t, "a new command", ages, 0)
-	b.down()
-	put(30 * time.Minute) // its sender was killed before it could take it back
-	time.Sleep(3 * time.Second)
-	ages = b.commanded()
-	near(t, "a command that waited", ages, 30*time.Minute)
+		put(0)
+		near(t, "a new command", ages, 0)
+		b.down()
+		put(30 * time.Minute) // its sender was killed before it could take it back
+		time.Sleep(3 * time.Second)
+		ages = b.commanded()
+		near(t, "a command that waited", ages, 30*time.Minute)
 
-	// A hub keeps a command back, and the beats of its sender with it.
-	nc, err := f.hub.Connect(context.Background(), nil)
-	testenv.Must(t, err)
-	defer nc.Close()
-	beats, err := nc.SubscribeSync("gt.*.beat")
-	testenv.Must(t, err)
-	b.down()
-	a.down()
-	a.up()
-	put(0)
-	beat, err := beats.NextMsg(10 * time.Second)
-	testenv.Must(t, err)
-	b.up() // so that a knows its clock, and sends the command
-	eventually(t, "the command has come", func() bool { return a.waiting() == 0 })
-	b.down()
-	put(0)
-	time.Sleep(3 * time.Second)
-	a.down()
-	b.skew += time.Hour
-	ages = b.commanded()
-	testenv.Must(t, nc.PublishMsg(&nats.Msg{Subject: beat.Subject, Data: beat.Data}))
-	near(t, "a command that was kept back", ages, time.Hour)
+		// A hub keeps a command back, and the beats of its sender with it.
+		nc, err := f.hub.Connect(context.Background(), nil)
+		testenv.Must(t, err)
+		defer nc.Close()
+		beats, err := nc.SubscribeSync("gt.*.beat")
+		testenv.Must(t, err)
+		b.down()
+		a.down()
+		a.up()
+		put(0)
+		beat, err := beats.NextMsg(10 * time.Second)
+		testenv.Must(t, err)
+		b.up() // so that a knows its clock, and sends the command
+		eventually(t, "the command has come", func() bool { return a.waiting() == 0 })
+		b.down()
+		put(0)
+		time.Sleep(3 * time.Second)
+		a.down()
+		b.skew += time.Hour
+		ages = b.commanded()
+		testenv.Must(t, nc.PublishMsg(&nats.Msg{Subject: beat.Subject, Data: beat.Data}))
+		near(t, "a command that was kept back", ages, time.Hour)
+	})
 }

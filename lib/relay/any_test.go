@@ -161,189 +161,195 @@ func (h *host) knowsWorkers(t *testing.T, names ...string) {
 // TestAny shows that each work is done once, by one of several hosts, that a host has no more
 // of it than sessions, and that the giver's own sessions count as well.
 func TestAny(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b, c := f.host("a"), f.host("b"), f.host("c")
-	desks := []*desk{{}, {}, {}}
-	a.working(desks[0], 1, 20*time.Second)
-	b.lets(a, peer.Work).working(desks[1], 2, 0)
-	c.lets(a, peer.Work).working(desks[2], 1, 0)
-	meet(t, a, b, c)
-	a.knowsWorkers(t, "b", "c")
-	var want, got []string
-	for i := range 7 {
-		want = append(want, fmt.Sprint("work ", i))
-	}
-	a.giveAny(want...)
-	eventually(t, "all is done", func() bool {
-		for i, d := range desks {
-			claimed := d.step(peer.Open, peer.Claimed)
-			if len(claimed) > []int{1, 2, 1}[i] {
-				t.Errorf("host %d got %v", i, claimed)
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b, c := f.host("a"), f.host("b"), f.host("c")
+		desks := []*desk{{}, {}, {}}
+		a.working(desks[0], 1, 20*time.Second)
+		b.lets(a, peer.Work).working(desks[1], 2, 0)
+		c.lets(a, peer.Work).working(desks[2], 1, 0)
+		meet(t, a, b, c)
+		a.knowsWorkers(t, "b", "c")
+		var want, got []string
+		for i := range 7 {
+			want = append(want, fmt.Sprint("work ", i))
+		}
+		a.giveAny(want...)
+		eventually(t, "all is done", func() bool {
+			for i, d := range desks {
+				claimed := d.step(peer.Open, peer.Claimed)
+				if len(claimed) > []int{1, 2, 1}[i] {
+					t.Errorf("host %d got %v", i, claimed)
+				}
+				got = append(got, claimed...)
+				d.step(peer.Claimed, peer.Finished)
 			}
-			got = append(got, claimed...)
-			d.step(peer.Claimed, peer.Finished)
+			time.Sleep(100 * time.Millisecond)
+			return a.waiting() == 0 && len(a.tries()) == 0
+		})
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%q", got)
 		}
-		time.Sleep(100 * time.Millisecond)
-		return a.waiting() == 0 && len(a.tries()) == 0
+		for i, d := range desks {
+			if len(d.held) == 0 {
+				t.Errorf("host %d got nothing", i)
+			}
+		}
 	})
-	if slices.Sort(got); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
-	for i, d := range desks {
-		if len(d.held) == 0 {
-			t.Errorf("host %d got nothing", i)
-		}
-	}
 }
 
 // TestAnyLost shows that another host gets the work of one that is not heard, and that the
 // first one is told that it is late. A host that had not begun does not begin any more.
 func TestAnyLost(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b, c := f.host("a"), f.host("b"), f.host("c")
-	first, second := new(desk), new(desk)
-	const lost = 6 * time.Second
-	a.working(new(desk), 0, lost)
-	b.lets(a, peer.Work).working(first, 2, 0)
-	meet(t, a, b)
-	a.knowsWorkers(t, "b")
-	a.giveAny("begun", "open")
-	eventually(t, "b has both", func() bool { return first.holds() == 2 })
-	first.mu.Lock()
-	for id, t := range first.held {
-		if first.texts[id] == "begun" {
-			t.State = peer.Claimed
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b, c := f.host("a"), f.host("b"), f.host("c")
+		first, second := new(desk), new(desk)
+		const lost = 6 * time.Second
+		a.working(new(desk), 0, lost)
+		b.lets(a, peer.Work).working(first, 2, 0)
+		meet(t, a, b)
+		a.knowsWorkers(t, "b")
+		a.giveAny("begun", "open")
+		eventually(t, "b has both", func() bool { return first.holds() == 2 })
+		first.mu.Lock()
+		for id, t := range first.held {
+			if first.texts[id] == "begun" {
+				t.State = peer.Claimed
+			}
 		}
-	}
-	first.mu.Unlock()
-	eventually(t, "a knows", func() bool {
-		return slices.ContainsFunc(a.tries(), func(t peer.Tries) bool { return t.Last().State == peer.Claimed })
+		first.mu.Unlock()
+		eventually(t, "a knows", func() bool {
+			return slices.ContainsFunc(a.tries(), func(t peer.Tries) bool { return t.Last().State == peer.Claimed })
+		})
+		b.down()
+		c.lets(a, peer.Work).working(second, 5, 0)
+		eventually(t, "c has both", func() bool { return second.holds() == 2 })
+		second.step(peer.Open, peer.Claimed)
+		b.lets(a, peer.Work).working(first, 2, 0)
+		eventually(t, "b is told", func() bool { first.mu.Lock(); defer first.mu.Unlock(); return len(first.late) == 1 })
+		if got := first.step(peer.Open, peer.Claimed); len(got) > 0 {
+			t.Errorf("b has %q still", got)
+		}
+		first.step(peer.Claimed, peer.Finished)
+		eventually(t, "a knows that it was late", func() bool {
+			return slices.ContainsFunc(a.tries(), func(t peer.Tries) bool { return t.Late == "b" })
+		})
+		if n := a.waiting(); n != 2 {
+			t.Errorf("%d works wait: what came late counted", n)
+		}
+		second.step(peer.Claimed, peer.Finished)
+		a.rests(t)
 	})
-	b.down()
-	c.lets(a, peer.Work).working(second, 5, 0)
-	eventually(t, "c has both", func() bool { return second.holds() == 2 })
-	second.step(peer.Open, peer.Claimed)
-	b.lets(a, peer.Work).working(first, 2, 0)
-	eventually(t, "b is told", func() bool { first.mu.Lock(); defer first.mu.Unlock(); return len(first.late) == 1 })
-	if got := first.step(peer.Open, peer.Claimed); len(got) > 0 {
-		t.Errorf("b has %q still", got)
-	}
-	first.step(peer.Claimed, peer.Finished)
-	eventually(t, "a knows that it was late", func() bool {
-		return slices.ContainsFunc(a.tries(), func(t peer.Tries) bool { return t.Late == "b" })
-	})
-	if n := a.waiting(); n != 2 {
-		t.Errorf("%d works wait: what came late counted", n)
-	}
-	second.step(peer.Claimed, peer.Finished)
-	a.rests(t)
 }
 
 // TestAnyLate shows that a work is not begun again that a host has done that was not heard.
 func TestAnyLate(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b, c := f.host("a"), f.host("b"), f.host("c")
-	first, second := new(desk), new(desk)
-	a.working(new(desk), 0, 6*time.Second)
-	b.lets(a, peer.Work).working(first, 1, 0)
-	meet(t, a, b)
-	a.knowsWorkers(t, "b")
-	a.giveAny("x")
-	first.claims(t, "b")
-	b.down()
-	first.step(peer.Claimed, peer.Finished) // it was cut off
-	c.lets(a, peer.Work).working(second, 1, 0)
-	eventually(t, "c has it", func() bool { return second.holds() == 1 })
-	b.lets(a, peer.Work).working(first, 1, 0)
-	a.rests(t)
-	if got := second.step(peer.Open, peer.Claimed); len(got) > 0 {
-		t.Errorf("c begins %q", got)
-	}
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b, c := f.host("a"), f.host("b"), f.host("c")
+		first, second := new(desk), new(desk)
+		a.working(new(desk), 0, 6*time.Second)
+		b.lets(a, peer.Work).working(first, 1, 0)
+		meet(t, a, b)
+		a.knowsWorkers(t, "b")
+		a.giveAny("x")
+		first.claims(t, "b")
+		b.down()
+		first.step(peer.Claimed, peer.Finished) // it was cut off
+		c.lets(a, peer.Work).working(second, 1, 0)
+		eventually(t, "c has it", func() bool { return second.holds() == 1 })
+		b.lets(a, peer.Work).working(first, 1, 0)
+		a.rests(t)
+		if got := second.step(peer.Open, peer.Claimed); len(got) > 0 {
+			t.Errorf("c begins %q", got)
+		}
+	})
 }
 
 // TestAnyTakenBack shows that work that was taken back is not begun.
 func TestAnyTakenBack(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b := f.host("a"), f.host("b")
-	d := new(desk)
-	a.working(new(desk), 0, 20*time.Second)
-	b.lets(a, peer.Work).working(d, 1, 0)
-	meet(t, a, b)
-	a.knowsWorkers(t, "b")
-	a.giveAny("x")
-	eventually(t, "b has it", func() bool { return d.holds() == 1 })
-	all, err := peer.OutboxOf(a.state).All()
-	testenv.Must(t, err)
-	for _, l := range all {
-		if l.Host == peer.Any {
-			testenv.Must(t, peer.OutboxOf(a.state).Remove(l))
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := f.host("a"), f.host("b")
+		d := new(desk)
+		a.working(new(desk), 0, 20*time.Second)
+		b.lets(a, peer.Work).working(d, 1, 0)
+		meet(t, a, b)
+		a.knowsWorkers(t, "b")
+		a.giveAny("x")
+		eventually(t, "b has it", func() bool { return d.holds() == 1 })
+		all, err := peer.OutboxOf(a.state).All()
+		testenv.Must(t, err)
+		for _, l := range all {
+			if l.Host == peer.Any {
+				testenv.Must(t, peer.OutboxOf(a.state).Remove(l))
+			}
 		}
-	}
-	a.rests(t)
-	if got := d.step(peer.Open, peer.Claimed); len(got) > 0 {
-		t.Errorf("b begins %q", got)
-	}
+		a.rests(t)
+		if got := d.step(peer.Open, peer.Claimed); len(got) > 0 {
+			t.Errorf("b begins %q", got)
+		}
+	})
 }
 
 // TestAnyGiverDies shows that each work is done once although its giver dies again and again.
 func TestAnyGiverDies(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b, c := f.host("a"), f.host("b"), f.host("c")
-	none, desks := new(desk), []*desk{{}, {}}
-	a.working(none, 0, time.Minute)
-	b.lets(a, peer.Work).working(desks[0], 2, 0)
-	c.lets(a, peer.Work).working(desks[1], 2, 0)
-	meet(t, a, b, c)
-	a.knowsWorkers(t, "b", "c")
-	var want, got []string
-	for i := range 12 {
-		want = append(want, fmt.Sprintf("work %02d", i))
-	}
-	a.giveAny(want...)
-	n := 0
-	eventually(t, "all is done", func() bool {
-		if n++; n < 60 && n%3 == 0 {
-			a.down()
-			a.working(none, 0, 20*time.Second)
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b, c := f.host("a"), f.host("b"), f.host("c")
+		none, desks := new(desk), []*desk{{}, {}}
+		a.working(none, 0, time.Minute)
+		b.lets(a, peer.Work).working(desks[0], 2, 0)
+		c.lets(a, peer.Work).working(desks[1], 2, 0)
+		meet(t, a, b, c)
+		a.knowsWorkers(t, "b", "c")
+		var want, got []string
+		for i := range 12 {
+			want = append(want, fmt.Sprintf("work %02d", i))
 		}
-		for _, d := range desks {
-			got = append(got, d.step(peer.Open, peer.Claimed)...)
-			d.step(peer.Claimed, peer.Finished)
+		a.giveAny(want...)
+		n := 0
+		eventually(t, "all is done", func() bool {
+			if n++; n < 60 && n%3 == 0 {
+				a.down()
+				a.working(none, 0, 20*time.Second)
+			}
+			for _, d := range desks {
+				got = append(got, d.step(peer.Open, peer.Claimed)...)
+				d.step(peer.Claimed, peer.Finished)
+			}
+			time.Sleep(50 * time.Duration(1+n%5) * time.Millisecond)
+			return a.waiting() == 0 && len(a.tries()) == 0
+		})
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%q", got)
 		}
-		time.Sleep(50 * time.Duration(1+n%5) * time.Millisecond)
-		return a.waiting() == 0 && len(a.tries()) == 0
 	})
-	if slices.Sort(got); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
 }
 
 // TestAnyRefused shows that a host that refused work is asked again soon, and one that does not
 // allow it only once it does.
 func TestAnyRefused(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b, c := f.host("a"), f.host("b"), f.host("c")
-	first, second := &desk{refuses: 1}, new(desk)
-	a.working(new(desk), 0, 20*time.Second)
-	b.lets(a, peer.Work).working(first, 1, 0)
-	c.lets(a, "peek").working(second, 5, 0)
-	meet(t, a, b, c)
-	a.knowsWorkers(t, "b", "c")
-	a.giveAny("x")
-	first.claims(t, "b")
-	if second.holds() > 0 {
-		t.Error("c was asked")
-	}
-	c.lets(a, peer.Work)
-	a.giveAny("y")
-	second.claims(t, "c")
-	first.step(peer.Claimed, peer.Finished)
-	second.step(peer.Claimed, peer.Finished)
-	a.rests(t)
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b, c := f.host("a"), f.host("b"), f.host("c")
+		first, second := &desk{refuses: 1}, new(desk)
+		a.working(new(desk), 0, 20*time.Second)
+		b.lets(a, peer.Work).working(first, 1, 0)
+		c.lets(a, "peek").working(second, 5, 0)
+		meet(t, a, b, c)
+		a.knowsWorkers(t, "b", "c")
+		a.giveAny("x")
+		first.claims(t, "b")
+		if second.holds() > 0 {
+			t.Error("c was asked")
+		}
+		c.lets(a, peer.Work)
+		a.giveAny("y")
+		second.claims(t, "c")
+		first.step(peer.Claimed, peer.Finished)
+		second.step(peer.Claimed, peer.Finished)
+		a.rests(t)
+	})
 }

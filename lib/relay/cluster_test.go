@@ -54,7 +54,7 @@ func (h *host) at(all ...*server.Server) *host {
 // its sender nor its receiver is there.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := &fleet{t: t, root: t.TempDir()}
 	var routes []*url.URL
 	for range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -114,7 +114,7 @@ func TestCluster(t *testing.T) {
 // fleet.
 func TestLeaf(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := &fleet{t: t, root: t.TempDir()}
 	o := server.Options{ServerName: "main", JetStream: true, JetStreamDomain: "main", StoreDir: filepath.Join(f.root, "main")}
 	o.LeafNode.Host, o.LeafNode.Port = "127.0.0.1", server.RANDOM_PORT
 	middle := f.serve(o)

@@ -134,51 +134,54 @@ func letterID(n int) string { return fmt.Sprintf("1795712515.M155504R%08x.x", n)
 // TestOddHello shows that a hello with a bad key or a huge version changes nothing, and that
 // letters for others go on.
 func TestOddHello(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	b, c := f.host("b").up(), f.host("c").up()
-	meet(t, b, c)
-	l := f.liar()
-	l.meets(b, "a")
-	for i, odd := range []greeting{{Name: "a", Box: "age1nothing"}, {Name: "a", Box: l.keys.Recipient(), Version: strings.Repeat("x", 200)}} {
-		l.says("hello", odd) // the hub keeps the last one only
-		eventually(t, "it was refused", func() bool { return b.refused("a hello with an invalid key or version") == i+1 })
-	}
-	b.send("a", "to a")
-	b.send("c", "to c")
-	eventually(t, "c has its note", func() bool { return len(c.notes()) == 1 })
-	if _, err := peer.Of(b.state).All(); err != nil {
-		t.Error(err)
-	}
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		b, c := f.host("b").up(), f.host("c").up()
+		meet(t, b, c)
+		l := f.liar()
+		l.meets(b, "a")
+		for i, odd := range []greeting{{Name: "a", Box: "age1nothing"}, {Name: "a", Box: l.keys.Recipient(), Version: strings.Repeat("x", 200)}} {
+			l.says("hello", odd) // the hub keeps the last one only
+			eventually(t, "it was refused", func() bool { return b.refused("a hello with an invalid key or version") == i+1 })
+		}
+		b.send("a", "to a")
+		b.send("c", "to c")
+		eventually(t, "c has its note", func() bool { return len(c.notes()) == 1 })
+		if _, err := peer.Of(b.state).All(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestNewer shows that a host that needs a newer protocol is not met, and that the status says
 // what to do.
 func TestNewer(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	b := f.host("b").up()
-	l := f.liar()
-	eventually(t, "it was refused", func() bool {
-		l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9", Needs: 4})
-		return b.refused("a host with a newer gt, which this one does not understand: update gt here") > 0
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		b := f.host("b").up()
+		l := f.liar()
+		eventually(t, "it was refused", func() bool {
+			l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9", Needs: 4})
+			return b.refused("a host with a newer gt, which this one does not understand: update gt here") > 0
+		})
+		if all, err := peer.Of(b.state).All(); err != nil || len(all) > 0 {
+			t.Errorf("%v, %v", all, err)
+		}
+		l.meets(b, "a")
 	})
-	if all, err := peer.Of(b.state).All(); err != nil || len(all) > 0 {
-		t.Errorf("%v, %v", all, err)
-	}
-	l.meets(b, "a")
 }
 
 // TestBlockedHello shows that nothing is taken of a blocked host, not even its hello.
 func TestBlockedHello(t *testing.T) {
-	t.Parallel()
-	b, l := newFleet(t).deceived()
-	testenv.Must(t, peer.Of(b.state).SetTrust("a", peer.Trust{Key: l.keys.Public(), Revoked: true}))
-	l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9"})
-	eventually(t, "it was refused", func() bool { return b.refused("a message of a, which is revoked") > 0 })
-	if o, err := peer.Of(b.state).Get("a"); err != nil || o.Version != "" {
-		t.Errorf("%+v, %v", o, err)
-	}
+	inBubble(t, func(t *testing.T) {
+		b, l := newFleet(t).deceived()
+		testenv.Must(t, peer.Of(b.state).SetTrust("a", peer.Trust{Key: l.keys.Public(), Revoked: true}))
+		l.says("hello", greeting{Name: "a", Box: l.keys.Recipient(), Version: "v9"})
+		eventually(t, "it was refused", func() bool { return b.refused("a message of a, which is revoked") > 0 })
+		if o, err := peer.Of(b.state).Get("a"); err != nil || o.Version != "" {
+			t.Errorf("%+v, %v", o, err)
+		}
+	})
 }
 
 // TestBlockedReader shows that a blocked host opens nothing that is written after the block:
@@ -274,109 +277,126 @@ func blockedReader(t *testing.T, in func(relay.Options) relay.Options) {
 
 // TestAbsent shows that letters for a host that was never at this hub hold up no others.
 func TestAbsent(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b, c := f.host("a").up(), f.host("b").up(), f.host("c").up()
-	meet(t, a, b, c)
-	b.down()
-	f.stop()
-	testenv.Must(t, os.RemoveAll(f.store))
-	for range 3 {
-		a.send("b", "to b")
-	}
-	a.send("c", "to c")
-	f.start()
-	eventually(t, "c has its note", func() bool { return len(c.notes()) == 1 })
-	eventually(t, "nothing else is wrong", func() bool {
-		s, err := relay.ReadStatus(a.state)
-		return err == nil && s.Error == "" && a.waiting() == 3
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b, c := f.host("a").up(), f.host("b").up(), f.host("c").up()
+		meet(t, a, b, c)
+		b.down()
+		f.stop()
+		testenv.Must(t, os.RemoveAll(f.store))
+		for range 3 {
+			a.send("b", "to b")
+		}
+		a.send("c", "to c")
+		f.start()
+		eventually(t, "c has its note", func() bool { return len(c.notes()) == 1 })
+		eventually(t, "nothing else is wrong", func() bool {
+			s, err := relay.ReadStatus(a.state)
+			return err == nil && s.Error == "" && a.waiting() == 3
+		})
+		b.up()
+		eventually(t, "b has its notes", func() bool { return len(b.notes()) == 3 && a.waiting() == 0 })
 	})
-	b.up()
-	eventually(t, "b has its notes", func() bool { return len(b.notes()) == 3 && a.waiting() == 0 })
 }
 
 // TestManyParcels shows that a host cannot announce letters without end.
 func TestManyParcels(t *testing.T) {
-	t.Parallel()
-	b, l := newFleet(t).deceived()
-	for i := range 200 {
-		l.tells(b, "to", seal.Header{Kind: "note", ID: letterID(i)}, []byte(`{"size":1000000000,"sha256":"`+strings.Repeat("0", 64)+"\"}\n"))
-	}
-	eventually(t, "some were refused", func() bool { return b.refused("too many long letters of a") == 200-64 })
-	// It says that it has none of them any more.
-	for i := range 200 {
-		l.tells(b, "chunk", seal.Header{Kind: "part", ID: letterID(i)}, []byte(`{"from":-1}`+"\n"))
-	}
-	eventually(t, "they are forgotten", func() bool { return b.parcels("a") == 0 })
+	inBubble(t, func(t *testing.T) {
+		b, l := newFleet(t).deceived()
+		for i := range 200 {
+			l.tells(b, "to", seal.Header{Kind: "note", ID: letterID(i)}, []byte(`{"size":1000000000,"sha256":"`+strings.Repeat("0", 64)+"\"}\n"))
+		}
+		eventually(t, "some were refused", func() bool { return b.refused("too many long letters of a") == 200-64 })
+		// It says that it has none of them any more.
+		for i := range 200 {
+			l.tells(b, "chunk", seal.Header{Kind: "part", ID: letterID(i)}, []byte(`{"from":-1}`+"\n"))
+		}
+		eventually(t, "they are forgotten", func() bool { return b.parcels("a") == 0 })
+	})
 }
 
 // TestTakenBack shows that a long letter that was taken back on its way leaves nothing.
 func TestTakenBack(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b := pair(t, f)
-	l := a.send("b", strings.Repeat("long ", 4_000_000))
-	part := peer.Of(b.state).Path("a", "parcels", l.ID+".part")
-	eventually(t, "it is on its way", func() bool { _, err := os.Stat(part); return err == nil })
-	testenv.Must(t, peer.OutboxOf(a.state).Remove(l))
-	eventually(t, "nothing is left", func() bool { return b.parcels("a") == 0 })
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		p := f.proxy(nil)
+		p.slow = time.Millisecond
+		a, b := f.host("a"), f.host("b").up()
+		a.upWith(a.through(p))
+		meet(t, a, b)
+		l := a.send("b", strings.Repeat("long ", 400_000))
+		part := peer.Of(b.state).Path("a", "parcels", l.ID+".part")
+		eventually(t, "it is on its way", func() bool { _, err := os.Stat(part); return err == nil })
+		testenv.Must(t, peer.OutboxOf(a.state).Remove(l))
+		eventually(t, "nothing is left", func() bool { return b.parcels("a") == 0 })
+	})
 }
 
 // TestManyLogs shows that a host cannot have logs without end copied.
 func TestManyLogs(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes half a minute under the race detector")
-	}
-	b, l := newFleet(t).deceived()
-	for i := range feed.MaxFeeds + 50 {
-		c := feed.Chunk{Feed: fmt.Sprintf("town.x%d", i), Epoch: "0000000000000001-00000000", Size: 2, Before: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("x\n")}
-		data, err := c.Marshal()
-		testenv.Must(t, err)
-		l.tells(b, "chunk", seal.Header{Kind: "chunk"}, data)
-	}
-	eventually(t, "the last ones were refused", func() bool { return b.refused("a log of a that is too long, or one too many") == 50 })
+	inBubble(t, func(t *testing.T) {
+		b, l := newFleet(t).deceived()
+		b.down()
+		const epoch = "0000000000000001-00000000"
+		held := map[string]any{}
+		for i := range feed.MaxFeeds - 10 {
+			held[fmt.Sprintf("town.x%d", i)] = map[string]string{"epoch": epoch}
+		}
+		data, err := json.Marshal(held)
+		testenv.Must(t, errors.Join(err, os.WriteFile(peer.Of(b.state).Path("a", "feeds.json"), data, 0o600)))
+		b.up()
+		l.meets(b, "a")
+		for i := range 60 {
+			c := feed.Chunk{Feed: fmt.Sprintf("town.y%d", i), Epoch: epoch, Size: 2, Before: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("x\n")}
+			data, err := c.Marshal()
+			testenv.Must(t, err)
+			l.tells(b, "chunk", seal.Header{Kind: "chunk"}, data)
+		}
+		eventually(t, "the last ones were refused", func() bool { return b.refused("a log of a that is too long, or one too many") == 50 })
+	})
 }
 
 // TestManyHeads shows that a beat with many logs does not keep a relay busy.
 func TestManyHeads(t *testing.T) {
-	t.Parallel()
-	b, l := newFleet(t).deceived()
-	var asks atomic.Int64
-	keys, err := seal.Load(b.state, false)
-	testenv.Must(t, err)
-	if _, err := l.nc.Subscribe("gt."+keys.Public()+".ask.>", func(*nats.Msg) { asks.Add(1) }); err != nil {
-		t.Fatal(err)
-	}
-	heads := func(n int) map[string]any {
-		all := map[string]feed.Head{}
-		for i := range n {
-			all[fmt.Sprintf("town.x%d", i)] = feed.Head{Epoch: "0000000000000001-00000000", Size: 5}
+	inBubble(t, func(t *testing.T) {
+		b, l := newFleet(t).deceived()
+		var asks atomic.Int64
+		keys, err := seal.Load(b.state, false)
+		testenv.Must(t, err)
+		if _, err := l.nc.Subscribe("gt."+keys.Public()+".ask.>", func(*nats.Msg) { asks.Add(1) }); err != nil {
+			t.Fatal(err)
 		}
-		return map[string]any{"process": "x", "heads": all}
-	}
-	l.says("beat", heads(feed.MaxFeeds))
-	l.says("beat", heads(10_000))
-	eventually(t, "one beat was refused", func() bool { return b.refused("too many logs of a") == 1 })
-	time.Sleep(3 * time.Second)
-	if n := asks.Load(); n == 0 || n > 500 {
-		t.Errorf("%d questions", n)
-	}
+		heads := func(n int) map[string]any {
+			all := map[string]feed.Head{}
+			for i := range n {
+				all[fmt.Sprintf("town.x%d", i)] = feed.Head{Epoch: "0000000000000001-00000000", Size: 5}
+			}
+			return map[string]any{"process": "x", "heads": all}
+		}
+		l.says("beat", heads(feed.MaxFeeds))
+		l.says("beat", heads(10_000))
+		eventually(t, "one beat was refused", func() bool { return b.refused("too many logs of a") == 1 })
+		time.Sleep(3 * time.Second)
+		if n := asks.Load(); n == 0 || n > 500 {
+			t.Errorf("%d questions", n)
+		}
+	})
 }
 
 // TestLongReason shows that a long reason of a refusal reaches the sender, cut, and that the
 // relay that refused starts again.
 func TestLongReason(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b := pair(t, f)
-	b.mu.Lock()
-	b.fail = &relay.Refused{Reason: strings.Repeat("long ", 20_000)}
-	b.mu.Unlock()
-	a.send("b", "hello")
-	eventually(t, "it was set aside", func() bool { return a.waiting() == 0 })
-	b.down()
-	b.up()
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := pair(t, f)
+		b.mu.Lock()
+		b.fail = &relay.Refused{Reason: strings.Repeat("long ", 20_000)}
+		b.mu.Unlock()
+		a.send("b", "hello")
+		eventually(t, "it was set aside", func() bool { return a.waiting() == 0 })
+		b.down()
+		b.up()
+	})
 }
 
 // receives returns what comes for it under a subject.
@@ -404,42 +424,43 @@ func (l *liar) receives(t *testing.T, kind string) <-chan []byte {
 // TestAllows shows that a host learns what another one allows it, and that one of an older
 // version gets the key alone, which is all that it can read.
 func TestAllows(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b := f.host("a"), f.host("b")
-	b.lets(a, "peek").up()
-	a.up()
-	allows := func(want ...string) func() bool {
-		return func() bool {
-			h, err := peer.Of(a.state).Get("b")
-			return err == nil && h.Allows != nil && slices.Equal(h.Allows, want)
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := f.host("a"), f.host("b")
+		b.lets(a, "peek").up()
+		a.up()
+		allows := func(want ...string) func() bool {
+			return func() bool {
+				h, err := peer.Of(a.state).Get("b")
+				return err == nil && h.Allows != nil && slices.Equal(h.Allows, want)
+			}
 		}
-	}
-	eventually(t, "a knows what it may", allows("peek"))
-	b.lets(a, "peek", "send")
-	eventually(t, "a knows that it may more", allows("peek", "send"))
-	b.lets(a)
-	eventually(t, "a knows that it may nothing", allows())
+		eventually(t, "a knows what it may", allows("peek"))
+		b.lets(a, "peek", "send")
+		eventually(t, "a knows that it may more", allows("peek", "send"))
+		b.lets(a)
+		eventually(t, "a knows that it may nothing", allows())
 
-	l := f.liar()
-	grants := l.receives(t, "grant")
-	l.meets(b, "old")
-	testenv.Must(t, peer.Of(b.state).SetTrust("old", peer.Trust{Key: l.keys.Public(), Allowed: []string{"peek"}}))
-	keys, err := seal.Load(b.state, false)
-	testenv.Must(t, err)
-	for {
-		select {
-		case got := <-grants:
-			if strings.HasPrefix(string(got), keys.Feed) && string(got) != keys.Feed {
-				t.Errorf("%q", got)
+		l := f.liar()
+		grants := l.receives(t, "grant")
+		l.meets(b, "old")
+		testenv.Must(t, peer.Of(b.state).SetTrust("old", peer.Trust{Key: l.keys.Public(), Allowed: []string{"peek"}}))
+		keys, err := seal.Load(b.state, false)
+		testenv.Must(t, err)
+		for {
+			select {
+			case got := <-grants:
+				if strings.HasPrefix(string(got), keys.Feed) && string(got) != keys.Feed {
+					t.Errorf("%q", got)
+				}
+				if string(got) == keys.Feed {
+					return
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("no grant")
 			}
-			if string(got) == keys.Feed {
-				return
-			}
-		case <-time.After(time.Minute):
-			t.Fatal("no grant")
 		}
-	}
+	})
 }
 
 // TestReplayed shows that a hub changes nothing that sends again, signed as they are, all messages

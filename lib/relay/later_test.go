@@ -17,79 +17,81 @@ import (
 // letter counts once it is done, that a relay that ends interrupts it, and that no host can
 // have more than some of them at once.
 func TestLater(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b := f.host("a").up(), f.host("b")
-	var begun, finished, bad atomic.Int64
-	release := make(chan struct{})
-	o := b.options()
-	o.Deliver["slow"] = func(_ relay.Sender, _ peer.Letter, text io.Reader) error {
-		return &relay.Later{Do: func(ctx context.Context) error {
-			begun.Add(1)
-			select {
-			case <-release:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			if data, err := io.ReadAll(text); err != nil || !strings.HasSuffix(string(data), "end") {
-				bad.Add(1)
-			}
-			finished.Add(1)
-			return nil
-		}}
-	}
-	b.upWith(o)
-	meet(t, a, b)
-	put := func(text string) {
-		t.Helper()
-		if _, err := peer.OutboxOf(a.state).Put("b", "slow", []byte(text), time.Now()); err != nil {
-			t.Fatal(err)
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := f.host("a").up(), f.host("b")
+		var begun, finished, bad atomic.Int64
+		release := make(chan struct{})
+		o := b.options()
+		o.Deliver["slow"] = func(_ relay.Sender, _ peer.Letter, text io.Reader) error {
+			return &relay.Later{Do: func(ctx context.Context) error {
+				begun.Add(1)
+				select {
+				case <-release:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				if data, err := io.ReadAll(text); err != nil || !strings.HasSuffix(string(data), "end") {
+					bad.Add(1)
+				}
+				finished.Add(1)
+				return nil
+			}}
 		}
-	}
-	put("short end")
-	put(strings.Repeat("long ", 400_000) + "end")
-	eventually(t, "both were begun", func() bool { return begun.Load() == 2 })
-	a.send("b", "hello")
-	eventually(t, "a note comes meanwhile", func() bool { return len(b.notes()) == 1 && a.waiting() == 2 })
-	b.down()
-	if n := finished.Load(); n != 0 {
-		t.Errorf("%d were not interrupted", n)
-	}
-	b.upWith(o)
-	eventually(t, "both were begun again", func() bool { return begun.Load() == 4 })
-	for range 6 {
-		put("more end")
-	}
-	eventually(t, "some were begun", func() bool { return begun.Load() == 2+relay.MostOfHost })
-	time.Sleep(time.Second)
-	if n := begun.Load(); n != 2+relay.MostOfHost {
-		t.Errorf("%d were begun", n)
-	}
-	close(release)
-	a.down() // a new connection sends the others again at once
-	a.up()
-	eventually(t, "all is done", func() bool { return a.waiting() == 0 })
-	if n := bad.Load(); n != 0 {
-		t.Errorf("%d texts were cut", n)
-	}
+		b.upWith(o)
+		meet(t, a, b)
+		put := func(text string) {
+			t.Helper()
+			if _, err := peer.OutboxOf(a.state).Put("b", "slow", []byte(text), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("short end")
+		put(strings.Repeat("long ", 400_000) + "end")
+		eventually(t, "both were begun", func() bool { return begun.Load() == 2 })
+		a.send("b", "hello")
+		eventually(t, "a note comes meanwhile", func() bool { return len(b.notes()) == 1 && a.waiting() == 2 })
+		b.down()
+		if n := finished.Load(); n != 0 {
+			t.Errorf("%d were not interrupted", n)
+		}
+		b.upWith(o)
+		eventually(t, "both were begun again", func() bool { return begun.Load() == 4 })
+		for range 6 {
+			put("more end")
+		}
+		eventually(t, "some were begun", func() bool { return begun.Load() == 2+relay.MostOfHost })
+		time.Sleep(time.Second)
+		if n := begun.Load(); n != 2+relay.MostOfHost {
+			t.Errorf("%d were begun", n)
+		}
+		close(release)
+		a.down() // a new connection sends the others again at once
+		a.up()
+		eventually(t, "all is done", func() bool { return a.waiting() == 0 })
+		if n := bad.Load(); n != 0 {
+			t.Errorf("%d texts were cut", n)
+		}
+	})
 }
 
 // TestLaterRefused shows that the sender is told why such a letter was refused at its end.
 func TestLaterRefused(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b := f.host("a").up(), f.host("b")
-	o := b.options()
-	o.Deliver["slow"] = func(relay.Sender, peer.Letter, io.Reader) error {
-		return &relay.Later{Do: func(context.Context) error { return errors.Join(&relay.Refused{Reason: "no room"}) }}
-	}
-	b.upWith(o)
-	meet(t, a, b)
-	if _, err := peer.OutboxOf(a.state).Put("b", "slow", []byte("x"), time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "it was refused", func() bool {
-		all, err := peer.OutboxOf(a.state).Refused()
-		return err == nil && len(all) == 1 && all[0].Reason == "no room"
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := f.host("a").up(), f.host("b")
+		o := b.options()
+		o.Deliver["slow"] = func(relay.Sender, peer.Letter, io.Reader) error {
+			return &relay.Later{Do: func(context.Context) error { return errors.Join(&relay.Refused{Reason: "no room"}) }}
+		}
+		b.upWith(o)
+		meet(t, a, b)
+		if _, err := peer.OutboxOf(a.state).Put("b", "slow", []byte("x"), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it was refused", func() bool {
+			all, err := peer.OutboxOf(a.state).Refused()
+			return err == nil && len(all) == 1 && all[0].Reason == "no room"
+		})
 	})
 }

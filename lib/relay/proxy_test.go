@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"gt/internal/testenv"
@@ -18,8 +19,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"gt/lib/relay"
-	"gt/lib/relay/dial"
-	"gt/lib/relay/hub"
 	"gt/lib/relay/seal"
 	"gt/lib/relay/streams"
 	"gt/lib/state/peer"
@@ -31,9 +30,8 @@ var storm = flag.Duration("storm", 5*time.Second, "how long TestStorm cuts and d
 // connections, and holds up one direction until it cuts it: what was sent is there, and its
 // sender does not know.
 type proxy struct {
-	net.Listener
-	to string
-
+	f     *fleet
+	slow  time.Duration // for which each piece is held up
 	mu    sync.Mutex
 	dice  *rand.Rand
 	calm  bool
@@ -42,35 +40,37 @@ type proxy struct {
 	wait  sync.WaitGroup
 }
 
-func newProxy(t *testing.T, to string, dice *rand.Rand) *proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testenv.Must(t, err)
-	p := &proxy{Listener: l, to: to, dice: dice}
-	t.Cleanup(func() {
-		l.Close()
+func (f *fleet) proxy(dice *rand.Rand) *proxy {
+	p := &proxy{f: f, dice: dice, calm: dice == nil}
+	f.mu.Lock()
+	f.proxies = append(f.proxies, p)
+	f.mu.Unlock()
+	f.t.Cleanup(func() {
 		p.cut()
 		p.wait.Wait()
 	})
-	p.wait.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			up, err := net.Dial("tcp", to)
-			if err != nil { // the hub is down
-				c.Close()
-				continue
-			}
-			p.mu.Lock()
-			p.conns = append(p.conns, c, up)
-			p.mu.Unlock()
-			p.wait.Go(func() { p.pump(up, c) })
-			p.wait.Go(func() { p.pump(c, up) })
-		}
-	})
 	return p
+}
+
+// Dial makes the proxy a dialer.
+func (p *proxy) Dial(string, string) (net.Conn, error) {
+	p.f.mu.Lock()
+	h := p.f.hub
+	p.f.mu.Unlock()
+	if h == nil {
+		return nil, errors.New("no hub")
+	}
+	up, err := h.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := net.Pipe()
+	p.mu.Lock()
+	p.conns = append(p.conns, theirs, up)
+	p.mu.Unlock()
+	p.wait.Go(func() { p.pump(up, theirs) })
+	p.wait.Go(func() { p.pump(theirs, up) })
+	return ours, nil
 }
 
 // cut ends all connections.
@@ -111,28 +111,39 @@ func (p *proxy) fault() (hold time.Duration, last bool) {
 	return 0, false
 }
 
+// pump takes what comes at once, so that no writer waits with a lock that others want: time
+// stands still meanwhile.
 func (p *proxy) pump(to, from net.Conn) {
+	pieces := make(chan []byte, 1<<14)
+	p.wait.Go(func() {
+		defer close(pieces)
+		for {
+			buf := make([]byte, 4096)
+			n, err := from.Read(buf)
+			if err != nil {
+				return
+			}
+			pieces <- buf[:n]
+		}
+	})
 	defer to.Close()
 	defer from.Close()
-	buf := make([]byte, 4096)
-	for {
-		n, err := from.Read(buf)
+	for piece := range pieces {
 		hold, last := p.fault()
-		time.Sleep(hold)
-		if last || err != nil {
+		time.Sleep(p.slow + hold)
+		if last {
 			return
 		}
-		if _, err := to.Write(buf[:n]); err != nil {
+		if _, err := to.Write(piece); err != nil {
 			return
 		}
 	}
 }
 
-// twice is a hub that sends messages once more, now or later. A proxy cannot: the bytes of a
-// TLS connection go through once.
-func twice(t *testing.T, h *hub.Hub, dice *rand.Rand) (stop func()) {
+// twice has a hub send messages once more, now or later.
+func twice(t *testing.T, f *fleet, dice *rand.Rand) (stop func()) {
 	t.Helper()
-	nc, err := h.Connect(context.Background(), nil)
+	nc, err := f.hub.Connect(context.Background(), nil)
 	testenv.Must(t, err)
 	var mu sync.Mutex
 	var again sync.WaitGroup
@@ -161,28 +172,11 @@ func twice(t *testing.T, h *hub.Hub, dice *rand.Rand) (stop func()) {
 	}
 }
 
-// listens has the hub listen at an address that stays.
-func (f *fleet) listens() {
-	f.t.Helper()
-	f.stop()
-	f.listen = "127.0.0.1:0"
-	f.start()
-	f.listen = f.hub.Addr()
-}
-
-// behind returns the options of a host that reaches the hub through a proxy.
-func (h *host) behind(p *proxy) relay.Options {
-	h.f.t.Helper()
-	i, err := hub.Invite(h.f.store, h.f.listen, time.Now())
-	if err != nil {
-		h.f.t.Fatal(err)
-	}
-	if err := h.f.hub.Admit(h.key(), h.name); err != nil {
-		h.f.t.Fatal(err)
-	}
+// through returns the options of a host that reaches the hub through a dialer.
+func (h *host) through(d nats.CustomDialer) relay.Options {
 	o := h.options()
-	o.Connect = func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
-		return dial.Hub{URL: "gt://" + p.Addr().String(), Fingerprint: i.Fingerprint}.Connect(ctx, keys, dial.Program{})
+	o.Connect = func(_ context.Context, keys *seal.Keys) (*nats.Conn, error) {
+		return nats.Connect("", nats.SetCustomDialer(d), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.Inbox(keys.Public())))
 	}
 	return o
 }
@@ -202,183 +196,179 @@ func (h *host) key() string {
 // ends in between. At rest each note is once in its box, each command was carried out once or
 // not at all, and each copy is as its original.
 func TestStorm(t *testing.T) {
-	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	dice := rand.New(rand.NewPCG(seed, 0))
-	child := func() *rand.Rand { return rand.New(rand.NewPCG(dice.Uint64(), 0)) }
-	f := newFleet(t)
-	f.listens()
-	stop := twice(t, f.hub, child())
-	var all []*host
-	var proxies []*proxy
-	var mu sync.Mutex
-	done := map[string]int{}
-	for n := range 2 + dice.IntN(4) {
-		h, p := f.host(string(rune('a'+n))), newProxy(t, f.listen, child())
-		o := h.behind(p)
-		o.Deliver[peer.Command] = func(from relay.Sender, l peer.Letter, text io.Reader) error {
-			if from.Sent.IsZero() {
-				return fmt.Errorf("%s: the clock of %s is not known", h.name, from.Name)
+	inBubble(t, func(t *testing.T) {
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("seed %d", seed)
+		dice := rand.New(rand.NewPCG(seed, 0))
+		child := func() *rand.Rand { return rand.New(rand.NewPCG(dice.Uint64(), 0)) }
+		f := newFleet(t)
+		stop := twice(t, f, child())
+		var all []*host
+		var proxies []*proxy
+		var mu sync.Mutex
+		done := map[string]int{}
+		for n := range 2 + dice.IntN(4) {
+			h, p := f.host(string(rune('a'+n))), f.proxy(child())
+			o := h.through(p)
+			o.Deliver[peer.Command] = func(from relay.Sender, l peer.Letter, text io.Reader) error {
+				if from.Sent.IsZero() {
+					return fmt.Errorf("%s: the clock of %s is not known", h.name, from.Name)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				done[l.ID]++
+				return nil
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			done[l.ID]++
-			return nil
+			all, proxies = append(all, h.upWith(o)), append(proxies, p)
 		}
-		all, proxies = append(all, h.upWith(o)), append(proxies, p)
-	}
-	want := map[*host][]string{}
-	n, commands := 0, 0
-	for end := time.Now().Add(*storm); time.Now().Before(end); time.Sleep(time.Duration(dice.IntN(20)) * time.Millisecond) {
-		from, to := all[dice.IntN(len(all))], all[dice.IntN(len(all))]
-		n++
-		switch what := dice.IntN(100); {
-		case what < 50 && from != to:
-			text := fmt.Sprintf("%s to %s %06d", from.name, to.name, n)
-			if what == 0 { // in parts
-				text += strings.Repeat("long ", 200_000)
+		want := map[*host][]string{}
+		n, commands := 0, 0
+		for end := time.Now().Add(*storm); time.Now().Before(end); time.Sleep(time.Duration(dice.IntN(20)) * time.Millisecond) {
+			from, to := all[dice.IntN(len(all))], all[dice.IntN(len(all))]
+			n++
+			switch what := dice.IntN(100); {
+			case what < 50 && from != to:
+				text := fmt.Sprintf("%s to %s %06d", from.name, to.name, n)
+				if what == 0 { // in parts
+					text += strings.Repeat("long ", 200_000)
+				}
+				from.send(to.name, text)
+				want[to] = append(want[to], text)
+			case what < 60 && from != to:
+				if _, err := peer.OutboxOf(from.state).Put(to.name, peer.Command, []byte("{}"), time.Now()); err != nil {
+					t.Fatal(err)
+				}
+				commands++
+			case what < 70:
+				from.have(fmt.Sprintf("{\"name\":\"x\",\"title\":\"%d\"}\n", n))
+			case what < 98:
+				from.event(strings.Repeat(fmt.Sprint(n, " "), 1+dice.IntN(2000)))
+			case what == 98:
+				stop()
+				f.stop()
+				time.Sleep(time.Duration(dice.IntN(300)) * time.Millisecond)
+				f.start()
+				stop = twice(t, f, child())
 			}
-			from.send(to.name, text)
-			want[to] = append(want[to], text)
-		case what < 60 && from != to:
-			if _, err := peer.OutboxOf(from.state).Put(to.name, peer.Command, []byte("{}"), time.Now()); err != nil {
-				t.Fatal(err)
-			}
-			commands++
-		case what < 70:
-			from.have(fmt.Sprintf("{\"name\":\"x\",\"title\":\"%d\"}\n", n))
-		case what < 98:
-			from.event(strings.Repeat(fmt.Sprint(n, " "), 1+dice.IntN(2000)))
-		case what == 98:
-			stop()
-			f.stop()
-			time.Sleep(time.Duration(dice.IntN(300)) * time.Millisecond)
-			f.start()
-			stop = twice(t, f.hub, child())
 		}
-	}
-	cuts := 0
-	for _, p := range proxies {
-		p.calms()
-		cuts += p.cuts
-	}
-	stop()
-	for _, h := range all {
-		h.event("last")
-	}
-	began := time.Now()
-	t.Cleanup(func() {
-		if !t.Failed() {
-			return
+		cuts := 0
+		for _, p := range proxies {
+			p.calms()
+			cuts += p.cuts
 		}
+		stop()
 		for _, h := range all {
-			status, _ := relay.ReadStatus(h.state)
-			t.Logf("%s: %d letters wait, %d of %d notes are here; %+v", h.name, h.waiting(), len(h.notes()), len(want[h]), status)
-			for _, o := range all {
-				if o != h {
-					t.Logf("%s of %s: log %v, states %v", h.name, o.name, h.copyOf(o, o.name), h.statesOf(o, o.name))
+			h.event("last")
+		}
+		began := time.Now()
+		t.Cleanup(func() {
+			if !t.Failed() {
+				return
+			}
+			for _, h := range all {
+				status, _ := relay.ReadStatus(h.state)
+				t.Logf("%s: %d letters wait, %d of %d notes are here; %+v", h.name, h.waiting(), len(h.notes()), len(want[h]), status)
+				for _, o := range all {
+					if o != h {
+						t.Logf("%s of %s: log %v, states %v", h.name, o.name, h.copyOf(o, o.name), h.statesOf(o, o.name))
+					}
 				}
 			}
-		}
-	})
-	eventually(t, "everything is at rest", func() bool {
-		for _, h := range all {
-			if h.waiting() > 0 || !slices.Equal(h.notes(), slices.Sorted(slices.Values(want[h]))) {
-				return false
-			}
-			for _, o := range all {
-				if o != h && (!h.copyOf(o, o.name) || !h.statesOf(o, o.name)) {
+		})
+		eventually(t, "everything is at rest", func() bool {
+			for _, h := range all {
+				if h.waiting() > 0 || !slices.Equal(h.notes(), slices.Sorted(slices.Values(want[h]))) {
 					return false
 				}
+				for _, o := range all {
+					if o != h && (!h.copyOf(o, o.name) || !h.statesOf(o, o.name)) {
+						return false
+					}
+				}
+			}
+			return true
+		})
+		carried := 0
+		mu.Lock()
+		defer mu.Unlock()
+		for id, times := range done {
+			if carried++; times != 1 {
+				t.Errorf("the command %s was carried out %d times", id, times)
 			}
 		}
-		return true
-	})
-	carried := 0
-	mu.Lock()
-	defer mu.Unlock()
-	for id, times := range done {
-		if carried++; times != 1 {
-			t.Errorf("the command %s was carried out %d times", id, times)
+		if carried != commands { // none is too late here
+			t.Errorf("%d of %d commands were carried out", carried, commands)
 		}
-	}
-	if carried != commands { // none is too late here
-		t.Errorf("%d of %d commands were carried out", carried, commands)
-	}
-	t.Logf("%d hosts, %d steps, %d cuts, %d commands; at rest after %v", len(all), n, cuts, commands, time.Since(began).Round(time.Millisecond))
+		t.Logf("%d hosts, %d steps, %d cuts, %d commands; at rest after %v", len(all), n, cuts, commands, time.Since(began).Round(time.Millisecond))
+	})
 }
 
 // TestNewConnection shows that a new connection to the same hub goes on where the last one was:
 // what was taken is not read again, and what the hub has is not sent again. Over connections
 // that end each second or two, nothing new would be reached.
 func TestNewConnection(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	f.listens()
-	a, b := f.host("a"), f.host("b")
-	pa, pb := newProxy(t, f.listen, nil), newProxy(t, f.listen, nil)
-	pa.calms()
-	pb.calms()
-	a.upWith(a.behind(pa))
-	b.upWith(b.behind(pb))
-	meet(t, a, b)
-	subject := "gt." + a.key() + ".to." + b.key()
-	sent, taken := f.overhear(subject), f.overhear(streams.Inbox(b.key())+".>")
-	began := time.Now()
-	many := func() (all []peer.Letter) {
-		for _, text := range numbered(30) {
-			all = append(all, a.send("b", text))
-		}
-		return all
-	}
-	// passed waits until letters were overheard, and returns how many were more than once.
-	passed := func(o *overheard, times map[string]int, letters ...peer.Letter) (again int) {
-		eventually(t, "the letters pass", func() bool {
-			for _, m := range o.messages() {
-				if m.Subject != subject {
-					continue
-				}
-				message, err := seal.Parse(m.Data)
-				testenv.Must(t, err)
-				times[message.ID]++
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := f.host("a"), f.host("b")
+		pa, pb := f.proxy(nil), f.proxy(nil)
+		a.upWith(a.through(pa))
+		b.upWith(b.through(pb))
+		meet(t, a, b)
+		subject := "gt." + a.key() + ".to." + b.key()
+		sent, taken := f.overhear(subject), f.overhear(streams.Inbox(b.key())+".>")
+		began := time.Now()
+		many := func() (all []peer.Letter) {
+			for _, text := range numbered(30) {
+				all = append(all, a.send("b", text))
 			}
-			return !slices.ContainsFunc(letters, func(l peer.Letter) bool { return times[l.ID] == 0 })
-		})
-		for _, n := range times {
-			again += n - 1
+			return all
 		}
-		return again
-	}
-	few := func(what string, n int) {
-		if n > 5 && time.Since(began) < 50*time.Second { // what is not there after a minute is sent again
-			t.Errorf("%d letters were %s twice", n, what)
+		// passed waits until letters were overheard, and returns how many were more than once.
+		passed := func(o *overheard, times map[string]int, letters ...peer.Letter) (again int) {
+			eventually(t, "the letters pass", func() bool {
+				for _, m := range o.messages() {
+					if m.Subject != subject {
+						continue
+					}
+					message, err := seal.Parse(m.Data)
+					testenv.Must(t, err)
+					times[message.ID]++
+				}
+				return !slices.ContainsFunc(letters, func(l peer.Letter) bool { return times[l.ID] == 0 })
+			})
+			for _, n := range times {
+				again += n - 1
+			}
+			return again
 		}
-	}
+		few := func(what string, n int) {
+			if n > 5 && time.Since(began) < 50*time.Second { // what is not there after a minute is sent again
+				t.Errorf("%d letters were %s twice", n, what)
+			}
+		}
 
-	times := map[string]int{}
-	passed(taken, times, many()...)
-	eventually(t, "the letters are there", func() bool { return a.waiting() == 0 })
-	pb.cut()
-	few("taken", passed(taken, times, a.send("b", "one more")))
+		times := map[string]int{}
+		passed(taken, times, many()...)
+		eventually(t, "the letters are there", func() bool { return a.waiting() == 0 })
+		pb.cut()
+		few("taken", passed(taken, times, a.send("b", "one more")))
 
-	b.down()
-	times = map[string]int{}
-	passed(sent, times, many()...)
-	passed(sent, times, a.send("b", "the last one"))
-	pa.cut()
-	few("sent", passed(sent, times, a.send("b", "by a new connection")))
+		b.down()
+		times = map[string]int{}
+		passed(sent, times, many()...)
+		passed(sent, times, a.send("b", "the last one"))
+		pa.cut()
+		few("sent", passed(sent, times, a.send("b", "by a new connection")))
+	})
 }
 
 // hole is a connection that can become one to nowhere, as behind a router that has forgotten it.
 type hole struct {
 	net.Conn
 	dead *atomic.Bool
-	slow time.Duration // how long it takes to write
 }
 
 func (h hole) Write(p []byte) (int, error) {
-	time.Sleep(h.slow)
 	if h.dead.Load() {
 		return len(p), nil
 	}
@@ -403,67 +393,61 @@ func TestDeadConnection(t *testing.T) {
 	t.Parallel()
 	for what, slept := range map[string]time.Duration{"something to send": 0, "slept": time.Hour} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			f := newFleet(t)
-			a, b := f.host("a"), f.host("b").up()
-			var mu sync.Mutex
-			var last hole
-			connections := 0
-			var ahead atomic.Int64
-			o := a.options()
-			o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-			o.Connect = func(context.Context, *seal.Keys) (*nats.Conn, error) {
-				c, err := f.hub.InProcessConn()
-				if err != nil {
-					return nil, err
+			inBubble(t, func(t *testing.T) {
+				f := newFleet(t)
+				a, b := f.host("a"), f.host("b").up()
+				var mu sync.Mutex
+				var last hole
+				connections := 0
+				var ahead atomic.Int64
+				o := a.options()
+				o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+				o.Connect = func(context.Context, *seal.Keys) (*nats.Conn, error) {
+					c, err := f.hub.InProcessConn()
+					if err != nil {
+						return nil, err
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					connections++
+					last = hole{c, new(atomic.Bool)}
+					return nats.Connect("", nats.SetCustomDialer(last), nats.NoReconnect(), nats.NoEcho())
 				}
+				a.upWith(o)
+				meet(t, a, b)
 				mu.Lock()
-				defer mu.Unlock()
-				connections++
-				last = hole{c, new(atomic.Bool), 0}
-				return nats.Connect("", nats.SetCustomDialer(last), nats.NoReconnect(), nats.NoEcho())
-			}
-			a.upWith(o)
-			meet(t, a, b)
-			mu.Lock()
-			last.dead.Store(true)
-			mu.Unlock()
-			if ahead.Store(int64(slept)); slept == 0 {
-				a.send("b", "hello")
-			}
-			eventually(t, "it has connected again", func() bool { mu.Lock(); defer mu.Unlock(); return connections == 2 })
-			if slept == 0 {
-				eventually(t, "the note is there", func() bool { return len(b.notes()) == 1 })
-			}
+				last.dead.Store(true)
+				mu.Unlock()
+				if ahead.Store(int64(slept)); slept == 0 {
+					a.send("b", "hello")
+				}
+				eventually(t, "it has connected again", func() bool { mu.Lock(); defer mu.Unlock(); return connections == 2 })
+				if slept == 0 {
+					eventually(t, "the note is there", func() bool { return len(b.notes()) == 1 })
+				}
+			})
 		})
 	}
 }
 
 // TestManyLetters shows that a host takes what comes while it has many letters to send.
 func TestManyLetters(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b := f.host("a"), f.host("b").up()
-	o := a.options()
-	o.Connect = func(context.Context, *seal.Keys) (*nats.Conn, error) {
-		c, err := f.hub.InProcessConn()
-		if err != nil {
-			return nil, err
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := pair(t, f)
+		a.down()
+		const many = 100 // of a tenth of a second each
+		for _, text := range numbered(many) {
+			a.send("b", text)
 		}
-		return nats.Connect("", nats.SetCustomDialer(hole{c, new(atomic.Bool), 50 * time.Millisecond}), nats.NoReconnect(), nats.NoEcho())
-	}
-	a.up()
-	meet(t, a, b)
-	a.down()
-	const many = 1000 // for most of a minute, so that the answer comes in between on a busy machine, too
-	for _, text := range numbered(many) {
-		a.send("b", text)
-	}
-	a.upWith(o)
-	eventually(t, "the first one is there", func() bool { return len(b.notes()) > 0 })
-	b.send("a", "hello")
-	eventually(t, "the answer is there", func() bool { return len(a.notes()) > 0 })
-	if n := len(b.notes()); n == many {
-		t.Error("it was taken after all letters were sent")
-	}
+		p := f.proxy(nil)
+		p.slow = 50 * time.Millisecond
+		a.upWith(a.through(p))
+		eventually(t, "the first one is there", func() bool { return len(b.notes()) > 0 })
+		b.send("a", "hello")
+		eventually(t, "the answer is there", func() bool { return len(a.notes()) > 0 })
+		if n := len(b.notes()); n == many {
+			t.Error("it was taken after all letters were sent")
+		}
+	})
 }

@@ -76,133 +76,136 @@ func (h *host) noRecords(o string) bool {
 // no other: also after kills, and after the hub has lost everything. What is removed there
 // goes here as well.
 func TestRecords(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b := pair(t, f)
-	c := f.host("c").up()
-	meet(t, a, b, c)
-	a.records(firstRecord, "{\"n\":1}\n")
-	a.records(otherRecord, strings.Repeat("{\"n\":\"a long conversation\"}\n", 400_000))
-	a.allows("b", peer.Records)
-	a.allows("c", "peek", peer.Work)
-	a.down()
-	a.up()
-	grows := peer.Of(b.state).Path("a", "records", string(otherRecord)+".jsonl")
-	eventually(t, "the copy grows", func() bool { info, err := os.Stat(grows); return err == nil && info.Size() > 1<<20 })
-	b.down()
-	b.up()
-	eventually(t, "the records are copied", func() bool { return b.hasRecords(a) })
-	if !c.noRecords("a") {
-		t.Error("c has records of a")
-	}
-	f.stop()
-	testenv.Must(t, os.RemoveAll(f.store))
-	a.records(firstRecord, "{\"n\":2}\n")
-	testenv.Must(t, os.WriteFile(a.store().Path(otherRecord), []byte("{}\n{\"forgotten\":1}\n"), 0o600))
-	f.start()
-	eventually(t, "what changed is copied", func() bool { return b.hasRecords(a) })
-	// Records that cannot be read now are not removed.
-	a.down()
-	aside := a.store().Sessions + ".aside"
-	testenv.Must(t, errors.Join(os.Rename(a.store().Sessions, aside), os.WriteFile(a.store().Sessions, nil, 0o600)))
-	a.up()
-	a.event("a has said hello")
-	eventually(t, "it is copied", func() bool { return b.copyOf(a, "a") })
-	time.Sleep(time.Second)
-	testenv.Must(t, errors.Join(os.Remove(a.store().Sessions), os.Rename(aside, a.store().Sessions)))
-	if !b.hasRecords(a) {
-		t.Error("the copies are gone")
-	}
-	testenv.Must(t, os.Remove(a.store().Path(firstRecord)))
-	eventually(t, "what was removed is gone", func() bool { return b.hasRecords(a) })
-	b.down()
-	a.allows("b", "peek") // while b is away
-	a.down()
-	a.up()
-	b.up()
-	eventually(t, "all copies are gone", func() bool { return b.noRecords("a") })
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := pair(t, f)
+		c := f.host("c").up()
+		meet(t, a, b, c)
+		a.records(firstRecord, "{\"n\":1}\n")
+		a.records(otherRecord, strings.Repeat("{\"n\":\"a long conversation\"}\n", 400_000))
+		a.allows("b", peer.Records)
+		a.allows("c", "peek", peer.Work)
+		a.down()
+		a.up()
+		grows := peer.Of(b.state).Path("a", "records", string(otherRecord)+".jsonl")
+		eventually(t, "the copy grows", func() bool { info, err := os.Stat(grows); return err == nil && info.Size() > 1<<20 })
+		b.down()
+		b.up()
+		eventually(t, "the records are copied", func() bool { return b.hasRecords(a) })
+		if !c.noRecords("a") {
+			t.Error("c has records of a")
+		}
+		f.stop()
+		testenv.Must(t, os.RemoveAll(f.store))
+		a.records(firstRecord, "{\"n\":2}\n")
+		testenv.Must(t, os.WriteFile(a.store().Path(otherRecord), []byte("{}\n{\"forgotten\":1}\n"), 0o600))
+		f.start()
+		eventually(t, "what changed is copied", func() bool { return b.hasRecords(a) })
+		// Records that cannot be read now are not removed.
+		a.down()
+		aside := a.store().Sessions + ".aside"
+		testenv.Must(t, errors.Join(os.Rename(a.store().Sessions, aside), os.WriteFile(a.store().Sessions, nil, 0o600)))
+		a.up()
+		a.event("a has said hello")
+		eventually(t, "it is copied", func() bool { return b.copyOf(a, "a") })
+		time.Sleep(time.Second)
+		testenv.Must(t, errors.Join(os.Remove(a.store().Sessions), os.Rename(aside, a.store().Sessions)))
+		if !b.hasRecords(a) {
+			t.Error("the copies are gone")
+		}
+		testenv.Must(t, os.Remove(a.store().Path(firstRecord)))
+		eventually(t, "what was removed is gone", func() bool { return b.hasRecords(a) })
+		b.down()
+		a.allows("b", "peek") // while b is away
+		a.down()
+		a.up()
+		b.up()
+		eventually(t, "all copies are gone", func() bool { return b.noRecords("a") })
+	})
 }
 
 // TestRecordsNotAllowed shows that a host that asks for records gets none, unless it may.
 func TestRecordsNotAllowed(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a := f.host("a").up()
-	a.records(firstRecord, "{\"secret\":1}\n")
-	l := f.liar()
-	l.meets(a, "liar")
-	answers := l.receives(t, "chunk")
-	ask := func() {
-		body, _ := json.Marshal(mirror.Want{ID: firstRecord})
-		l.tells(a, "ask", seal.Header{Kind: "record"}, body)
-		l.tells(a, "ask", seal.Header{Kind: "records"}, []byte("{}"))
-		for range 2 {
-			var p mirror.Page
-			if data := <-answers; strings.Contains(string(data), "secret") || json.Unmarshal(data, &p) != nil || !p.Off {
-				t.Errorf("%s", data)
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a := f.host("a").up()
+		a.records(firstRecord, "{\"secret\":1}\n")
+		l := f.liar()
+		l.meets(a, "liar")
+		answers := l.receives(t, "chunk")
+		ask := func() {
+			body, _ := json.Marshal(mirror.Want{ID: firstRecord})
+			l.tells(a, "ask", seal.Header{Kind: "record"}, body)
+			l.tells(a, "ask", seal.Header{Kind: "records"}, []byte("{}"))
+			for range 2 {
+				var p mirror.Page
+				if data := <-answers; strings.Contains(string(data), "secret") || json.Unmarshal(data, &p) != nil || !p.Off {
+					t.Errorf("%s", data)
+				}
 			}
 		}
-	}
-	ask()
-	a.allows("liar", peer.Commands...)
-	ask()
-	testenv.Must(t, peer.Of(a.state).SetTrust("liar", peer.Trust{Key: "other", Allowed: []string{peer.Records}}))
-	ask()
-	a.allows("liar", peer.Records)
-	for _, id := range []record.ID{"../../relay/keys", firstRecord} {
-		body, _ := json.Marshal(mirror.Want{ID: id})
-		l.tells(a, "ask", seal.Header{Kind: "record"}, body)
-	}
-	for {
-		if data := <-answers; strings.Contains(string(data), "seed") {
-			t.Errorf("%s", data)
-		} else if strings.Contains(string(data), "secret") {
-			break
+		ask()
+		a.allows("liar", peer.Commands...)
+		ask()
+		testenv.Must(t, peer.Of(a.state).SetTrust("liar", peer.Trust{Key: "other", Allowed: []string{peer.Records}}))
+		ask()
+		a.allows("liar", peer.Records)
+		for _, id := range []record.ID{"../../relay/keys", firstRecord} {
+			body, _ := json.Marshal(mirror.Want{ID: id})
+			l.tells(a, "ask", seal.Header{Kind: "record"}, body)
 		}
-	}
+		for {
+			if data := <-answers; strings.Contains(string(data), "seed") {
+				t.Errorf("%s", data)
+			} else if strings.Contains(string(data), "secret") {
+				break
+			}
+		}
+	})
 }
 
 // TestHostileRecords shows that a host writes nothing here but records that were asked for,
 // within their limits.
 func TestHostileRecords(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	b := f.host("b").up()
-	l := f.liar()
-	l.meets(b, "a")
-	part := func(id record.ID) []byte {
-		data, err := mirror.Chunk{ID: id, Size: 3, Check: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("{}\n")}.Marshal()
-		testenv.Must(t, err)
-		return data
-	}
-	page := func(p mirror.Page) {
-		data, err := json.Marshal(p)
-		testenv.Must(t, err)
-		l.tells(b, "chunk", seal.Header{Kind: "records"}, data)
-	}
-	l.tells(b, "chunk", seal.Header{Kind: "record"}, part(firstRecord)) // not asked for
-	l.tells(b, "chunk", seal.Header{Kind: "record"}, part("../../x"))
-	l.tells(b, "chunk", seal.Header{Kind: "records"}, []byte("x"))
-	page(mirror.Page{List: "l", Through: 1, Last: 1, Records: []mirror.Entry{{ID: "../../x", Size: 3}}})
-	page(mirror.Page{List: "l", Through: 2, Last: 2, Records: []mirror.Entry{{ID: firstRecord, Size: 3}, {ID: otherRecord, Size: mirror.MaxRecord + 1}}})
-	time.Sleep(200 * time.Millisecond)
-	l.tells(b, "chunk", seal.Header{Kind: "record"}, part(firstRecord))
-	eventually(t, "one record is there", func() bool {
-		data, err := os.ReadFile(peer.Of(b.state).Path("a", "records", string(firstRecord)+".jsonl"))
-		return err == nil && string(data) == "{}\n"
-	})
-	eventually(t, "the status says what is missing", func() bool {
-		s, err := relay.ReadStatus(b.state)
-		return err == nil && s.Left["a"] == 1 && s.Refused[mirror.ErrPart.Error()] == 1 && s.Refused["a list of records that cannot be read"] == 1
-	})
-	eventually(t, "it sent too many lists", func() bool {
-		for range 100 { // more than are taken meanwhile, however slow this machine is
-			page(mirror.Page{List: "l", After: 2, Through: 2, Last: 2})
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		b := f.host("b").up()
+		l := f.liar()
+		l.meets(b, "a")
+		part := func(id record.ID) []byte {
+			data, err := mirror.Chunk{ID: id, Size: 3, Check: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte("{}\n")}.Marshal()
+			testenv.Must(t, err)
+			return data
 		}
-		s, err := relay.ReadStatus(b.state)
-		return err == nil && s.Refused["too many lists of records of a"] > 0
+		page := func(p mirror.Page) {
+			data, err := json.Marshal(p)
+			testenv.Must(t, err)
+			l.tells(b, "chunk", seal.Header{Kind: "records"}, data)
+		}
+		l.tells(b, "chunk", seal.Header{Kind: "record"}, part(firstRecord)) // not asked for
+		l.tells(b, "chunk", seal.Header{Kind: "record"}, part("../../x"))
+		l.tells(b, "chunk", seal.Header{Kind: "records"}, []byte("x"))
+		page(mirror.Page{List: "l", Through: 1, Last: 1, Records: []mirror.Entry{{ID: "../../x", Size: 3}}})
+		page(mirror.Page{List: "l", Through: 2, Last: 2, Records: []mirror.Entry{{ID: firstRecord, Size: 3}, {ID: otherRecord, Size: mirror.MaxRecord + 1}}})
+		time.Sleep(200 * time.Millisecond)
+		l.tells(b, "chunk", seal.Header{Kind: "record"}, part(firstRecord))
+		eventually(t, "one record is there", func() bool {
+			data, err := os.ReadFile(peer.Of(b.state).Path("a", "records", string(firstRecord)+".jsonl"))
+			return err == nil && string(data) == "{}\n"
+		})
+		eventually(t, "the status says what is missing", func() bool {
+			s, err := relay.ReadStatus(b.state)
+			return err == nil && s.Left["a"] == 1 && s.Refused[mirror.ErrPart.Error()] == 1 && s.Refused["a list of records that cannot be read"] == 1
+		})
+		eventually(t, "it sent too many lists", func() bool {
+			for range 100 { // more than are taken meanwhile, however slow this machine is
+				page(mirror.Page{List: "l", After: 2, Through: 2, Last: 2})
+			}
+			s, err := relay.ReadStatus(b.state)
+			return err == nil && s.Refused["too many lists of records of a"] > 0
+		})
+		if entries, err := os.ReadDir(peer.Of(b.state).Path("a", "records")); err != nil || len(entries) != 1 {
+			t.Errorf("%v, %v", entries, err)
+		}
 	})
-	if entries, err := os.ReadDir(peer.Of(b.state).Path("a", "records")); err != nil || len(entries) != 1 {
-		t.Errorf("%v, %v", entries, err)
-	}
 }

@@ -8,12 +8,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server/ats"
 	"github.com/nats-io/nats.go"
 
 	"gt/lib/place"
@@ -25,6 +28,24 @@ import (
 	"gt/lib/sys/flock"
 )
 
+// TestMain has the clock of the server's caches, one for the whole process, run outside of any
+// bubble: it looks at the time for all of them.
+func TestMain(m *testing.M) {
+	ats.Register()
+	m.Run()
+}
+
+// inBubble runs a test in a time of its own, which goes on once nobody has anything to do: an
+// hour takes as long as what happens in it, and a busy machine changes nothing. NATS keeps timers
+// for reuse, which are of one bubble: two collections of garbage remove them.
+func inBubble(t *testing.T, test func(*testing.T)) {
+	t.Helper()
+	collect := func() { runtime.GC(); runtime.GC() }
+	collect()
+	defer collect()
+	synctest.Test(t, test)
+}
+
 // fleet is a hub and some hosts in this process.
 type fleet struct {
 	t     *testing.T
@@ -35,6 +56,9 @@ type fleet struct {
 	hub    *hub.Hub
 	mu     sync.Mutex
 	cut    bool // nobody reaches the hub
+	hosts  int
+
+	proxies []*proxy
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -59,12 +83,18 @@ func (f *fleet) start() {
 
 func (f *fleet) stop() {
 	f.mu.Lock()
-	h := f.hub
+	h, proxies := f.hub, f.proxies
 	f.hub = nil
 	f.mu.Unlock()
-	if h != nil {
-		h.Close()
+	if h == nil {
+		return
 	}
+	// A server that ends sleeps with a lock, and time stands still if anybody waits for that.
+	for _, p := range proxies {
+		p.cut()
+	}
+	synctest.Wait()
+	h.Close()
 }
 
 // host is a host of a fleet: its files, and its relay while it is up.
@@ -86,7 +116,8 @@ type host struct {
 
 func (f *fleet) host(name string) *host {
 	f.t.Helper()
-	h := &host{f: f, name: name, state: place.State(filepath.Join(f.root, "hosts", name+fmt.Sprint(time.Now().UnixNano()), "gt")), boxes: map[string][]string{}}
+	f.hosts++
+	h := &host{f: f, name: name, state: place.State(filepath.Join(f.root, "hosts", name+fmt.Sprint(f.hosts), "gt")), boxes: map[string][]string{}}
 	if _, err := seal.Load(h.state, true); err != nil {
 		f.t.Fatal(err)
 	}
@@ -254,24 +285,25 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // TestTwoHosts shows that letters and logs arrive in both directions, and that a letter
 // leaves its outbox once it is there.
 func TestTwoHosts(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	a, b := f.host("a"), f.host("b")
-	a.event("one")
-	a.up()
-	b.up()
-	eventually(t, "they know each other", func() bool {
-		x, _ := peer.Of(a.state).Get("b")
-		y, _ := peer.Of(b.state).Get("a")
-		return x.Box != "" && y.Box != ""
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a, b := f.host("a"), f.host("b")
+		a.event("one")
+		a.up()
+		b.up()
+		eventually(t, "they know each other", func() bool {
+			x, _ := peer.Of(a.state).Get("b")
+			y, _ := peer.Of(b.state).Get("a")
+			return x.Box != "" && y.Box != ""
+		})
+		a.send("b", "hello")
+		b.send("a", "good day")
+		a.send("b", strings.Repeat("long ", 400_000))
+		a.event("two")
+		eventually(t, "the letters are there", func() bool {
+			return len(b.notes()) == 2 && slices.Contains(b.notes(), "hello") && slices.Equal(a.notes(), []string{"good day"})
+		})
+		eventually(t, "the outboxes are empty", func() bool { return a.waiting() == 0 && b.waiting() == 0 })
+		eventually(t, "the log is copied", func() bool { return b.copyOf(a, "a") })
 	})
-	a.send("b", "hello")
-	b.send("a", "good day")
-	a.send("b", strings.Repeat("long ", 400_000))
-	a.event("two")
-	eventually(t, "the letters are there", func() bool {
-		return len(b.notes()) == 2 && slices.Contains(b.notes(), "hello") && slices.Equal(a.notes(), []string{"good day"})
-	})
-	eventually(t, "the outboxes are empty", func() bool { return a.waiting() == 0 && b.waiting() == 0 })
-	eventually(t, "the log is copied", func() bool { return b.copyOf(a, "a") })
 }
