@@ -34,10 +34,10 @@ type Dialect struct {
 	// have the id of the original.
 	ForkFlag string
 
-	// Headless reports whether a client with these arguments runs without a person and
-	// calls no hook when it ends; nil if it always calls one. onScreen reports whether it
-	// has a screen in a terminal.
-	Headless func(args []string, onScreen func() bool) bool
+	// Headless reports whether no person sees a run; nil if the client does not tell.
+	Headless func(Run) bool
+	// EndsSilently reports that a headless run can end without the hook of an end.
+	EndsSilently bool
 
 	// DroppedSources are the sources of a start for which the client drops the hook's
 	// answer. gt gives the text with the next prompt.

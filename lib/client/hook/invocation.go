@@ -206,6 +206,7 @@ func (c *Invocation) StartParams() session.StartParams {
 		ID: c.ID, Source: c.env.Redact(c.Input.Source), Agent: c.Agent, Process: c.Process(),
 		Transcript: c.Input.Transcript, CWD: c.Dir, Branch: c.env.Redact(git.Branch(c.Home.Dir)),
 		Host: host, HookKey: c.Input.Key, Server: c.server, ClearReason: c.Dialect.ClearReason,
+		Headless: c.Headless(),
 	}
 	if c.Input.AgentID != "" {
 		f.Transcript = "" // Codex gives the subagent's
@@ -315,14 +316,14 @@ func (c *Invocation) EnsureRecord() error {
 	return errors.Join(err, c.BindInstance())
 }
 
-// Headless reports whether the session's client runs without a person and calls no hook
-// when it ends.
+// Headless reports whether no person sees the run of the session's client.
 func (c *Invocation) Headless() bool {
-	if c.Dialect.Headless == nil {
+	p := c.Process()
+	if c.Dialect.Headless == nil || !p.IsSet() {
 		return false
 	}
-	args, err := c.Process().Args()
-	return err == nil && c.Dialect.Headless(args, c.Process().OnScreen)
+	args, _ := p.Args() // without them its environment and its screen tell
+	return c.Dialect.Headless(contract.Run{Args: args, Getenv: c.env.Getenv, OnScreen: p.OnScreen})
 }
 
 // Killed reports whether the session was ended from outside, according to the client's

@@ -129,6 +129,10 @@ func (t target) successor(o order) (agent.Client, error) {
 	same, id := t.client(), t.home.Identity
 	switch {
 	case o.kind == session.KindCycle:
+		if t.id == "" && !t.agent.IsSet() {
+			return same, cli.Fail(cli.No, errors.New("no session runs here whose conversation could continue"),
+				"without --cycle the next session in this folder gets the note")
+		}
 		if !same.CanResume() {
 			return same, cli.Fail(cli.No, fmt.Errorf("gt does not know how to make %s continue a conversation", same.Name),
 				"without --cycle a fresh session takes over")

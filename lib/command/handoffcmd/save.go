@@ -220,8 +220,14 @@ func (h *handover) unclaimed(from string) string {
 	return ""
 }
 
+// why returns the reason of the hand-over. A note without a session is for the next one,
+// whose conversation no compaction continues.
 func (h *handover) why() string {
-	if h.reason == "" && h.kind != session.KindHandoff {
+	nobodys := h.record == nil && (h.id == "" || h.remote)
+	switch {
+	case nobodys && h.reason == marker.Compaction:
+		return ""
+	case !nobodys && h.reason == "" && h.kind != session.KindHandoff:
 		return marker.Compaction
 	}
 	return h.redact(h.reason)

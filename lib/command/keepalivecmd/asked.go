@@ -62,7 +62,7 @@ func keepPrompt(env *cli.Env, call *hook.Invocation) error {
 	if r == nil {
 		r, err = call.Store.Get(call.ID)
 	}
-	if err != nil || r == nil || r.Chain() == call.ID {
+	if err != nil || r == nil || !r.JoinsChain() {
 		return err
 	}
 	return thread.Move(state, call.ID, r.Chain(), call.ID, atomicfile.Unsynced, call.Warn)

@@ -45,7 +45,7 @@ func (t *touch) Run(env *cli.Env) error {
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
 		return (&end{Flags: t.Flags}).record(env, call) // a client that drops our arguments calls touch for both events
 	}
-	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Headless() && !call.Input.Background() {
+	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Dialect.EndsSilently && call.Headless() && !call.Input.Background() {
 		return (&end{Flags: t.Flags}).record(env, call)
 	}
 	sign := keepalive.Heartbeat{
@@ -316,6 +316,9 @@ func (e *end) close(env *cli.Env, call *hook.Invocation, id session.ID, o sessio
 		wait = call.Dialect.EndWait
 	}
 	end := closing.End{ID: id, Outcome: o, Reason: reason, At: env.Now(), ByClient: e.Hook}
+	if e.Hook && call.Headless() {
+		end.Headless = call.Process()
+	}
 	if args, err := call.Process().Args(); e.Hook && err == nil && len(strings.Join(args, " ")) < maxArgs {
 		for _, a := range args {
 			end.Args = append(end.Args, env.Redact(a))

@@ -303,12 +303,20 @@ func (f *facts) predecessor(h handover) predecessor {
 	if f.conversation(h) != fresh || !f.works {
 		return predecessor{}
 	}
-	p := f.session
+	p := f.seen()
 	if h.owner != nil {
 		p.Predecessor = h.owner.ID
 	}
 	r, how := session.FindPredecessor(f.now, f.home, p)
 	return predecessor{r, how}
+}
+
+// seen returns the session as if a person saw it: a headless run is told what waits, though
+// it takes nothing.
+func (f *facts) seen() session.StartParams {
+	p := f.session
+	p.Headless = false
+	return p
 }
 
 // mayHaveBroken is broken, as far as it is known before the conversation is read.
@@ -324,7 +332,7 @@ func (f *facts) mayHaveBroken(h handover) predecessor {
 		followed := c.Liveness == session.Ended && c.ChildID != f.session.ID && f.find(c.ChildID) != nil
 		return followed || c.Handoff != nil && c.Handoff.Kind == session.KindHandoff
 	})
-	if r, how := session.FindPredecessor(f.now, others, f.session); (predecessor{r, how}).brokeOff() {
+	if r, how := session.FindPredecessor(f.now, others, f.seen()); (predecessor{r, how}).brokeOff() {
 		return predecessor{r, how}
 	}
 	if c := f.find(h.owner.ID); c != nil && h.kind == another && !h.owner.Handoff.Respawn {

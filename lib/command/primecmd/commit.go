@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gt/lib/client/registry"
+	"gt/lib/conversation/brief"
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/state/beads"
@@ -67,6 +68,9 @@ func (c *commit) acknowledge() error {
 	if !unnoted && told.handover.kind == none && told.checkpoint == nil && len(told.waiting)+len(told.noted) == 0 {
 		return nil
 	}
+	if !unnoted && !c.takes() {
+		return nil
+	}
 	lock, err := c.call.Home.LockWithin(lockWait)
 	if err != nil {
 		return err
@@ -74,7 +78,7 @@ func (c *commit) acknowledge() error {
 	defer lock.Unlock()
 	if unnoted {
 		records := c.confirm()
-		if err := c.record(records); err != nil || c.duplicate {
+		if err := c.record(records); err != nil || c.duplicate || !c.takes() {
 			return err
 		}
 	}
@@ -91,6 +95,16 @@ func (c *commit) acknowledge() error {
 		return nil
 	}
 	return c.takeMarker()
+}
+
+// takes reports whether the session takes what it is told, so that no other gets it. A
+// headless run takes only what it left for itself.
+func (c *commit) takes() bool {
+	if !c.session.Headless {
+		return true
+	}
+	me := c.facts.find(c.session.ID)
+	return me != nil && me.Headless && c.facts.continues()
 }
 
 // markTold marks the delivered hand-overs as seen, except the one of the taken marker. The
@@ -205,6 +219,9 @@ func (c *commit) repair() []*session.Record {
 // under it.
 func (c *commit) record(records []*session.Record) error {
 	p, s := c.session, c.situation
+	if !c.takes() {
+		s = situation{state: s.state}
+	}
 	if h := s.handover; h.owner != nil && h.kind != own {
 		if p.Predecessor = h.owner.ID; h.note != nil {
 			p.Subject = c.env.Line(h.note.Subject, maxMolecule)
@@ -242,13 +259,17 @@ func (c *commit) record(records []*session.Record) error {
 		c.env.Warn("session %s (process %d) also runs here, as '%s'", o.ID, o.PID, o.Actor)
 	}
 	// These steps are independent, so each one runs even if another fails.
-	return errors.Join(c.gatherPrompts(started.Record), c.noteCompacted(p.ID), c.call.Store.Persist(p.ID, now), c.call.BindInstance(), c.dropStale(records), c.export())
+	err = errors.Join(c.gatherPrompts(started.Record), c.noteCompacted(p.ID), c.call.BindInstance(), c.export())
+	if p.Headless {
+		return err
+	}
+	return errors.Join(err, c.call.Store.Persist(p.ID, now), c.dropStale(records))
 }
 
 // gatherPrompts moves what the person said before the session's chain was known, in a client
 // that runs the hooks of a start and of the first prompt at the same time.
 func (c *commit) gatherPrompts(r *session.Record) error {
-	if r.Chain() == r.ID { // mutant always: . TestScripts/flow_prompts_overlap
+	if !r.JoinsChain() { // mutant always: . TestScripts/flow_prompts_overlap
 		return nil
 	}
 	return thread.Move(c.call.Home.Town.State, r.ID, r.Chain(), r.ID, atomicfile.Unsynced, c.call.Warn)
@@ -285,10 +306,15 @@ func (c *commit) dropStale(records []*session.Record) error {
 }
 
 // lapse clears what an ended session left. A note that it left for itself is marked as
-// seen, because no other session takes it.
+// seen, because no other session takes it; one with a message that nobody was told waits for
+// the next start.
 func (c *commit) lapse(owner *session.Record) error {
 	if p := owner.Handoff; p.Kind != session.KindHandoff && p.Note != "" {
-		if err := c.box().MarkSeen(p.Note); err != nil && !errors.Is(err, mail.ErrNotFound) {
+		note, err := c.box().Get(p.Note)
+		if err == nil && brief.Message(note.Body) == "" {
+			err = c.box().MarkSeen(p.Note)
+		}
+		if err != nil && !errors.Is(err, mail.ErrNotFound) {
 			return err
 		}
 	}

@@ -162,8 +162,16 @@ func (p *page) render() string {
 	default:
 		sections = p.ordinary()
 	}
+	if p.session.Headless && len(sections) > 1 && sections[1].title == whatToDo {
+		sections[1].body = "No person sees this run, so it takes nothing over: what is told here waits for the person's next session. " +
+			"Do only what this run was asked for, and use the rest where it helps with that."
+	}
 	return document(p.dialect.MaxContext, p.dialect.Size, sections)
 }
+
+// whatToDo is the title of the second section of a text after a hand-over or a crash, or
+// with given work.
+const whatToDo = "What to do now"
 
 // who returns the sentence that says who the session is and where.
 func (p *page) who() string {
@@ -240,7 +248,7 @@ func (p *page) continuing() []section {
 	if p.shorter != nil {
 		text += "\nPart of this conversation is missing: " + p.shorter.how + ". The client may have dropped it, or the person may have taken it back. What was read of it earlier follows; where it matters, check with the person."
 	}
-	sections := []section{{body: text}}
+	sections := append([]section{{body: text}}, p.messages()...)
 	if p.shorter != nil {
 		return append(sections, p.missing())
 	}
@@ -251,6 +259,21 @@ func (p *page) continuing() []section {
 		sections = append(sections, p.beside())
 	}
 	return sections
+}
+
+// messages returns the notes that nobody was told yet, and what somebody wrote into the
+// session's own.
+func (p *page) messages() []section {
+	if p.handover.kind != own {
+		return p.noteSections()
+	}
+	n := p.handover.note
+	if n == nil || brief.Message(n.Body) == "" {
+		return nil
+	}
+	note := *n
+	note.Body, note.Type = brief.Message(n.Body), mail.Plain
+	return []section{p.noteSection("The note", note)}
 }
 
 // beside returns what runs in the background of a compacted session, which has forgotten
@@ -338,7 +361,7 @@ func (p *page) afterHandoff() []section {
 	}
 	sections := []section{
 		{body: banner + "\n\n" + p.who() + p.company()},
-		{title: "What to do now", body: todo},
+		{title: whatToDo, body: todo},
 	}
 	sections = append(sections, p.noteSections()...)
 	return p.withPrompts(sections, p.rest())
@@ -393,7 +416,7 @@ func (p *page) afterCrash() []section {
 	notes := p.notes()
 	sections := []section{
 		{body: p.crashBanner(len(notes)) + "\n\n" + p.who() + p.company()},
-		{title: "What to do now", body: p.crashTodo(len(notes))},
+		{title: whatToDo, body: p.crashTodo(len(notes))},
 	}
 	if len(notes) > 0 && p.tellsTask() {
 		// The notes come before the rest of the task.
@@ -516,7 +539,7 @@ func (p *page) withWork() []section {
 	banner += "\n\n" + p.who() + p.company()
 	todo += ", and do not look for other work first. When it is finished: " + p.finish() + "." + p.molecule() + "\n" +
 		first + "If the work raises a question for the person, ask it and wait for the answer."
-	sections := []section{{body: banner}, {title: "What to do now", body: todo}}
+	sections := []section{{body: banner}, {title: whatToDo, body: todo}}
 	return append(append(sections, p.noteSections()...), p.rest()...)
 }
 
@@ -525,7 +548,7 @@ func (p *page) withWork() []section {
 func (p *page) withWorkOfAnother() []section {
 	banner := "# The work here belongs to another session\n\n" + p.who() + p.company()
 	todo := "The work below was " + p.given() + " to this name, and the other session has it: do not start on it. Do what you are asked; until then, wait for instructions."
-	sections := []section{{body: banner}, {title: "What to do now", body: todo}}
+	sections := []section{{body: banner}, {title: whatToDo, body: todo}}
 	return append(append(sections, p.noteSections()...), p.rest()...)
 }
 

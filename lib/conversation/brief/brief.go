@@ -238,6 +238,15 @@ func quoteTitles(body string) string {
 	return quoted.String()
 }
 
+// Message returns the part of a saved brief that somebody wrote.
+func Message(text string) string {
+	if strings.HasPrefix(text, "### ") {
+		return ""
+	}
+	text, _, _ = strings.Cut(text, "\n### ")
+	return strings.TrimSpace(text)
+}
+
 // Own returns a saved brief without the parts of the chain, for a reader that gets those
 // another way.
 func Own(text string) string {

@@ -14,6 +14,7 @@ import (
 	"gt/lib/state/keepalive"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 )
 
 // End is how a session ended.
@@ -25,7 +26,8 @@ type End struct {
 	// ByClient reports whether the session's client reported the end. That does not end
 	// a session whose conversation goes on in another process.
 	ByClient bool
-	Args     []string // the client's
+	Headless process.Proc // the client, if no person sees its run
+	Args     []string     // the client's
 }
 
 // Intend records that a session's process is about to be ended on purpose.
@@ -76,6 +78,9 @@ func (e End) Close(s session.Store, wait time.Duration) error {
 		return err
 	}
 	if e.ByClient && r != nil && r.Handoff != nil && r.Handoff.Kind == session.KindCycle {
+		return nil
+	}
+	if e.Headless.IsSet() && r != nil && !r.Ended() && r.WaitsForPerson(e.At, e.Headless) {
 		return nil
 	}
 	r, ended := s.End(e.At, e.ID, e.Outcome, e.Reason, e.Args...)

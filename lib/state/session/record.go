@@ -37,11 +37,13 @@ type Record struct {
 	Role   string `json:"role,omitempty"`
 	Rig    string `json:"rig,omitempty"`
 	Source string `json:"source,omitempty"` // the client's latest: startup, resume, clear, compact, fork
+	// Headless reports that no person saw its first run.
+	Headless bool `json:"headless,omitempty"`
 
 	ChainID  ID `json:"chain_id,omitempty"`
 	ParentID ID `json:"parent_id,omitempty"`
 	ChildID  ID `json:"child_id,omitempty"`
-	Left     ID `json:"left,omitempty"` // the chain that a person made it leave
+	Left     ID `json:"left,omitempty"` // the chain that it left, by a person's command or with another conversation
 
 	PID      int    `json:"pid,omitempty"` // of the client's process
 	PIDStart string `json:"pid_start,omitempty"`
@@ -244,6 +246,10 @@ func (r *Record) UnmarshalJSON(data []byte) (err error) {
 
 // Chain returns the session's chain. A session without a predecessor begins its own.
 func (r *Record) Chain() ID { return cmp.Or(r.ChainID, r.ID) }
+
+// JoinsChain reports whether a chain of its own, which it may have begun with its first
+// prompt, is part of the chain that it follows.
+func (r *Record) JoinsChain() bool { return r.Chain() != r.ID && r.Left != r.ID }
 
 // MarshalJSON writes the unknown fields last.
 func (r *Record) MarshalJSON() ([]byte, error) {

@@ -53,14 +53,17 @@ func (r *Record) liveness(now time.Time) Liveness {
 //	afterClear    ran in the new one's process until now       done
 //	afterLossHere broke off in the new one's tmux pane         crash, killed
 //	afterLoss     broke off elsewhere                          crash, killed
+//	afterHeadless was a headless run and broke off             crash, killed
 //	unrelated     runs, ended well, or has its successor       -
 //
 // An adopted session, which already runs when gt notices it, follows no session that broke
-// off.
+// off. A headless one follows only the one that its own process ran until now: what broke
+// off waits for a session that a person sees.
 type succession int
 
 const (
 	unrelated succession = iota
+	afterHeadless
 	afterLoss
 	afterLossHere
 	afterClear
@@ -94,7 +97,7 @@ func (n newcomer) predecessor() (*Record, Outcome) {
 		return predecessor, Handoff
 	case afterClear:
 		return predecessor, Done
-	case afterLossHere, afterLoss:
+	case afterLossHere, afterLoss, afterHeadless:
 		if predecessor.Ended() {
 			return predecessor, predecessor.Outcome
 		}
@@ -111,8 +114,10 @@ func (n newcomer) follows(c Candidate) succession {
 		return afterHandoff
 	case n.replaces(c.Record):
 		return afterClear
-	case n.Adopted || !n.lost(c):
+	case n.Adopted || n.Headless || !n.lost(c):
 		return unrelated
+	case c.Headless:
+		return afterHeadless
 	case inPane(c.Record, n.StartParams):
 		return afterLossHere
 	}

@@ -31,6 +31,8 @@ func TestFindPredecessor(t *testing.T) {
 	ended := func(o Outcome, reason string, at time.Time) func(*Record) {
 		return func(r *Record) { r.Outcome, r.Reason, r.EndedAt = o, reason, at }
 	}
+	headless := func(p *StartParams) { p.Headless = true }
+	alone := func(r *Record) { r.Headless = true }
 	followed := func(by ID) func(*Record) { return func(r *Record) { r.ChildID = by } }
 
 	for name, c := range map[string]struct {
@@ -48,6 +50,12 @@ func TestFindPredecessor(t *testing.T) {
 
 		"the hand-over that it takes up": {
 			home: []Candidate{is("b", Dead, here), is("c", Running, sameProcess), is("a", Running)}, change: func(p *StartParams) { p.Predecessor = "a" }, want: "a", how: Handoff},
+
+		"a headless run beside what broke off": {home: []Candidate{is("a", Dead, here)}, change: headless},
+		"a headless run and a hand-over":       {home: []Candidate{is("a", Ended)}, change: headless},
+		"/clear in a headless run":             {home: []Candidate{is("a", Running, sameProcess)}, change: headless, want: "a", how: Done},
+		"a headless run that broke off later":  {home: []Candidate{is("b", Dead, alone), is("a", Dead)}, want: "a", how: Crash},
+		"a headless run that broke off":        {home: []Candidate{is("a", Dead, alone)}, want: "a", how: Crash},
 
 		"/clear in its process":                     {home: []Candidate{is("a", Running, sameProcess)}, want: "a", how: Done},
 		"/clear before what broke off":              {home: []Candidate{is("b", Dead, here), is("a", Running, sameProcess)}, want: "a", how: Done},

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -48,6 +50,8 @@ type StartParams struct {
 	// Adopted reports that gt notices the session only while it runs already. It replaces
 	// no other.
 	Adopted bool
+	// Headless reports that no person sees this run. It follows no other session.
+	Headless bool
 }
 
 // Started is the result of Start.
@@ -79,8 +83,21 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 		return Started{Record: own, Duplicate: true}, nil
 	}
 	st := Started{Others: others(all, f, s.Home.Identity.Address())}
-	if own != nil {
+	reused := own != nil && s.isReused(now, own, f)
+	if reused {
+		if !own.Ended() {
+			if err := s.end(now, own, Crash, lostReason); err != nil {
+				return st, err
+			}
+		}
+		if err := atomicfile.Remove(s.conversation(f.ID)); err != nil {
+			return st, err
+		}
+	} else if own != nil {
 		st.Record, st.Continued = own, true
+		if f.Headless && own.WaitsForPerson(now, f.Process) {
+			return st, nil
+		}
 		if err := s.endRunOf(f.Process, now, all); err != nil {
 			return st, err
 		}
@@ -107,6 +124,13 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 		}
 	}
 	st.Parent, st.Record = parent, s.newRecord(now, f, parent)
+	if reused {
+		own.reopen(now)
+		st.Record.Runs, st.Record.Left = own.Runs, own.Chain()
+		if parent == nil {
+			st.Record.ChainID = InventID() // the thread of the earlier conversation can have the session's
+		}
+	}
 	if st.Record.Note == "" && how == Done {
 		st.Record.Note = parent.Note // the note is for the chain, which continues
 	}
@@ -121,6 +145,31 @@ func (s Store) Start(now time.Time, all []*Record, f StartParams) (Started, erro
 	}
 	s.prune(all, now)
 	return st, nil
+}
+
+// isReused reports whether the client gave the id of a session that is over to an unrelated
+// conversation: the one that was read before is gone, and the new one is not a resumed one.
+func (s Store) isReused(now time.Time, r *Record, f StartParams) bool {
+	if f.Source != "startup" || f.Transcript == "" || f.Transcript != r.Transcript || !r.Ended() && !r.Crashed(now) {
+		return false
+	}
+	if _, err := os.Lstat(s.conversation(f.ID)); err != nil {
+		return false
+	}
+	info, err := os.Stat(f.Transcript)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
+}
+
+// conversation returns the file with what was read of a session's conversation.
+func (s Store) conversation(id ID) string {
+	return s.Home.Path("sessions", string(id)+".tail") // of lib/conversation/tail
+}
+
+// WaitsForPerson reports whether a headless run of another process that resumes the session
+// leaves its record as it is: the session still runs, or it broke off and the person's next
+// session follows it.
+func (r *Record) WaitsForPerson(now time.Time, other process.Proc) bool {
+	return !r.Headless && r.Process() != other && (r.live(now) || r.Crashed(now) || r.brokeOff())
 }
 
 // endRunOf ends the session that a process ran until now.
@@ -152,8 +201,10 @@ func (s Store) noteRecovery(all []*Record, f StartParams, parent *Record) error 
 	return s.Put(all[i], atomicfile.Unsynced)
 }
 
+// actedOn reports whether the session acted on a hook input a moment ago. The same input
+// after an end is another start.
 func (r *Record) actedOn(key string, now time.Time) bool {
-	return key != "" && r.Hook != nil && r.Hook.Key == key && now.Sub(r.Hook.At).Abs() < dedupWindow
+	return key != "" && r.Hook != nil && r.Hook.Key == key && now.Sub(r.Hook.At).Abs() < dedupWindow && !r.EndedAt.After(r.Hook.At)
 }
 
 // Claim reports whether the caller is the first to act on a hook input, and notes it in r,
@@ -247,7 +298,7 @@ func (s Store) closePassed(n newcomer) error {
 			err = s.end(n.now, c.Record, Handoff, "")
 		case afterClear:
 			err = s.end(n.now, c.Record, Done, "clear")
-		case afterLoss, afterLossHere:
+		case afterLoss, afterLossHere, afterHeadless:
 			err = s.end(n.now, c.Record, Crash, lostReason)
 		}
 		if err != nil {
@@ -287,7 +338,7 @@ func others(all []*Record, f StartParams, actor string) []*Record {
 func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 	who := s.Home.Identity
 	r := &Record{
-		ID: f.ID, Actor: who.Address(), Agent: f.Agent, Role: string(who.Role), Rig: who.Rig,
+		ID: f.ID, Actor: who.Address(), Agent: f.Agent, Role: string(who.Role), Rig: who.Rig, Headless: f.Headless,
 		Source: f.Source, ChainID: f.ID,
 		TmuxSession: f.TmuxSession, TmuxPane: f.TmuxPane, TmuxServer: f.TmuxServer,
 		Transcript: f.Transcript, CWD: f.CWD, Branch: f.Branch, Host: f.Host,

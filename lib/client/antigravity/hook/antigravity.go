@@ -10,7 +10,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"gt/lib/client/contract"
@@ -40,18 +39,13 @@ var Client = contract.Client{
 	},
 	Limits: []string{"ndividual quota reached"}, // antigravity-cli#56, #163, #234, #457
 	Dialect: contract.Dialect{
-		MaxContext: maxContext, Shape: contract.Steps, ForgetsContext: true, Headless: headless,
+		MaxContext: maxContext, Shape: contract.Steps, ForgetsContext: true, Headless: headless, EndsSilently: true,
 		DroppedSources: []string{"", "startup", "resume", "clear"},
 	},
 }
 
 // headless reports whether the client answers one prompt and ends.
-func headless(args []string, _ func() bool) bool {
-	return slices.ContainsFunc(args, func(arg string) bool {
-		flag, _, _ := strings.Cut(arg, "=")
-		return flag == "-p" || flag == "--print" || flag == "--prompt"
-	})
-}
+func headless(r contract.Run) bool { return r.HasFlag("-p", "--print", "--prompt") }
 
 // store is the client's own folder, below HOME. No variable is known to move it.
 const store = ".gemini/antigravity-cli"

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"gt/lib/client/contract"
 )
 
 // The client keeps a file of each subagent beside its session's conversation.
@@ -54,7 +56,7 @@ func TestHeadless(t *testing.T) {
 		{[]string{"agy"}, false}, {[]string{"agy", "-p", "x"}, true}, {[]string{"agy", "--print=x"}, true},
 		{[]string{"agy", "--conversation", "id", "--prompt", "x"}, true}, {[]string{"agy", "--prompt-interactive", "x"}, false},
 	} {
-		if headless(c.args, nil) != c.want {
+		if headless(contract.Run{Args: c.args}) != c.want {
 			t.Errorf("%q: not %v", c.args, c.want)
 		}
 	}

@@ -50,7 +50,7 @@ var Client = contract.Client{
 	},
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.Plain, Compaction: true, ShowsCompaction: true, SystemMessage: true,
-		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed, NotesStatus: true, Typed: Typed,
+		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed, NotesStatus: true, Typed: Typed, Headless: headless,
 	},
 }
 
@@ -61,8 +61,17 @@ const sharedVar = "CLAUDE_SESSION_ID"
 // killed ignores "other" without a person: Claude Code gives it at SIGTERM and SIGHUP,
 // but also at the regular end of such a run.
 func killed(e contract.End) bool {
-	if e.Reason == "other" && strings.HasPrefix(e.Getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk") {
-		return false
-	}
-	return contract.Killed(e)
+	return (e.Reason != "other" || !fromSDK(e.Getenv)) && contract.Killed(e)
+}
+
+// fromSDK reports whether the client's entry point is sdk-cli (claude -p), sdk-ts, sdk-py
+// or the like. A Claude Code that such a run starts inherits the variable.
+func fromSDK(getenv func(string) string) bool {
+	return strings.HasPrefix(getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk")
+}
+
+// headless goes by the arguments first, because "claude -p" below another Claude Code has
+// the entry point of that one. The formats are only for a run that prints.
+func headless(r contract.Run) bool {
+	return r.HasFlag("-p", "--print", "--output-format", "--input-format") || fromSDK(r.Getenv) && !r.OnScreen()
 }

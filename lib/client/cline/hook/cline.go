@@ -20,7 +20,7 @@ var Client = contract.Client{
 	Accounts:  accounts,
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.Plain, DropsStartContext: true,
-		HooksInHelper: true, SharedServer: &server, ClearReason: stopReason, Killed: killed, Headless: headless,
+		HooksInHelper: true, SharedServer: &server, ClearReason: stopReason, Killed: killed, Headless: headless, EndsSilently: true,
 	},
 }
 
@@ -39,9 +39,7 @@ func killed(e contract.End) bool { return e.HungUp() }
 
 // headless reports whether a run is over with its answer. Cline ends the plugin's process
 // a moment later, which may be too early for the plugin. An editor has no screen either.
-func headless(args []string, onScreen func() bool) bool {
-	return !slices.Contains(args, "--acp") && !onScreen()
-}
+func headless(r contract.Run) bool { return !r.HasFlag("--acp") && !r.OnScreen() }
 
 // server is the hub, which Cline starts beside its first window.
 var server = contract.SharedServer{

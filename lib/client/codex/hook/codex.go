@@ -22,10 +22,22 @@ var Client = contract.Client{
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, CountsBytes: true, Shape: contract.Nested, // 2,500 tokens, of four bytes each
 		SystemMessage: true, SharedServer: &server, Killed: killed, EndWait: 2 * time.Second, // of three
+		Headless: headless,
 	},
 }
 
 const threadVar = "CODEX_THREAD_ID"
+
+// headless reports whether it answers one prompt and ends, or is another agent's tool. The
+// SDK runs "codex exec".
+func headless(r contract.Run) bool {
+	switch r.Subcommand("-c", "--config", "-p", "--profile", "-m", "--model", "-s", "--sandbox", "-a", "--ask-for-approval",
+		"-C", "--cd", "-i", "--image", "--add-dir", "--enable", "--disable", "--local-provider") {
+	case "exec", "e", "review", "mcp-server":
+		return true
+	}
+	return false
+}
 
 // killed ignores "other", the reason of every regular end. At a signal Codex runs no
 // hook.

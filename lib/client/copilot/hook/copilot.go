@@ -49,9 +49,11 @@ var Client = contract.Client{
 	Limits: []string{`"code":429`}, // in the API's message
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.TopLevel, DropsStartContext: true, Overlaps: true,
-		Killed: killed, ClearReason: leftReason,
+		Killed: killed, ClearReason: leftReason, Headless: headless,
 	},
 }
+
+func headless(r contract.Run) bool { return r.HasFlag("-p", "--prompt") }
 
 // leftReason is the reason when a person exits, when the terminal was closed, and when a
 // session is cleared: its successor starts with the next prompt.

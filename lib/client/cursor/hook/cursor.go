@@ -18,7 +18,7 @@ var Client = contract.Client{
 		{Name: "beforeSubmitPrompt", Kind: "UserPromptSubmit"},
 		{Name: "stop", Kind: "Stop"},
 	},
-	Dialect: contract.Dialect{MaxContext: maxContext, Shape: contract.Snake, Overlaps: true, DropsPromptContext: true},
+	Dialect: contract.Dialect{MaxContext: maxContext, Shape: contract.Snake, Overlaps: true, DropsPromptContext: true, Headless: headless},
 }
 
 // runsForeignHooks reports whether Cursor runs this program as a hook; it runs Claude
@@ -27,3 +27,5 @@ var Client = contract.Client{
 func runsForeignHooks(getenv func(string) string, _ bool) bool {
 	return getenv("CURSOR_VERSION") != "" && getenv("CURSOR_PROJECT_DIR") != "" && getenv("CLAUDECODE") == "" && getenv("CURSOR_AGENT") == ""
 }
+
+func headless(r contract.Run) bool { return r.HasFlag("-p", "--print") }

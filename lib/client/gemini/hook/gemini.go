@@ -35,7 +35,7 @@ var Client = contract.Client{
 	Notices: []contract.NoticeName{{Name: "ToolPermission", Notice: contract.AsksPermission}},
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.Nested, SystemMessage: true,
-		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: full, Killed: killed,
+		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: full, Killed: killed, Headless: headless,
 	},
 }
 
@@ -50,6 +50,8 @@ func killed(e contract.End) bool {
 	}
 	return contract.Killed(e)
 }
+
+func headless(r contract.Run) bool { return r.HasFlag("-p", "--prompt") }
 
 const maxSettings = 4 << 20
 

@@ -21,7 +21,7 @@ var Client = contract.Client{
 	Limits:    []string{"APIProviderRateLimitError"},
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.Plain, DroppedSources: []string{"startup", "resume", "clear"},
-		Headless: headless, Killed: killed, ClearReason: leftReason,
+		Headless: headless, EndsSilently: true, Killed: killed, ClearReason: leftReason,
 	},
 }
 
@@ -38,7 +38,7 @@ func killed(e contract.End) bool {
 }
 
 // headless ignores the arguments, which Kimi Code has overwritten with its title.
-func headless(_ []string, onScreen func() bool) bool { return !onScreen() }
+func headless(r contract.Run) bool { return !r.OnScreen() }
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	return contract.Accounts(getenv, storeVar, []string{".kimi-code", ".kimi-code-*", ".kimi-code_*"}, "sessions")

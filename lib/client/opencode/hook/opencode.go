@@ -17,7 +17,11 @@ var Client = contract.Client{
 	Processes: processes,
 	StoreVars: []string{"OPENCODE_CONFIG_DIR", databaseVar},
 	Accounts:  accounts,
-	Dialect:   contract.Dialect{MaxContext: maxContext, Shape: contract.Plain, Compaction: true},
+	Dialect:   contract.Dialect{MaxContext: maxContext, Shape: contract.Plain, Compaction: true, Headless: headless},
+}
+
+func headless(r contract.Run) bool {
+	return r.Subcommand("--log-level", "-m", "--model", "--agent") == "run"
 }
 
 // databaseVar names another database.

@@ -3,6 +3,8 @@ package hook
 import (
 	"strings"
 	"testing"
+
+	"gt/lib/client/contract"
 )
 
 // headless tells runs without a person from those with one by their arguments.
@@ -25,7 +27,7 @@ func TestHeadless(t *testing.T) {
 		if words == "" {
 			args = nil
 		}
-		if got := headless(args, nil); got != want {
+		if got := headless(contract.Run{Args: args}); got != want {
 			t.Errorf("%q: %v", args, got)
 		}
 	}

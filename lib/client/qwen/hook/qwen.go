@@ -20,7 +20,7 @@ var Client = contract.Client{
 	Accounts:    accounts,
 	Dialect: contract.Dialect{
 		MaxContext: maxContext, Shape: contract.Nested, Compaction: true, Keep: 4000, SystemMessage: true,
-		Headless: headless,
+		Headless: headless, EndsSilently: true,
 	},
 }
 
@@ -45,18 +45,8 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 
 // headless reports whether a Qwen Code with these arguments runs without a person: they
 // have a prompt, as a flag's value or as a word.
-func headless(args []string, _ func() bool) bool {
-	var words []string // after the program, or after the script of an interpreter
-	for i, arg := range args {
-		if i > 0 && strings.HasSuffix(arg, ".js") {
-			words = args[i+1:]
-			break
-		}
-	}
-	if words == nil && len(args) > 0 {
-		words = args[1:]
-	}
-	alone := false
+func headless(r contract.Run) bool {
+	words, alone := r.Words(), false
 	for i, word := range words {
 		switch name, _, _ := strings.Cut(word, "="); name {
 		case "-i", "--prompt-interactive", "--acp":

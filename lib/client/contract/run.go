@@ -1,0 +1,47 @@
+package contract
+
+import (
+	"slices"
+	"strings"
+)
+
+// Run is a running client, as it tells of itself.
+type Run struct {
+	Args     []string // with the program; empty if they cannot be read
+	Getenv   func(string) string
+	OnScreen func() bool // whether it reads single keys from a terminal
+}
+
+// Words returns the arguments after the program, or after the script of an interpreter.
+func (r Run) Words() []string {
+	for i, arg := range r.Args {
+		if i > 0 && (strings.HasSuffix(arg, ".js") || strings.HasSuffix(arg, ".mjs") || strings.HasSuffix(arg, ".cjs")) {
+			return r.Args[i+1:]
+		}
+	}
+	return r.Args[min(1, len(r.Args)):]
+}
+
+// HasFlag reports whether the run has one of the flags, with or without "=VALUE".
+func (r Run) HasFlag(flags ...string) bool {
+	for _, word := range r.Words() {
+		if word == "--" {
+			return false
+		}
+		if name, _, _ := strings.Cut(word, "="); slices.Contains(flags, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Subcommand returns the first word that is no flag and no value of one of the flags, or "".
+func (r Run) Subcommand(withValue ...string) string {
+	words := r.Words()
+	for i, word := range words {
+		if !strings.HasPrefix(word, "-") && (i == 0 || !slices.Contains(withValue, words[i-1])) {
+			return word
+		}
+	}
+	return ""
+}
