@@ -14,9 +14,9 @@ import (
 
 // instance is what gt-session lists of an agent.
 type instance struct {
-	Name, Status, Reason, Pane, Path string
-	SessionID                        string `json:"session_id"`
-	Until                            time.Time
+	Name, Agent, Status, Reason, Pane, Path string
+	SessionID                               string `json:"session_id"`
+	Until                                   time.Time
 }
 
 // agents are those that gt-session keeps in the world's own tmux server.

@@ -327,7 +327,7 @@ func (l *Launch) findConversation() {
 	l.resumption = "a new conversation"
 	switch {
 	case l.client.CanResume() && m.Now != "" && !m.Now.Invented() && m.Resumable(l.Env.Getenv):
-		spec.Resume = m.Now
+		spec.Resume, spec.Shared = m.Now, m.Record.Served()
 		l.ForkOf = ""
 		l.resumption = "goes on with the conversation " + string(spec.Resume)
 	case l.ForkOf != "":

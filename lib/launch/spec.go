@@ -33,6 +33,7 @@ type Spec struct {
 
 	Resume session.ID // the conversation to resume; "" for a new one
 	Fork   bool       // resume a copy of it
+	Shared bool       // a server that windows share has the conversation open
 	Prompt string     // the first prompt
 	Remote bool       // it runs where no prompt can be typed
 	Remain bool       // the pane stays when the agent ends
@@ -57,7 +58,7 @@ func (s Spec) successor() respawn.Successor {
 func (s *Spec) Run() (respawn.Run, session.ID) {
 	c, in := s.Client, s.Instance
 	successor := respawn.NewSuccessor(c, s.Home, s.resumed())
-	next := agent.Next{Resume: string(s.Resume), Fork: s.Fork, Prompt: s.Prompt}
+	next := agent.Next{Resume: string(s.Resume), Fork: s.Fork, Prompt: s.Prompt, Alone: !s.Shared}
 	if s.Types() {
 		next.Prompt = ""
 	}

@@ -59,6 +59,10 @@ type Client struct {
 	// TypesPrompt reports that it takes no first prompt as an argument: gt types it.
 	TypesPrompt bool `toml:"types_prompt"`
 
+	// AloneFlag makes it run its session itself, in its own process and environment, where
+	// it could run it in a server that it shares with other windows.
+	AloneFlag Argv `toml:"alone_flag"`
+
 	// PrintFlag answers one prompt and exits. OutputFormatFlag prints the answer as JSON,
 	// which has the session's id at SessionIDJSONPath (".a.b").
 	PrintFlag         Argv   `toml:"print_flag"`
@@ -193,6 +197,7 @@ type Next struct {
 	Resume   string // the id of the session to resume
 	Continue bool   // resume the folder's last session
 	Fork     bool   // resume a copy of Resume
+	Alone    bool   // without a server that several windows share
 	Prompt   string // the first prompt
 }
 
@@ -282,6 +287,7 @@ func (c Client) Restart(args []string, next Next) []string {
 	if c.DangerousMode && !contains(out, c.DangerousFlag) {
 		out = append(out, c.DangerousFlag...)
 	}
+	out = without(out, c.AloneFlag)
 	switch {
 	case next.Resume != "" && next.Fork:
 		out = append(out, c.ForkFlag.With(next.Resume)...)
@@ -298,6 +304,9 @@ func (c Client) Restart(args []string, next Next) []string {
 	if next.Prompt != "" && c.PromptVar(next) == "" {
 		out = append(out, c.PromptFlag...)
 		out = append(out, next.Prompt)
+	}
+	if next.Alone {
+		out = append(out, c.AloneFlag...)
 	}
 	return out
 }
@@ -323,7 +332,19 @@ func (c Client) Kept(args []string) (kept []string) {
 			kept = append(kept, words...)
 		}
 	})
-	return kept
+	return without(kept, c.AloneFlag)
+}
+
+// without returns args without the words, where they stand in a row.
+func without(args, words []string) []string {
+	for i := 0; len(words) > 0 && i+len(words) <= len(args); {
+		if slices.Equal(args[i:i+len(words)], words) {
+			args = slices.Delete(args, i, i+len(words))
+			continue
+		}
+		i++
+	}
+	return args
 }
 
 // harmless are flags whose value, a single word, names neither a program nor a file nor a

@@ -101,7 +101,10 @@ func TestRestartOthers(t *testing.T) {
 		{"codex", []string{"codex", "exec", "--json", "resume", "--last", "-o", "out", "old"}, Next{Resume: "id", Prompt: "go"}, "codex resume id go"},
 		{"codex", []string{"codex", "resume", "--model=m", "id"}, Next{Resume: "id", Fork: true}, "codex --model=m fork id"},
 		{"codex", []string{"codex", "fork", "a"}, Next{Resume: "id"}, "codex resume id"},
-		{"gemini", nil, Next{Prompt: "go"}, "gemini --prompt-interactive go"},
+		{"codex", []string{"codex", "-m", "m", "old", "-c", `shell_environment_policy.set.GT_AGENT="codex"`}, Next{Prompt: "go", Alone: true},
+			`codex -m m go -c shell_environment_policy.set.GT_AGENT="codex"`},
+		{"codex", []string{"codex", "old", "-c", `shell_environment_policy.set.GT_AGENT="codex"`}, Next{Resume: "id"}, "codex resume id"},
+		{"gemini", nil, Next{Prompt: "go", Alone: true}, "gemini --prompt-interactive go"},
 		{"pi", nil, Next{Resume: "id", Fork: true}, "pi --fork id"}, // as e2e/pi_test.go forks
 		{"copilot", nil, Next{Resume: "id", Prompt: "go"}, "copilot --resume=id --interactive go"},
 		{"unheard-of", nil, Next{Prompt: "go"}, "unheard-of go"},

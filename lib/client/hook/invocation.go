@@ -211,14 +211,20 @@ func (c *Invocation) StartParams() session.StartParams {
 	if c.Input.AgentID != "" {
 		f.Transcript = "" // Codex gives the subagent's
 	}
-	around := c.env
-	if c.server.IsSet() {
-		environ, _ := f.Process.Environ() // empty if there is no such process
-		around = &cli.Env{Environ: environ}
-	}
-	f.TmuxServer, f.TmuxPane = tmux.FromEnv(around.Getenv)
-	f.TmuxSession = around.Getenv("GT_SESSION")
+	getenv := c.windowEnv(f.Process)
+	f.TmuxServer, f.TmuxPane = tmux.FromEnv(getenv)
+	f.TmuxSession = getenv("GT_SESSION")
 	return f
+}
+
+// windowEnv returns the environment of the client's process. That of a server is another
+// window's; it is empty if the window is unknown.
+func (c *Invocation) windowEnv(p process.Proc) func(string) string {
+	if !c.server.IsSet() {
+		return c.env.Getenv
+	}
+	environ, _ := p.Environ() // empty if there is no such process
+	return (&cli.Env{Environ: environ}).Getenv
 }
 
 // BindInstance records the session as the instance's current one, if the client is an
@@ -245,18 +251,24 @@ func (c *Invocation) Topic() string {
 // parent's, because the client may be the child of a launcher. variable is "" if there is
 // no instance.
 func (c *Invocation) instance() (variable string, pid, parent int) {
-	variable = c.env.Getenv(instance.Variable)
-	if variable == "" || c.ID == "" || c.Input.AgentID != "" {
+	if c.ID == "" || c.Input.AgentID != "" || !c.server.IsSet() && c.env.Getenv(instance.Variable) == "" {
 		return "", 0, 0
 	}
 	p := c.Process()
-	if !p.IsSet() {
+	if variable = c.windowEnv(p)(instance.Variable); variable == "" || !p.IsSet() {
 		return "", 0, 0
 	}
-	if up := process.Ancestors(p.PID); len(up) > 0 {
+	if up := process.Ancestors(p.PID); len(up) > 0 && !c.isOther(process.Name(up[0])) {
 		parent = up[0]
 	}
 	return variable, p.PID, parent
+}
+
+// isOther reports whether a process of that name is another client, which has started this
+// one for itself: Claude Code starts Codex as an MCP server, as its child.
+func (c *Invocation) isOther(name string) bool {
+	own := registry.Of(c.Agent)
+	return own != nil && registry.HasProcess(name) && !process.IsInterpreter(name) && !slices.Contains(own.Processes, name)
 }
 
 const tmuxWait = 250 * time.Millisecond

@@ -8,6 +8,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/contract"
 	"gt/lib/client/registry"
+	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 )
@@ -16,7 +17,7 @@ import (
 // who works in it. ofTown can be right for all windows, if no folder is in a town of its
 // own.
 var (
-	ofWindow  = []string{"TMUX", "TMUX_PANE", "GT_SESSION"}
+	ofWindow  = []string{"TMUX", "TMUX_PANE", "GT_SESSION", instance.Variable}
 	ofSession = []string{"GT_SESSION_ID", "GT_SESSION_UUID", "GT_HOME", "GT_ROLE", "GT_RIG", "GT_AGENT", "GT_PROCESS_NAMES", "BD_ACTOR"}
 	ofTown    = []string{"GT_ROOT", "GT_TOWN_ROOT"}
 )

@@ -202,6 +202,7 @@ func (h handover) run(subject string) respawn.Run {
 	if h.carried != "" {
 		next.Resume = string(h.carried)
 	}
+	next.Alone = next.Resume == "" || next.Resume != string(h.id) || !h.record.Served()
 	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane, In: h.in}
 	prev.Args, _ = h.args() // without readable arguments the agent is started without any
 	r := h.successor.Run(prev, next, h.known())

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
@@ -44,7 +46,11 @@ func (h handover) launch(note mail.Note) error {
 	if h.remote {
 		at.Stop = h.agent
 	}
-	if err := h.successor.Replace(at, h.run(note.Subject)); err != nil {
+	run := h.run(note.Subject)
+	restore, err := h.changeAgent(run)
+	h.warn(err) // its hook will tell
+	if err := h.successor.Replace(at, run); err != nil {
+		h.warn(restore())
 		h.warn(h.giveUp())
 		return cli.WithHint(err, "the note is saved: the next session that starts in %s gets it", h.home.Dir)
 	}
@@ -62,6 +68,50 @@ func (h handover) launch(note mail.Note) error {
 	}
 	return nil
 }
+
+// changeAgent records in the instance that the agent belongs to, if it does to one, that
+// another client follows. restore takes that back.
+func (h handover) changeAgent(run respawn.Run) (restore func() error, err error) {
+	restore = func() error { return nil }
+	c, variable := h.successor.Client, process.Variable(h.environ, instance.Variable)
+	if c.Name == h.client().Name || variable == "" {
+		return restore, nil
+	}
+	parent := 0
+	if up := process.Ancestors(h.agent.PID); len(up) > 0 {
+		parent = up[0]
+	}
+	store, in := instance.OfProcess(h.home.Town.State, variable, h.agent.PID, parent)
+	if in == nil {
+		return restore, nil
+	}
+	change := func(change func(in *instance.Instance)) error {
+		held, err := store.Hold(in.ID, instanceWait)
+		if err != nil {
+			return err
+		}
+		defer held.Release()
+		change(held.Instance)
+		return held.Put(h.env.Now())
+	}
+	account := process.Variable(run.Env, c.StoreEnv)
+	if !filepath.IsAbs(account) {
+		account = ""
+	}
+	before := *in
+	restore = func() error {
+		return change(func(in *instance.Instance) {
+			in.ChangeAgent(before.StartedAt, before.Agent, before.Args, before.Account, before.SessionID)
+			in.SessionAt, in.ForkOf = before.SessionAt, before.ForkOf
+		})
+	}
+	return restore, change(func(in *instance.Instance) {
+		in.ChangeAgent(h.env.Now(), c.Name, c.Kept(run.Args), account, session.ID(h.successor.ID))
+	})
+}
+
+// instanceWait bounds the wait for another command that holds the instance.
+const instanceWait = 2 * time.Second
 
 // sayHowToGoOn prints what to type if no pane can be replaced.
 func (h handover) sayHowToGoOn(note string) error {

@@ -160,7 +160,7 @@ func (l *Survey) At(places []Place) [][]Member {
 			at = append(at, &places[i])
 		}
 	}
-	share(len(all), func(i int) { members[i].read(at[i].Store, all[i]) })
+	share(len(all), func(i int) { members[i].read(at[i].Store, at[i].Table, all[i]) })
 	claimed := map[session.ID]*Member{}
 	for i := range members {
 		m := &members[i]
@@ -211,8 +211,9 @@ func share(n int, do func(i int)) {
 	}
 }
 
-// read reads the record of an instance's session.
-func (m *Member) read(store instance.Store, in *instance.Instance) {
+// read reads the record of an instance's session. If the person started another client in
+// the agent's place, the instance's client is that one.
+func (m *Member) read(store instance.Store, known *agent.Table, in *instance.Instance) {
 	m.Instance, m.Now = in, store.Session(in)
 	if m.Now == "" {
 		return
@@ -221,6 +222,12 @@ func (m *Member) read(store instance.Store, in *instance.Instance) {
 	if h, ok, _ := home.KeptOf(store.State, string(m.Now)); ok {
 		m.home = h
 		m.Record, _ = session.Store{Home: h}.Get(m.Now)
+	}
+	if r := m.Record; r != nil && r.Agent != "" && r.Agent != in.Agent && m.begun() {
+		if c := known.Of(r.Agent); c.Dialect != known.Of(in.Agent).Dialect { // else it is a variant, whose hooks have the name of its client
+			args, _ := r.Process().Args() // none if it has ended
+			in.Agent, in.Args, in.Account = r.Agent, c.Kept(args), ""
+		}
 	}
 }
 

@@ -193,6 +193,14 @@ func (in *Instance) MarkStarted(at time.Time, id session.ID, resumes bool) {
 	in.StartedAt = at.UTC()
 }
 
+// ChangeAgent records that another client runs in the instance's place from now on. args
+// are what a person chose, account is the client's folder if not the usual one, and id is
+// its session, "" if only a hook will report it.
+func (in *Instance) ChangeAgent(at time.Time, agent string, args []string, account string, id session.ID) {
+	in.Agent, in.Args, in.Account = agent, args, account
+	in.SessionID, in.SessionAt, in.StartedAt, in.ForkOf = id, at.UTC(), at.UTC(), ""
+}
+
 // maxName bounds names of instances and groups, in bytes.
 const maxName = 64
 

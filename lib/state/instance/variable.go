@@ -37,15 +37,10 @@ func Bind(state place.State, variable string, pid, parent int, now Now) error {
 // TopicOf returns the topic of the agent with that process, or "". Its arguments are those
 // of Bind.
 func TopicOf(state place.State, variable string, pid, parent int) string {
-	s, id, ok := named(state, variable, pid, parent)
-	if !ok {
-		return ""
+	if _, in := OfProcess(state, variable, pid, parent); in != nil {
+		return in.Topic
 	}
-	in, err := s.Get(id)
-	if err != nil {
-		return ""
-	}
-	return in.Topic
+	return ""
 }
 
 // named returns the instance that a variable names, if its agent is that process.
@@ -55,6 +50,20 @@ func named(state place.State, variable string, pid, parent int) (Store, ID, bool
 	began, err := strconv.Atoi(process)
 	s, id, ok := split(state, variable)
 	return s, id, ok && err == nil && (began == pid || began == parent || launched && s.first(id, pid))
+}
+
+// OfProcess returns the instance whose agent is the process pid, a child of parent, and its
+// store; nil if variable names none or the process is only the agent's child.
+func OfProcess(state place.State, variable string, pid, parent int) (Store, *Instance) {
+	s, id, ok := named(state, variable, pid, parent)
+	if !ok {
+		return Store{}, nil
+	}
+	in, err := s.Get(id)
+	if err != nil {
+		return Store{}, nil
+	}
+	return s, in
 }
 
 // split returns the store and the id in a variable.

@@ -214,6 +214,9 @@ func (r *Record) live(now time.Time) bool {
 	return r.Server().Alive()
 }
 
+// Served reports whether a server that several windows share still has the session open.
+func (r *Record) Served() bool { return r != nil && !r.Ended() && r.Server().Alive() }
+
 // Crashed reports whether the session's process is gone without an end. If a server runs
 // the session, its process counts as well. If the process cannot be seen, only silence
 // shows a crash: 12 hours for another PID namespace or host, a day for a process that was
