@@ -146,7 +146,7 @@ func (l *Launch) undo(err error) error {
 		if l.buffer != "" {
 			_ = l.at.Drop(l.buffer) // usually it was taken
 		}
-		if kerr := l.at.Kill(l.pane.Session); kerr != nil {
+		if kerr := l.at.KillPane(l.pane.ID); kerr != nil {
 			err = errors.Join(err, kerr)
 		}
 	}
@@ -531,7 +531,7 @@ func (l *Launch) makeSession() error {
 	if !l.alive && !l.Revives {
 		l.TmuxSession, l.TmuxPane = l.sessionName(l.Instance), ""
 		if l.m.Pane.ID != "" { // its pane remained, or its agent is a zombie
-			if err := l.at.Kill(l.m.Pane.Session); err != nil {
+			if err := l.at.KillPane(l.m.Pane.ID); err != nil {
 				return err
 			}
 		}
@@ -551,7 +551,9 @@ func (l *Launch) makeSession() error {
 		}
 		err = l.spec.Again(l.at, l.pane, l.m.Process, l.self, l.now, stopped, func(err error) { l.Env.Warn("%v", err) }, l.run)
 		if err == nil {
+			session := l.pane.Session // of several that show it, the one where it was found
 			l.pane, err = l.at.Pane(l.pane.ID, 5*time.Second)
+			l.pane.Session = session
 		}
 	} else if err = l.foreign(l.TmuxSession, true); err == nil {
 		l.buffer = tmux.NewBuffer()
@@ -710,7 +712,7 @@ func (l *Launch) releasePane() error {
 		}
 		return err
 	}
-	return l.at.Kill(l.pane.Session) // it has ended meanwhile, and its pane remained
+	return l.at.KillPane(l.pane.ID) // it has ended meanwhile, and its pane remained
 }
 
 // waitPrompted waits until the first prompt was typed, or the client asks something first.

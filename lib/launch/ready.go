@@ -27,9 +27,17 @@ const (
 const pollInterval = 200 * time.Millisecond
 
 // EndedError reports that an agent ended while it was being started.
-type EndedError struct{ LastWords string }
+type EndedError struct {
+	LastWords string
+	Shell     string // in whose prompt its program ended, "" if it left none
+}
 
-func (e *EndedError) Error() string { return "the agent ended at once: " + e.LastWords }
+func (e *EndedError) Error() string {
+	if e.Shell != "" {
+		return fmt.Sprintf("the agent ended at once, and %s asks for a command in its pane: %s", e.Shell, e.LastWords)
+	}
+	return "the agent ended at once: " + e.LastWords
+}
 
 // Began waits until a pane runs the agent and returns its process. The process that tmux
 // starts is gt's own program, which becomes the agent by exec.
@@ -55,7 +63,7 @@ func Began(server tmux.Server, pane tmux.Pane, within time.Duration) (process.Pr
 			gone = time.Now()
 		case there(pane.PID) && time.Since(gone) < zombie:
 		case time.Since(gone) > blink:
-			return process.Proc{}, &EndedError{lastLine(screen(server, pane))}
+			return process.Proc{}, &EndedError{LastWords: lastLine(screen(server, pane))}
 		}
 		if time.Now().After(deadline) {
 			return process.Proc{}, fmt.Errorf("the agent did not start within %v", within)
@@ -105,7 +113,7 @@ const moment = 400 * time.Millisecond
 
 func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool, settled time.Duration) (asks bool, err error) {
 	begin := time.Now()
-	var looked, gone time.Time
+	var looked, gone, prompt time.Time
 	text := ""
 	for ; ; time.Sleep(20 * time.Millisecond) {
 		switch {
@@ -120,7 +128,7 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 			if now := screen(server, pane); now != "" {
 				text = now
 			}
-			return false, &EndedError{lastLine(text)}
+			return false, &EndedError{LastWords: lastLine(text)}
 		default:
 			continue
 		}
@@ -128,6 +136,15 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 			return false, nil
 		}
 		now := time.Now()
+		switch shell := fellBack(c, p); {
+		case shell == "":
+			prompt = time.Time{}
+		case prompt.IsZero():
+			prompt = now
+		case now.Sub(prompt) > atPrompt:
+			lines := strings.Split(strings.TrimSpace(text), "\n")
+			return false, &EndedError{LastWords: lastLine(strings.Join(lines[:len(lines)-1], "\n")), Shell: shell} // the last one is the prompt
+		}
 		if now.Sub(looked) >= pollInterval || now.Sub(begin) < pollInterval {
 			looked = now
 			styled, err := server.CaptureStyled(pane.ID)
@@ -141,10 +158,22 @@ func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, t
 				}
 			}
 		}
-		if now.Sub(begin) >= settled {
+		if now.Sub(begin) >= settled && prompt.IsZero() {
 			return false, nil
 		}
 	}
+}
+
+// atPrompt is how long a shell waits for a command until the agent counts as ended.
+const atPrompt = time.Second
+
+// fellBack returns the shell to whose prompt an agent's program fell back, "" if there is
+// none. A client can be a shell itself.
+func fellBack(c agent.Client, p process.Proc) string {
+	if len(c.Command) > 0 && process.IsShell(c.Command[0]) {
+		return ""
+	}
+	return process.AtPrompt(p.PID)
 }
 
 // AcceptDialogs accepts the dialogs that a client shows at its start, until it takes a

@@ -27,8 +27,10 @@ func TestBegan(t *testing.T) {
 	testenv.Must(t, err)
 	server := tmux.Server(filepath.Join(dir, "s"))
 	t.Cleanup(func() {
-		_ = server.Kill("stuck")
-		_ = server.Kill("agent")
+		panes, _ := server.Panes()
+		for _, pane := range panes {
+			_ = server.KillPane(pane.ID)
+		}
 		os.RemoveAll(dir)
 	})
 	self, err := os.Executable()

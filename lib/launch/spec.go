@@ -122,6 +122,7 @@ type Place struct {
 	Name    string      // of the tmux session
 	Self    string      // the program that calls respawn.Exec for --exec BUFFER
 	Theme   string      // the style of the status line; "" for tmux's own
+	Mark    string      // the store's Name of the instance
 	Environ []string    // for a server that has to be started
 	Shared  [][2]string // variables of the whole tmux session
 }
@@ -136,13 +137,13 @@ func (p Place) Begin(buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
 	}
 	return p.Server.New(tmux.NewSession{
 		Name: p.Name, Dir: r.Dir, Environ: p.Environ, Vars: p.Shared,
-		Remain: true, Theme: p.Theme, Buffer: buffer, Data: data, Command: []string{p.Self, "--exec", string(buffer)},
+		Remain: true, Theme: p.Theme, Mark: p.Mark, Buffer: buffer, Data: data, Command: []string{p.Self, "--exec", string(buffer)},
 	})
 }
 
 // In starts the agent in a tmux session of its own, like Begin.
 func (s Spec) In(server tmux.Server, name, self, theme string, buffer tmux.Buffer, r respawn.Run) (tmux.Pane, error) {
-	p := Place{Server: server, Name: name, Self: self, Theme: theme, Environ: s.Table.StripRunVars(s.Environ), Shared: s.successor().Shared()}
+	p := Place{Server: server, Name: name, Self: self, Theme: theme, Mark: s.Store.Name(s.Instance.ID), Environ: s.Table.StripRunVars(s.Environ), Shared: s.successor().Shared()}
 	return p.Begin(buffer, r)
 }
 
@@ -152,7 +153,7 @@ func (s Spec) In(server tmux.Server, name, self, theme string, buffer tmux.Buffe
 func (s Spec) Again(server tmux.Server, pane tmux.Pane, before process.Proc, self string, now time.Time, stopped func() error, warn func(error), r respawn.Run) error {
 	r.Pane = pane.ID
 	before = launcher.Inside(s.Table, s.Client, before)
-	at := respawn.Place{Server: server, Pane: pane, Remain: stays, Stop: before, Stopped: stopped, Self: self, Now: now, Warn: warn}
+	at := respawn.Place{Server: server, Pane: pane, Remain: stays, Stop: before, Whole: true, Stopped: stopped, Self: self, Now: now, Warn: warn}
 	return s.successor().Replace(at, r)
 }
 

@@ -86,7 +86,7 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 	}
 	l.put = func() error { return held.Put(l.now) }
 	if l.alive && !again {
-		if l.pane = l.m.Pane; !s.Revives && s.Template == nil { // an earlier start may have been killed before this
+		if l.pane = l.m.Pane; !s.Revives && s.Template == nil && l.pane.ID != "" { // an earlier start may have been killed before this
 			l.spec.Remain, l.process = l.stays(), l.m.Process
 			err = errors.Join(l.releasePane(), l.setRespawn())
 		}
@@ -149,9 +149,24 @@ func (s Starter) ownAfterAll(in *instance.Instance) bool {
 func (s Starter) launch(in *instance.Instance) (*Launch, error) {
 	self, err := os.Executable()
 	l := &Launch{Starter: s, Instance: in, now: s.Env.Now(), at: tmux.Server(in.TmuxServer), self: self}
-	l.m = fleet.Members(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{in}, l.now)[0]
-	l.alive = l.m.Process.IsSet()
-	return l, err
+	for end := time.Now().Add(blink); ; time.Sleep(blink / 4) {
+		l.m = fleet.Members(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{in}, l.now)[0]
+		// A process can look gone during its exec, and what looks gone is replaced.
+		if l.alive = l.m.Process.IsSet(); l.alive || l.m.Pane.ID == "" || l.m.Pane.Dead || l.m.Unanswered != nil || time.Now().After(end) {
+			return l, err
+		}
+	}
+}
+
+// Check returns why an instance's agent could not be started: its folder, program or
+// launcher. It is for callers that end another one first.
+func (s Starter) Check(in *instance.Instance) error {
+	l := &Launch{Starter: s, Instance: in, now: s.Env.Now()}
+	if err := cmp.Or(l.findFolder(), l.findAgent()); err != nil {
+		return err
+	}
+	l.run, _ = l.spec.Run()
+	return l.checkLauncher()
 }
 
 // Explain prints the steps that a start would take.
@@ -182,15 +197,26 @@ func (l *Launch) cannotTell() error {
 
 const noTmux = "install tmux, or put it on the PATH"
 
-// CannotTell returns an error if nothing shows whether an instance's agent runs.
+// CannotTell returns an error if nothing shows whether an instance's agent runs, or if it
+// runs where tmux cannot reach it.
 func CannotTell(m fleet.Member) error {
-	if !m.Unanswered {
+	var lost *fleet.UnreachableError
+	switch err := m.Unanswered; {
+	case err == nil:
 		return nil
-	}
-	if !tmux.Installed() {
+	case errors.As(err, &lost) && lost.Socket == "":
+		return cli.Fail(cli.No, fmt.Errorf("cannot reach %s: %w", m.Name, err), fmt.Sprintf("gt-session stop %s ends it", m.Name))
+	case errors.As(err, &lost):
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot reach %s: %w", m.Name, err), lost.Remedy()+" makes it again")
+	case errors.Is(err, fleet.ErrUnseen):
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, err), "ask where that server runs")
+	case !tmux.Installed():
 		return cli.Fail(cli.No, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoTmux), noTmux)
+	case errors.Is(err, tmux.ErrNoAnswer):
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")
+	default:
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, err))
 	}
-	return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")
 }
 
 func runsBelow(m fleet.Member, pid int) bool {

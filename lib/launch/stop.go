@@ -25,23 +25,25 @@ var OwnWay = Grace{Quit: 6 * time.Second, Interrupt: 4 * time.Second, Terminate:
 // Sum returns the longest time that all ways take together.
 func (g Grace) Sum() time.Duration { return g.Quit + g.Interrupt + g.Terminate }
 
-// Stop ends the processes of a tmux session, and the session. It tries the client's own
-// quit command, Ctrl-C twice, SIGTERM to the pane's processes and SIGKILL, each after the
-// grace of the one before. Without grace it kills at once. A session that does not exist is
-// no error.
+// Stop ends the processes of a pane, and the pane. It tries the client's own quit command,
+// Ctrl-C twice, SIGTERM to the pane's processes and SIGKILL, each after the grace of the one
+// before. Without grace it kills at once. A pane that does not exist is no error.
 func Stop(server tmux.Server, pane tmux.Pane, client agent.Client, grace Grace) error {
 	root, err := process.Find(pane.PID)
-	if err != nil { // it is gone
-		return server.Kill(pane.Session)
+	if err == nil { // otherwise it is gone
+		Leave(server, pane, client, root, grace)
 	}
-	Leave(server, pane, client, root, grace)
-	return server.Kill(pane.Session)
+	return server.KillPane(pane.ID)
 }
 
 // Leave ends an agent and its descendants like Stop, but keeps the pane, which belongs to the
 // person.
 func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, grace Grace) {
-	tree := live.Tree(root)
+	of := live.Tree
+	if root.PID == pane.PID { // otherwise the terminal is the person's
+		of = live.OfPane
+	}
+	tree := of(root)
 	if grace != (Grace{}) {
 		if !quits(server, pane, client, root, grace.Quit) {
 			for range 2 {
@@ -50,11 +52,11 @@ func Leave(server tmux.Server, pane tmux.Pane, client agent.Client, root process
 				}
 			}
 		}
-		tree = append(tree, live.Tree(root)...)
+		tree = append(tree, of(root)...)
 		live.Signal(tree, syscall.SIGTERM)
 		live.Gone(tree, grace.Terminate)
 	}
-	live.Kill(append(tree, live.Tree(root)...))
+	live.Kill(append(tree, of(root)...))
 }
 
 // quits gives a client its quit command and reports whether it ended. It does not try while

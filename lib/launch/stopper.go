@@ -1,6 +1,10 @@
 package launch
 
 import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"gt/lib/cli"
@@ -11,7 +15,9 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/pidfile"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
+	"gt/lib/text/term"
 )
 
 // Stopper stops the agents of a store.
@@ -39,16 +45,18 @@ func (s Stopper) Stop(id instance.ID) (stopped bool, err error) {
 // StopHeld is Stop for an instance that the caller has locked.
 func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 	m := fleet.Members(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{held.Instance}, s.Env.Now())[0]
-	if err := CannotTell(m); err != nil {
+	if err := CannotTell(m); err != nil && !m.Process.IsSet() {
 		return false, err
 	}
-	if held.Desired != instance.Stopped && !s.Wanted {
-		held.Desired = instance.Stopped
+	if held.Desired != instance.Stopped {
+		if held.ShutDownAt = s.Env.Now().UTC(); !s.Wanted {
+			held.Desired, held.ShutDownAt = instance.Stopped, time.Time{}
+		}
 		if err := held.Put(s.Env.Now()); err != nil {
 			return false, err
 		}
 	}
-	if m.Pane.ID == "" {
+	if m.Pane.ID == "" && !m.Process.IsSet() {
 		return false, nil
 	}
 	limits := OwnWay
@@ -63,18 +71,32 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 	}
 	if held.Respawn {
 		// Otherwise outlive would keep the worktree in use for some seconds.
-		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.Session) // if this fails, revive finds the agent stopped
+		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.ID) // if this fails, revive finds the agent stopped
 	}
-	if client := s.Table.Of(m.Agent); held.Adopted != nil {
+	if client := s.Table.Of(m.Agent); held.Adopted != nil || m.Pane.ID == "" {
 		Leave(tmux.Server(held.TmuxServer), m.Pane, client, m.Process, limits)
 	} else if err := Stop(tmux.Server(held.TmuxServer), m.Pane, client, limits); err != nil {
 		return false, err
 	}
-	s.untrack(held.Instance, m.Pane.Session)
+	s.untrack(held.Instance, cmp.Or(m.Pane.Session, held.TmuxSession))
+	s.nameRest(held.Instance)
 	if m.Record != nil {
 		err = s.close(m.Record.ID)
 	}
 	return true, err
+}
+
+// nameRest names what the agent started that goes on: processes with sessions of their own,
+// such as a browser, which may be the person's.
+func (s Stopper) nameRest(in *instance.Instance) {
+	var words, pids []string
+	for _, p := range fleet.StartedBy(s.Store.Name(in.ID)) {
+		pids = append(pids, strconv.Itoa(p.PID))
+		words = append(words, fmt.Sprintf("%d (%s)", p.PID, term.Clean(process.Name(p.PID))))
+	}
+	if len(pids) > 0 {
+		s.Env.Hint("what %s started in sessions of its own goes on: %s; kill %s ends it", in.Name, strings.Join(words, ", "), strings.Join(pids, " "))
+	}
 }
 
 func (s Stopper) warn(err error) { s.Env.Warn("%v", err) }

@@ -146,7 +146,7 @@ func (l *Launch) revivable() (bool, error) {
 	case l.Remain:
 		return false, nil
 	}
-	return false, l.at.Kill(l.m.Pane.Session)
+	return false, l.at.KillPane(l.m.Pane.ID)
 }
 
 // noteLeft ends the session as left by the person if the process exited cleanly.

@@ -31,6 +31,15 @@ func Tree(root process.Proc) []process.Proc {
 	return all
 }
 
+// OfPane returns the process of a pane and all that run below it or have its terminal: also
+// those that it started with nohup or in the background, whose parents have ended.
+func OfPane(root process.Proc) []process.Proc {
+	if !root.Alive() {
+		return nil
+	}
+	return append(Tree(root), process.OnTerminal(root.PID)...)
+}
+
 // Signal sends a signal to those of the processes that run, but never to this one.
 func Signal(all []process.Proc, sig syscall.Signal) {
 	for _, p := range all {

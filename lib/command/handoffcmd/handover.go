@@ -80,6 +80,11 @@ func (h *handover) findPlace() error {
 		if h.in = h.launcher(); h.exchanged == nil {
 			h.openFolder()
 		}
+		if h.in.Why == "" {
+			if missing := h.run("").Missing(); missing != nil {
+				h.in.Why = missing.Error()
+			}
+		}
 	}
 	return err
 }

@@ -29,6 +29,15 @@ import (
 func (t target) named(what, kind string) (o target, work string, err error) {
 	if t.server.Has(what) {
 		o, err = t.other(what, identity.Identity{}, kind)
+		r, serr := t.started(what)
+		switch {
+		case r == nil || serr != nil || err == nil && o.id == r.ID:
+			return o, "", err
+		case err == nil:
+			return t, "", cli.Fail(cli.No, fmt.Errorf("'%s' means two agents", what),
+				fmt.Sprintf("%s  %s, in the tmux session", o.pane.ID, o.name), fmt.Sprintf("%s  %s, of gt-session", r.TmuxPane, r.Agent))
+		}
+		o, err = t.of(r, kind)
 		return o, "", err
 	}
 	if strings.HasPrefix(what, "%") {
@@ -75,7 +84,7 @@ func (t target) named(what, kind string) (o target, work string, err error) {
 		return t, note.ID, nil
 	case errors.As(err, &many):
 		return t, "", cli.Fail(cli.No, err)
-	case !errors.Is(err, mail.ErrNotFound):
+	case !errors.Is(err, mail.ErrNotFound) && t.home.Problem == nil: // a folder where nothing is kept has no notes
 		return t, "", err
 	}
 	if r, err = t.started(what); r != nil || err != nil {

@@ -105,7 +105,7 @@ func polecat(in *instance.Instance, of string) bool {
 // taken reports whether a worker counts as busy: it runs or should run, its state is
 // unknown, or it was just made and not started yet.
 func taken(m fleet.Member) bool {
-	return m.Process.IsSet() || m.Unanswered || m.Wanted() || m.StartedAt.IsZero()
+	return m.Process.IsSet() || m.Unanswered != nil || m.Wanted() || m.StartedAt.IsZero()
 }
 
 // retire removes an idle worker and its worktree, and reports whether it did. It keeps a
@@ -129,7 +129,7 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 		return false, err
 	}
 	if held.Worktree != nil {
-		if err := removeWorktree(at, held); err != nil {
+		if _, err := removeWorktree(at, held); err != nil {
 			return false, err
 		}
 	}

@@ -26,8 +26,8 @@ type remote struct {
 }
 
 // away returns the named session if its agent runs outside tmux, and nil otherwise.
-func (p profile) away(env *cli.Env, name string) (*remote, error) {
-	in, at, err := p.find(env, name)
+func (p profile) away(env *cli.Env, name string, find func(*cli.Env, string) (*instance.Instance, scope, error)) (*remote, error) {
+	in, at, err := find(env, name)
 	if err != nil || !agents.Remote(in) {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func (p profile) lock(env *cli.Env, name string) (*instance.Locked, scope, error) {
-	in, at, err := p.find(env, name)
+	in, at, err := p.whole(env, name)
 	if err != nil {
 		return nil, at, err
 	}
@@ -136,10 +136,14 @@ func (c *rm) Run(env *cli.Env) error {
 	case w != nil && c.KeepWorktree:
 		also = fmt.Sprintf("; its worktree %s stays", env.DisplayPath(w.Path))
 	case w != nil:
-		if err := removeWorktree(at, held); err != nil {
+		was, err := removeWorktree(at, held)
+		if err != nil {
 			return err
 		}
 		also = fmt.Sprintf(" and its worktree %s; the branch %s stays", env.DisplayPath(w.Path), env.Line(w.Branch, maxCell))
+		if !was {
+			also = fmt.Sprintf("; its worktree %s was not there, and the branch %s stays", env.DisplayPath(w.Path), env.Line(w.Branch, maxCell))
+		}
 	}
 	return done(env, withExitCode(held.Name, held.Remove(env.Now())), "removed %s%s", held.Name, also)
 }

@@ -48,6 +48,7 @@ const (
 	openElsewhere  trouble = "held"    // its conversation is open in another process
 	deleted        trouble = "lost"    // its client has deleted its conversation
 	vanished       trouble = "gone"    // it should run, and its tmux session is gone
+	unreachable    trouble = "socket"  // it runs, and tmux cannot reach its pane
 	zombie         trouble = "zombie"  // its process and its pane do not go together
 	orphan         trouble = "orphan"  // a process of an agent that no list has
 	stuck          trouble = "stuck"   // a session of a template that nothing moves on
@@ -143,11 +144,16 @@ func (e *examination) add(kind trouble, name, what, fix string) {
 func (e *examination) examine(members []fleet.Member) {
 	for i := range members {
 		m := &members[i]
+		var lost *fleet.UnreachableError
 		switch {
 		case agents.Remote(m.Instance):
 		case m.Managed != nil:
 			e.stuck(m)
-		case m.Process.IsSet() || m.Unanswered:
+		case errors.As(m.Unanswered, &lost) && lost.Socket == "":
+			e.add(zombie, m.Name, fmt.Sprintf("still runs as process %d, outside of its tmux session, which is gone", lost.Process.PID), lost.Remedy())
+		case errors.As(m.Unanswered, &lost):
+			e.add(unreachable, m.Name, "cannot be reached: "+lost.Error(), lost.Remedy())
+		case m.Process.IsSet() || m.Unanswered != nil:
 		default:
 			e.down(m)
 		}
@@ -162,9 +168,6 @@ func (e *examination) examine(members []fleet.Member) {
 func (e *examination) down(m *fleet.Member) {
 	by := e.holder(m)
 	switch {
-	case by != nil && e.isOwn(m, by.PID):
-		e.add(zombie, m.Name, fmt.Sprintf("still runs as process %d, outside of its tmux session, which is gone", by.PID), fmt.Sprintf("kill %d", by.PID))
-		return
 	case by != nil:
 		where := fmt.Sprintf("end process %d", by.PID)
 		if by.TmuxPane != "" {
@@ -198,12 +201,6 @@ func (e *examination) holder(m *fleet.Member) *live.Holder {
 		return nil
 	}
 	return scan.HolderOf(e.env.Getenv, e.scope.Store.State, m.Now)
-}
-
-// isOwn reports whether a process was started as the agent of an instance.
-func (e *examination) isOwn(m *fleet.Member, pid int) bool {
-	of, ok := agentOf(pid)
-	return ok && of == e.scope.Store.Name(m.ID)
 }
 
 // agentOf returns the name of the instance as whose agent gt started a process. The
@@ -243,7 +240,7 @@ func (e *examination) stuck(m *fleet.Member) {
 	case lifecycle.Quarantined:
 		since, is = m.Managed.QuarantineUntil, "rests no longer"
 	case lifecycle.Active:
-		if m.Process.IsSet() || m.Unanswered {
+		if m.Process.IsSet() || m.Unanswered != nil {
 			return
 		}
 		since, is = m.Managed.ActiveAt, "does not run"

@@ -356,7 +356,7 @@ func (c *show) Run(env *cli.Env) error {
 		return err
 	}
 	if c.Last {
-		if away, err := c.away(env, c.Name); err != nil || away != nil {
+		if away, err := c.away(env, c.Name, c.find); err != nil || away != nil {
 			if err == nil {
 				err = away.last(env)
 			}
@@ -437,7 +437,7 @@ func (c *peek) Run(env *cli.Env) error {
 	} else if e != nil {
 		return e.run(peer.Ask{Command: "peek"}, patience)
 	}
-	if away, err := c.away(env, c.Name); err != nil || away != nil {
+	if away, err := c.away(env, c.Name, c.find); err != nil || away != nil {
 		return away.peek(env, err)
 	}
 	m, _, err := c.running(env, c.Name)
@@ -465,7 +465,7 @@ func (c *attach) Run(env *cli.Env) error {
 	} else if e != nil {
 		return e.attach()
 	}
-	if away, err := c.away(env, c.Name); err != nil || away != nil {
+	if away, err := c.away(env, c.Name, c.find); err != nil || away != nil {
 		return away.attach(env, err)
 	}
 	m, at, err := c.running(env, c.Name)

@@ -95,7 +95,7 @@ type grammar struct {
 	New     newOne     `cmd:"" help:"Add an agent and start it."`
 	Fork    fork       `cmd:"" help:"Make and start an agent with a copy of another's conversation."`
 	Start   start      `cmd:"" help:"Start agents that are stopped, with their conversations."`
-	Stop    stop       `cmd:"" help:"Stop agents; they stay in the list, and keep their conversations."`
+	Stop    stop       `cmd:"" help:"Stop agents; they stay in the list, and keep their conversations. With --all, restore brings them back."`
 	Restart restart    `cmd:"" help:"Restart agents in the same pane, with their conversations."`
 	Restore restore    `cmd:"" help:"Start all agents that should be running and are not."`
 	Down    down       `cmd:"" name:"shutdown" help:"End all agents; gt-session restore brings them back."`
@@ -132,63 +132,6 @@ type profile struct {
 	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the agents of this profile, a list of its own; the first 'new' makes it."`
 }
 
-// one returns the instance that a name means. It tries exact matches before prefixes. If
-// nothing matches it returns unread, because the instance may be among those that could not
-// be read.
-func one(all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
-	var found []*instance.Instance
-	for _, matches := range []func(*instance.Instance) bool{
-		func(in *instance.Instance) bool { return in.Name == name || string(in.ID) == name },
-		func(in *instance.Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
-		func(in *instance.Instance) bool { return len(name) >= 4 && strings.HasPrefix(string(in.ID), name) },
-		func(in *instance.Instance) bool { return in.Title != "" && in.Title == name },
-		func(in *instance.Instance) bool { return slices.Contains(selected(all, name), in) },
-		func(in *instance.Instance) bool { return name != "" && strings.HasPrefix(in.Name, name) },
-	} {
-		for _, in := range all {
-			if matches(in) {
-				found = append(found, in)
-			}
-		}
-		if len(found) > 0 {
-			break
-		}
-	}
-	switch {
-	case len(found) == 0 && unread != nil:
-		return nil, unread
-	case len(found) == 0:
-		hint := "gt-session lists them"
-		if strings.HasPrefix(name, "%") {
-			hint += "; " + roster.Adopts + " adopts those that it did not start"
-		}
-		return nil, cli.Fail(cli.No, fmt.Errorf("there is no agent '%.80s'", name), hint)
-	case len(found) == 1:
-		return found[0], nil
-	}
-	err := cli.Failf(cli.No, "'%.80s' is the name of %d agents", name, len(found))
-	for _, in := range found[:min(len(found), candidates)] {
-		err = cli.WithHint(err, "%s", candidate(in))
-	}
-	if more := len(found) - candidates; more > 0 {
-		err = cli.WithHint(err, "and %d more; gt-session lists them", more)
-	}
-	return nil, err
-}
-
-// candidates limits how many agents an error about an ambiguous name lists.
-const candidates = 10
-
-func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, error) {
-	at, err := p.scope(env)
-	if err != nil {
-		return nil, at, err
-	}
-	all, unread := at.Store.All()
-	in, err := one(all, unread, name)
-	return in, at, err
-}
-
 // several has the arguments and flags that select agents.
 type several struct {
 	profile
@@ -215,10 +158,10 @@ func (s several) Validate() error {
 
 // chosen returns the selected instances. For a group or --all, unread reports instances
 // that could not be read.
-func (s several) chosen(store instance.Store) (found []*instance.Instance, unread, err error) {
-	all, unread := store.All()
+func (s several) chosen(at scope) (found []*instance.Instance, unread, err error) {
+	all, unread := at.Store.All()
 	for _, name := range s.Names {
-		in, err := one(all, unread, name)
+		in, err := one(at, all, unread, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -247,7 +190,7 @@ func (s several) each(env *cli.Env, do func(scope, *instance.Instance) (string, 
 	if err != nil {
 		return err
 	}
-	all, unread, err := s.chosen(at.Store)
+	all, unread, err := s.chosen(at)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ const moveWithin = 30 * time.Minute
 // toHost moves an agent to another host. It asks that host first, so that an agent that may
 // not move is not stopped.
 func (c *move) toHost(env *cli.Env) error {
-	in, at, err := c.find(env, c.Name)
+	in, at, err := c.whole(env, c.Name)
 	if err != nil {
 		return err
 	}

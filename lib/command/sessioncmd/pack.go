@@ -29,7 +29,7 @@ type pack struct {
 
 // Run writes an instance with its session to standard output.
 func (c *pack) Run(env *cli.Env) error {
-	in, at, err := c.find(env, c.Name)
+	in, at, err := c.whole(env, c.Name)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (c *start) whenReset(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	all, unread, err := c.chosen(at.Store)
+	all, unread, err := c.chosen(at)
 	if err != nil {
 		return err
 	}

@@ -170,6 +170,11 @@ func (c *newOne) replace(at scope, old, in *instance.Instance) error {
 	if !c.Start && m.Process.IsSet() {
 		return cli.Fail(cli.Usage, errors.New("--replace and --no-start: its agent would be ended"), fmt.Sprintf("gt-session stop %s stops it", old.Name))
 	}
+	next := *old
+	c.change(&next, in, at.Env.Now())
+	if err := c.starter(at).Check(&next); err != nil {
+		return err
+	}
 	if _, err := (stopping{wanted: true}).one(at, old.ID); err != nil {
 		return withExitCode(old.Name, err)
 	}
@@ -220,7 +225,7 @@ func (c *newOne) change(old, in *instance.Instance, now time.Time) {
 		old.ParentID = in.ParentID
 	}
 	if in.SessionID != "" {
-		old.SessionID, old.SessionAt, old.ForkOf = in.SessionID, in.SessionAt, ""
+		old.SessionID, old.SessionAt, old.ForkOf, old.StartedAt = in.SessionID, in.SessionAt, "", now.UTC()
 	}
 	old.Remain, old.Respawn = old.Remain || in.Remain, old.Respawn || in.Respawn
 }

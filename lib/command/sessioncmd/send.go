@@ -46,7 +46,7 @@ func (c *sendPrompt) Run(env *cli.Env) error {
 		}
 		return e.run(peer.Ask{Command: "send", Text: text, Slash: c.Command}, patience)
 	}
-	if away, err := c.away(env, c.Name); err != nil || away != nil {
+	if away, err := c.away(env, c.Name, c.whole); err != nil || away != nil {
 		return away.send(env, c, text, err)
 	}
 	s, err := c.send(env, text)

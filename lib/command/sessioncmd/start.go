@@ -17,6 +17,7 @@ import (
 	"gt/lib/launch"
 	"gt/lib/launch/launcher"
 	"gt/lib/live"
+	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/reconcile/perform"
 	"gt/lib/state/instance"
@@ -187,7 +188,7 @@ func (c *newOne) setParent(at scope, in *instance.Instance, _ agent.Client) erro
 		return nil
 	}
 	all, unread := at.Store.All()
-	parent, err := one(all, unread, c.Parent)
+	parent, err := one(at, all, unread, c.Parent)
 	if err != nil {
 		return err
 	}
@@ -296,7 +297,7 @@ func (b begin) unmade(at scope, id instance.ID, err error) error {
 	}
 	defer held.Release()
 	if held.Worktree != nil {
-		herr = removeWorktree(at, held)
+		_, herr = removeWorktree(at, held)
 	}
 	if herr == nil {
 		herr = held.Remove(at.Env.Now())
@@ -530,6 +531,11 @@ func (c *restore) Run(env *cli.Env) error {
 	}
 	if len(gone)+len(down) == 0 && unread == nil {
 		env.Hint("nothing to restore: all agents that should be running are")
+		if n := count(at, func(s roster.Listed) bool {
+			return slices.ContainsFunc(s.Agents, func(m fleet.Member) bool { return m.Status == status.Stopped && m.Moved == nil })
+		}); n > 0 {
+			env.Hint("gt-session start --all starts those that were stopped, too")
+		}
 		return nil
 	}
 	would := func(in *instance.Instance) string {

@@ -33,7 +33,7 @@ func (c *stop) Run(env *cli.Env) error {
 		if in.Managed != nil {
 			return c.managed(env, in, "suspended", suspends)
 		}
-		switch stopped, err := (stopping{now: c.Now}).one(at, in.ID); {
+		switch stopped, err := (stopping{now: c.Now, wanted: c.All}).one(at, in.ID); {
 		case err != nil:
 			return "", err
 		case !stopped:

@@ -137,7 +137,7 @@ func sessions(store instance.Store) (all []*instance.Instance, err error) {
 	return all, err
 }
 
-func (c picked) find(store instance.Store) (found []*instance.Instance, err error) {
+func (c picked) find(at scope, store instance.Store) (found []*instance.Instance, err error) {
 	var damaged error
 	if len(c.Names) == 0 { // an earlier generation may have another state and be missed
 		store.Warn = func(err error) { damaged = errors.Join(damaged, err) }
@@ -150,7 +150,7 @@ func (c picked) find(store instance.Store) (found []*instance.Instance, err erro
 		}
 	}
 	for _, name := range c.Names {
-		in, err := one(all, unread, name)
+		in, err := one(at, all, unread, name)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +183,7 @@ func (c picked) each(env *cli.Env, done string, do action) error {
 	if err != nil {
 		return err
 	}
-	all, unread := c.find(w.Store)
+	all, unread := c.find(at, w.Store)
 	if all == nil && unread != nil {
 		return unread
 	}
@@ -292,12 +292,16 @@ func overlayLines(overlay map[string]string) map[string]string {
 
 // Run shows a session: its record, its template, its own settings and the effective result.
 func (c *inspect) Run(env *cli.Env) error {
-	w, err := c.world(env)
+	at, err := c.scope(env)
+	if err != nil {
+		return err
+	}
+	w, err := worldOf(at)
 	if err != nil {
 		return err
 	}
 	all, unread := sessions(w.Store)
-	in, err := one(all, unread, c.Name)
+	in, err := one(at, all, unread, c.Name)
 	if err != nil {
 		return err
 	}

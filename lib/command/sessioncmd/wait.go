@@ -48,7 +48,7 @@ func (c *wait) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	left, _, err := several{Names: c.Names}.chosen(at.Store)
+	left, _, err := several{Names: c.Names}.chosen(at)
 	if err != nil {
 		return err
 	}

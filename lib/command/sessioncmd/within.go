@@ -35,7 +35,7 @@ func (w within) outlive(env *cli.Env, s several, done string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	all, _, err := s.chosen(at.Store)
+	all, _, err := s.chosen(at)
 	if err != nil {
 		return false, err
 	}

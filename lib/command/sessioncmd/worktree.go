@@ -36,7 +36,7 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 		return w, "", err
 	}
 	// all[0] is the main worktree, whichever one dir is in.
-	w = instance.Worktree{Path: strings.TrimSuffix(all[0].Path, ".git") + "-" + instance.NameFor(branch), Branch: branch, Repository: all[0].Path}
+	w = instance.Worktree{Path: beside(all[0], branch), Branch: branch, Repository: all[0].Path}
 	if at != "" {
 		w.Path = at
 	}
@@ -64,6 +64,48 @@ func plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 	return w, filepath.Join(w.Path, within), nil
 }
 
+// beside returns where a worktree for a branch lies: beside the main one; beside the
+// checkout around a submodule, whose own files it would be among; and in the folder around
+// a hidden repository, where such layouts have their worktrees.
+func beside(main git.Worktree, branch string) string {
+	path, name := strings.TrimSuffix(main.Path, ".git"), instance.NameFor(branch)
+	if hidden := filepath.Base(main.Path); strings.HasPrefix(hidden, ".") {
+		return filepath.Join(filepath.Dir(main.Path), name)
+	}
+	if around := git.Top(filepath.Dir(path)); main.Submodule && around != "" {
+		all, err := git.Worktrees(around)
+		if err == nil && len(all) > 0 {
+			all[0].Path = around
+			return beside(all[0], filepath.Base(path)+"-"+name)
+		}
+	}
+	return path + "-" + name
+}
+
+// followMoved corrects the paths of an instance whose worktree was moved, by git's list and
+// the folder's identity.
+func followMoved(in *instance.Instance, put func() error) error {
+	w := in.Worktree
+	for _, path := range []string{w.Path, w.Path + aside, w.Path + gone} {
+		if is, err := atomicfile.Present(path); err != nil || is {
+			return err
+		}
+	}
+	within, err := filepath.Rel(w.Path, in.Path)
+	all, _ := git.Worktrees(w.Repository) // whoever uses the worktree reports that it is gone
+	if !w.Ready || in.Folder == nil || err != nil {
+		return nil
+	}
+	for _, other := range all {
+		path := filepath.Join(other.Path, within)
+		if folder, err := place.Identify(path); err == nil && folder.Same(*in.Folder) {
+			w.Path, in.Path, in.Folder = other.Path, path, &folder
+			return put()
+		}
+	}
+	return nil
+}
+
 // elsewhere adds a hint to the error of a branch that is checked out already.
 func elsewhere(err *git.CheckedOutError) error {
 	return cli.Fail(cli.No, err, fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path)))
@@ -75,6 +117,9 @@ func ensure(in *instance.Instance, put func() error) error {
 	w := in.Worktree
 	if w == nil {
 		return nil
+	}
+	if err := followMoved(in, put); err != nil {
+		return err
 	}
 	if is, err := atomicfile.Present(w.Path + gone); err != nil {
 		return err
@@ -96,9 +141,12 @@ func ensure(in *instance.Instance, put func() error) error {
 	}
 	err := git.AddWorktree(w.Repository, w.Path, w.Branch, checkout)
 	var taken *git.CheckedOutError
-	if errors.As(err, &taken) {
+	switch {
+	case errors.As(err, &taken):
 		return elsewhere(taken)
-	} else if err != nil {
+	case errors.Is(err, git.ErrNoCommit):
+		return cli.Fail(cli.No, fmt.Errorf("cannot make a worktree of '%s': %w", w.Repository, err), "commit something first, or leave --worktree out")
+	case err != nil:
 		return fmt.Errorf("cannot make the worktree '%s': %w", w.Path, err)
 	}
 	w.Ready, in.Folder = true, nil // the folder is new
@@ -132,8 +180,11 @@ func back(path string) error {
 }
 
 // removeWorktree removes the worktree of an instance, unless it is in use or holds unsaved
-// work. It finishes an interrupted removal.
-func removeWorktree(at scope, held *instance.Locked) error {
+// work. It finishes an interrupted removal. It reports whether there was one.
+func removeWorktree(at scope, held *instance.Locked) (was bool, err error) {
+	if err := followMoved(held.Instance, func() error { return held.Put(at.Env.Now()) }); err != nil {
+		return false, err
+	}
 	w := held.Worktree
 	stays := func(err error) error {
 		code := cli.IO
@@ -145,48 +196,53 @@ func removeWorktree(at scope, held *instance.Locked) error {
 	}
 	if !w.Ready { // it was begun, and nobody has worked in it
 		if err := unused(w); err != nil {
-			return err
+			return false, err
 		}
 		if err := git.DropWorktree(w.Repository, w.Path); err != nil {
-			return stays(err)
+			return false, stays(err)
 		}
-		return nil
+		return true, nil
 	}
 	if is, err := atomicfile.Present(w.Path); err != nil {
-		return stays(err)
+		return false, stays(err)
 	} else if is {
 		if err := idle(at.Store, held, w.Path); err != nil {
-			return stays(err)
+			return false, stays(err)
 		}
 		if is, err := atomicfile.Present(w.Path + aside); err != nil {
-			return stays(err)
+			return false, stays(err)
 		} else if is {
-			return stays(fmt.Errorf("'%s' is there, too", w.Path+aside))
+			return false, stays(fmt.Errorf("'%s' is there, too", w.Path+aside))
 		}
 		if err := atomicfile.Rename(w.Path, w.Path+aside, atomicfile.Synced); err != nil {
-			return stays(err)
+			return false, stays(err)
 		}
 	}
 	if is, err := atomicfile.Present(w.Path + aside); err != nil {
-		return stays(err)
+		return false, stays(err)
 	} else if is {
 		if err := idle(at.Store, held, w.Path+aside); err != nil {
-			return stays(errors.Join(err, back(w.Path)))
+			return false, stays(errors.Join(err, back(w.Path)))
 		}
 		if err := os.RemoveAll(w.Path + gone); err != nil { // left by an earlier removal
-			return stays(errors.Join(err, back(w.Path)))
+			return false, stays(errors.Join(err, back(w.Path)))
 		}
 		if err := atomicfile.Rename(w.Path+aside, w.Path+gone, atomicfile.Synced); err != nil {
-			return stays(errors.Join(err, back(w.Path)))
+			return false, stays(errors.Join(err, back(w.Path)))
 		}
 	}
+	if was, err = atomicfile.Present(w.Path + gone); err != nil {
+		return false, stays(err)
+	} else if !was { // git may know of it: who moved it by hand can have that repaired
+		return false, nil
+	}
 	if err := os.RemoveAll(w.Path + gone); err != nil {
-		return atomicfile.Error("remove", w.Path+gone, err)
+		return false, atomicfile.Error("remove", w.Path+gone, err)
 	}
 	if err := git.ForgetWorktree(w.Repository, w.Path); err != nil {
 		at.Env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // the repository may be gone
 	}
-	return nil
+	return true, nil
 }
 
 var errInUse = errors.New("it is in use")

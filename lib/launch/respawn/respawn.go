@@ -9,7 +9,9 @@ package respawn
 import (
 	"encoding/json"
 	"maps"
+	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -80,6 +82,9 @@ func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
 	var args []string
 	if s.Client.Name == prev.Client {
 		args = process.Typed(prev.Args, prev.Dir)
+		if prev.Process.IsSet() && !runnable(args, prev.Dir, prev.Environ) { // an update removed the version that still runs
+			args = append(slices.Clone(s.Client.Command), s.Client.Kept(args)...)
+		}
 	}
 	in, ends := prev.In, process.Proc{}
 	if len(in.Words) == 0 {
@@ -114,6 +119,34 @@ func (s Successor) Run(prev Previous, next agent.Next, known *agent.Table) Run {
 		r.Env = append(r.Env, shellVar+"="+r.Shell)
 	}
 	return r
+}
+
+// runnable reports whether the program of a command line can be run, and its script, if it
+// is an interpreter.
+func runnable(args []string, dir string, environ []string) bool {
+	if len(args) == 0 {
+		return true
+	}
+	_, err := process.LookPath(args[0], dir, environ)
+	if err == nil && process.IsInterpreter(filepath.Base(args[0])) {
+		if i := slices.IndexFunc(args, filepath.IsAbs); i > 0 {
+			_, err = os.Stat(args[i])
+		}
+	}
+	return err == nil
+}
+
+// Missing returns why the run's program cannot be started, nil if it can.
+func (r Run) Missing() error {
+	for _, args := range [][]string{r.In, r.Args} {
+		if len(args) == 0 {
+			continue
+		}
+		if _, err := process.LookPath(args[0], r.Dir, r.Env); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // shell returns the shell from which the pane's agent was started, or "": the pane's first
@@ -221,6 +254,9 @@ func (s Successor) environ(environ []string) []string {
 // second; one that is killed may not have written its whole conversation.
 const stopGrace = 10 * time.Second
 
+// restGrace is how long what the agent left running has to end.
+const restGrace = 2 * time.Second
+
 // Place is the pane of a run.
 type Place struct {
 	Server tmux.Server
@@ -230,6 +266,9 @@ type Place struct {
 	// Stop is the agent of another pane, which is asked to end, so that its end hook can
 	// run, and then killed. It is unset for this program's own agent.
 	Stop process.Proc
+	// Whole reports that the pane has nothing but the agent, so that all on its terminal ends
+	// with it.
+	Whole bool
 	// Stopped is called between the old agent and the new one; may be nil. An error
 	// prevents the start.
 	Stopped func() error
@@ -268,8 +307,17 @@ func (s Successor) Replace(at Place, r Run) (err error) {
 			return err
 		}
 		inits := process.Inits(at.Pane.PID)
+		var rest []process.Proc
+		if at.Whole {
+			rest = process.OnTerminal(at.Pane.PID)
+		}
 		if tree := live.Tree(at.Stop); !live.Stop(at.Stop, stopGrace) {
 			live.Kill(append(tree, live.Tree(at.Stop)...)) // otherwise two agents would run
+		}
+		rest = slices.DeleteFunc(rest, func(p process.Proc) bool { return p.PID == at.Pane.PID || slices.Contains(inits, p) })
+		live.Signal(rest, syscall.SIGTERM)
+		if !live.Gone(rest, restGrace) {
+			live.Kill(rest)
 		}
 		live.Kill(inits) // processes left in a sandbox, such as Codex's server, would serve the next agent
 	}

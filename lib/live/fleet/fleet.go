@@ -5,10 +5,14 @@ package fleet
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"iter"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +33,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
+	"gt/lib/text/term"
 )
 
 // Member is an instance and its current state.
@@ -45,19 +50,46 @@ type Member struct {
 	Login      bool      // its account has to log in anew
 	Pane       tmux.Pane // its agent's pane, zero without one
 	Process    process.Proc
-	// Unanswered reports that its tmux server did not answer. It may run although its
-	// pane is not known.
-	Unanswered bool
+	// Unanswered is why it may run although its pane or process is not known, nil if they
+	// are: ErrUnseen, an UnreachableError, or that its tmux server did not answer.
+	Unanswered error
 
 	home home.Home // the record's home
 }
 
+// ErrUnseen is returned for an agent in a tmux server of another PID namespace.
+var ErrUnseen = errors.New("its tmux server runs in another PID namespace, where its process cannot be seen")
+
+// UnreachableError reports that an agent runs, and that tmux shows no pane of it.
+type UnreachableError struct {
+	Process process.Proc
+	Socket  string // of its tmux server, which has been removed; "" if another server listens there
+	Server  int    // that server's process
+}
+
+func (e *UnreachableError) Error() string {
+	if e.Socket == "" {
+		return fmt.Sprintf("it runs as process %d, in no pane that tmux shows", e.Process.PID)
+	}
+	return fmt.Sprintf("it runs as process %d, and the socket of its tmux server was removed", e.Process.PID)
+}
+
+// Remedy returns the command that makes the pane reachable, or that ends the agent.
+func (e *UnreachableError) Remedy() string {
+	if e.Socket == "" {
+		return fmt.Sprintf("kill %d", e.Process.PID)
+	}
+	return fmt.Sprintf("mkdir -p -m 700 %s && kill -USR1 %d", term.Typed(filepath.Dir(e.Socket)), e.Server)
+}
+
 // answer is what a tmux server has.
 type answer struct {
-	asked    *cli.Task            // nil once it is here
-	panes    map[string]tmux.Pane // by session and id
-	sessions map[string]tmux.Pane // the first pane of each session
-	err      error
+	asked *cli.Task // nil once it is here
+	panes []tmux.Pane
+	byID  map[string][]tmux.Pane // a window can be in several sessions
+	here  bool                   // a server runs
+	away  bool                   // its processes cannot be seen
+	err   error
 }
 
 // Survey is a look at the agents of several stores and of tmux. It asks each tmux server once.
@@ -65,11 +97,12 @@ type Survey struct {
 	getenv  func(string) string
 	now     time.Time
 	servers map[tmux.Server]*answer
+	agents  func() map[string]process.Proc // see running
 }
 
 // NewSurvey returns a look in this environment.
 func NewSurvey(getenv func(string) string, now time.Time) *Survey {
-	return &Survey{getenv: getenv, now: now, servers: map[tmux.Server]*answer{}}
+	return &Survey{getenv: getenv, now: now, servers: map[tmux.Server]*answer{}, agents: sync.OnceValue(running)}
 }
 
 // Ask begins to ask a tmux server.
@@ -94,31 +127,129 @@ func (l *Survey) answer(server tmux.Server) *answer {
 
 func (a *answer) fetch(server tmux.Server) {
 	panes, err := server.Panes()
+	a.here = err == nil
 	if a.err = err; errors.Is(err, tmux.ErrNoServer) && !errors.Is(err, tmux.ErrNoTmux) {
 		a.err = nil // no server means no panes
 	}
-	a.panes, a.sessions = map[string]tmux.Pane{}, map[string]tmux.Pane{}
+	if pid, err := server.PID(); err == nil && len(panes) > 0 {
+		a.away = pid == 0
+	}
+	a.panes, a.byID = panes, map[string][]tmux.Pane{}
 	for _, p := range panes {
-		a.panes[p.Session+"\t"+p.ID] = p
-		if _, ok := a.sessions[p.Session]; !ok {
-			a.sessions[p.Session] = p
+		a.byID[p.ID] = append(a.byID[p.ID], p)
+	}
+}
+
+// candidates returns the panes in which an instance's agent can be: its pane, wherever that
+// is now, in the session where it was last if it is still there, too. If the pane is
+// unknown, as of a template's agent, it is one that has the mark or is in the session.
+func (a *answer) candidates(in *instance.Instance, name string) []tmux.Pane {
+	if in.TmuxPane == "" {
+		return slices.DeleteFunc(slices.Clone(a.panes), func(p tmux.Pane) bool { return p.Session != in.TmuxSession && p.Mark != name })
+	}
+	all := a.byID[in.TmuxPane]
+	if i := slices.IndexFunc(all, func(p tmux.Pane) bool { return p.Session == in.TmuxSession }); i > 0 {
+		return all[i : i+1]
+	}
+	return all[:min(len(all), 1)]
+}
+
+// find returns the pane of an instance's agent and the agent's process. name is the store's
+// Name for the instance. The pane can have the id of one of an earlier server, so what runs
+// in it decides.
+func (a *answer) find(in *instance.Instance, name string) (pane tmux.Pane, p process.Proc, presence, running status.Presence) {
+	for _, pane := range a.candidates(in, name) {
+		switch {
+		case a.away:
+			if pane.Mark == name || pane.Mark == "" {
+				return pane, p, status.Alive, status.NoAnswer
+			}
+		case in.Adopted != nil:
+			if p = in.Adopted.Process(); p.Alive() { // otherwise the pane is the person's
+				return pane, p, status.Alive, status.Alive
+			}
+		default:
+			var program string
+			p, program, running = run(pane)
+			if p.IsSet() && runs(p, program, pane, name) || !p.IsSet() && (pane.Mark == name || pane.Mark == "") {
+				return pane, p, status.Alive, running
+			}
+		}
+	}
+	if a.err != nil {
+		return tmux.Pane{}, process.Proc{}, status.NoAnswer, status.NoAnswer
+	}
+	return tmux.Pane{}, process.Proc{}, status.Dead, status.NoAnswer
+}
+
+// running returns the processes that began as agents of instances, by the stores' Name.
+func running() map[string]process.Proc {
+	all := map[string]process.Proc{}
+	for p, variable := range ofAgents() {
+		name, began, _ := strings.Cut(variable, ":")
+		if strings.TrimSuffix(began, instance.Launched) == strconv.Itoa(p.PID) {
+			all[name] = p
+		}
+	}
+	return all
+}
+
+// ofAgents yields the processes that are or come from agents of instances, with the
+// variable that names the instance. It leaves out gt's and tmux's own.
+func ofAgents() iter.Seq2[process.Proc, string] {
+	return func(yield func(process.Proc, string) bool) {
+		for _, pid := range process.All() {
+			p, program, err := process.FindNamed(pid)
+			if err != nil || strings.HasPrefix(program, "gt-") || strings.HasPrefix(program, "tmux") {
+				continue
+			}
+			environ, _ := p.EnvironOf(program) // another user's has none
+			if v := process.Variable(environ, instance.Variable); v != "" && !yield(p, v) {
+				return
+			}
 		}
 	}
 }
 
-// pane returns the pane of an instance, and whether it exists.
-func (a *answer) pane(in *instance.Instance) (tmux.Pane, status.Presence) {
-	p, ok := a.panes[in.TmuxSession+"\t"+in.TmuxPane]
+// StartedBy returns the running processes that come from the agent of an instance. name is
+// the store's Name for it.
+func StartedBy(name string) (all []process.Proc) {
+	for p, variable := range ofAgents() {
+		if of, _, _ := strings.Cut(variable, ":"); of == name {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b process.Proc) int { return a.PID - b.PID })
+	return all
+}
+
+// outside looks for the agent of a member that is in no pane of its own, and reports
+// whether it runs: in a pane to which the person brought its conversation, or where tmux
+// cannot be asked.
+func (l *Survey) outside(m *Member, known *agent.Table, name string) bool {
+	server := tmux.Server(m.TmuxServer)
+	if r := m.Record; r != nil && r.TmuxPane != "" && r.TmuxPane != m.TmuxPane && r.Live() && r.Process().Alive() && tmux.Server(r.TmuxServer).Is(server) {
+		for _, pane := range l.servers[server].byID[r.TmuxPane] {
+			if live.OwnsPane(known, r.Process(), pane) {
+				m.Pane, m.Process, m.Adopted = pane, r.Process(), instance.Adopt(r.Process())
+				m.TmuxPane, m.TmuxSession = pane.ID, pane.Session
+				return true
+			}
+		}
+	}
+	p, ok := l.agents()[name]
 	if !ok {
-		p, ok = a.sessions[in.TmuxSession] // the person closed or moved the pane, but not the session
+		return false
 	}
-	switch {
-	case ok && in.TmuxSession != "":
-		return p, status.Alive
-	case a.err != nil:
-		return tmux.Pane{}, status.NoAnswer
+	e := &UnreachableError{Process: p}
+	if environ, err := p.EnvironOf(process.Name(p.PID)); err == nil && !l.servers[server].here {
+		socket, pid, _ := strings.Cut(process.Variable(environ, "TMUX"), ",")
+		pid, _, _ = strings.Cut(pid, ",")
+		e.Socket = socket
+		e.Server, _ = strconv.Atoi(pid)
 	}
-	return tmux.Pane{}, status.Dead
+	m.Process, m.Unanswered = p, e
+	return true
 }
 
 // Members returns the state of instances of a store, in this environment.
@@ -138,7 +269,7 @@ func (l *Survey) Servers() []tmux.Server { return slices.Sorted(maps.Keys(l.serv
 
 // Panes returns the panes of a server, sorted by id.
 func (l *Survey) Panes(server tmux.Server) []tmux.Pane {
-	return slices.SortedFunc(maps.Values(l.answer(server).panes), func(a, b tmux.Pane) int {
+	return slices.SortedFunc(slices.Values(l.answer(server).panes), func(a, b tmux.Pane) int {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
 	})
 }
@@ -183,7 +314,7 @@ func (l *Survey) At(places []Place) [][]Member {
 	stores := storesOf(l.getenv)
 	rest := make([]*unseen, len(all))
 	share(len(all), func(i int) {
-		rest[i] = members[i].observe(at[i].Store, at[i].Table, l.servers[tmux.Server(all[i].TmuxServer)], stores, l.now)
+		rest[i] = members[i].observe(l, at[i].Store, at[i].Table, stores)
 	})
 	show(members, rest)
 	limit(members, stores)
@@ -249,30 +380,24 @@ type unseen struct {
 
 // observe determines the status of an instance's agent. It returns nil unless the screen is
 // needed.
-func (m *Member) observe(store instance.Store, known *agent.Table, server *answer, stores func(string) []string, now time.Time) *unseen {
+func (m *Member) observe(l *Survey, store instance.Store, known *agent.Table, stores func(string) []string) *unseen {
 	if m.TmuxSession == "" { // it was never started
 		m.Status = status.Stopped
 		return nil
 	}
-	pane, presence := server.pane(m.Instance)
-	m.Unanswered = presence == status.NoAnswer
-	var p process.Proc
-	running := status.NoAnswer
+	server, now := l.servers[tmux.Server(m.TmuxServer)], l.now
+	pane, p, presence, running := server.find(m.Instance, store.Name(m.ID))
 	switch {
-	case presence == status.Alive && m.Adopted != nil:
-		if p, running = m.Adopted.Process(), status.Alive; !p.Alive() {
-			p, presence = process.Proc{}, status.Dead // the pane is the person's
-		}
-	case presence == status.Alive:
-		var name string
-		p, name, running = run(pane)
-		if !runs(p, name, pane, store.Name(m.ID)) {
-			presence = status.Dead // another program's, in a session of the same name
-		}
+	case presence == status.NoAnswer:
+		m.Unanswered = server.err
+	case presence == status.Alive && server.away:
+		m.Unanswered = ErrUnseen
+	case presence == status.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.outside(m, known, store.Name(m.ID)):
+		pane, p, presence, running = m.Pane, m.Process, status.Alive, status.Alive
 	}
 	client := known.Of(m.Agent)
 	f := status.Facts{
-		Now: now, Desired: m.Wanted(), Hooks: client.Dialect != "",
+		Now: now, Desired: m.Wanted() && !m.ShutDownAt.After(m.StartedAt), Hooks: client.Dialect != "",
 		Started: m.StartedAt, Pane: presence, Acknowledged: m.Acknowledged,
 	}
 	if presence == status.Alive {
@@ -291,7 +416,7 @@ func (m *Member) observe(store instance.Store, known *agent.Table, server *answe
 		}
 	}
 	u := &unseen{facts: f, got: status.Of(f), client: client}
-	if presence == status.Alive && (u.tellsNothing() || m.mayBeAnswered(u.got)) {
+	if pane.ID != "" && (u.tellsNothing() || m.mayBeAnswered(u.got)) {
 		return u
 	}
 	m.is(u.got)

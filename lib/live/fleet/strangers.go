@@ -16,11 +16,12 @@ import (
 // is the pane.
 func (l *Survey) Strangers(known *agent.Table, server tmux.Server, taken func(pane string) bool) []Member {
 	var all []Member
-	records := map[string][]*session.Record{} // by folder
+	records, seen := map[string][]*session.Record{}, map[string]bool{} // by folder; by id
 	for _, pane := range l.Panes(server) {
-		if pane.Dead || taken(pane.ID) {
+		if pane.Dead || taken(pane.ID) || seen[pane.ID] {
 			continue
 		}
+		seen[pane.ID] = true // a window can be in several sessions
 		h := home.Elsewhere(l.getenv, pane.Path)
 		if _, ok := records[pane.Path]; !ok {
 			records[pane.Path], _ = session.Store{Home: h}.All() // gt-seance says what is unreadable
@@ -41,7 +42,7 @@ func (l *Survey) Strangers(known *agent.Table, server tmux.Server, taken func(pa
 	}
 	stores, rest := storesOf(l.getenv), make([]*unseen, len(all))
 	for i := range all {
-		rest[i] = all[i].observe(instance.Store{}, known, l.answer(server), stores, l.now)
+		rest[i] = all[i].observe(l, instance.Store{}, known, stores)
 	}
 	show(all, rest)
 	limit(all, stores)

@@ -26,6 +26,8 @@ type Worktree struct {
 	Path   string
 	Branch string // "" if no branch is checked out
 	Lock   string // why it is locked; "" if it is not
+	// Submodule reports that it is the checkout of a submodule.
+	Submodule bool
 }
 
 // quick bounds commands that only read or write a few small files.
@@ -113,6 +115,15 @@ func (r checkout) worktrees() ([]Worktree, error) {
 			}
 		}
 	}
+	if len(all) > 0 && all[0].Path == r.common { // git prints this for a submodule
+		if i := slices.IndexFunc(r.settings(), func(s setting) bool { return s.name() == "core.worktree" }); i >= 0 {
+			all[0].Path = r.settings()[i].value
+			if !filepath.IsAbs(all[0].Path) {
+				all[0].Path = filepath.Join(r.common, all[0].Path)
+			}
+			all[0].Submodule = true
+		}
+	}
 	return all, nil
 }
 
@@ -130,6 +141,9 @@ func (r checkout) inPlace(args ...string) (string, error) {
 	}
 	return out.buf.String(), nil
 }
+
+// ErrNoCommit reports a repository in which no branch can begin.
+var ErrNoCommit = errors.New("the repository has no commit yet")
 
 var ErrBranch = errors.New("invalid branch name")
 
@@ -200,6 +214,8 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 			add = append(add, "--", path, branch)
 		case from != "":
 			add = append(add, "--track", "-b", branch, "--", path, from)
+		case r.unborn():
+			return ErrNoCommit
 		default:
 			add = append(add, "--no-track", "-b", branch, "--", path, "HEAD")
 		}
@@ -222,6 +238,12 @@ func AddWorktree(dir, path, branch string, wait time.Duration) error {
 		return errors.Join(err, undo())
 	}
 	return nil
+}
+
+// unborn reports whether HEAD has no commit.
+func (r checkout) unborn() bool {
+	_, err := r.inPlace("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	return errors.As(err, new(*exec.ExitError))
 }
 
 // linkless returns an error for a link where git or Git LFS writes in the repository to

@@ -108,7 +108,10 @@ func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.St
 	for i, m := range fleet.Members(a.Env.Getenv, a.Store, a.Table, all, a.Env.Now()) {
 		s := &statuses[i]
 		switch {
-		case m.Pane.ID == "" && m.Status == status.Unknown:
+		case m.Process.IsSet():
+			s.Alive = tick.Yes
+		case m.Unanswered != nil:
+			s.Why = m.Unanswered.Error()
 			continue
 		case m.Pane.ID == "" || m.Pane.Dead:
 			s.Alive = tick.No
@@ -119,8 +122,8 @@ func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.St
 			if s.Limited = !s.LimitedAt.IsZero(); s.Limited {
 				s.LimitedUntil = retryAt(s.LimitedAt, m.Resets(a.Env.Getenv, s.LimitedAt))
 			}
-		case m.Process.IsSet():
-			s.Alive = tick.Yes
+		default:
+			s.Why = fmt.Sprintf("its process %d cannot be seen", m.Pane.PID)
 		}
 		s.Attached, s.Left = m.Pane.Attached, !m.Wanted()
 		if m.Status == status.Waiting || m.Status == status.Idle {

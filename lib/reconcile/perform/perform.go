@@ -352,7 +352,7 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 			}
 		case lifecycle.Confirm:
 			if s := ch.Agents.Status(ctx, []*instance.Instance{ch.session.Instance})[0]; s.Alive != tick.Yes {
-				return ch.failed(fmt.Errorf("its agent was not seen to run (%v)", s.Alive))
+				return ch.failed(fmt.Errorf("its agent was not seen to run: %s", cmp.Or(s.Why, s.Alive.String())))
 			}
 		case lifecycle.Route:
 			err = ch.route()

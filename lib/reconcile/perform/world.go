@@ -36,7 +36,7 @@ type Status struct {
 	Attached bool
 	Asks     bool // it waits for a person's answer
 	Left     bool // a person ended it
-	// Why is its exit status and last words, if it ended.
+	// Why is its exit status and last words, if it ended, or why nothing is known of it.
 	Why     string
 	Err     error // why Alive is unknown
 	Limited bool  // its account is at a usage limit, or was when it ended

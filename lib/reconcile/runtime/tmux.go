@@ -39,11 +39,11 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 	case found.others:
 		return fmt.Errorf("%w: the tmux session '%s'", ErrTaken, a.Name)
 	case found.left: // it ended, and its pane remained
-		if err := server.Kill(a.Name); err != nil {
+		if err := server.KillPane(found.pane.ID); err != nil {
 			return err
 		}
 	}
-	at := launch.Place{Server: server, Name: a.Name, Self: t.Self, Environ: a.Environ, Shared: a.Shared}
+	at := launch.Place{Server: server, Name: a.Name, Self: t.Self, Environ: a.Environ, Shared: a.Shared, Mark: a.ID}
 	pane, err := at.Begin(tmux.NewBuffer(), a.Run)
 	if errors.Is(err, tmux.ErrDuplicate) { // another process was faster
 		switch found, err := find(server, a.Ref); {
@@ -66,7 +66,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 		if errors.As(err, &ended) {
 			ended.LastWords = launch.Ended(server, pane)
 		}
-		return errors.Join(err, unanswered(server.Kill(a.Name)))
+		return errors.Join(err, unanswered(server.KillPane(pane.ID)))
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (t Tmux) Stop(_ context.Context, r Ref) error {
 			return err
 		}
 	}
-	return unanswered(server.Kill(r.Name))
+	return unanswered(server.KillPane(found.pane.ID))
 }
 
 // end sends SIGTERM to the processes of a pane and kills them after Grace.
@@ -115,7 +115,7 @@ func end(pane tmux.Pane) error {
 
 // found is what a session's name belongs to on its server.
 type found struct {
-	pane   tmux.Pane // of the session's agent
+	pane   tmux.Pane // of the session's agent, or the dead one
 	own    bool      // the session's agent runs
 	left   bool      // only a dead pane is there
 	others bool      // something else runs
@@ -131,7 +131,7 @@ func find(server tmux.Server, r Ref) (found, error) {
 	}
 	var f found
 	for _, pane := range panes {
-		if pane.Session != r.Name {
+		if pane.Session != r.Name && pane.Mark != r.ID { // somebody may have renamed the session
 			continue
 		}
 		switch alive, err := runs(pane, r.ID); {
@@ -141,6 +141,9 @@ func find(server tmux.Server, r Ref) (found, error) {
 			f.pane, f.own = pane, true
 		case pane.Dead:
 			f.left = true
+			if !f.own {
+				f.pane = pane
+			}
 		default:
 			f.others = true
 		}

@@ -92,6 +92,8 @@ type Instance struct {
 	TmuxSession string    `json:"tmux_session,omitempty"`
 	TmuxPane    string    `json:"tmux_pane,omitempty"`
 	StartedAt   time.Time `json:"started_at,omitzero"` // last start of the agent
+	// ShutDownAt is when the agent was ended to be restored, with all others.
+	ShutDownAt time.Time `json:"shut_down_at,omitzero"`
 
 	// Adopted is the agent's process if gt did not start it.
 	Adopted *Adopted `json:"adopted,omitempty"`

@@ -226,6 +226,48 @@ type status struct {
 	start    string
 	name     string
 	terminal int // number of the controlling terminal, or noTerminal
+	session  int // its leader's PID; 0 if the system does not tell
+	group    int // the terminal's foreground process group
+}
+
+// OnTerminal returns the other processes that have a process's terminal or are in the
+// session that it leads.
+func OnTerminal(pid int) (all []Proc) {
+	of, err := stat(pid)
+	if err != nil {
+		return nil
+	}
+	for _, other := range All() {
+		st, err := stat(other)
+		if err != nil || other == pid || (st.terminal != of.terminal || of.terminal == noTerminal) && st.session != pid {
+			continue
+		}
+		if p, err := Find(other); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// AtPrompt returns the name of the shell that waits for a person in the foreground of a
+// process's terminal, "" if something else is there. A shell that runs a script or one
+// command does not count.
+func AtPrompt(pid int) string {
+	st, err := stat(pid)
+	if err != nil || st.group <= 0 {
+		return ""
+	}
+	p, err := Find(st.group)
+	if err != nil {
+		return ""
+	}
+	args, err := p.Args()
+	if err != nil || len(args) == 0 || !IsShell(args[0]) || slices.ContainsFunc(args[1:], func(arg string) bool {
+		return !strings.HasPrefix(arg, "-") || !strings.HasPrefix(arg, "--") && strings.Contains(arg, "c")
+	}) {
+		return ""
+	}
+	return filepath.Base(strings.TrimPrefix(args[0], "-"))
 }
 
 func (p Proc) DescendsFrom(other Proc) bool {

@@ -31,6 +31,7 @@ func stat(pid int) (status, error) {
 		start:    fmt.Sprintf("%d.%06d", started.Sec, started.Usec),
 		name:     string(name),
 		terminal: int(k.Eproc.Tdev),
+		group:    int(k.Eproc.Tpgid),
 	}, nil
 }
 

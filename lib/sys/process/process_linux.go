@@ -22,8 +22,9 @@ import (
 // stack.
 const maxProc = 16 << 20
 
-// stat reads /proc/<pid>/stat (proc(5)): PID, (name), state, parent, and as the 22nd field
-// the start in clock ticks since boot. The name can contain blanks and brackets, so fields
+// stat reads /proc/<pid>/stat (proc(5)): PID, (name), state, parent, group, session,
+// terminal and its foreground group, and as the 22nd field the start in clock ticks since
+// boot. The name can contain blanks and brackets, so fields
 // are counted from the last bracket.
 func stat(pid int) (status, error) {
 	data, err := atomicfile.Read("/proc/"+strconv.Itoa(pid)+"/stat", maxProc)
@@ -37,7 +38,7 @@ func stat(pid int) (status, error) {
 	if open < 0 || end < open {
 		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
 	}
-	var state, parent, terminal, start []byte
+	var state, parent, session, terminal, group, start []byte
 	for i, rest := 0, bytes.TrimLeft(data[end+1:], " "); i < 20; i++ {
 		field, after, _ := bytes.Cut(rest, []byte(" "))
 		switch rest = after; i {
@@ -45,8 +46,12 @@ func stat(pid int) (status, error) {
 			state = field
 		case 1:
 			parent = field
+		case 3:
+			session = field
 		case 4:
 			terminal = field
+		case 5:
+			group = field
 		case 19:
 			start = bytes.TrimSpace(field)
 		}
@@ -59,7 +64,10 @@ func stat(pid int) (status, error) {
 	if err != nil || bad != nil || len(start) == 0 {
 		return status{}, fmt.Errorf("cannot read the status of process %d", pid)
 	}
-	return status{parent: up, start: string(start), name: string(data[open+1 : end]), terminal: tty}, nil
+	st := status{parent: up, start: string(start), name: string(data[open+1 : end]), terminal: tty}
+	st.session, _ = strconv.Atoi(string(session))
+	st.group, _ = strconv.Atoi(string(group))
+	return st, nil
 }
 
 const noTerminal = 0

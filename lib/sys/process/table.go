@@ -1,5 +1,10 @@
 package process
 
+import (
+	"maps"
+	"slices"
+)
+
 // Table maps each process to its children.
 type Table map[int][]int
 
@@ -11,6 +16,9 @@ func Snapshot() Table {
 	}
 	return t
 }
+
+// All returns the visible processes.
+func All() []int { return slices.Collect(maps.Keys(parents())) }
 
 // Descendants returns a process and its descendants, parents first. For 0, the number of no
 // process, it returns nil, although the kernel's own processes have it as their parent.

@@ -46,7 +46,7 @@ var calls = map[string]func(Server, Pane) error{
 	"Keep":                func(s Server, p Pane) error { return s.Keep(p.ID) },
 	"ExitedCleanly":       func(s Server, p Pane) error { _, err := s.ExitedCleanly(p.ID); return err },
 	"OnDeath":             func(s Server, p Pane) error { return s.OnDeath(p, "true", "true") },
-	"NotOnDeath":          func(s Server, p Pane) error { return s.NotOnDeath(p.Session) },
+	"NotOnDeath":          func(s Server, p Pane) error { return s.NotOnDeath(p.ID) },
 	"Respawn": func(s Server, p Pane) error {
 		b := NewBuffer()
 		err := s.Respawn(p.ID, true, b, []byte("x"), "sleep", "600")
@@ -55,7 +55,7 @@ var calls = map[string]func(Server, Pane) error{
 	},
 	"Say":          func(s Server, p Pane) error { return s.Say("a line") },
 	"SwitchClient": func(s Server, p Pane) error { return s.SwitchClient(p.Session) },
-	"Kill":         func(s Server, p Pane) error { return s.Kill(p.Session) },
+	"KillPane":     func(s Server, p Pane) error { return s.KillPane(p.ID) },
 	"New": func(s Server, p Pane) error {
 		_, err := s.New(NewSession{Name: p.Session, Dir: "/", Buffer: NewBuffer(), Command: []string{"sleep", "600"}})
 		return err
@@ -104,7 +104,7 @@ func TestNoCallEndsTheServer(t *testing.T) {
 				!gone && !strings.Contains(state, "dead") && state != "read-only" && err != nil:
 				t.Errorf("%s, of a pane that is %s: %v", name, state, err)
 			}
-			_ = s.Kill(p.Session)
+			_, _ = s.run("kill-session", "-t", "=victim")
 		}
 	}
 	if out, err := s.run("list-buffers", "-F", "#{buffer_name}"); err != nil || strings.Contains(out, bufferPrefix) {
@@ -168,7 +168,7 @@ func TestInputToWhatDies(t *testing.T) {
 		if now, err := s.Pane(other.ID, wait); err != nil || now.PID != other.PID {
 			t.Fatal(now, err)
 		}
-		testenv.Must(t, s.Kill("victim"))
+		testenv.Must(t, s.KillPane(id))
 	}
 }
 
@@ -194,7 +194,7 @@ func TestInputArrives(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %q", state, got)
 		}
-		_ = s.Kill("victim")
+		_ = s.KillPane(id)
 	}
 }
 

@@ -37,6 +37,7 @@ type NewSession struct {
 	Vars    [][2]string // session variables; not secret
 	Remain  bool        // the pane remains when its command ends
 	Theme   string      // style of the status line, see CheckStyle; "" for the default
+	Mark    string      // whose agent it is, see Pane.Mark; may be ""
 	Buffer  Buffer      // loaded with Data, for the command
 	Data    []byte
 	Command []string // executed without a shell; at least two words
@@ -47,8 +48,9 @@ func Installed() bool {
 	return err == nil
 }
 
-// New creates a detached session, and starts the server if necessary. If it fails, there is
-// neither session nor buffer.
+// New creates a detached session, and starts the server if necessary. A session of that
+// name that New made for the same Mark, whose pane is gone, gets a new window instead: somebody
+// else's panes are in it. If New fails, there is neither pane nor buffer.
 func (s Server) New(n NewSession) (Pane, error) {
 	if n.Name == "" || strings.ContainsAny(n.Name, ":.#") || len(n.Command) < 2 {
 		return Pane{}, fmt.Errorf("cannot start the tmux session '%s'", n.Name)
@@ -58,15 +60,36 @@ func (s Server) New(n NewSession) (Pane, error) {
 	}
 	for tries := 1; ; tries++ {
 		// A server ends when it has lost its last session, maybe during the call.
-		pane, err := s.make(n)
-		if tries == 5 || !errors.Is(err, ErrNoServer) {
+		pane, err := s.make(n, "new-session", "-d", "-x", "200", "-y", "50", "-s", n.Name)
+		if errors.Is(err, ErrDuplicate) && s.leftOf(n) {
+			pane, err = s.make(n, "new-window", "-t", "="+n.Name+":")
+		}
+		if !errors.Is(err, ErrNoServer) {
+			return pane, err
+		}
+		if tries == 5 {
+			if said, _ := s.run("start-server", ";", "show-options", "-s", "-v", "exit-unattached"); said == "on" {
+				err = errors.New("tmux ends at once: its option exit-unattached is on")
+			}
 			return pane, err
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-func (s Server) make(n NewSession) (Pane, error) {
+// leftOf reports whether New made the session of that name for the same Mark, and the pane
+// is gone.
+func (s Server) leftOf(n NewSession) bool {
+	mark, err := s.run("show-options", "-q", "-v", "-t", "="+n.Name+":", "@gt-session")
+	if err != nil || mark == "" || mark != n.Mark {
+		return false
+	}
+	panes, err := s.Panes()
+	return err == nil && !slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == n.Name && p.Mark == n.Mark })
+}
+
+// make makes a pane by one of tmux's commands.
+func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 	at := s.socket()
 	socket, err := at.trusted()
 	switch {
@@ -82,15 +105,22 @@ func (s Server) make(n NewSession) (Pane, error) {
 	if n.Remain {
 		remain = "on"
 	}
-	args := []string{
-		"start-server", ";", "load-buffer", "-b", string(n.Buffer), "-", ";",
-		"new-session", "-d", "-P", "-F", paneFormat, "-s", n.Name, "-c", literal(strings.ReplaceAll(n.Dir, "#", "##")),
-		"-x", "200", "-y", "50", "--",
-	}
+	args := slices.Concat([]string{"start-server", ";", "load-buffer", "-b", string(n.Buffer), "-", ";"}, creates,
+		[]string{"-P", "-F", paneFormat, "-c", literal(strings.ReplaceAll(n.Dir, "#", "##")), "--"})
 	for _, a := range n.Command {
 		args = append(args, literal(a))
 	}
-	args = append(args, ";", "set-option", "-p", "-t", "="+n.Name+":", "remain-on-exit", remain)
+	args = append(args, ";", "set-option", "-p", "-t", "="+n.Name+":", "remain-on-exit", remain, ";",
+		"set-option", "-p", "-t", "="+n.Name+":", "@gt-agent", literal(n.Mark))
+	if creates[0] == "new-session" {
+		// With the options of the person's, tmux can end a session that nobody is attached to,
+		// and can make it as small as a client of another session (tmux 3.3a) in spite of -x.
+		// A window that was resized keeps its size until somebody attaches.
+		args = append(args, ";", "set-option", "-t", "="+n.Name+":", "destroy-unattached", "off", ";",
+			"set-option", "-t", "="+n.Name+":", "@gt-session", literal(n.Mark), ";",
+			"resize-window", "-t", "="+n.Name+":", "-x", "200", "-y", "50", ";",
+			"set-option", "-w", "-u", "-t", "="+n.Name+":", "window-size")
+	}
 	for _, kv := range n.Vars {
 		args = append(args, ";", "set-environment", "-t", "="+n.Name, kv[0], literal(kv[1]))
 	}
@@ -114,7 +144,21 @@ func (s Server) make(n NewSession) (Pane, error) {
 	case strings.Contains(err.Error(), "duplicate session"):
 		return Pane{}, fmt.Errorf("%w: %s", ErrDuplicate, n.Name)
 	}
-	return Pane{}, errors.Join(err, s.Kill(n.Name))
+	return Pane{}, errors.Join(err, s.killStarted(n.Buffer))
+}
+
+// killStarted ends the panes that were started with a buffer.
+func (s Server) killStarted(b Buffer) error {
+	out, err := s.run("list-panes", "-a", "-F", "#{pane_id} #{pane_start_command}")
+	if errors.Is(err, ErrNoAnswer) {
+		return err
+	}
+	for line := range strings.Lines(out) {
+		if id, command, _ := strings.Cut(line, " "); strings.Contains(command, string(b)) {
+			err = errors.Join(err, s.KillPane(id))
+		}
+	}
+	return err
 }
 
 // CheckStyle returns an error unless a style has only words such as fg=colour51,bold.
@@ -128,8 +172,8 @@ func CheckStyle(style string) error {
 	return nil
 }
 
-// OnDeath makes the server run a shell command whenever the process of a remaining pane in
-// the session ends. The command's output is discarded.
+// OnDeath makes the server run a shell command whenever the process of a remaining pane
+// ends; before tmux 3.2, of any pane in its session. The command's output is discarded.
 //
 // Up to 3.5, a tmux with libutempter, as distributions have it, can miss that the process
 // ended: libutempter resets SIGCHLD while it removes the terminal's entry (tmux issue
@@ -141,14 +185,17 @@ func (s Server) OnDeath(p Pane, command, ended string) error {
 		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, `#`, `##`).Replace(command + " >/dev/null 2>&1")
 		return `run-shell -b "` + quoted + `"`
 	}
-	_, err := s.run("set-hook", "-t", "="+p.Session+":", "pane-died", job(command), ";",
-		"if-shell", "-F", "#{<:#{version},3.6}", job(ended+" "+strconv.Itoa(p.PID)))
+	missed := []string{";", "if-shell", "-F", "#{<:#{version},3.6}", job(ended + " " + strconv.Itoa(p.PID))}
+	_, err := s.run(append([]string{"set-hook", "-p", "-t", p.ID, "pane-died", job(command)}, missed...)...)
+	if err != nil && !errors.Is(err, ErrNoAnswer) && !errors.Is(err, ErrNoServer) { // no hooks of panes
+		_, err = s.run(append([]string{"set-hook", "-t", p.ID, "pane-died", job(command)}, missed...)...)
+	}
 	return err
 }
 
 // NotOnDeath undoes OnDeath.
-func (s Server) NotOnDeath(session string) error {
-	_, err := s.run("set-hook", "-u", "-t", "="+session+":", "pane-died")
+func (s Server) NotOnDeath(pane string) error {
+	_, err := s.run("set-hook", "-p", "-u", "-t", pane, "pane-died")
 	return err
 }
 
@@ -191,15 +238,19 @@ func ownFolder(dir string) error {
 	return nil
 }
 
-// Kill ends a session and its processes, if it exists.
-func (s Server) Kill(session string) error {
-	_, err := s.run("kill-session", "-t", "="+session)
+// KillPane ends a pane and its processes, if it exists. A session ends with its last pane,
+// so nobody else's pane ends.
+func (s Server) KillPane(id string) error {
+	if !isPane(id) {
+		return fmt.Errorf("'%s' is not a tmux pane", id)
+	}
+	_, err := s.run("kill-pane", "-t", id)
 	if err == nil || errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrUntrusted) {
 		return err
 	}
-	// tmux reports a missing session in several ways.
+	// tmux reports a missing pane in several ways.
 	panes, perr := s.Panes()
-	if perr == nil && slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == session }) {
+	if perr == nil && slices.ContainsFunc(panes, func(p Pane) bool { return p.ID == id }) {
 		return err
 	}
 	return nil

@@ -86,9 +86,12 @@ func (s Server) callBelow(launcher []string, socket process.Socket, input io.Rea
 		return strings.TrimRight(out.String(), "\n"), nil
 	case ctx.Err() != nil, errors.Is(err, exec.ErrWaitDelay): // not all output was read
 		return "", fmt.Errorf("%w within %v", ErrNoAnswer, limit)
-	case strings.HasPrefix(said, "no server running"), strings.HasPrefix(said, "error connecting"),
-		strings.HasPrefix(said, "server exited"), strings.HasPrefix(said, "lost server"): // while the call was running
+	case strings.HasPrefix(said, "no server running"), strings.HasSuffix(said, "(No such file or directory)"),
+		strings.HasSuffix(said, "(Connection refused)"):
 		return "", ErrNoServer
+	case strings.HasPrefix(said, "error connecting"), strings.HasPrefix(said, "error creating"), strings.HasPrefix(said, "couldn't create"),
+		strings.HasPrefix(said, "server exited"), strings.HasPrefix(said, "lost server"): // while the call was running
+		return "", fmt.Errorf("%w: %s", ErrNoServer, said)
 	case said != "": // of several commands, others may have printed something
 		return strings.TrimRight(out.String(), "\n"), fmt.Errorf("tmux: %s", said)
 	default:
@@ -114,9 +117,10 @@ type Pane struct {
 	Killed   bool      // by a signal; unknown before tmux 3.3
 	Created  time.Time // of the session
 	Attached bool
+	Mark     string // NewSession.Mark of a pane that New made, "" of another
 }
 
-const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{pane_dead_signal}\t#{session_created}\t#{session_attached}\t#{session_name}\t#{pane_current_path}"
+const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{pane_dead_signal}\t#{session_created}\t#{session_attached}\t#{@gt-agent}\t#{session_name}\t#{pane_current_path}"
 
 // Is reports whether both are the same server: the default one has a path, too.
 func (s Server) Is(other Server) bool { return s.socket() == other.socket() }
@@ -149,11 +153,11 @@ func (s Server) ActivePane(session string) (Pane, error) {
 }
 
 func parsePane(line string) (Pane, error) {
-	f := strings.SplitN(line, "\t", 8)
-	if len(f) < 8 {
+	f := strings.SplitN(line, "\t", 9)
+	if len(f) < 9 {
 		return Pane{}, errors.New("cannot parse tmux's description of a pane")
 	}
-	p := Pane{ID: f[0], Dead: f[2] == "1", Attached: f[5] != "0", Session: f[6], Path: f[7]}
+	p := Pane{ID: f[0], Dead: f[2] == "1", Attached: f[5] != "0", Mark: f[6], Session: f[7], Path: f[8]}
 	p.Killed = p.Dead && f[3] != ""
 	var err error
 	if p.PID, err = strconv.Atoi(f[1]); err != nil && f[1] != "" {

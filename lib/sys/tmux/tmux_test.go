@@ -303,11 +303,11 @@ func TestFromEnv(t *testing.T) {
 }
 
 func TestParsePane(t *testing.T) {
-	p, err := parsePane("%3\t42\t1\t9\t1768611600\t2\tgt-crew-max\t/a\tb")
-	if err != nil || p != (Pane{ID: "%3", PID: 42, Dead: true, Killed: true, Created: time.Unix(1768611600, 0), Attached: true, Session: "gt-crew-max", Path: "/a\tb"}) {
+	p, err := parsePane("%3\t42\t1\t9\t1768611600\t2\tinstances/x\tgt-crew-max\t/a\tb")
+	if err != nil || p != (Pane{ID: "%3", PID: 42, Dead: true, Killed: true, Created: time.Unix(1768611600, 0), Attached: true, Mark: "instances/x", Session: "gt-crew-max", Path: "/a\tb"}) {
 		t.Errorf("%+v %v", p, err)
 	}
-	if p, err := parsePane("%3\t\t1\t\t0\t0\ts\t/"); err != nil || !p.Dead || p.PID != 0 {
+	if p, err := parsePane("%3\t\t1\t\t0\t0\t\ts\t/"); err != nil || !p.Dead || p.PID != 0 {
 		t.Errorf("dead, in tmux 3.8: %+v %v", p, err)
 	}
 	for _, line := range []string{"", "%3", "%3\tx\t0\t\t0\t0\ts\t/", "%3\t1\t0\t\t0\t0\ts"} {

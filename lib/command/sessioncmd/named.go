@@ -1,0 +1,125 @@
+package sessioncmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/live/fleet"
+	"gt/lib/state/instance"
+	"gt/lib/state/peer"
+	"gt/lib/state/session"
+	"gt/lib/view/roster"
+)
+
+// one returns the instance that a name means: all that a list prints of one names it. If
+// nothing matches it returns unread, because the instance may be among those that could not
+// be read.
+func one(at scope, all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
+	id, notID := session.ParseID(name)
+	for _, matches := range []func(*instance.Instance) bool{
+		func(in *instance.Instance) bool { return in.Name == name || string(in.ID) == name },
+		func(in *instance.Instance) bool {
+			return in.TmuxPane == name && strings.HasPrefix(name, "%") || in.TmuxSession == name && name != ""
+		},
+		func(in *instance.Instance) bool { return len(name) >= 4 && strings.HasPrefix(string(in.ID), name) },
+		func(in *instance.Instance) bool { return notID == nil && at.Store.Session(in) == id },
+		func(in *instance.Instance) bool { return in.Title != "" && in.Title == name },
+		func(in *instance.Instance) bool { return strings.Contains(name, "/") && in.Path == at.Env.Abs(name) },
+		func(in *instance.Instance) bool { return slices.Contains(selected(all, name), in) },
+	} {
+		if found := having(all, matches); len(found) > 0 {
+			return only(found, name)
+		}
+	}
+	switch begin := beginning(all, name); {
+	case unread != nil:
+		return nil, unread
+	case len(begin) > 0:
+		err := cli.Failf(cli.No, "there is no agent '%.80s'", name)
+		for _, in := range begin[:min(len(begin), candidates)] {
+			err = cli.WithHint(err, "did you mean %s?", in.Name)
+		}
+		return nil, err
+	}
+	hint := "gt-session lists them"
+	if strings.HasPrefix(name, "%") {
+		hint += "; " + roster.Adopts + " adopts those that it did not start"
+	}
+	if _, host, ok := peer.Split(name); ok {
+		hint = fmt.Sprintf("gt-session status %s shows one of the host %s, if there is one", name, host)
+	}
+	return nil, cli.Fail(cli.No, fmt.Errorf("there is no agent '%.80s'", name), hint)
+}
+
+func having(all []*instance.Instance, matches func(*instance.Instance) bool) (found []*instance.Instance) {
+	for _, in := range all {
+		if matches(in) {
+			found = append(found, in)
+		}
+	}
+	return found
+}
+
+// beginning returns the instances whose name begins like that.
+func beginning(all []*instance.Instance, name string) []*instance.Instance {
+	return having(all, func(in *instance.Instance) bool { return name != "" && strings.HasPrefix(in.Name, name) })
+}
+
+// only returns the one instance that a name means, or an error that lists what it could be.
+func only(found []*instance.Instance, name string) (*instance.Instance, error) {
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	err := cli.Failf(cli.No, "'%.80s' is the name of %d agents", name, len(found))
+	for _, in := range found[:min(len(found), candidates)] {
+		err = cli.WithHint(err, "%s", candidate(in))
+	}
+	if more := len(found) - candidates; more > 0 {
+		err = cli.WithHint(err, "and %d more; gt-session lists them", more)
+	}
+	return nil, err
+}
+
+// candidates limits how many agents an error about an ambiguous name lists.
+const candidates = 10
+
+// whole returns the instance with that name. What stops, removes, changes or types needs a
+// whole one.
+func (p profile) whole(env *cli.Env, name string) (*instance.Instance, scope, error) {
+	at, err := p.scope(env)
+	if err != nil {
+		return nil, at, err
+	}
+	all, unread := at.Store.All()
+	in, err := one(at, all, unread, name)
+	return in, at, err
+}
+
+// find is whole for a command that only looks. A name may also be the beginning of one, or
+// the pane of an agent that gt did not start.
+func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, error) {
+	at, err := p.scope(env)
+	if err != nil {
+		return nil, at, err
+	}
+	all, unread := at.Store.All()
+	in, err := one(at, all, unread, name)
+	if err == nil || unread != nil {
+		return in, at, err
+	}
+	if begin := beginning(all, name); len(begin) > 0 {
+		in, err = only(begin, name)
+		return in, at, err
+	}
+	if strings.HasPrefix(name, "%") && p.Profile == "" {
+		listed, _ := roster.ReadWithStrangers(env, "", []scope{at}) // err says that there is none
+		for _, s := range listed {
+			if i := slices.IndexFunc(s.Agents, func(m fleet.Member) bool { return roster.IsStranger(m) && m.Name == name }); i >= 0 {
+				return s.Agents[i].Instance, at, nil
+			}
+		}
+	}
+	return nil, at, err
+}
