@@ -97,7 +97,7 @@ func printHosted(env *cli.Env, all []roster.Hosted) error {
 	}, all)
 	width := term.Width(env.Stdout, env.Getenv)
 	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "FOR", "GROUP")
-	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, cells, painted(env, slices.Index(cells[0], "STATUS")))
+	return term.StyleFor(env.Stdout, env.Getenv).Whole("STATUS").Table(env.Stdout, width, cells, painted(env, slices.Index(cells[0], "STATUS")))
 }
 
 // warnAway says when a host was last seen, unless it is there now.

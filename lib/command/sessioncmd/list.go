@@ -250,22 +250,26 @@ type column = term.Column[row]
 
 // print prints the table, with a column for the scope if placed is true.
 func (c *list) print(env *cli.Env, rows []row, placed bool) error {
-	if slices.ContainsFunc(rows, func(r row) bool { return r.Managed != nil }) {
+	if !slices.ContainsFunc(rows, func(r row) bool { return r.Managed == nil }) {
 		return printSessions(env, rows, placed)
 	}
 	share(len(rows), func(i int) { rows[i].outOfSync = outOfSync(*rows[i].Member) })
-	cells := term.Cells(instanceColumns(env, rows, placed), rows)
 	width := term.Width(env.Stdout, env.Getenv)
-	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "FOR", "GROUP")
-	style, paint := term.StyleFor(env.Stdout, env.Getenv), painted(env, slices.Index(cells[0], "STATUS"))
+	cells := term.Cells(instanceColumns(env, rows, placed, width >= wide), rows)
+	cells = term.Narrow(width, cells, "AGENT", "TEMPLATE", "FOLDER", "FOR", "GROUP")
+	style, paint := term.StyleFor(env.Stdout, env.Getenv).Whole("STATUS"), painted(env, slices.Index(cells[0], "STATUS"))
 	if !slices.Contains(cells[0], "FOLDER") {
 		return style.Table(env.Stdout, width, cells, paint)
 	}
 	return style.TableOfPaths(env.Stdout, width, cells, paint)
 }
 
-// instanceColumns returns the columns of a list without templates.
-func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
+// wide is the width from which a list has more columns.
+const wide = 110
+
+// instanceColumns returns the columns of a list of agents, some of which can be a
+// template's.
+func instanceColumns(env *cli.Env, rows []row, placed, more bool) []column {
 	now, home := env.Now(), env.Getenv("HOME")
 	inAny := func(is func(row) bool) bool { return slices.ContainsFunc(rows, is) }
 	lines := map[string]string{} // many rows share agents and groups
@@ -279,6 +283,9 @@ func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
 		placeColumn(env, placed),
 		nameColumn(env),
 		{Heading: "STATUS", Cell: func(r row) string {
+			if m := r.Managed; m != nil && m.State != lifecycle.Active {
+				return string(m.State)
+			}
 			if r.Status == status.Waiting || r.Background || r.Moved != nil {
 				return roster.StatusText(*r.Member)
 			}
@@ -292,6 +299,14 @@ func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
 		}},
 		{Heading: "AGENT", Cell: func(r row) string { return line(r.Agent) }},
 		{Heading: "GROUP", Hidden: !inAny(func(r row) bool { return r.Group != "" }), Cell: func(r row) string { return line(r.Group) }},
+		{Heading: "TEMPLATE", Hidden: !inAny(func(r row) bool { return r.Managed != nil }), Cell: func(r row) string {
+			if r.Managed == nil {
+				return ""
+			}
+			return line(r.Managed.Template)
+		}},
+		{Heading: "PANE", Hidden: !more, Cell: func(r row) string { return r.Pane.ID }},
+		{Heading: "ABOUT", Hidden: !more || !inAny(func(r row) bool { return about(r) != "" }), Cell: func(r row) string { return line(about(r)) }},
 		{Heading: "MCP", Hidden: !inAny(func(r row) bool { return r.outOfSync }), Cell: func(r row) string {
 			if r.outOfSync {
 				return "changed"
@@ -301,6 +316,9 @@ func instanceColumns(env *cli.Env, rows []row, placed bool) []column {
 		{Heading: "FOLDER", Cell: func(r row) string { return env.Line(term.Tilde(r.Path, home), maxCell) }},
 	}
 }
+
+// about returns what an agent is for: its title, or the topic of its last start.
+func about(r row) string { return cmp.Or(r.Title, r.Topic) }
 
 func nameColumn(env *cli.Env) column {
 	return column{Heading: "NAME", Cell: func(r row) string { return strings.Repeat("  ", r.Depth) + env.Line(r.Name, maxCell) }}

@@ -13,25 +13,31 @@ import (
 	"gt/lib/view/roster"
 )
 
-// one returns the instance that a name means: all that a list prints of one names it. If
-// nothing matches it returns unread, because the instance may be among those that could not
-// be read.
-func one(at scope, all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
+// meant returns the instances that a name means. All that a list prints of one names it.
+func meant(at scope, all []*instance.Instance, name string) []*instance.Instance {
 	id, notID := session.ParseID(name)
 	for _, matches := range []func(*instance.Instance) bool{
 		func(in *instance.Instance) bool { return in.Name == name || string(in.ID) == name },
-		func(in *instance.Instance) bool {
-			return in.TmuxPane == name && strings.HasPrefix(name, "%") || in.TmuxSession == name && name != ""
-		},
+		func(in *instance.Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
 		func(in *instance.Instance) bool { return len(name) >= 4 && strings.HasPrefix(string(in.ID), name) },
 		func(in *instance.Instance) bool { return notID == nil && at.Store.Session(in) == id },
 		func(in *instance.Instance) bool { return in.Title != "" && in.Title == name },
 		func(in *instance.Instance) bool { return strings.Contains(name, "/") && in.Path == at.Env.Abs(name) },
 		func(in *instance.Instance) bool { return slices.Contains(selected(all, name), in) },
+		func(in *instance.Instance) bool { return in.TmuxSession == name && name != "" },
 	} {
 		if found := having(all, matches); len(found) > 0 {
-			return only(found, name)
+			return found
 		}
+	}
+	return nil
+}
+
+// one returns the instance that a name means. If nothing matches it returns unread, because
+// the instance may be among those that could not be read.
+func one(at scope, all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
+	if found := meant(at, all, name); len(found) > 0 {
+		return only(found, name)
 	}
 	switch begin := beginning(all, name); {
 	case unread != nil:
@@ -105,21 +111,22 @@ func (p profile) find(env *cli.Env, name string) (*instance.Instance, scope, err
 		return nil, at, err
 	}
 	all, unread := at.Store.All()
-	in, err := one(at, all, unread, name)
-	if err == nil || unread != nil {
-		return in, at, err
+	found := meant(at, all, name)
+	if len(found) == 0 && unread == nil {
+		found = beginning(all, name)
 	}
-	if begin := beginning(all, name); len(begin) > 0 {
-		in, err = only(begin, name)
+	if len(found) > 0 {
+		in, err := only(found, name)
 		return in, at, err
 	}
 	if strings.HasPrefix(name, "%") && p.Profile == "" {
-		listed, _ := roster.ReadWithStrangers(env, "", []scope{at}) // err says that there is none
+		listed, _ := roster.ReadWithStrangers(env, "", []scope{at}) // the error below says that there is none
 		for _, s := range listed {
 			if i := slices.IndexFunc(s.Agents, func(m fleet.Member) bool { return roster.IsStranger(m) && m.Name == name }); i >= 0 {
 				return s.Agents[i].Instance, at, nil
 			}
 		}
 	}
-	return nil, at, err
+	in, err := one(at, all, unread, name)
+	return in, at, err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 type summed struct {
-	profile
+	everywhere
 	Name  string `arg:"" optional:"" help:"Only this agent; NAME@HOST is one of another host."`
 	Quiet bool   `short:"q" xor:"form" help:"Print how many agents wait, or nothing if none does."`
 	Tmux  bool   `xor:"form" help:"Print who waits in a few words, for tmux's status line."`
@@ -23,12 +23,14 @@ type summed struct {
 
 func (c *summed) Validate() error {
 	switch {
+	case c.Name != "" && c.Everywhere:
+		return errors.New("-A is for all agents (leave the NAME out)")
 	case c.Name == "" && c.JSON:
 		return errors.New("--json needs a NAME (gt-session list --json prints all)")
 	case c.Name != "" && (c.Quiet || c.Tmux):
 		return errors.New("--quiet and --tmux are for all agents (leave the NAME out)")
 	}
-	return nil
+	return c.everywhere.Validate()
 }
 
 func (c *summed) Run(env *cli.Env) error {
@@ -36,16 +38,20 @@ func (c *summed) Run(env *cli.Env) error {
 		return c.named(env)
 	}
 	defer roster.DeferGC()() // until the summary is printed
-	here, err := c.scope(env)
-	if err != nil {
+	scopes, err := c.scopes(env)
+	if scopes == nil || err != nil && !c.Everywhere {
 		return err
 	}
-	found, unread := roster.ReadWithStrangers(env, c.Profile, []scope{here})
-	all := found[0].Agents
+	found, unread := roster.ReadWithStrangers(env, c.Profile, scopes)
+	unread = errors.Join(unread, err)
+	var all []fleet.Member
 	by := map[status.Status][]fleet.Member{}
-	for _, m := range all {
-		by[m.Status] = append(by[m.Status], m)
+	for _, s := range found {
+		for _, m := range s.Agents {
+			all, by[m.Status] = append(all, m), append(by[m.Status], m)
+		}
 	}
+	err = nil
 	switch {
 	case c.Quiet:
 		if n := len(by[status.Waiting]); n > 0 {
@@ -64,7 +70,7 @@ func (c *summed) Run(env *cli.Env) error {
 			}
 		}
 		if len(all) == 0 && unread == nil {
-			noneYet(here)
+			noneYet(scopes[0])
 		}
 		var panes []string
 		for _, m := range all {

@@ -22,7 +22,6 @@ import (
 	"gt/lib/sys/flock"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
-	"gt/lib/view/roster"
 )
 
 func (p profile) world(env *cli.Env) (*perform.World, error) {
@@ -571,35 +570,12 @@ func printSessions(env *cli.Env, rows []row, placed bool) error {
 	cells := term.Cells([]column{
 		placeColumn(env, placed),
 		nameColumn(env),
-		{Heading: "TEMPLATE", Cell: func(r row) string {
-			if r.Managed == nil {
-				return "-"
-			}
-			return env.Line(r.Managed.Template, maxCell)
-		}},
-		{Heading: "SLOT", Cell: func(r row) string {
-			if r.Managed == nil {
-				return "-"
-			}
-			return slot(r.Managed)
-		}},
-		{Heading: "STATE", Cell: func(r row) string {
-			if r.Managed == nil {
-				if r.Moved != nil {
-					return roster.StatusText(*r.Member)
-				}
-				return env.Line(string(r.Status), maxCell)
-			}
-			return env.Line(string(r.Managed.State), maxCell)
-		}},
+		{Heading: "TEMPLATE", Cell: func(r row) string { return env.Line(r.Managed.Template, maxCell) }},
+		{Heading: "SLOT", Cell: func(r row) string { return slot(r.Managed) }},
+		{Heading: "STATE", Cell: func(r row) string { return env.Line(string(r.Managed.State), maxCell) }},
 		{Heading: "AGE", Cell: func(r row) string { return age(r.Instance, now) }},
-		{Heading: "REASON", Cell: func(r row) string {
-			if r.Managed == nil {
-				return env.Line(string(r.Reason), maxCell)
-			}
-			return env.Line(why(r.Managed), maxCell)
-		}},
+		{Heading: "REASON", Cell: func(r row) string { return env.Line(why(r.Managed), maxCell) }},
 	}, rows)
-	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells,
+	return term.StyleFor(env.Stdout, env.Getenv).Whole("STATE").Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells,
 		painted(env, slices.Index(cells[0], "STATE")))
 }

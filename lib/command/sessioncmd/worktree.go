@@ -93,12 +93,13 @@ func followMoved(in *instance.Instance, put func() error) error {
 	}
 	within, err := filepath.Rel(w.Path, in.Path)
 	all, _ := git.Worktrees(w.Repository) // whoever uses the worktree reports that it is gone
-	if !w.Ready || in.Folder == nil || err != nil {
+	if !w.Ready || err != nil {
 		return nil
 	}
 	for _, other := range all {
 		path := filepath.Join(other.Path, within)
-		if folder, err := place.Identify(path); err == nil && folder.Same(*in.Folder) {
+		folder, err := place.Identify(path)
+		if err == nil && (in.Folder != nil && folder.Same(*in.Folder) || in.Folder == nil && other.Branch == w.Branch) {
 			w.Path, in.Path, in.Folder = other.Path, path, &folder
 			return put()
 		}

@@ -4,15 +4,25 @@ import "io"
 
 // Style marks text for a terminal: bold, dim or coloured. Without a terminal, or with
 // NO_COLOR (no-color.org), it does nothing. Clean the text first: Clean removes styles.
-type Style struct{ on bool }
+type Style struct {
+	on    bool
+	whole string // see Whole
+}
 
 // StyleFor returns the style for output to w.
 func StyleFor(w io.Writer, getenv func(string) string) Style {
-	return Style{IsTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+	return Style{on: IsTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
 }
 
 // Styled returns a style that is always on or off, as the person asked for.
-func Styled(on bool) Style { return Style{on} }
+func Styled(on bool) Style { return Style{on: on} }
+
+// Whole returns the style for tables in which the column with that heading is cut after all
+// others.
+func (s Style) Whole(heading string) Style {
+	s.whole = heading
+	return s
+}
 
 func (s Style) On() bool { return s.on }
 

@@ -72,13 +72,13 @@ type Painter func(row, column int, cell string) string
 // minLast, the widest other columns are cut. Width 0 cuts nothing. The first row is the
 // heading: it is bold, and the other cells are painted, if the style is on. paint may be nil.
 func (s Style) Table(w io.Writer, width int, rows [][]string, paint Painter) error {
-	return table(w, width, rows, minLast, Cut, s.painter(paint))
+	return s.table(w, width, rows, minLast, Cut, s.painter(paint))
 }
 
 // TableOfPaths is Table for paths in the last column. They are cut at the front, because
 // their ends say most, and get more of the line.
 func (s Style) TableOfPaths(w io.Writer, width int, rows [][]string, paint Painter) error {
-	return table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront, s.painter(paint))
+	return s.table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront, s.painter(paint))
 }
 
 // painter adds the bold heading to paint, or returns nil if the style is off.
@@ -97,10 +97,10 @@ func (s Style) painter(paint Painter) Painter {
 	}
 }
 
-func table(w io.Writer, width int, rows [][]string, least int, cut func(s string, width int) string, paint Painter) error {
+func (s Style) table(w io.Writer, width int, rows [][]string, least int, cut func(s string, width int) string, paint Painter) error {
 	cleaned, widths := measure(width, rows)
-	if width > 0 {
-		shrink(widths, width, least)
+	if width > 0 && len(rows) > 0 {
+		shrink(widths, width, least, slices.Index(rows[0], s.whole))
 	}
 	out := bufio.NewWriterSize(w, 64<<10) // lists can have thousands of rows
 	var b strings.Builder
@@ -171,14 +171,24 @@ const (
 )
 
 // shrink narrows the widest columns until the last one, which is not in widths, has room.
-func shrink(widths []int, width, least int) {
+// Of the others, whole is narrowed only if all are as narrow as minLast.
+func shrink(widths []int, width, least, whole int) {
+	size := func(j int) int {
+		if j == whole {
+			return min(widths[j], minLast)
+		}
+		return widths[j]
+	}
 	for {
 		over, widest := least-width, 0
 		for j, n := range widths {
 			over += n + len(columnGap)
-			if n > widths[widest] {
+			if size(j) > size(widest) || size(j) == size(widest) && n > widths[widest] {
 				widest = j
 			}
+		}
+		if widest == whole { // rather the last column
+			over -= max(least-minLast, 0)
 		}
 		if len(widths) == 0 || over <= 0 || widths[widest] <= 1 {
 			return

@@ -354,3 +354,17 @@ func plainTable(w io.Writer, width int, rows [][]string) error {
 func plainPaths(w io.Writer, width int, rows [][]string) error {
 	return Style{}.TableOfPaths(w, width, rows, nil)
 }
+
+// The column that says most is cut last, and then not away.
+func TestWhole(t *testing.T) {
+	rows := [][]string{{"NAME", "STATUS", "FOLDER"}, {strings.Repeat("n", 44), "waiting (permission)", "/src/api"}, {"api", "waiting (permission)", "/" + strings.Repeat("f", 60)}}
+	for width, whole := range map[int]bool{80: true, 60: true, 40: true, 20: false} {
+		var out strings.Builder
+		if err := (Style{}).Whole("STATUS").TableOfPaths(&out, width, rows, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(out.String(), "  waiting (permission)  "); (got == 2) != whole {
+			t.Errorf("%d columns:\n%s", width, out.String())
+		}
+	}
+}
