@@ -220,6 +220,7 @@ const (
 	Thought    Kind = "thought" // the agent's thoughts, if the client keeps them as text
 	Call       Kind = "call"    // a tool call
 	Result     Kind = "result"  // a tool's result
+	Message    Kind = "message" // what somebody else sent to the agent: another agent, a channel; Entry.Tool names who
 	Summary    Kind = "summary" // what the client put in place of the conversation that it compacted
 	TokenUsage Kind = "spent"   // the tokens of a request; no text
 

@@ -219,6 +219,8 @@ func (s *settling) emit() {
 			label = "said by the client itself"
 		}
 		s.text(Answer, e, label)
+	case Message:
+		s.text(Prompt, e, "a message from "+e.Tool)
 	case Thought:
 		s.text(Answer, e, "a thought")
 	case Summary:

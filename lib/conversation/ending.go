@@ -45,7 +45,7 @@ func StoppedAt(path string, after time.Time, stops func(line gjson.Result) (stop
 func stoppedIn(tail []byte, after time.Time, stops func(line gjson.Result) (stopped, over bool)) (at time.Time, known bool) {
 	for end := len(tail); end > 0; {
 		begin := bytes.LastIndexByte(tail[:end-1], '\n') + 1
-		line := tail[begin:end]
+		line := bytes.Trim(tail[begin:end], "\x00\r\n") // a crash of the machine leaves NUL bytes
 		end = begin
 		if !bytes.HasPrefix(line, []byte(`{"`)) || bytes.HasPrefix(line, []byte(`{"$`)) || !gjson.ValidBytes(line) {
 			continue // the first line may be cut off, the last one incomplete

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tidwall/gjson"
+
 	"gt/lib/sys/atomicfile"
 )
 
@@ -26,10 +28,13 @@ const (
 	MaxFront = 256 << 10
 )
 
-// Lines calls each with the lines of a file from an offset on, without their line feeds,
-// and with the offset of each, until it returns false. It ignores a last line without a
-// line feed. It returns the offset after the last line given. The bytes are valid only
-// during the call.
+// Lines calls each with the records of a file of lines from an offset on, without their
+// line feeds, and with the offset of each, until it returns false. It returns the offset
+// after the last record given. The bytes are valid only during the call.
+//
+// A line is a record, but for what a crash leaves: NUL bytes around one, or two on one
+// line, of which the first may be torn. What follows the last line feed is a record if it
+// is a whole JSON object, and ignored otherwise: its end may still come.
 func Lines(path string, from int64, each func(line []byte, at int64) bool) (next int64, err error) {
 	return LinesWithin(path, from, MaxRecord, each, nil)
 }
@@ -88,8 +93,18 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 			}
 		}
 		switch {
-		case err == io.EOF:
+		case err == io.EOF && (size == 0 || size > most):
 			return at, nil
+		case err == io.EOF:
+			if int64(len(line)) < size {
+				line = make([]byte, size)
+				if n, _ := f.ReadAt(line, at); int64(n) < size {
+					return at, nil
+				}
+			}
+			if !endsWhole(line) {
+				return at, nil
+			}
 		case err != nil:
 			return at, atomicfile.Error("read", path, err)
 		}
@@ -97,7 +112,10 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 		at += size
 		switch {
 		case size <= most:
-			more = each(bytes.TrimSuffix(line[:len(line)-1], []byte("\r")), begin)
+			end := at
+			if at, more = recordsOn(line, begin, each); more {
+				at = end
+			}
 		case long != nil:
 			front, back := make([]byte, peek), make([]byte, peek)
 			a, _ := f.ReadAt(front, begin)
@@ -106,6 +124,101 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 		}
 		if !more {
 			return at, nil
+		}
+	}
+}
+
+// recordsOn calls each with the records on a line, and with the offset of each, until it
+// returns false; next is the offset after that one.
+func recordsOn(line []byte, at int64, each func(record []byte, at int64) bool) (next int64, more bool) {
+	const cut = "\x00\r\n"
+	for more = true; more && len(line) > 0; {
+		record := line
+		switch i := bytes.IndexByte(line, 0); {
+		case i == 0:
+			record = line[:len(line)-len(bytes.TrimLeft(line, "\x00"))]
+		case i > 0:
+			record = line[:i]
+		}
+		if i := joint(record); i > 0 {
+			record = record[:i]
+		}
+		begin := at
+		line, at = line[len(record):], at+int64(len(record))
+		if record = bytes.TrimRight(record, cut); len(record) > 0 {
+			more = each(record, begin)
+		}
+	}
+	return at, more
+}
+
+// joint returns where the second of two records on one line begins, or 0 if there is one.
+// The second begins behind the first, or in place of its rest; then it is found if it
+// begins as the first does.
+func joint(line []byte) int {
+	for from := 0; ; {
+		i := bytes.Index(line[from:], []byte(`}{"`))
+		if i < 0 {
+			break
+		}
+		if from += i + 1; gjson.ValidBytes(line[:from]) || gjson.ValidBytes(line[from:]) {
+			return from
+		}
+	}
+	if !bytes.HasPrefix(line, []byte(`{"`)) {
+		return 0
+	}
+	const short = 16 // more than a nested object has in common with a record
+	begin := line[:min(len(line), short)]
+	if i := bytes.IndexByte(begin[2:], '"'); i >= 0 && !bytes.HasPrefix(begin, []byte(`{"type"`)) {
+		begin = begin[:i+3]
+	}
+	for from, tries := 1, 0; tries < maxTries; tries++ {
+		i := bytes.Index(line[from:], begin)
+		if i < 0 || tries == 0 && gjson.ValidBytes(line) {
+			break
+		}
+		if from += i; gjson.ValidBytes(line[from:]) {
+			return from
+		}
+		from++
+	}
+	return 0
+}
+
+// maxTries limits the places at which joint looks for a record in a torn line.
+const maxTries = 100
+
+// endsWhole reports whether a line without a line feed ends in a whole record.
+func endsWhole(line []byte) bool {
+	line = bytes.TrimRight(line, "\x00 \r")
+	line = line[bytes.LastIndexByte(line, 0)+1:]
+	if i := joint(line); i > 0 {
+		line = line[i:]
+	}
+	return len(line) > 1 && line[0] == '{' && line[len(line)-1] == '}' && gjson.ValidBytes(line)
+}
+
+// Record parses a line as a JSON object. The result does not exist if it is none, such as
+// a torn one.
+func Record(line []byte) gjson.Result {
+	if len(line) == 0 || line[0] != '{' || !gjson.ValidBytes(line) {
+		return gjson.Result{}
+	}
+	return gjson.ParseBytes(line)
+}
+
+// HasPair reports whether a line may have a JSON object with that text as the key's value.
+// It costs far less than parsing the line.
+func HasPair(line []byte, key, value string) bool {
+	for quoted, text := []byte(`"`+key+`"`), []byte(`"`+value+`"`); ; {
+		i := bytes.Index(line, quoted)
+		if i < 0 {
+			return false
+		}
+		line = line[i+len(quoted):]
+		if rest, ok := bytes.CutPrefix(bytes.TrimLeft(line, " "), []byte(":")); ok && bytes.HasPrefix(bytes.TrimLeft(rest, " "), text) {
+			return true
 		}
 	}
 }
@@ -160,11 +273,11 @@ func Ends(path string, first func(line []byte, whole bool) bool, last func(line 
 		}
 		for more {
 			line, _, whole := bytes.Cut(front[min(given, len(front)):], []byte("\n"))
-			if !whole {
+			if !whole && (n < size || !endsWhole(line)) {
 				break
 			}
 			given += len(line) + 1
-			more = first(line, true)
+			_, more = recordsOn(line, 0, func(line []byte, _ int64) bool { return first(line, true) })
 		}
 		if !more || n == most {
 			if given == 0 && size > EndSize {
@@ -184,15 +297,18 @@ func Ends(path string, first func(line []byte, whole bool) bool, last func(line 
 		_, back, _ = bytes.Cut(back, []byte("\n")) // the end of a line
 	}
 	var lines [][]byte // bytes.LastIndexByte would be slower
-	for {
-		line, after, whole := bytes.Cut(back, []byte("\n"))
-		if !whole {
+	for whole := true; whole; {
+		var line []byte
+		if line, back, whole = bytes.Cut(back, []byte("\n")); !whole && !endsWhole(line) {
 			break
 		}
-		lines, back = append(lines, line), after
+		recordsOn(line, 0, func(line []byte, _ int64) bool {
+			lines = append(lines, line)
+			return true
+		})
 	}
 	for _, line := range slices.Backward(lines) {
-		if len(line) > 0 && !last(line) {
+		if !last(line) {
 			break
 		}
 	}

@@ -126,7 +126,7 @@ func (l *Line) Entry() conversation.Entry {
 // InConversation reports whether a line is part of the conversation.
 func (k Kind) InConversation() bool {
 	switch conversation.Kind(k) {
-	case conversation.Prompt, conversation.Reply, conversation.Answer, conversation.Thought, conversation.Call,
+	case conversation.Prompt, conversation.Reply, conversation.Message, conversation.Answer, conversation.Thought, conversation.Call,
 		conversation.Result, conversation.Summary, conversation.TokenUsage:
 		return true
 	}
@@ -136,7 +136,7 @@ func (k Kind) InConversation() bool {
 // message reports whether a line is a message in S3's terms; else it is an event.
 func (k Kind) message() bool {
 	switch conversation.Kind(k) {
-	case conversation.Prompt, conversation.Reply, conversation.Answer, conversation.Summary:
+	case conversation.Prompt, conversation.Reply, conversation.Message, conversation.Answer, conversation.Summary:
 		return true
 	}
 	return false

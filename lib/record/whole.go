@@ -71,7 +71,7 @@ type Tokens struct {
 // Messages calls each for the messages of a record, in order.
 func (s Store) Messages(id ID, each func(Message) error) (err error) {
 	roles := map[conversation.Kind]string{
-		conversation.Prompt: "user", conversation.Reply: "user", conversation.Answer: "assistant", conversation.Summary: "system",
+		conversation.Prompt: "user", conversation.Reply: "user", conversation.Message: "user", conversation.Answer: "assistant", conversation.Summary: "system",
 	}
 	lerr := s.Lines(id, func(l Line) bool {
 		if role := roles[conversation.Kind(l.Kind)]; role != "" {

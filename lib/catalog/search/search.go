@@ -406,7 +406,7 @@ func (s *search) index(b []byte) int {
 
 func (q *Query) match(e conversation.Entry) (Hit, bool) {
 	switch e.Kind {
-	case conversation.Prompt, conversation.Reply, conversation.Answer, conversation.Summary:
+	case conversation.Prompt, conversation.Reply, conversation.Message, conversation.Answer, conversation.Summary:
 	case conversation.Thought, conversation.Call, conversation.Result:
 		if !q.Tools {
 			return Hit{}, false

@@ -453,8 +453,11 @@ func TestASearchInWhatChanges(t *testing.T) {
 	var all []conversation.Conversation
 	for i := range 50 {
 		path := filepath.Join(dir, fmt.Sprintf("s%d.jsonl", i))
-		line := `{"type":"user","message":{"role":"user","content":"find me"},"uuid":"x` + fmt.Sprint(i) + `","timestamp":"2026-03-02T08:00:00Z"}` + "\n"
-		testenv.Must(t, os.WriteFile(path, []byte(strings.Repeat(line, 3)), 0o600))
+		text := ""
+		for n := range 3 {
+			text += fmt.Sprintf(`{"type":"user","message":{"role":"user","content":"find me"},"uuid":"x%d-%d","timestamp":"2026-03-02T08:00:00Z"}`+"\n", i, n)
+		}
+		testenv.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		all = append(all, conversation.Conversation{File: conversation.File{Client: "claude", Path: path, ID: session.ID(fmt.Sprint("s", i))}})
 	}
 	testenv.Must(t, os.Remove(all[7].File.Path))

@@ -49,7 +49,7 @@ func ofFuture(t *testing.T, r conversation.Reader, f conversation.File) {
 	f.Store = t.TempDir()
 	f.Path = filepath.Join(f.Store, filepath.Base(f.Path))
 	data = bytes.Join(bytes.SplitAfter(data, []byte("\n"))[:1], nil)
-	data = append(data, "{\"type\":\"tomorrow\",\"payload\":{\"type\":\"message\"}}\nnot JSON\n[1]\n{\"type\":\"tomorrow\",\"payload\":1}\n{\"sort\":\"later\"}\n{\"type\":\"torn\"}"...)
+	data = append(data, "{\"type\":\"tomorrow\",\"payload\":{\"type\":\"message\"}}\nnot JSON\n[1]\n{\"type\":\"tomorrow\",\"payload\":1}\n{\"sort\":\"later\"}\n{\"type\":\"torn\""...)
 	testenv.Must(t, os.WriteFile(f.Path, data, 0o600))
 	u, err := conversation.CountUnknown(r, f)
 	want := conversation.Unknown{Records: 3, Kinds: 2, First: []string{"tomorrow", "without a type"}}

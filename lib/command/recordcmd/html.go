@@ -103,6 +103,8 @@ func (p *paged) entry(l *record.Line) {
 	switch l.Kind {
 	case record.Kind(conversation.Prompt), record.Kind(conversation.Reply):
 		said("you", "You")
+	case record.Kind(conversation.Message):
+		said("summary", "Message from "+p.text(l.Tool))
 	case record.Kind(conversation.Answer):
 		said("agent", p.agent)
 	case record.Kind(conversation.Summary):

@@ -31,6 +31,8 @@ func (p *marked) line(l *record.Line) {
 	switch conversation.Kind(l.Kind) {
 	case conversation.Prompt, conversation.Reply:
 		p.say("You", l.Time, text)
+	case conversation.Message:
+		p.say("Message from "+inline(l.Tool), l.Time, text)
 	case conversation.Answer:
 		p.say(p.agent, l.Time, text)
 	case conversation.Summary:

@@ -206,6 +206,8 @@ func (p *page) line(l *record.Line) {
 		p.say("you", p.Style.Cyan, l, text)
 	case record.Kind(conversation.Reply):
 		p.say("you", p.Style.Cyan, l, text)
+	case record.Kind(conversation.Message):
+		p.say("message from "+term.OneLine(term.Clean(p.env.Redact(l.Tool))), p.Style.Yellow, l, text)
 	case record.Kind(conversation.Answer):
 		p.say(p.agent, p.Style.Green, l, text)
 	case record.Kind(conversation.Summary):

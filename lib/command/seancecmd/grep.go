@@ -307,6 +307,8 @@ func (p *printer) speaker(h search.Hit) string {
 			return "task"
 		}
 		return "you"
+	case conversation.Message:
+		return "message"
 	case conversation.Answer, conversation.Thought:
 		return agent
 	case conversation.Call:

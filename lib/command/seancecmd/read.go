@@ -215,6 +215,8 @@ func (p *page) entry(e conversation.Entry) {
 	switch e.Kind {
 	case conversation.Prompt, conversation.Reply:
 		p.Say("you", p.Style.Cyan, e.Time, text)
+	case conversation.Message:
+		p.Say("message from "+term.OneLine(term.Clean(clean(e.Tool))), p.Style.Yellow, e.Time, text)
 	case conversation.Answer:
 		p.Say(agent, p.Style.Green, e.Time, text)
 	case conversation.Summary:

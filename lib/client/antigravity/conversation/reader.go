@@ -89,7 +89,7 @@ func (*Reader) Find(store string, each func(conversation.File)) error {
 func (a *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
 	front := func(line []byte) (more bool) {
-		r := gjson.ParseBytes(line)
+		r := conversation.Record(line)
 		if m.Started.IsZero() {
 			m.Started = timeOf(r)
 		}
@@ -101,7 +101,7 @@ func (a *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	}
 	chosen := ""
 	err := conversation.FrontAndBack(f, front, func(line []byte) bool {
-		r := gjson.ParseBytes(line)
+		r := conversation.Record(line)
 		if m.Last.IsZero() {
 			m.Last = timeOf(r)
 		}
@@ -157,7 +157,7 @@ func (a *Reader) foldersOf(store string) (map[session.ID]string, error) {
 		}
 	}
 	_, err := conversation.Lines(path, 0, func(line []byte, _ int64) bool {
-		r := gjson.ParseBytes(line)
+		r := conversation.Record(line)
 		keep(r.Get("conversationId"), r.Get("workspace").Str)
 		return true
 	})
@@ -182,7 +182,7 @@ func (*Reader) Read(f conversation.File, o conversation.Options, each func(conve
 		if o.Skip != nil && !bytes.Contains(line, []byte(userInput)) && o.Skip(line) {
 			return true
 		}
-		for _, e := range entriesOf(gjson.ParseBytes(line), f.Parent != "", twice) {
+		for _, e := range entriesOf(conversation.Record(line), f.Parent != "", twice) {
 			e.Offset = at
 			if !each(e) {
 				return false

@@ -186,6 +186,12 @@ func (h *header) back(line []byte) bool {
 	}
 	rec := parse(line)
 	switch rec.Kind {
+	case "custom-title", "ai-title":
+		if rec.ofAnother(string(h.ID)) {
+			return true
+		}
+	}
+	switch rec.Kind {
 	case "custom-title":
 		conversation.Keep(&h.custom, rec.title)
 	case "ai-title":
@@ -233,7 +239,7 @@ func model(rec record) string {
 // Read gives the records in order. It includes what a person took back (/rewind).
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	side := f.Parent != "" || strings.HasPrefix(string(f.ID), "agent-")
-	r := records{summary: o.ForSummary, each: each}
+	r := records{id: string(f.ID), summary: o.ForSummary, each: each, given: map[uint64]bool{}}
 	line := func(line []byte, at int64) bool {
 		if o.Skip != nil && !isAsking(line) && o.Skip(line) {
 			return true
@@ -263,15 +269,31 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 }
 
 type records struct {
-	summary bool // see conversation.Options
-	folder  bool // the Folder entry was given
+	id      string          // the session's, if it is known
+	summary bool            // see conversation.Options
+	given   map[uint64]bool // the keys of records, for some are written again
+	folder  bool            // the Folder entry was given
 	each    func(conversation.Entry) bool
 }
 
 func (r *records) take(rec record, at int64) bool {
+	if rec.id != "" {
+		key := rec.key()
+		if r.given[key] {
+			return true
+		}
+		r.given[key] = true
+	}
 	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: rec.id, Offset: at}
 	if r.summary && !r.aside(e, rec) {
 		return false
+	}
+	if rec.Kind == "user" || rec.Kind == "attachment" {
+		for _, m := range rec.messages() {
+			if sent := e; !r.text(sent, conversation.Message, m.Text, m.From) {
+				return false
+			}
+		}
 	}
 	switch {
 	case rec.Hidden && rec.Kind != "assistant", rec.Sidechain:
@@ -290,12 +312,20 @@ func (r *records) take(rec record, at int64) bool {
 	return true
 }
 
-func (r *records) text(e conversation.Entry, kind conversation.Kind, text string) bool {
-	e.Kind, e.Text = kind, text
+func (r *records) text(e conversation.Entry, kind conversation.Kind, text string, from ...string) bool {
+	e.Kind, e.Text, e.Tool = kind, text, strings.Join(from, " ")
 	return r.each(e)
 }
 
 func (r *records) user(e conversation.Entry, rec record) bool {
+	// The output follows its command.
+	if command, output := rec.Message.shell(); command != "" || output != "" {
+		e.Kind, e.Tool, e.CallID, e.Text, e.Target = conversation.Call, "Bash", rec.id, command, command
+		if command == "" {
+			e.Kind, e.CallID, e.Text = conversation.Result, rec.parent, output
+		}
+		return r.each(e)
+	}
 	if q := rec.request(); q.Text != "" {
 		kind := conversation.Prompt
 		if q.Reply {

@@ -146,3 +146,68 @@ func TestStores(t *testing.T) {
 		t.Errorf("without a HOME: %q", got)
 	}
 }
+
+// What stands in the person's name is told by the client's structure: their words, a
+// channel's, a command that they ran, answers to questions, pictures.
+func TestWhoseWords(t *testing.T) {
+	record := func(content, more string) string {
+		return `{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":` + content + `},"uuid":"u","timestamp":"2026-01-01T00:00:00Z","sessionId":"s"` + more + "}"
+	}
+	result := func(content, outcome string) string {
+		return record(`[{"tool_use_id":"t","type":"tool_result","content":`+content+`}]`, `,"toolUseResult":`+outcome)
+	}
+	for line, want := range map[string]string{
+		record(`"fix it"`, ""):                                                                                                            "prompt: fix it",
+		record(`"[Request interrupted by user]"`, ""):                                                                                     "",
+		record(`"[Request interrupted by user for tool use]"`, ""):                                                                        "",
+		record(`"[Request interrupted by user] stands in the log"`, ""):                                                                   "prompt: [Request interrupted by user] stands in the log",
+		record(`"<system-reminder>x</system-reminder>"`, `,"promptSource":"typed"`):                                                       "prompt: <system-reminder>x</system-reminder>",
+		record(`"<command-name>/review</command-name>"`, `,"promptSource":"typed"`):                                                       "prompt: /review",
+		record(`"<command-name> is wrong"`, ""):                                                                                           "prompt: <command-name> is wrong",
+		record(`"go on"`, `,"isMeta":true`):                                                                                               "",
+		record(`"go on"`, `,"origin":{"kind":"task-notification"}`):                                                                       "",
+		record(`"hello"`, `,"isMeta":true,"origin":{"kind":"peer"}`):                                                                      "message peer: hello",
+		record(`"<channel source=\"irc\">hello</channel>"`, `,"origin":{"kind":"channel"}`):                                               "message irc: hello",
+		record(`[{"type":"image","source":{}}]`, ""):                                                                                      "prompt: [image]",
+		record(`[{"type":"image","source":{}}]`, `,"isMeta":true`):                                                                        "",
+		record(`[{"type":"image","source":{}},{"type":"text","text":"see"}]`, ""):                                                         "prompt: see",
+		record(`"<bash-input>ls</bash-input>"`, ""):                                                                                       "call Bash: ls",
+		record(`"<bash-stdout>a</bash-stdout><bash-stderr>b</bash-stderr>"`, ""):                                                          "result Bash: a\nb",
+		record(`"<bash-input> is a tag"`, ""):                                                                                             "prompt: <bash-input> is a tag",
+		result(`"The user answered: x"`, `{"questions":[],"answers":{"Which?":"DuckDB"},"annotations":{"Which?":{"notes":"never WAL"}}}`): "reply: Which? DuckDB\nnever WAL|result: The user answered: x",
+		result(`"text in any words"`, `{"answers":{"Which?":"A"}}`):                                                                       "reply: Which? A|result: text in any words",
+		result(`"a file"`, `{"stdout":"a file"}`):                                                                                         "result: a file",
+	} {
+		for _, skip := range []func([]byte) bool{nil, func([]byte) bool { return true }} {
+			path := filepath.Join(t.TempDir(), "s.jsonl")
+			readertest.Put(t, path, line+"\n")
+			var got []string
+			_, err := Reader{}.Read(conversation.File{Path: path, ID: "s"}, conversation.Options{Skip: skip}, func(e conversation.Entry) bool {
+				got = append(got, strings.TrimSpace(string(e.Kind)+" "+e.Tool)+": "+e.Text)
+				return true
+			})
+			if strings.HasPrefix(want, "result: ") && skip != nil {
+				continue // a search may pass over it
+			}
+			if err != nil || strings.Join(got, "|") != want {
+				t.Errorf("%s\n%q, want %q, %v", line, got, want, err)
+			}
+		}
+	}
+}
+
+// A record that was written again counts once, and a title that names another session is
+// not this one's.
+func TestForeignRecords(t *testing.T) {
+	const id, other = "aaaaaaaa-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000002"
+	store := t.TempDir()
+	title := func(of, text string) string {
+		return fmt.Sprintf(`{"type":"custom-title","customTitle":%q,"sessionId":%q}`, text, of)
+	}
+	readertest.Put(t, filepath.Join(store, "projects", "p", id+".jsonl"),
+		strings.Join([]string{asked(id, 1, "hello"), title(id, "ours"), asked(id, 2, "again"), asked(id, 1, "hello"), title(other, "theirs"), asked(id, 2, "again")}, "\n"))
+	all := readertest.ReadStore(t, Reader{}, store)
+	if len(all) != 1 || all[0].Metadata.Title != "ours" || strings.Join(all[0].Texts(conversation.Prompt), "|") != "hello|again" {
+		t.Errorf("%+v", all)
+	}
+}

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,8 @@ type record struct {
 	raw        []byte // nil if only a part of the line was read
 	Kind       string // user, assistant, attachment, system, custom-title, …
 	id         string // uuid: the same in a fork's copy
+	parent     string // the id of the record that it follows
+	typed      bool   // the client says that the person typed it
 	session    string // the session id in the record
 	forkedFrom string // the session from which it was copied, if recorded
 	Hidden     bool   // a subagent's, or inserted by the client
@@ -64,7 +67,7 @@ func (b block) failed() bool { return b.Get("is_error").Type == gjson.True }
 // has what could be parsed.
 func parse(line []byte) record {
 	rec := record{raw: line}
-	if len(line) > 0 && line[0] == '{' {
+	if n := len(line); n > 1 && line[0] == '{' && line[n-1] == '}' && (n > maxChecked || gjson.ValidBytes(line)) {
 		gjson.ParseBytes(line).ForEach(rec.take)
 	}
 	return rec
@@ -76,6 +79,10 @@ func (rec *record) take(key, v gjson.Result) bool {
 		rec.Kind = v.Str
 	case "uuid":
 		rec.id = v.Str
+	case "parentUuid":
+		rec.parent = v.Str
+	case "promptSource":
+		rec.typed = v.Str == "typed"
 	case "sessionId":
 		rec.session = v.Str
 	case "forkedFrom":
@@ -173,22 +180,21 @@ var (
 	userMessage = []byte(`{"role":"user"`)
 	queued      = []byte(`{"type":"queued_command"`)
 	titled      = []byte("-title")
+	linked      = []byte(`{"parentUuid":"`) // the client's records begin with one of these
+	rooted      = []byte(`{"parentUuid":null`)
+	kinded      = []byte(`{"type":"`)
 	toolResult  = []byte(`[{"tool_use_id"`)
 	toolResult2 = []byte(`[{"type":"tool_result"`)
 )
 
-// replies begin the results of tools that have a person's text: a refusal, or answers to
-// the agent's questions.
-var replies = [][]byte{
-	[]byte(`"The user doesn't want to proceed`),
-	[]byte(`"Your questions have been answered`),
-	[]byte(`"The user responded`),
-	[]byte(`"User has answered your questions`),
-}
+// outcomes begin the structured results of tools that have a person's text: answers to the
+// agent's questions, and a text, as after a refusal.
+var outcomes = [][]byte{[]byte(`{"questions"`), []byte(`{"answers"`), []byte(`{"annotations"`), []byte(`"`)}
 
 // lookAt tells lines apart without parsing them. It relies on the client writing a
 // message's role before its content, and a tool's result with either of two first keys.
-// If the client changes that, lines count as asking and are parsed.
+// If the client changes that, or another program wrote the line, lines count as asking and
+// are parsed.
 func lookAt(line []byte) lineKind {
 	front := line[:min(len(line), 1024)]
 	if i := bytes.Index(front, userMessage); i >= 0 {
@@ -196,14 +202,18 @@ func lookAt(line []byte) lineKind {
 		if !bytes.HasPrefix(content, toolResult) && !bytes.HasPrefix(content, toolResult2) {
 			return asking
 		}
-		for _, reply := range replies {
-			if bytes.Contains(content[:min(len(content), 160)], reply) {
-				return asking
+		const key = `"toolUseResult":`
+		if i := bytes.Index(line, []byte(key)); i >= 0 {
+			for _, outcome := range outcomes {
+				if bytes.HasPrefix(line[i+len(key):], outcome) {
+					return asking
+				}
 			}
 		}
 		return bringing
 	}
-	if bytes.Contains(front, queued) || bytes.Contains(front[:min(len(front), 32)], titled) {
+	begin := front[:min(len(front), 32)]
+	if bytes.Contains(front, queued) || bytes.Contains(begin, titled) || !bytes.HasPrefix(begin, linked) && !bytes.HasPrefix(begin, rooted) && !bytes.HasPrefix(begin, kinded) {
 		return asking
 	}
 	return other
@@ -234,6 +244,24 @@ func (rec record) ownText() record {
 	return rec
 }
 
+// key returns a hash of the record's id and the beginning of its content.
+func (rec record) key() uint64 {
+	content := rec.attachment.Raw + rec.Message.text + rec.result.Raw
+	if len(rec.Message.blocks) > 0 {
+		content += rec.Message.blocks[0].Raw
+	}
+	h := fnv.New64a()
+	h.Write([]byte(rec.id))
+	h.Write([]byte(content[:min(len(content), 256)]))
+	return h.Sum64()
+}
+
+// ofAnother reports whether a title names another session than the file's. The client
+// writes one here after a /resume.
+func (rec record) ofAnother(id string) bool {
+	return rec.session != "" && len(rec.session) == len(id) && rec.session != id
+}
+
 // summary returns a compaction's summary without what the client wraps around it.
 func (rec record) summary() string { return kept(rec.Message.asked()) }
 
@@ -248,102 +276,140 @@ func (rec record) request() request {
 	var q request
 	switch {
 	case rec.Hidden || rec.Compacted || !byPerson(rec.origin):
+	case rec.Kind == "user" && rec.typed && rec.Message.text != "" && !isCommand(rec.Message.text):
+		q.Text = strings.TrimSpace(claudehook.Unpasted(rec.Message.text))
 	case rec.Kind == "user":
 		if q.Text = rec.Message.asked(); q.Text == "" {
 			q.Text, q.Reply = answered(rec), true
 		}
 	case rec.Kind == "attachment":
-		// A prompt that was typed during a turn.
-		a := rec.attachment
-		if a.Get("type").Str == "queued_command" && a.Get("commandMode").Str == "prompt" &&
-			!a.Get("isMeta").Bool() && byPerson(a.Get("origin.kind").Str) {
-			prompt := a.Get("prompt")
-			q.Text = message{text: prompt.Str, blocks: blocksOf(prompt)}.asked()
+		if m, meta, origin := rec.queued(); !meta && byPerson(origin) {
+			q.Text = m.asked()
 		}
 	}
-	if q.Text == "" || rec.raw != nil && len(rec.raw) <= maxChecked && !gjson.ValidBytes(rec.raw) {
+	if q.Text == "" {
 		return request{}
 	}
 	q.Time, _ = time.Parse(time.RFC3339, rec.Timestamp) // zero if it is not a time
 	return q
 }
 
+// queued returns the prompt that an attachment has, which came during a turn.
+func (rec record) queued() (m message, meta bool, origin string) {
+	a := rec.attachment
+	if a.Get("type").Str != "queued_command" || a.Get("commandMode").Str != "prompt" {
+		return message{}, false, ""
+	}
+	prompt := a.Get("prompt")
+	return message{text: prompt.Str, blocks: blocksOf(prompt)}, a.Get("isMeta").Bool(), a.Get("origin.kind").Str
+}
+
+// messages returns what others sent to the agent in a record that stands in the person's
+// name: another agent, or who writes in a channel.
+func (rec record) messages() (all []claudehook.Message) {
+	m, meta, origin := rec.Message, rec.meta, rec.origin
+	if rec.Kind == "attachment" {
+		m, meta, origin = rec.queued()
+	}
+	sent := origin == "channel" || origin == "peer"
+	if rec.Sidechain || rec.Compacted || meta && !sent || !sent && !byPerson(origin) {
+		return nil
+	}
+	for _, text := range m.texts() {
+		typed, found := claudehook.Split(text)
+		if all = append(all, found...); sent && typed != "" {
+			all = append(all, claudehook.Message{From: origin, Text: typed})
+		}
+	}
+	return all
+}
+
 // byPerson reports whether the origin means that a person wrote the text.
 func byPerson(origin string) bool { return origin == "" || origin == "human" }
 
-// maxChecked is the longest line that is checked to be valid JSON before its text counts
-// as a person's.
+// maxChecked is the longest line that is checked to be valid JSON, which a torn one is not.
 const maxChecked = 64 << 10
 
-// asked returns the person's text in a message, which may also have blocks of the client.
-func (m message) asked() string {
+// texts returns the texts of a message, which may have blocks of the client.
+func (m message) texts() (all []string) {
 	if len(m.blocks) == 0 {
-		return messageText(m.text)
+		return []string{m.text}
 	}
-	var all []string
 	for _, b := range m.blocks {
 		if b.kind() == "text" {
-			if s := messageText(b.Get("text").Str); s != "" {
-				all = append(all, s)
-			}
+			all = append(all, b.Get("text").Str)
 		}
+	}
+	return all
+}
+
+// asked returns the person's text in a message. A picture alone is one.
+func (m message) asked() string {
+	var all []string
+	for _, text := range m.texts() {
+		if s := messageText(text); s != "" {
+			all = append(all, s)
+		}
+	}
+	if len(all) == 0 && slices.ContainsFunc(m.blocks, func(b block) bool { return b.kind() == "image" }) &&
+		!slices.ContainsFunc(m.blocks, func(b block) bool { return b.kind() != "image" && b.Get("text").Str != "" }) {
+		return "[image]"
 	}
 	return strings.Join(all, "\n")
 }
 
-// wrappers are the tags around the client's own text in a person's message.
-var wrappers = []string{
-	"local-command-stdout", "local-command-stderr", "local-command-caveat",
-	"bash-input", "bash-stdout", "bash-stderr", "system-reminder", "user-prompt-submit-hook",
-	"task-notification", "teammate-message", "agent-message", "cross-session-message", "tick",
-	"ide_opened_file", "ide_selection", "ide_diagnostics", "session-start-hook", "new-diagnostics",
-}
-
 // messageText returns the person's part of a text. A slash command is one line with its
-// arguments. Text that the client wrote in the person's name, and the person's own shell
-// commands, give "".
+// arguments. Text that the client or another agent wrote in the person's name, and the
+// person's own shell commands, give "".
 func messageText(s string) string {
-	s = strings.TrimSpace(s)
-	if strings.HasPrefix(s, "[Request interrupted by user") || strings.HasPrefix(s, "[Image: source:") {
-		return ""
-	}
-	if !strings.HasPrefix(s, "<") {
-		return typed(s)
-	}
-	name := s[1:]
-	if end := strings.IndexAny(name, "> \n"); end >= 0 {
-		name = name[:end]
-	}
+	s = typed(s)
 	switch {
-	case name == "command-name" || name == "command-message":
-		command := strings.TrimSpace(inTag(s, "command-name"))
+	case s == "[Request interrupted by user]", s == "[Request interrupted by user for tool use]",
+		strings.HasPrefix(s, "[Image: source: ") && strings.HasSuffix(s, "]") && !strings.Contains(s, "\n"):
+		return ""
+	case strings.HasPrefix(s, "<command-name>"), strings.HasPrefix(s, "<command-message>"):
+		name, ok := inTag(s, "command-name")
+		if !ok {
+			return s
+		}
+		command := strings.TrimSpace(name)
 		if !strings.HasPrefix(command, "/") {
 			command = "/" + command
 		}
 		if conversation.IsClientCommand(command[1:]) {
 			return ""
 		}
-		return strings.TrimSpace(command + " " + typed(inTag(s, "command-args")))
-	case slices.Contains(wrappers, name):
-		// The person's text may follow.
-		if _, after, ok := strings.Cut(s, "</"+name+">"); ok {
-			return messageText(after)
-		}
-		return ""
+		arguments, _ := inTag(s, "command-args")
+		return strings.TrimSpace(command + " " + typed(arguments))
 	}
-	return typed(s)
+	return s
 }
 
-// typed returns a text without the client's tags around what the person pasted.
-func typed(s string) string { return strings.TrimSpace(claudehook.Typed(s)) }
+func typed(s string) string { return claudehook.Typed(s) }
 
-func inTag(s, name string) string {
-	_, s, ok := strings.Cut(s, "<"+name+">")
-	if !ok {
-		return ""
+// isCommand reports whether the client has put a command into its own elements.
+func isCommand(s string) bool {
+	return strings.HasPrefix(s, "<command-") || strings.HasPrefix(s, "<bash-") || strings.HasPrefix(s, "<local-command-")
+}
+
+// inTag returns what a closed element of that name has.
+func inTag(s, name string) (text string, ok bool) {
+	_, s, _ = strings.Cut(s, "<"+name+">")
+	text, _, ok = strings.Cut(s, "</"+name+">")
+	return text, ok
+}
+
+// shell returns the command that the person ran after a "!", or what it printed.
+func (m message) shell() (command, output string) {
+	text := strings.TrimSpace(m.text)
+	if command, ok := inTag(text, "bash-input"); ok && strings.HasPrefix(text, "<bash-input>") {
+		return command, ""
+	} else if strings.HasPrefix(text, "<bash-stdout>") || strings.HasPrefix(text, "<bash-stderr>") {
+		out, _ := inTag(text, "bash-stdout")
+		failed, _ := inTag(text, "bash-stderr")
+		output = strings.Trim(out+"\n"+failed, "\n")
 	}
-	s, _, _ = strings.Cut(s, "</"+name+">")
-	return s
+	return "", output
 }
 
 // refused precedes the person's text when they refused a tool.
@@ -352,10 +418,15 @@ const refused = "To tell you how to proceed, the user said:\n"
 // answered returns the person's text in a tool's result: why they refused the tool, or
 // their answers to the agent's questions.
 func answered(rec record) string {
-	if strings.HasPrefix(rec.result.Raw, `{"questions"`) || strings.HasPrefix(rec.result.Raw, `{"answers"`) {
+	key, _, _ := strings.Cut(strings.TrimLeft(rec.result.Raw, "{ "), ":")
+	if key == `"questions"` || key == `"answers"` || key == `"annotations"` {
 		var all []string
+		notes := rec.result.Get("annotations").Map()
 		rec.result.Get("answers").ForEach(func(q, a gjson.Result) bool {
 			all = append(all, q.Str+" "+a.String())
+			if note := notes[q.Str].Get("notes").Str; note != "" {
+				all = append(all, note)
+			}
 			return true
 		})
 		if free := rec.result.Get("response").Str; free != "" {

@@ -140,7 +140,7 @@ func TestRealClient(t *testing.T) {
 			}[1:],
 			Answer:    "answer to",
 			Files:     []string{"a.txt"},
-			Commands:  []summary.Command{{Text: "sleep 4; echo slept", Failed: false}},
+			Commands:  []summary.Command{{Text: "sleep 4; echo slept", Failed: false}, {Text: "ls -la", Failed: false}}, // the person ran the last one
 			Compacted: "SUMMARY-OF-THE-MODEL",
 		},
 		"replies": {
@@ -382,9 +382,8 @@ func TestDamage(t *testing.T) {
 	good := prompt("good")
 	for name, content := range map[string]string{
 		"torn last line":      lines(good) + good[:len(good)-20],
-		"not yet ended":       lines(good) + prompt("not ended"),
 		"a torn line between": lines(prompt("old")[:80], good),
-		"two glued":           lines(good, prompt("old")[:80]+prompt("older")),
+		"two glued":           lines(prompt("old")[:80] + good),
 		"no JSON":             lines("", "x", "{", "}", "[]", "null", `{"type":"user"`, "\x00\xff\xfe", good, `"x"`, "{}", `{"type":3}`),
 		"of other types":      lines(`{"type":"user","message":"x"}`, `{"type":"assistant","message":[1]}`, `{"type":"attachment","attachment":3}`, good),
 		"CR LF":               strings.ReplaceAll(lines(good), "\n", "\r\n"),

@@ -26,6 +26,9 @@ func (r *records) aside(e conversation.Entry, rec record) bool {
 	}
 	switch {
 	case rec.Kind == "custom-title" || rec.Kind == "ai-title":
+		if rec.ofAnother(r.id) {
+			return true
+		}
 		e.Generated = rec.Kind == "ai-title"
 		return give(conversation.Title, rec.title)
 	case rec.Kind == "file-history-snapshot":

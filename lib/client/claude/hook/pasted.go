@@ -2,7 +2,7 @@ package hook
 
 import "strings"
 
-// Typed returns a prompt without the tags that Claude Code puts around what the person
+// Unpasted returns a prompt without the tags that Claude Code puts around what the person
 // pasted (seen with 2.1.332, where the input box shows "[Pasted text #1 +20 lines]"):
 //
 //	please look at
@@ -15,7 +15,7 @@ import "strings"
 //
 // The id belongs to the session. In a tag that the person writes, the client adds a
 // backslash, so that what has this form is its own.
-func Typed(prompt string) string {
+func Unpasted(prompt string) string {
 	var text strings.Builder
 	add := func(part string) {
 		// The input box showed the paste apart from the words beside it.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestTyped(t *testing.T) {
+func TestUnpasted(t *testing.T) {
 	block := func(text string) string {
 		return "\n\n<pasted_content id=\"d796\">\n" + text + "\n</pasted_content id=\"d796\">\n"
 	}
@@ -33,8 +33,8 @@ func TestTyped(t *testing.T) {
 		`<pasted_content id="`:                                `<pasted_content id="`,
 		"the tag <pasted_content id=\"\n" + block("x") + "\n": "the tag <pasted_content id=\"\nx",
 	} {
-		if got := Typed(in); got != want {
-			t.Errorf("Typed(%q) = %q, want %q", in, got, want)
+		if got := Unpasted(in); got != want {
+			t.Errorf("Unpasted(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
@@ -44,12 +44,12 @@ func TestTypedOfHuge(t *testing.T) {
 	start := time.Now()
 	for _, id := range []string{"d796", "zzzz"} {
 		huge := strings.Repeat("<pasted_content id=\""+id+"\">\n", 1<<16)
-		if Typed(huge) != huge {
+		if Unpasted(huge) != huge {
 			t.Error("a text without an end is not as it was")
 		}
 	}
 	pairs := strings.Repeat("<pasted_content id=\"d796\">\nx\n</pasted_content id=\"d796\">", 1<<15)
-	if got := Typed(pairs); got != strings.TrimSuffix(strings.Repeat("x\n", 1<<15), "\n") {
+	if got := Unpasted(pairs); got != strings.TrimSuffix(strings.Repeat("x\n", 1<<15), "\n") {
 		t.Error("pastes one after the other are not as they were")
 	}
 	t.Log(time.Since(start))

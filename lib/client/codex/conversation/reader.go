@@ -160,10 +160,7 @@ type record struct {
 // parse parses a line in one pass. In the oldest rollouts the lines are the items
 // themselves, and the first line is the session's metadata.
 func parse(line []byte) (rec record) {
-	if len(line) == 0 || line[0] != '{' {
-		return rec
-	}
-	whole := gjson.ParseBytes(line)
+	whole := conversation.Record(line)
 	whole.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "timestamp":
@@ -404,11 +401,11 @@ func (s *state) passable(line []byte) bool {
 		front := line[:min(len(line), 200)]
 		return bytes.Contains(front, []byte(`"type":"world_state"`)) || bytes.Contains(front, []byte(`"type":"item_completed"`))
 	}
-	return s.started && !bytes.Contains(line, []byte(`"role":"user"`)) && !bytes.Contains(line, []byte(`request_user_input`))
+	return s.started && !conversation.HasPair(line, "role", "user") && !bytes.Contains(line, []byte(`request_user_input`))
 }
 
 func (s *state) pass(line []byte) {
-	if isItem(line) {
+	if isItem(line) && line[len(line)-1] == '}' { // a torn one is none
 		s.items++
 	}
 }
@@ -547,6 +544,9 @@ func tokensOf(v gjson.Result) tokens {
 func (s *state) item(e conversation.Entry, rec record, each func(conversation.Entry) bool) bool {
 	p := rec.payload
 	kind := p.Get("type").Str
+	if kind == "" && p.Get("role").Exists() { // another program wrote it
+		kind = "message"
+	}
 	set := func(k conversation.Kind, text string) {
 		e.Kind, e.Text = k, text
 		// The items of older versions have no ids. A newer version that copies them for a
@@ -563,6 +563,14 @@ func (s *state) item(e conversation.Entry, rec record, each func(conversation.En
 	case "message":
 		switch p.Get("role").Str {
 		case "user":
+			if command, output, ok := shell(p); ok {
+				e.Tool, e.Target, e.CallID = "shell", command, s.id("shell", command)
+				if !give(conversation.Call, command) {
+					return false
+				}
+				e.Target = ""
+				return give(conversation.Result, output)
+			}
 			if text := asked(p); text != "" {
 				return give(conversation.Prompt, text)
 			}
@@ -623,6 +631,15 @@ func asked(p gjson.Result) string {
 		}
 	}
 	return strings.Join(parts, "\n")
+}
+
+// shell returns the command that the person ran after a "!", and what it printed.
+func shell(p gjson.Result) (command, output string, ok bool) {
+	text := strings.TrimSpace(p.Get("content.0.text").Str)
+	text, begins := strings.CutPrefix(text, "<user_shell_command>\n<command>\n")
+	text, ends := strings.CutSuffix(text, "\n</result>\n</user_shell_command>")
+	command, output, ok = strings.Cut(text, "\n</command>\n<result>\n")
+	return command, output, begins && ends && ok
 }
 
 // request returns the person's part of a message that an editor sent.

@@ -302,6 +302,9 @@ func TestTools(t *testing.T) {
 		{`{"type":"reasoning","summary":[],"content":null,"encrypted_content":"x"}`, ""},
 		{`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]}`, "answer : a\nb"},
 		{`{"type":"message","role":"developer","content":[{"type":"input_text","text":"a"}]}`, ""},
+		{`{"type":"message","role":"user","content":[{"type":"input_text","text":"<user_shell_command>\n<command>\nls\n</command>\n<result>\nExit code: 0\nOutput:\na\n</result>\n</user_shell_command>"}]}`,
+			"call shell: ls|result shell: Exit code: 0\nOutput:\na"},
+		{`{"role":"user","content":[{"type":"input_text","text":"hello"}]}`, "prompt : hello"},
 		{`{"type":"function_call","name":"request_user_input","call_id":"c","arguments":"{\"questions\":[]}"}}` + "\n" +
 			`{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"{\"answers\":{\"q\":{\"answers\":[\"Yes\",\"user_note: now\"]}}}"}`,
 			"call request_user_input: []|reply : Yes\nuser_note: now"},

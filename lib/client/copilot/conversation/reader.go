@@ -86,10 +86,7 @@ type event struct {
 }
 
 func parse(line []byte) (e event) {
-	if len(line) == 0 || line[0] != '{' {
-		return e
-	}
-	gjson.ParseBytes(line).ForEach(func(key, v gjson.Result) bool {
+	conversation.Record(line).ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "type":
 			e.kind = v.Str

@@ -133,7 +133,7 @@ func state(f conversation.File) (gjson.Result, error) {
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
 	front := func(line []byte) (more bool) {
-		r := gjson.ParseBytes(line)
+		r := conversation.Record(line)
 		if at := timeOf(r); m.Started.IsZero() {
 			m.Started = at
 		}
@@ -148,7 +148,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	}
 	used := ""
 	err := conversation.FrontAndBack(f, front, func(line []byte) bool {
-		r := gjson.ParseBytes(line)
+		r := conversation.Record(line)
 		if m.Last.IsZero() {
 			m.Last = timeOf(r)
 		}
@@ -201,7 +201,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		if o.Skip != nil && !bytes.Contains(line, []byte(`"context.append_message"`)) && o.Skip(line) {
 			return true
 		}
-		r := gjson.ParseBytes(line)
+		r := conversation.Record(line)
 		for _, e := range entriesOf(r) {
 			if e.Offset = at; undone.has(at) && e.Kind != conversation.TokenUsage {
 				continue
@@ -230,10 +230,10 @@ func (s spans) has(at int64) bool {
 func undone(path string) (all spans, err error) {
 	turns := map[int64]int64{} // where each turn begins
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
-		switch {
-		case bytes.HasPrefix(line, []byte(`{"type":"turn.prompt"`)):
+		switch front := line[:min(len(line), 40)]; {
+		case conversation.HasPair(front, "type", "turn.prompt"):
 			turns[gjson.GetBytes(line, "turnId").Int()] = at
-		case bytes.HasPrefix(line, []byte(`{"type":"context.undone"`)):
+		case conversation.HasPair(front, "type", "context.undone"):
 			if begin, ok := turns[gjson.GetBytes(line, "fromTurnId").Int()]; ok {
 				all = append(all, [2]int64{begin, at})
 			}

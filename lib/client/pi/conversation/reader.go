@@ -14,7 +14,6 @@
 package pi
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -174,7 +173,7 @@ func (h *header) back(r gjson.Result) {
 func (h *header) all(path string) error {
 	var late []string // the records that back reads, which are short but for one
 	_, err := conversation.Lines(path, 0, func(line []byte, _ int64) bool {
-		r := gjson.ParseBytes(line)
+		r := conversation.Record(line)
 		h.front(r)
 		kind := r.Get("type").Str
 		if kind == "session_info" || kind == "model_change" || r.Get("message.model").Str != "" {
@@ -199,7 +198,7 @@ func (h *header) ends(path string) error {
 		if !whole {
 			return false
 		}
-		r := gjson.ParseBytes(line)
+		r := conversation.Record(line)
 		h.front(r)
 		if r.Get("type").Str == "session_info" {
 			name = conversation.Excerpt(r.Get("name").String())
@@ -209,12 +208,12 @@ func (h *header) ends(path string) error {
 		}
 		return true
 	}, func(line []byte) bool {
-		h.back(gjson.ParseBytes(line))
+		h.back(conversation.Record(line))
 		return true
 	})
 	if err == nil && h.Prompt == "" {
 		_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
-			h.front(gjson.ParseBytes(line))
+			h.front(conversation.Record(line))
 			return h.Prompt == "" && at < conversation.MaxFront
 		})
 	}
@@ -244,10 +243,10 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		return o.From, err
 	}
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
-		if o.Skip != nil && !bytes.Contains(line, []byte(`"role":"user"`)) && o.Skip(line) {
+		if o.Skip != nil && !conversation.HasPair(line, "role", "user") && o.Skip(line) {
 			return true
 		}
-		r := gjson.ParseBytes(line)
+		r := conversation.Record(line)
 		for _, e := range entriesOf(r, &model) {
 			if e.Offset = at; left[r.Get("id").Str] && e.Kind != conversation.TokenUsage {
 				continue

@@ -218,7 +218,7 @@ func (q Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	}
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		back := slices.ContainsFunc(gone, func(s [2]int64) bool { return s[0] < at && at < s[1] })
-		if o.Skip != nil && !bytes.Contains(line, []byte(`"type":"user"`)) && o.Skip(line) || !gjson.ValidBytes(line) {
+		if o.Skip != nil && !conversation.HasPair(line, "type", "user") && o.Skip(line) || !gjson.ValidBytes(line) {
 			return true
 		}
 		return entriesOf(gjson.ParseBytes(line), at, func(e conversation.Entry) bool {
@@ -243,7 +243,7 @@ func (q Reader) Skipped(f conversation.File) (int, error) {
 func rewound(path string) (gone [][2]int64, err error) {
 	wanted := map[string][]int{} // the indexes in gone by the id of that record
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
-		if !bytes.Contains(line, []byte(`"subtype":"rewind"`)) || len(gone) == gemini.MaxMessages || !gjson.ValidBytes(line) {
+		if !conversation.HasPair(line, "subtype", "rewind") || len(gone) == gemini.MaxMessages || !gjson.ValidBytes(line) {
 			return true
 		}
 		if v := gjson.ParseBytes(line); v.Get("type").Str == "system" && v.Get("subtype").Str == "rewind" {
