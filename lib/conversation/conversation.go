@@ -147,6 +147,11 @@ type File struct {
 	// Parent is the session whose subagent this is, if the place tells it.
 	Parent session.ID
 
+	// Copy means that a sync tool made the file of another, under a name of its own.
+	Copy bool
+	// Before is the file of the same conversation with what came before, or nil (see Join).
+	Before *File
+
 	// Size (in bytes) and Changed (in nanoseconds since 1970) tell whether a file has
 	// changed since its Metadata was read.
 	Size, Changed int64

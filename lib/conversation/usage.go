@@ -36,7 +36,7 @@ func (t *UsageTally) Add(r Reader, f File) (added []DayUsage, err error) {
 		}
 		add(own[s.day], s.model, s.usage)
 	}
-	_, err = r.Read(f, Options{}, func(e Entry) bool {
+	_, err = ReadAll(r, f, Options{}, func(e Entry) bool {
 		now := spent{"", e.Model, e.Usage}
 		if !e.Time.IsZero() {
 			now.day = e.Time.Local().Format(time.DateOnly)

@@ -87,8 +87,9 @@ type Position struct {
 	Source  string `json:"source"` // the client's file
 	Next    int64  `json:"next"`   // see conversation.Reader's Read
 	Size    int64  `json:"size"`
-	Changed int64  `json:"changed"`        // in nanoseconds since 1970
-	Tail    string `json:"tail,omitempty"` // the digest of the bytes before Next
+	Changed int64  `json:"changed"`         // in nanoseconds since 1970
+	Tail    string `json:"tail,omitempty"`  // the digest of the bytes before Next
+	Parts   int    `json:"parts,omitempty"` // how many other files have what came before
 
 	Messages int       `json:"messages"`
 	Events   int       `json:"events"`

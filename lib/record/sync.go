@@ -88,6 +88,9 @@ func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done 
 	return done, err
 }
 
+// parts returns how many files have what came before a conversation's own.
+func parts(f conversation.File) int { return len(f.Files()) - 1 }
+
 func keyOf(c conversation.Conversation) Key {
 	k := Key{Agent: c.File.Client, Session: c.Metadata.ID, Parent: c.Metadata.Parent}
 	if k.Session == "" {
@@ -123,7 +126,7 @@ func (y *Syncer) current(id ID, c conversation.Conversation, done *Synced) (bool
 		return true, nil
 	}
 	m := end.mark
-	return m != nil && !end.torn && end.after == end.size && m.Source == c.File.Path && m.Size == c.File.Size && m.Changed == c.File.Changed, nil
+	return m != nil && !end.torn && end.after == end.size && m.Source == c.File.Path && m.Size == c.File.Size && m.Changed == c.File.Changed && m.Parts == parts(c.File), nil
 }
 
 // pass is one sync of one record.
@@ -167,10 +170,10 @@ func (p *pass) open() error {
 		if err != nil {
 			return err
 		}
-		if !same {
+		if more := m.Parts != parts(p.c.File); !same || more {
 			// Read from the start, and skip what the record already has.
 			p.from, p.hidden, after = 0, nil, 0
-			p.done.Rewritten = m.Tail != ""
+			p.done.Rewritten = m.Tail != "" && !more
 		}
 	}
 	if after == end.size {
@@ -268,7 +271,7 @@ func (p *pass) head() error {
 // read continues to read the client's file, and writes what is new.
 func (p *pass) read(r conversation.Reader) error {
 	n := 0
-	next, err := r.Read(p.c.File, conversation.Options{From: p.from}, func(e conversation.Entry) bool {
+	next, err := conversation.ReadAll(r, p.c.File, conversation.Options{From: p.from}, func(e conversation.Entry) bool {
 		if n++; n%64 == 0 && p.y.Stop != nil && p.y.Stop() {
 			p.done.Stopped = true
 			return false
@@ -295,6 +298,7 @@ func (p *pass) mark(next int64) error {
 	}
 	m := p.c.Metadata
 	at := p.at
+	at.Parts = parts(p.c.File)
 	at.Source, at.Next, at.Size, at.Changed, at.Tail, at.Hidden = p.c.File.Path, next, p.c.File.Size, p.c.File.Changed, tail, p.hidden
 	at.Title, at.Prompt, at.Model, at.Moved, at.Branch, at.Headless = m.Title, m.Prompt, m.Model, m.Moved, m.Branch, m.Headless
 	if old := p.old; old != nil && p.done.Lines == 0 {

@@ -36,7 +36,48 @@ func All(getenv func(string) string, clean func(string) string, cache string, pr
 		}
 	}
 	all, errs = in(stores, clean, cache, progress)
-	return withoutCopies(all), errs
+	return joinFiles(withoutCopies(all)), errs
+}
+
+// joinFiles returns each conversation once, with all its files.
+func joinFiles(all []conversation.Conversation) []conversation.Conversation {
+	type key struct {
+		client     string
+		id, parent session.ID
+	}
+	keyOf := func(c conversation.Conversation) key {
+		if c.Metadata.Started.IsZero() || c.File.Client == record.Client {
+			return key{}
+		}
+		return key{c.File.Client, cmp.Or(c.Metadata.ID, c.File.ID), cmp.Or(c.Metadata.Parent, c.File.Parent)}
+	}
+	at := make(map[key]int, len(all)) // where the first one is
+	parts := map[key][]conversation.Conversation{}
+	for i, c := range all {
+		k := keyOf(c)
+		if first, there := at[k]; k.id == "" {
+			continue
+		} else if !there {
+			at[k] = i
+		} else {
+			if parts[k] == nil {
+				parts[k] = append(parts[k], all[first])
+			}
+			parts[k] = append(parts[k], c)
+		}
+	}
+	if len(parts) == 0 {
+		return all
+	}
+	var each []conversation.Conversation
+	for i, c := range all {
+		if k := keyOf(c); parts[k] == nil {
+			each = append(each, c)
+		} else if at[k] == i {
+			each = append(each, conversation.Join(parts[k]))
+		}
+	}
+	return each
 }
 
 // Records finds the copies of another host's records in a folder, which need not exist.
@@ -166,15 +207,19 @@ func ReaderOf(client string) conversation.Reader {
 
 // Skipped returns how many records of a conversation its reader does not give.
 func Skipped(f conversation.File) (n int) {
+	if f.Before != nil {
+		n = Skipped(*f.Before)
+	}
 	if f.Size > 0 && f.Size <= conversation.MaxRecord { // a database's conversation has no size
-		return 0
+		return n
 	}
+	var own int
 	if s, ok := ReaderOf(f.Client).(conversation.Skipper); ok {
-		n, _ = s.Skipped(f) // reading it reports the error
+		own, _ = s.Skipped(f) // reading it reports the error
 	} else if strings.HasSuffix(f.Path, ".jsonl") {
-		n, _ = conversation.Skipped(f.Path)
+		own, _ = conversation.Skipped(f.Path)
 	}
-	return n
+	return n + own
 }
 
 // CountUnknown counts the records of a conversation whose kind its reader does not know.

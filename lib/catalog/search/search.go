@@ -343,22 +343,27 @@ func (s *search) in(i int, done *atomic.Int64, each func(Hit) bool) error {
 		return nil
 	}
 	var o conversation.Options
-	if p, ok := r.(conversation.PlainText); ok && len(s.needles) > 0 && p.PlainText(f) {
+	if p, ok := r.(conversation.PlainText); ok && len(s.needles) > 0 && !slices.ContainsFunc(f.Files(), func(f conversation.File) bool { return !p.PlainText(f) }) {
 		quiet := func([]byte) bool { return false }
 		if t, ok := r.(conversation.Quieter); ok {
 			quiet = func(record []byte) bool { return t.Quiet(record, s.Tools) }
 		}
-		first, err := s.begins(f.Path, quiet, count)
+		first, err := int64(-1), error(nil)
+		for _, part := range f.Files() {
+			if first < 0 && err == nil {
+				first, err = s.begins(part.Path, quiet, count)
+			}
+		}
 		if first < 0 {
 			return err
 		}
-		if s.First {
+		if s.First && f.Before == nil {
 			o.From = first
 		}
 		o.Skip = func(record []byte) bool { return quiet(record) || s.index(record) < 0 }
 	}
 	turn, whole := 0, true
-	_, err := r.Read(f, o, func(e conversation.Entry) bool {
+	_, err := conversation.ReadAll(r, f, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			turn++
 		}

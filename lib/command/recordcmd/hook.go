@@ -1,9 +1,7 @@
 package recordcmd
 
 import (
-	"cmp"
 	"errors"
-	"slices"
 	"time"
 
 	"gt/lib/cli"
@@ -122,24 +120,27 @@ const (
 
 // sessionFiles returns the conversation of a session and those of its subagents.
 func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []conversation.File, err error) {
-	var own []conversation.File
+	var own []conversation.Conversation
 	for _, store := range r.Stores(env.Getenv) {
 		err = errors.Join(err, r.Find(store, func(f conversation.File) {
-			if f.ID == "" {
+			of := f.ID
+			if of == "" {
 				if m, err := r.Metadata(f); err == nil {
-					f.ID = m.ID
+					of = m.ID
 				}
 			}
 			switch id {
-			case f.ID:
-				own = append(own, f)
+			case of:
+				m, merr := r.Metadata(f)
+				err = errors.Join(err, merr)
+				own = append(own, conversation.Conversation{File: f, Metadata: m})
 			case f.Parent:
 				found = append(found, f)
 			}
 		}))
 	}
-	if len(own) > 0 { // a copied store may have it twice; the last changed one counts
-		found = append(found, slices.MaxFunc(own, func(a, b conversation.File) int { return cmp.Compare(a.Changed, b.Changed) }))
+	if len(own) > 0 {
+		found = append(found, conversation.Join(own).File)
 	}
 	return found, err
 }

@@ -121,7 +121,7 @@ func heading(s *catalog.Session, now time.Time) string {
 
 // turnsIn counts the turns of a conversation.
 func turnsIn(f conversation.File) (n int, err error) {
-	_, err = scan.ReaderOf(f.Client).Read(f, conversation.Options{Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
+	_, err = conversation.ReadAll(scan.ReaderOf(f.Client), f, conversation.Options{Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			n++
 		}
@@ -163,7 +163,7 @@ type page struct {
 
 // pages prints a range of turns, and returns the offset for the next Read.
 func (p *page) pages(f conversation.File, o conversation.Options, from, to int) (int64, error) {
-	next, err := scan.ReaderOf(f.Client).Read(f, o, func(e conversation.Entry) bool {
+	next, err := conversation.ReadAll(scan.ReaderOf(f.Client), f, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			p.Turn++
 		}

@@ -50,3 +50,6 @@ func (id ID) Invented() bool {
 	u, err := uuid.Parse(string(id))
 	return err == nil && u.Version() == inventedVersion && u.String() == string(id)
 }
+
+// IsUUID reports whether a text is a UUID in its usual form of 36 characters.
+func IsUUID(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }

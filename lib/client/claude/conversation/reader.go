@@ -2,6 +2,7 @@
 //
 //	<store>/projects/<folder>/<id>.jsonl
 //	<store>/projects/<folder>/<id>/subagents/agent-<id>.jsonl
+//	<store>/projects/<folder>/<id>/subagents/workflows/<run>/agent-<id>.jsonl
 //	<store>/projects/<folder>/agent-<id>.jsonl   a subagent's, of older versions
 //
 // The folder's name encodes the path in which the session began, and cannot be decoded. A
@@ -59,8 +60,8 @@ func (c Reader) Find(store string, each func(conversation.File)) error {
 		for _, e := range p.lost.List(p.dir) {
 			if id, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
 				c.file(store, p.dir+string(filepath.Separator)+e.Name(), id, "", &p.lost, add)
-			} else if e.IsDir() {
-				c.subagents(store, filepath.Join(p.dir, e.Name(), "subagents"), e.Name(), &p.lost, add)
+			} else if parent, err := session.ParseID(e.Name()); err == nil && !e.Type().IsRegular() {
+				c.subagents(store, filepath.Join(p.dir, e.Name(), "subagents"), parent, maxDepth, &p.lost, add)
 			}
 		}
 	})
@@ -74,24 +75,28 @@ func (c Reader) Find(store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
-func (c Reader) subagents(store, dir, parent string, lost *conversation.ReadErrors, each func(conversation.File)) {
-	id, err := session.ParseID(parent)
-	if err != nil {
-		return
-	}
+// maxDepth limits the folders below a session's subagents.
+const maxDepth = 8
+
+// subagents lists a session's subagents in a folder, and those in the folders below: a
+// workflow's agents are in workflows/<run>.
+func (c Reader) subagents(store, dir string, parent session.ID, depth int, lost *conversation.ReadErrors, each func(conversation.File)) {
 	for _, e := range lost.List(dir) {
-		if name, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok {
-			c.file(store, filepath.Join(dir, e.Name()), name, id, lost, each)
+		switch name, ok := strings.CutSuffix(e.Name(), ".jsonl"); {
+		case ok && (depth == maxDepth || strings.HasPrefix(name, "agent-")):
+			c.file(store, filepath.Join(dir, e.Name()), name, parent, lost, each)
+		case !ok && depth > 0 && !e.Type().IsRegular():
+			c.subagents(store, filepath.Join(dir, e.Name()), parent, depth-1, lost, each)
 		}
 	}
 }
 
 func (Reader) file(store, path, name string, parent session.ID, lost *conversation.ReadErrors, each func(conversation.File)) {
-	id, err := session.ParseID(name)
-	if err != nil {
+	id, copied := conversation.IDOfName(name)
+	if id == "" {
 		return
 	}
-	f := conversation.File{Client: "claude", Store: store, Path: path, ID: id, Parent: parent}
+	f := conversation.File{Client: "claude", Store: store, Path: path, ID: id, Parent: parent, Copy: copied}
 	if lost.Stat(&f) {
 		each(f)
 	}

@@ -211,3 +211,26 @@ func TestForeignRecords(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// A session's subagents are found in folders of any depth and behind links, and a sync
+// tool's copy is the same session.
+func TestFindBelow(t *testing.T) {
+	const id = "aaaaaaaa-0000-4000-8000-000000000001"
+	store := t.TempDir()
+	p := filepath.Join(store, "projects", "p")
+	for _, name := range []string{
+		id + ".jsonl", id + ".sync-conflict-20261127-101010-ABCDEFG.jsonl", id + "/subagents/agent-a.jsonl", id + "/subagents/workflows/wf_1/agent-b.jsonl",
+		id + "/subagents/workflows/wf_1/journal.jsonl", id + "/subagents/workflows/wf_2/deep/er/agent-c.jsonl", id + "/tool-results/agent-x.jsonl",
+		"../../kept/agent-d.jsonl",
+	} {
+		readertest.Put(t, filepath.Join(p, name), asked("x", 1, name)+"\n")
+	}
+	testenv.Must(t, os.Symlink(filepath.Join(store, "kept"), filepath.Join(p, id, "subagents", "linked")))
+	var got []string
+	testenv.Must(t, Reader{}.Find(store, func(f conversation.File) { got = append(got, fmt.Sprint(f.ID, " ", f.Parent, " ", f.Copy)) }))
+	slices.Sort(got)
+	want := []string{id + "  false", id + "  true", "agent-a " + id + " false", "agent-b " + id + " false", "agent-c " + id + " false", "agent-d " + id + " false"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

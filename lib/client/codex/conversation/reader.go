@@ -104,18 +104,43 @@ func (c *Reader) walk(store, dir string, entries []os.DirEntry, depth int, names
 		if !lost.Stat(&f) {
 			continue
 		}
-		const uuid = 36
-		if len(name) > uuid {
-			if id, err := session.ParseID(name[len(name)-uuid:]); err == nil {
-				f.ID = id
-			}
-		}
+		f.ID, f.Copy = threadOf(name)
 		// The rollout does not show that its conversation was renamed.
 		if n, ok := names[f.ID]; ok && !n.at.IsZero() {
 			f.Changed = max(f.Changed, n.at.UnixNano())
 		}
 		each(f)
 	}
+}
+
+const idLength = 36
+
+// threadOf returns the id of a rollout's thread from the file's name without its ending:
+// rollout-<time>-<thread> or rollout-<time>-<thread>_<segment>.
+func threadOf(name string) (id session.ID, isCopy bool) {
+	for name != "" {
+		if _, name, _ = strings.Cut(name, "-"); len(name) < idLength || !session.IsUUID(name[:idLength]) {
+			continue
+		}
+		if _, segment, ok := strings.Cut(name, "_"); ok && len(segment) >= idLength {
+			name = name[:idLength] + segment[idLength:]
+		}
+		return conversation.IDOfName(name)
+	}
+	return "", false
+}
+
+// Segment is conversation.Segmenter's: a thread that was resumed or taken back goes on in
+// a file that names the one before.
+func (c *Reader) Segment(f conversation.File) (own, of string, at int64) {
+	name := strings.TrimSuffix(filepath.Base(f.Path), ".jsonl")
+	own = name[max(0, len(name)-idLength):]
+	_ = conversation.Ends(f.Path, func(line []byte, whole bool) bool {
+		base := conversation.Record(line).Get("payload.history_base")
+		of, at = strings.Clone(base.Get("thread_id").Str), base.Get("end_byte_offset").Int()
+		return false
+	}, nil)
+	return own, of, at
 }
 
 // named returns the names that people gave to a store's conversations. The last name

@@ -335,3 +335,34 @@ func TestCountsAnew(t *testing.T) {
 		t.Errorf("two requests are %s", got)
 	}
 }
+
+// A rollout's name tells its thread, and a later segment what it continues.
+func TestSegments(t *testing.T) {
+	const thread, segment = "01a0aaaa-0000-7000-8000-000000000001", "01a0bbbb-0000-7000-8000-000000000002"
+	store := t.TempDir()
+	dir := filepath.Join(store, "sessions", "2026", "11", "20")
+	meta := func(more string) string {
+		return `{"timestamp":"2026-11-20T10:00:00Z","type":"session_meta","payload":{"id":"` + thread + `","cwd":"/w"` + more + "}}\n"
+	}
+	base := `,"history_base":{"thread_id":"` + thread + `","end_ordinal_exclusive":3,"end_byte_offset":250}`
+	for name, text := range map[string]string{
+		thread: meta(""), thread + "_" + segment: meta(base), thread + ".sync-conflict-20261127-101010-ABCDEFG": meta(""),
+	} {
+		readertest.Put(t, filepath.Join(dir, "rollout-2026-11-20T10-00-00-"+name+".jsonl"), text)
+	}
+	var got []string
+	c := &Reader{}
+	testenv.Must(t, c.Find(store, func(f conversation.File) {
+		own, of, at := c.Segment(f)
+		if f.ID != thread {
+			t.Errorf("%+v", f)
+		}
+		if !f.Copy {
+			got = append(got, fmt.Sprint(own, " ", of, " ", at))
+		}
+	}))
+	slices.Sort(got)
+	if want := []string{thread + "  0", segment + " " + thread + " 250"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -63,12 +63,7 @@ func (c Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
 	folders, err := os.ReadDir(dir)
 	lost.Add(atomicfile.Error("read", dir, err))
-	for _, folder := range folders {
-		if !folder.Type().IsRegular() {
-			below := filepath.Join(dir, folder.Name())
-			c.list(store, below, lost.List(below), &lost, each)
-		}
-	}
+	c.below(store, dir, folders, maxDepth, &lost, each)
 	flat, failed := os.ReadDir(store)
 	if err != nil && failed != nil {
 		return atomicfile.Error("read", store, failed)
@@ -78,10 +73,27 @@ func (c Reader) Find(store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
+// maxDepth limits the folders below sessions: extensions keep those of forks and of
+// subagents' runs in folders of their own.
+const maxDepth = 8
+
+// below lists the sessions in the subfolders of a folder.
+func (c Reader) below(store, dir string, entries []os.DirEntry, depth int, lost *conversation.ReadErrors, each func(conversation.File)) {
+	for _, e := range entries {
+		if e.Type().IsRegular() || depth == 0 {
+			continue
+		}
+		folder := filepath.Join(dir, e.Name())
+		all := lost.List(folder)
+		c.list(store, folder, all, lost, each)
+		c.below(store, folder, all, depth-1, lost, each)
+	}
+}
+
 func (Reader) list(store, dir string, entries []os.DirEntry, lost *conversation.ReadErrors, each func(conversation.File)) {
 	for _, e := range entries {
 		id := idOf(e.Name())
-		if id == "" {
+		if id == "" && e.Name() != "session.jsonl" { // whose header has the id
 			continue
 		}
 		f := conversation.File{Client: "pi", Store: store, Path: filepath.Join(dir, e.Name()), ID: id}

@@ -63,8 +63,8 @@ func (q Reader) Find(store string, each func(conversation.File)) error {
 func (Reader) folder(store, dir string, parent session.ID, lost *conversation.ReadErrors, each func(conversation.File)) {
 	for _, e := range lost.List(dir) {
 		name, ok := strings.CutSuffix(e.Name(), ".jsonl")
-		if id, err := session.ParseID(name); ok && err == nil {
-			f := conversation.File{Client: "qwen", Store: store, Path: filepath.Join(dir, e.Name()), ID: id, Parent: parent}
+		if id, copied := conversation.IDOfName(name); ok && id != "" {
+			f := conversation.File{Client: "qwen", Store: store, Path: filepath.Join(dir, e.Name()), ID: id, Parent: parent, Copy: copied}
 			if lost.Stat(&f) {
 				each(f)
 			}

@@ -1,0 +1,167 @@
+package conversation
+
+import (
+	"cmp"
+	"hash/maphash"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/state/session"
+)
+
+// Some conversations are in several files: their clients go on in a new one, a person moved
+// a folder or changed the account and went on with both, or a sync tool kept what it could
+// not merge.
+
+// Segmenter is a Reader whose client goes on in another file, from any point of the
+// conversation on. What the earlier file has after that point was taken back.
+type Segmenter interface {
+	// Segment returns a file's own name, the name of the one that it continues, "" if it
+	// names none, and the offset there at which it begins.
+	Segment(f File) (own, of string, at int64)
+}
+
+// Join returns the conversation that several files have. Those that a sync tool made come
+// first, then the others in the order of their last records.
+func Join(all []Conversation) Conversation {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b Conversation) int {
+		switch {
+		case a.File.Copy != b.File.Copy && a.File.Copy:
+			return -1
+		case a.File.Copy != b.File.Copy:
+			return 1
+		}
+		return cmp.Or(a.Metadata.Last.Compare(b.Metadata.Last), cmp.Compare(a.File.Changed, b.File.Changed), cmp.Compare(b.File.Path, a.File.Path))
+	})
+	var one Conversation
+	real := map[string]bool{}
+	for _, c := range slices.Backward(all) { // a file counts once, whatever links lead to it
+		path, err := filepath.EvalSymlinks(c.File.Path)
+		if key := cmp.Or(path, c.File.Path) + "\x00" + string(c.File.ID); err == nil && real[key] {
+			continue
+		} else {
+			real[key] = true
+		}
+		if one.File.Path == "" {
+			one = c
+			continue
+		}
+		last := &one.File
+		for last.Before != nil {
+			last = last.Before
+		}
+		last.Before = &c.File
+		one.Metadata = one.Metadata.after(c.Metadata)
+	}
+	return one
+}
+
+// after returns the metadata of a conversation that began with those of an earlier file.
+func (m Metadata) after(earlier Metadata) Metadata {
+	m.Title, m.Headless = cmp.Or(m.Title, earlier.Title), m.Headless && earlier.Headless
+	if earlier.Last.After(m.Last) {
+		m.Last = earlier.Last
+	}
+	if !earlier.Started.IsZero() && earlier.Started.Before(m.Started) {
+		if earlier.CWD != "" && earlier.CWD != m.CWD {
+			m.CWD, m.Moved = earlier.CWD, cmp.Or(m.Moved, m.CWD)
+		}
+		m.Started, m.ForkOf, m.First, m.Prompt = earlier.Started, earlier.ForkOf, cmp.Or(earlier.First, m.First), cmp.Or(earlier.Prompt, m.Prompt)
+	}
+	return m
+}
+
+// Files returns the files of a conversation, the one in which it goes on last.
+func (f File) Files() (all []File) {
+	for at := &f; at != nil; at = at.Before {
+		all = append(all, *at)
+	}
+	slices.Reverse(all)
+	for i := range all {
+		all[i].Before = nil
+	}
+	return all
+}
+
+// ReadAll is Read for all files of a conversation, and gives what several have once. From
+// an offset on it reads the last file alone, which the returned offset is for.
+func ReadAll(r Reader, f File, o Options, each func(Entry) bool) (next int64, err error) {
+	if f.Before == nil || o.From > 0 {
+		return r.Read(f, o, each)
+	}
+	files := f.Files()
+	ends := segments(r, files)
+	seed, seen, more := maphash.MakeSeed(), map[uint64]bool{}, true
+	for i, part := range files {
+		own := map[uint64]bool{}
+		next, err = r.Read(part, o, func(e Entry) bool {
+			if ends != nil && e.Offset >= ends[i] && e.Kind != TokenUsage {
+				return true
+			}
+			key := maphash.String(seed, strings.Join([]string{string(e.Kind), e.ID, e.Time.String(), e.Text}, "\x00"))
+			if own[key] = true; !seen[key] {
+				more = each(e)
+			}
+			return more
+		})
+		if err != nil || !more {
+			return next, err
+		}
+		for key := range own {
+			seen[key] = true
+		}
+	}
+	return next, nil
+}
+
+// segments returns up to where each file's records belong to the conversation, or nil if
+// all do.
+func segments(r Reader, files []File) []int64 {
+	s, ok := r.(Segmenter)
+	if !ok {
+		return nil
+	}
+	names := make([]string, len(files))
+	bases := make([]string, len(files))
+	begins := make([]int64, len(files))
+	for i, f := range files {
+		names[i], bases[i], begins[i] = s.Segment(f)
+	}
+	ends := make([]int64, len(files))
+	at, linked := len(files)-1, false
+	for ends[at] = files[at].Size + 1; bases[at] != ""; linked = true {
+		before := slices.Index(names[:at], bases[at])
+		if before < 0 {
+			break
+		}
+		ends[before], at = begins[at], before
+	}
+	if !linked {
+		return nil
+	}
+	return ends
+}
+
+// IDOfName returns the session's id that is a file's name, and whether the file is a copy:
+// sync tools put the name of the other machine, a date or a number behind the id.
+func IDOfName(name string) (id session.ID, isCopy bool) {
+	const size = 36
+	stem := name
+	if len(name) > size && session.IsUUID(name[:size]) && !isWord(name[size]) {
+		stem = name[:size]
+	}
+	for _, mark := range []string{".sync-conflict-", " (", ".conflict"} {
+		stem, _, _ = strings.Cut(stem, mark)
+	}
+	id, err := session.ParseID(stem)
+	if err != nil {
+		return "", false
+	}
+	return id, stem != name
+}
+
+func isWord(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+}
