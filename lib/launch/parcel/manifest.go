@@ -125,9 +125,10 @@ type Git struct {
 	Remotes []git.Remote `json:"remotes,omitempty"`
 	Within  string       `json:"within,omitempty"` // the agent's folder, relative to the top
 
-	Bundle  string   `json:"bundle"`
-	Files   []File   `json:"files,omitempty"`
-	Deleted []string `json:"deleted,omitempty"`
+	Bundle   string   `json:"bundle"`
+	Files    []File   `json:"files,omitempty"`
+	Deleted  []string `json:"deleted,omitempty"`
+	Intended []string `json:"intended,omitempty"` // files that git add -N put into the index
 }
 
 // File is a file that differs from the index, or that git does not track.
@@ -285,7 +286,7 @@ func (g *Git) check() error {
 			return fmt.Errorf("the file %.80q is neither a file nor a link", f.Path)
 		}
 	}
-	for _, name := range g.Deleted {
+	for _, name := range slices.Concat(g.Deleted, g.Intended) {
 		if err := checkPath(name); err != nil {
 			return err
 		}

@@ -67,8 +67,9 @@ var ErrMoved = errors.New("it was packed before")
 
 // Pack stops an instance's agent after its turn and writes the instance to a parcel, and
 // returns the parcel's id. From its first byte on, the agent does not start here without a
-// person's --force. If Pack fails, the instance stays: it is stopped, but did not move,
-// unless the failure came after the parcel was complete.
+// person's --force. If Pack fails, the instance stays: it did not move, unless the failure
+// came after the parcel was complete. If its worktree has what no parcel can hold, Pack
+// fails before it stops the agent.
 func (p Packer) Pack(id instance.ID, out io.Writer) (parcel string, err error) {
 	in, err := p.mark(id)
 	if err != nil {
@@ -98,6 +99,9 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 	defer held.Release()
 	if err := p.Movable(held.Instance); err != nil {
 		return nil, err
+	}
+	if err := git.Portable(held.Path, gitWait); err != nil {
+		return nil, cannotPack(held.Instance, err)
 	}
 	if held.Moved != nil && held.Moved.Complete && !p.Again { // it resumes
 		return held.Instance, nil
@@ -251,7 +255,7 @@ func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
 	}
 	root, state, err := p.repository(w, held.Path, scratch)
 	if err != nil {
-		return fmt.Errorf("cannot pack %s: %w", held.Name, err)
+		return cannotPack(held.Instance, err)
 	}
 	if root != nil {
 		defer root.Close()
@@ -264,6 +268,10 @@ func (p Packer) pack(id instance.ID, parcel string, out io.Writer) error {
 		held.Moved.Complete, held.Moved.State = true, state
 		return held.Put(p.Env.Now())
 	})
+}
+
+func cannotPack(in *instance.Instance, err error) error {
+	return fmt.Errorf("cannot pack %s: %w", in.Name, err)
 }
 
 // args returns the arguments without those that have a secret.
@@ -487,8 +495,8 @@ func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, state
 	if root, err = os.OpenRoot(top); err != nil {
 		return nil, "", err
 	}
-	left := map[string][]string{"a submodule or a repository of its own": c.Left} // by why
-	tracked := len(c.Left) + len(c.Held)                                          // of those that stay
+	left := map[string][]string{} // by why
+	tracked := len(c.Held)        // of those that stay
 	for i, path := range slices.Concat(c.Changed, c.Untracked) {
 		why, err := p.file(w, g, root, path)
 		if err != nil {
@@ -505,6 +513,22 @@ func (p Packer) repository(w *writer, dir, scratch string) (root *os.Root, state
 	for _, path := range c.Deleted {
 		if checkPath(path) == nil {
 			g.Deleted = append(g.Deleted, path)
+		} else {
+			left["its name"] = append(left["its name"], path)
+			tracked++
+		}
+	}
+	for _, path := range c.Intended {
+		if slices.ContainsFunc(g.Files, func(f File) bool { return f.Path == path }) {
+			g.Intended = append(g.Intended, path)
+		}
+	}
+	if !p.quiet {
+		for _, n := range c.Left {
+			p.Env.Warn("%s, which stays here", n)
+		}
+		if c.Stashed {
+			p.Env.Warn("the stashes of the repository stay here")
 		}
 	}
 	for why, paths := range left {
@@ -533,7 +557,11 @@ func (m *Manifest) state() string {
 	for i, f := range files {
 		files[i].Member = digests[f.Member]
 	}
-	data, _ := json.Marshal([]any{m.Git.Head, m.Git.Index, files, m.Git.Deleted}) // it cannot fail
+	all := []any{m.Git.Head, m.Git.Index, files, m.Git.Deleted}
+	if m.Git.Intended != nil {
+		all = append(all, m.Git.Intended)
+	}
+	data, _ := json.Marshal(all) // it cannot fail
 	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 

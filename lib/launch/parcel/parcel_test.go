@@ -268,6 +268,78 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
+// Every kind of change that git tells is made anew, as git tells it.
+func TestKindsOfChange(t *testing.T) {
+	here := newHost(t)
+	here.git("init", "-q", "-b", "main", "src")
+	src := filepath.Join(here.home, "src")
+	must := func(errs ...error) { t.Helper(); testenv.Must(t, errors.Join(errs...)) }
+	for _, name := range []string{"old", "filefolder", "filelink", "folderfile/a", "folderfile/b/c", "folderlink/a", "target/a", "mode", "gone", "case", "staged"} {
+		here.write("src/"+name, name+"\n")
+	}
+	for _, name := range []string{"linkfile", "linkfolder", "linkother"} {
+		must(os.Symlink("old", filepath.Join(src, name)))
+	}
+	here.git("-C", "src", "add", "-A")
+	here.git("-C", "src", "commit", "-q", "-m", "first")
+	there := newHost(t)
+	there.git("clone", "-q", src, "src")
+
+	at := func(name string) string { return filepath.Join(src, name) }
+	for _, name := range []string{"filefolder", "filelink", "folderfile", "folderlink", "linkfile", "linkfolder", "linkother", "gone", "staged"} {
+		must(os.RemoveAll(at(name)))
+	}
+	for _, name := range []string{"filefolder/deep/x", "folderfile", "linkfile", "linkfolder/x", "staged/x", "intended", "intended2/x"} {
+		here.write("src/"+name, "changed "+name+"\n")
+	}
+	must(os.Symlink("old", at("filelink")), os.Symlink("target", at("folderlink")), os.Symlink("mode", at("linkother")))
+	must(os.Chmod(at("mode"), 0o755), os.Rename(at("case"), at("Case")))
+	here.git("-C", "src", "add", "-A", "staged")
+	here.git("-C", "src", "add", "-N", "intended", "intended2")
+	told := here.git("-C", "src", "status", "--porcelain", "--untracked-files=all") + "\n?? new" // of pack
+	b := here.pack()
+	for i := range b.Members {
+		b.Members[i].Size = 0 // data measures them
+	}
+	done, err := there.unpack(b.data(t), nil)
+	must(err)
+	sorted := func(s string) []string { return slices.Sorted(strings.Lines(s + "\n")) }
+	is := there.git("-C", done.Path, "status", "--porcelain", "--untracked-files=all")
+	if want := strings.Replace(told, "\n", "\n M old\n", 1); !slices.Equal(sorted(is), sorted(want)) {
+		t.Errorf("it was\n%s\nand is\n%s", want, is)
+	}
+	for _, name := range []string{"filefolder/deep/x", "folderfile", "linkfile", "linkfolder/x", "staged/x", "intended", "intended2/x", "folderlink/a"} {
+		if was, is := textOf(at(name)), textOf(filepath.Join(done.Path, name)); was == "" || was != is {
+			t.Errorf("%s was %q and is %q", name, was, is)
+		}
+	}
+}
+
+func textOf(path string) string {
+	data, _ := os.ReadFile(path)
+	return string(data)
+}
+
+// What no parcel can hold stops a move before the agent is stopped.
+func TestPackRefusesFirst(t *testing.T) {
+	h := newHost(t)
+	h.git("init", "-q", "-b", "main", "src")
+	h.write("src/old", "old\n")
+	h.git("-C", "src", "add", "-A")
+	h.git("-C", "src", "commit", "-q", "-m", "first")
+	h.git("-C", "src", "update-index", "--assume-unchanged", "old")
+	env := h.env()
+	in := &instance.Instance{Name: "api", Path: filepath.Join(h.home, "src"), Agent: "claude", Desired: instance.Running}
+	testenv.Must(t, h.store(env).Create(in, env.Now()))
+	_, err := Packer{Env: env, Store: h.store(env), Table: h.table(env)}.Pack(in.ID, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "cannot pack api: git is told not to look at old") {
+		t.Errorf("%v", err)
+	}
+	if now, err := h.store(env).Get(in.ID); err != nil || now.Desired != instance.Running || now.Moved != nil {
+		t.Errorf("it is %+v, %v", now, err)
+	}
+}
+
 // tree has the files below a folder with their contents.
 func tree(t *testing.T, dir string) string {
 	var all strings.Builder

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
@@ -590,7 +591,7 @@ func (w *unpacking) overlay() error {
 		if err := linkless(root, filepath.Dir(f.Path), true); err != nil {
 			return bad(f.Path, err)
 		}
-		if err := root.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := w.clear(root, f.Path); err != nil {
 			return bad(f.Path, err)
 		}
 		if err := w.put(root, f); err != nil {
@@ -606,7 +607,24 @@ func (w *unpacking) overlay() error {
 			names = append(names, f.Path)
 		}
 	}
-	return atomicfile.Sync(w.Worktree, names)
+	if err := atomicfile.Sync(w.Worktree, names); err != nil {
+		return err
+	}
+	return git.Intend(w.Worktree, w.Git.Intended, gitWait)
+}
+
+// clear removes a file. A folder with files that did not go along is renamed.
+func (w *unpacking) clear(root *os.Root, name string) error {
+	err := root.Remove(name)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
+		if err = atomicfile.RenameIn(root, name, name+aside); err == nil {
+			w.Env.Warn("%s was in the way, and is now %s", git.Quote(name), git.Quote(name+aside))
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func (w *unpacking) put(root *os.Root, f File) error {

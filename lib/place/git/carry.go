@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/sys/atomicfile"
@@ -30,11 +32,13 @@ type Carried struct {
 	Index   string // a commit, with the index as its tree and Head as its parent
 	Remotes []Remote
 
-	Changed   []string // files, relative to the top, that differ from the index
+	Changed   []string // files and links, relative to the top, that differ from the index
 	Untracked []string
-	Deleted   []string // files of the index that are not there
-	Left      []string // what cannot go: submodules, nested repositories
+	Intended  []string // those of Changed that git add -N put into the index
+	Deleted   []string // files of the index that are not there, or are folders now
+	Left      []Nested // what stays: nested repositories
 	Held      []string // secret files that are staged here, and in Index as they are in Head
+	Stashed   bool     // the repository has a stash, which stays
 }
 
 // Remote is a remote of a repository. The URL has no password.
@@ -101,10 +105,43 @@ func (r checkout) underWay() (string, error) {
 	return "", nil
 }
 
-// changes finds what differs, and returns the paths that differ between Head and index.
+// Portable returns an error if Carry would refuse the worktree that contains dir as it is.
+// What is in no worktree is carried by nobody, and is no error.
+func Portable(dir string, wait time.Duration) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return atomicfile.Error("read", dir, err)
+	}
+	r, err := locate(real)
+	if errors.Is(err, ErrNotRepository) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if what, err := r.underWay(); err != nil || what != "" {
+		return cmp.Or(err, errors.New(what))
+	}
+	vars, done, err := r.isolated()
+	if err != nil {
+		return err
+	}
+	defer done()
+	var c Carried
+	_, err = r.changes(&c, vars, wait)
+	return err
+}
+
+// changes finds what differs, and returns the paths that differ between Head and index. It
+// returns an error for a change that cannot be made anew elsewhere.
 func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged []string, err error) {
-	if name, err := hidden(r.top, wait); err != nil || name != "" {
-		return nil, errors.Join(err, fmt.Errorf("git is told not to look at %s", Quote(name)))
+	name, sparse, err := hidden(r.top, wait)
+	switch {
+	case err != nil:
+		return nil, err
+	case name != "":
+		return nil, fmt.Errorf("git is told not to look at %s", Quote(name))
+	case sparse != "":
+		return nil, fmt.Errorf("git leaves out %s and perhaps others here (git sparse-checkout disable brings them)", Quote(sparse))
 	}
 	out, err := r.run(nil, r.top, vars, wait, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=none", "--no-renames")
 	if err != nil {
@@ -127,24 +164,129 @@ func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged
 		if change.Staged {
 			staged = append(staged, change.Path)
 		}
-		if !change.Unstaged && !change.Untracked {
-			continue
-		}
-		info, err := os.Lstat(filepath.Join(r.top, change.Path))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			c.Deleted = append(c.Deleted, change.Path)
-		case err != nil:
+		if err := r.change(c, change); err != nil {
 			return nil, err
-		case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
-			c.Left = append(c.Left, change.Path)
-		case change.Untracked:
-			c.Untracked = append(c.Untracked, change.Path)
-		default:
-			c.Changed = append(c.Changed, change.Path)
 		}
 	}
-	return staged, nil
+	if c.Left, err = Within(r.top, wait); err != nil {
+		return nil, err
+	}
+	for _, n := range c.Left {
+		entry, err := r.run(nil, r.top, vars, wait, "--literal-pathspecs", "ls-files", "--stage", "--", n.Path)
+		if err != nil || strings.HasPrefix(entry.buf.String(), "160000 ") {
+			return nil, cmp.Or(err, fmt.Errorf("the submodule %s, and submodules do not go along", n))
+		}
+	}
+	if err := r.ownPointers(vars, c.Head, wait); err != nil {
+		return nil, err
+	}
+	c.Stashed, err = r.stash(wait)
+	return staged, err
+}
+
+// change sorts one change of the worktree into c.
+func (r checkout) change(c *Carried, change Change) error {
+	if !change.Unstaged && !change.Untracked {
+		return nil
+	}
+	info, err := os.Lstat(filepath.Join(r.top, change.Path))
+	switch {
+	case change.Untracked && strings.HasSuffix(change.Path, "/"): // a nested repository, see Within
+		return nil
+	case change.Submodule:
+		if change.XY[1] == 'D' {
+			c.Deleted = append(c.Deleted, change.Path)
+			return nil
+		}
+		return fmt.Errorf("the submodule %s is at another commit or has changes (commit them there and git add %[1]s)", Quote(change.Path))
+	case change.XY[1] == 'D', errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		if change.Untracked {
+			return nil // gone meanwhile
+		}
+		c.Deleted = append(c.Deleted, change.Path) // also if a folder has its name, or a link leads there
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
+		return fmt.Errorf("%s is neither a file nor a link", Quote(change.Path))
+	case change.Untracked:
+		c.Untracked = append(c.Untracked, change.Path)
+		return nil
+	case change.XY[1] == 'A':
+		c.Intended = append(c.Intended, change.Path)
+	}
+	c.Changed = append(c.Changed, change.Path)
+	return nil
+}
+
+// pointers are the first bytes of what Git LFS keeps in a file's place.
+const pointers = "version https://git-lfs.github.com/spec/"
+
+// ownPointers returns an error if the index, or a commit that no remote has, has a file in
+// Git LFS whose content is in this repository: a bundle has only the pointer to it.
+func (r checkout) ownPointers(vars []string, head string, wait time.Duration) error {
+	objects := filepath.Join(r.common, "lfs", "objects")
+	if !atomicfile.Exists(objects) {
+		return nil
+	}
+	new, err := r.run(nil, r.top, vars, wait, "rev-list", "--objects", head, "--not", "--remotes")
+	if err != nil {
+		return err
+	}
+	staged, err := r.run(nil, r.top, vars, wait, "diff-index", "--cached", "--no-renames", "-r", head)
+	if err != nil {
+		return err
+	}
+	paths := map[string]string{} // by blob
+	for line := range strings.Lines(new.buf.String()) {
+		if id, path, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok && path != "" {
+			paths[id] = path
+		}
+	}
+	for line := range strings.Lines(staged.buf.String()) { // :mode mode blob blob state TAB path
+		meta, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if f := strings.Fields(meta); len(f) > 3 {
+			paths[f[3]] = path
+		}
+	}
+	names := strings.NewReader(strings.Join(slices.Sorted(maps.Keys(paths)), "\n") + "\n")
+	sized, err := r.run(names, r.top, vars, wait, "cat-file", "--batch-check=%(objecttype) %(objectsize) %(objectname)")
+	if err != nil {
+		return err
+	}
+	var small []string
+	for line := range strings.Lines(sized.buf.String()) {
+		f := strings.Fields(line)
+		if len(f) < 3 || f[0] != "blob" {
+			continue
+		}
+		if n, err := strconv.Atoi(f[1]); err == nil && n > len(pointers) && n < 1024 {
+			small = append(small, f[2])
+		}
+	}
+	out, err := r.run(strings.NewReader(strings.Join(small, "\n")+"\n"), r.top, vars, wait, "cat-file", "--batch")
+	if err != nil {
+		return err
+	}
+	if new.cut || staged.cut || sized.cut || out.cut {
+		return errors.New("it has too many commits that no remote has to look for files in Git LFS")
+	}
+	path, is := "", false
+	for line := range strings.Lines(out.buf.String()) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 3 && f[1] == "blob" && paths[f[0]] != "":
+			path, is = paths[f[0]], false
+		case strings.HasPrefix(line, pointers):
+			is = true
+		case is && len(f) == 2 && f[0] == "oid":
+			digest := strings.TrimPrefix(f[1], "sha256:")
+			if len(digest) == 64 && atomicfile.Exists(filepath.Join(objects, digest[:2], digest[2:4], digest)) {
+				return fmt.Errorf("%s is in Git LFS and on no remote (push it first)", Quote(path))
+			}
+		}
+	}
+	return nil
 }
 
 // remotes returns the remotes of the repository's own configuration.
@@ -502,6 +644,16 @@ func InTheWay(path, index string, comes []string, wait time.Duration) (names []s
 		info, err := os.Lstat(filepath.Join(path, name))
 		return err != nil || info.IsDir()
 	}), nil
+}
+
+// Intend puts files of a worktree into its index as git add -N does.
+func Intend(path string, names []string, wait time.Duration) error {
+	for some := range slices.Chunk(names, 256) {
+		if _, err := answer(path, wait, append([]string{"--literal-pathspecs", "add", "--intent-to-add", "--force", "--"}, some...)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Reset makes a worktree the one of a commit of Carry: its files are those of index, and

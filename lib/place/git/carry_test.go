@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -99,6 +100,76 @@ func TestCarryRefuses(t *testing.T) {
 	run(t, empty, "init", "-q")
 	if _, err := Carry(empty, bundle, none, time.Minute); err == nil || !strings.Contains(err.Error(), "no commit") {
 		t.Errorf("an unborn branch: %v", err)
+	}
+}
+
+// What a bundle and files cannot make anew elsewhere is refused by name; what only stays is
+// told.
+func TestPortable(t *testing.T) {
+	lfs := "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("ab", 32) + "\nsize 3\n"
+	object := ".git/lfs/objects/ab/ab/" + strings.Repeat("ab", 32)
+	submodule := func(t *testing.T, dir string) string {
+		run(t, dir, "-c", "protocol.file.allow=always", "submodule", "add", "-q", repository(t, "x"), "sub")
+		write(t, os.Getenv("HOME"), ".gitconfig", "[user]\nname = T\nemail = t@example.org\n")
+		run(t, dir, "commit", "-q", "-m", "sub")
+		return filepath.Join(dir, "sub")
+	}
+	for name, c := range map[string]struct {
+		do   func(t *testing.T, dir string)
+		want string
+	}{
+		"sparse": {func(t *testing.T, dir string) {
+			write(t, dir, "deep/x", "x")
+			run(t, dir, "add", "-A")
+			run(t, dir, "commit", "-q", "-m", "deep")
+			run(t, dir, "sparse-checkout", "set", "--no-cone", "/a")
+		}, "git leaves out deep/x"},
+		"a submodule": {func(t *testing.T, dir string) { submodule(t, dir) }, ""},
+		"its changes": {func(t *testing.T, dir string) { write(t, submodule(t, dir), "x", "y") }, "the submodule sub is at another commit or has changes"},
+		"its commits": {func(t *testing.T, dir string) { run(t, submodule(t, dir), "commit", "-q", "--allow-empty", "-m", "y") }, "the submodule sub is at another commit"},
+		"its commits, added": {func(t *testing.T, dir string) {
+			run(t, submodule(t, dir), "commit", "-q", "--allow-empty", "-m", "y")
+			run(t, dir, "add", "sub")
+		}, "sub has 1 commit"},
+		"a pipe": {func(t *testing.T, dir string) {
+			testenv.Must(t, errors.Join(os.Remove(filepath.Join(dir, "a")), syscall.Mkfifo(filepath.Join(dir, "a"), 0o600)))
+		}, "a is neither a file nor a link"},
+		"Git LFS": {func(t *testing.T, dir string) {
+			write(t, dir, object, "x")
+			write(t, dir, "big", lfs)
+			run(t, dir, "add", "big")
+		}, "big is in Git LFS and on no remote"},
+		"Git LFS, committed": {func(t *testing.T, dir string) {
+			write(t, dir, object, "x")
+			write(t, dir, "big", lfs)
+			run(t, dir, "add", "big")
+			run(t, dir, "commit", "-q", "-m", "big")
+		}, "big is in Git LFS"},
+		"Git LFS, pushed": {func(t *testing.T, dir string) {
+			write(t, dir, object, "x")
+			write(t, dir, "big", lfs)
+			run(t, dir, "add", "big")
+			run(t, dir, "commit", "-q", "-m", "big")
+			run(t, dir, "update-ref", "refs/remotes/o/main", "HEAD")
+		}, ""},
+		"Git LFS without files": {func(t *testing.T, dir string) { write(t, dir, "big", lfs); run(t, dir, "add", "big") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repository(t, "a")
+			c.do(t, dir)
+			if err := Portable(dir, time.Minute); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+	dir := repository(t, "a")
+	write(t, dir, "a", "x")
+	run(t, dir, "stash", "-q")
+	write(t, dir, ".gitignore", "ignored/")
+	run(t, dir, "init", "-q", "ignored/one")
+	write(t, dir, "ignored/one/x", "x")
+	if c, _ := carry(t, dir); !c.Stashed || len(c.Left) != 1 || c.Left[0].String() != "ignored/one has 1 untracked" {
+		t.Errorf("%+v", c)
 	}
 }
 

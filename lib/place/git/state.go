@@ -49,6 +49,7 @@ type Change struct {
 	Unstaged  bool // the worktree differs from the index
 	Untracked bool
 	Conflict  bool
+	Submodule bool // it is a submodule in HEAD, the index or the worktree
 }
 
 // maxStatus bounds git's output, in bytes: tens of thousands of changes.
@@ -246,7 +247,7 @@ func tracked(line string, fields int) Change {
 	if len(f) < fields || len(f[0]) != 2 {
 		return Change{}
 	}
-	return Change{Path: f[fields-1], XY: f[0], Staged: f[0][0] != '.', Unstaged: f[0][1] != '.'}
+	return Change{Path: f[fields-1], XY: f[0], Staged: f[0][0] != '.', Unstaged: f[0][1] != '.', Submodule: strings.HasPrefix(f[1], "S")}
 }
 
 func (s *State) add(c Change) {

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -59,7 +58,8 @@ func around(dir string) (checkout, error) {
 		if !place.Counts(info, real) && !safe(real) {
 			return checkout{}, ErrOthers
 		}
-		return checkout{top: real, dir: real, common: real}, nil
+		said, err := head(real)
+		return checkout{real, real, real, said}, err
 	}
 	r, err := locate(real)
 	if !errors.Is(err, ErrNotRepository) {
@@ -322,7 +322,8 @@ var ErrUnsaved = errors.New("it holds what is nowhere else")
 
 // Saved returns an ErrUnsaved if removing a linked worktree would lose something: changes,
 // untracked files, an operation in progress, or commits that no other branch, tag or remote
-// has. The worktree may have been moved.
+// has; in ignored folders, too, whatever another repository there has only here. The
+// worktree may have been moved.
 func Saved(path string, wait time.Duration) error {
 	r, err := topOf(path)
 	if err != nil {
@@ -330,9 +331,6 @@ func Saved(path string, wait time.Duration) error {
 	}
 	if r.dir == r.common {
 		return fmt.Errorf("%w: it is the repository itself", ErrUnsaved)
-	}
-	if what, err := r.underWay(); err != nil || what != "" {
-		return cmp.Or(err, fmt.Errorf("%w: %s", ErrUnsaved, what))
 	}
 	if there, err := atomicfile.Present(filepath.Join(r.dir, "modules")); err != nil {
 		return err
@@ -344,46 +342,90 @@ func Saved(path string, wait time.Duration) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	s, err := Status(path, wait)
+	if len(readNames(filepath.Join(r.dir, "refs", "worktree"))) > 0 {
+		return fmt.Errorf("%w: it has refs of its own (refs/worktree)", ErrUnsaved)
+	}
+	head, what, err := r.unsaved(wait)
+	switch {
+	case err != nil || what != "":
+	case head == "":
+		what = "its branch has no commit"
+	default:
+		args := []string{"HEAD", "--not"}
+		if branch, ok := strings.CutPrefix(r.head, "ref: refs/heads/"); ok {
+			args = append(args, "--exclude="+branch)
+		}
+		what, err = r.unmerged(wait, append(args, "--branches", "--remotes", "--tags")...)
+	}
+	if err != nil {
+		return err
+	}
+	if what != "" {
+		return fmt.Errorf("%w: %s", ErrUnsaved, what)
+	}
+	within, err := Within(path, wait)
+	if err != nil {
+		return err
+	}
+	if len(within) > 1 {
+		return fmt.Errorf("%w: %s (and %d more)", ErrUnsaved, within[0], len(within)-1)
+	} else if len(within) > 0 {
+		return fmt.Errorf("%w: %s", ErrUnsaved, within[0])
+	}
+	return nil
+}
+
+// unsaved returns what the files of a worktree have that no commit has, or "". head is its
+// commit, "" if there is none.
+func (r checkout) unsaved(wait time.Duration) (head, what string, err error) {
+	if what, err := r.underWay(); err != nil || what != "" {
+		return "", what, err
+	}
+	s, err := Status(r.top, wait)
 	switch {
 	case err != nil:
-		return err
+		return "", "", err
 	case len(s.Changes) > 0 || s.Truncated:
 		s.Ahead, s.Behind = 0, 0
-		return fmt.Errorf("%w: %s", ErrUnsaved, s.Summary())
-	case s.Head == "":
-		return fmt.Errorf("%w: its branch has no commit", ErrUnsaved)
+		return s.Head, s.Summary(), nil
 	}
-	if hidden, err := hidden(path, wait); err != nil || hidden != "" {
-		return cmp.Or(err, fmt.Errorf("%w: git is told not to look at %s", ErrUnsaved, Quote(hidden)))
+	if hidden, _, err := hidden(r.top, wait); err != nil || hidden != "" {
+		return s.Head, "git is told not to look at " + Quote(hidden), err
 	}
-	args := []string{"rev-list", "--count", s.Head, "--not"}
-	if s.Branch != "HEAD" {
-		args = append(args, "--exclude="+s.Branch)
-	}
-	out, err := answer(path, wait, append(args, "--branches", "--remotes", "--tags")...)
+	return s.Head, "", nil
+}
+
+// unmerged says how many commits git rev-list counts, or "" for none.
+func (r checkout) unmerged(wait time.Duration, args ...string) (string, error) {
+	vars, done, err := r.isolated()
 	if err != nil {
-		return atomicfile.Error("read the commits of", path, err)
+		return "", err
+	}
+	defer done()
+	out, err := r.run(nil, r.top, vars, wait, append([]string{"rev-list", "--count"}, args...)...)
+	if err != nil {
+		return "", atomicfile.Error("read the commits of", r.top, err)
 	}
 	switch n := strings.TrimSpace(out.buf.String()); n {
 	case "0":
-		return nil
+		return "", nil
 	case "1":
-		return fmt.Errorf("%w: 1 commit that is neither pushed nor merged", ErrUnsaved)
+		return "1 commit that is neither pushed nor merged", nil
 	default:
-		return fmt.Errorf("%w: %s commits that are neither pushed nor merged", ErrUnsaved, n)
+		return n + " commits that are neither pushed nor merged", nil
 	}
 }
 
 // hidden returns an existing file that git is told to ignore changes of (assume-unchanged,
-// skip-worktree), because no status shows them.
-func hidden(path string, wait time.Duration) (string, error) {
+// skip-worktree), because no status shows them, and one that git leaves out (a sparse
+// checkout); "" for none.
+func hidden(path string, wait time.Duration) (name, sparse string, err error) {
 	out, err := answer(path, wait, "ls-files", "-v", "-z")
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if out.cut {
-		return "", fmt.Errorf("'%s' has too many files to look at each", path)
+		return "", "", fmt.Errorf("'%s' has too many files to look at each", path)
 	}
 	for line := range strings.SplitSeq(out.buf.String(), "\x00") {
 		tag, name, ok := strings.Cut(line, " ")
@@ -391,10 +433,13 @@ func hidden(path string, wait time.Duration) (string, error) {
 			continue
 		}
 		if there, err := atomicfile.Present(filepath.Join(path, name)); err != nil || there {
-			return name, err
+			return name, "", err
+		}
+		if tag == "S" || tag == "s" {
+			sparse = name
 		}
 	}
-	return "", nil
+	return "", sparse, nil
 }
 
 // lockWorktrees locks the repository against other gt programs that add a worktree. unlock

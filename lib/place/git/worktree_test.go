@@ -238,9 +238,96 @@ func TestSaved(t *testing.T) {
 			write(t, path, "b", "x")
 			testenv.Must(t, os.Rename(path, path+"2"))
 		}, "1 untracked"},
+		"its own refs": {func(t *testing.T, _, path string) { run(t, path, "update-ref", "refs/worktree/mine", "HEAD") }, "refs of its own"},
+		// Below it, in a folder that git ignores.
+		"clone": {func(t *testing.T, dir, path string) { run(t, path, "clone", "-q", dir, "ignored/lib") }, ""},
+		"changed clone": {func(t *testing.T, dir, path string) {
+			run(t, path, "clone", "-q", dir, "ignored/lib")
+			write(t, path, "ignored/lib/a", "x")
+		}, "ignored/lib has 1 modified"},
+		"clone with a commit": {func(t *testing.T, dir, path string) {
+			run(t, path, "clone", "-q", dir, "ignored/deep/lib")
+			commit(t, filepath.Join(path, "ignored/deep/lib"))
+		}, "ignored/deep/lib has 1 commit"},
+		"clone with a branch": {func(t *testing.T, dir, path string) {
+			run(t, path, "clone", "-q", dir, "ignored/lib")
+			lib := filepath.Join(path, "ignored/lib")
+			run(t, lib, "checkout", "-q", "-b", "aside")
+			commit(t, lib)
+			run(t, lib, "checkout", "-q", "-")
+		}, "ignored/lib has 1 commit"},
+		"clone with a tag": {func(t *testing.T, dir, path string) {
+			run(t, path, "clone", "-q", dir, "ignored/lib")
+			lib := filepath.Join(path, "ignored/lib")
+			run(t, lib, "checkout", "-q", "--detach")
+			commit(t, lib)
+			run(t, lib, "tag", "v1")
+			run(t, lib, "checkout", "-q", "-")
+		}, "ignored/lib has 1 commit"},
+		"clone of a tag": {func(t *testing.T, dir, path string) {
+			commit(t, path)
+			run(t, path, "tag", "v1")
+			run(t, path, "reset", "-q", "--hard", "HEAD~1")
+			run(t, path, "clone", "-q", "--branch", "v1", "--depth", "1", "file://"+dir, "ignored/lib")
+		}, ""},
+		"stash": {func(t *testing.T, dir, path string) {
+			run(t, path, "clone", "-q", dir, "ignored/lib")
+			write(t, path, "ignored/lib/a", "x")
+			run(t, filepath.Join(path, "ignored/lib"), "stash", "-q")
+		}, "ignored/lib has a stash"},
+		"new repository": {func(t *testing.T, _, path string) {
+			run(t, path, "init", "-q", "ignored/one")
+			commit(t, filepath.Join(path, "ignored/one"))
+		}, "ignored/one has 1 commit"},
+		"two new repositories": {func(t *testing.T, _, path string) {
+			for _, name := range []string{"ignored/one", "ignored/two"} {
+				run(t, path, "init", "-q", name)
+				commit(t, filepath.Join(path, name))
+			}
+		}, "ignored/one has 1 commit that is neither pushed nor merged (and 1 more)"},
+		"empty repository": {func(t *testing.T, _, path string) { run(t, path, "init", "-q", "ignored/one") }, ""},
+		"bare repository":  {func(t *testing.T, dir, path string) { run(t, path, "clone", "-q", "--bare", dir, "ignored/one") }, "ignored/one has 1 commit"},
+		"worktree": {func(t *testing.T, _, path string) {
+			run(t, path, "worktree", "add", "-q", "-b", "sub", "ignored/sub")
+			write(t, path, "ignored/sub/new", "x")
+		}, "ignored/sub has 1 untracked"},
+		"clean worktree": {func(t *testing.T, _, path string) {
+			run(t, path, "worktree", "add", "-q", "-b", "sub", "ignored/sub")
+			commit(t, filepath.Join(path, "ignored/sub"))
+		}, ""},
+		"detached worktree": {func(t *testing.T, _, path string) {
+			run(t, path, "worktree", "add", "-q", "--detach", "ignored/sub")
+			commit(t, filepath.Join(path, "ignored/sub"))
+		}, "ignored/sub has 1 commit"},
+		"repository of a worktree elsewhere": {func(t *testing.T, dir, path string) {
+			run(t, path, "clone", "-q", dir, "ignored/lib")
+			run(t, filepath.Join(path, "ignored/lib"), "worktree", "add", "-q", "--detach", filepath.Join(t.TempDir(), "out"))
+		}, "ignored/lib has the repository of the worktree"},
+		"submodule of a clone": {func(t *testing.T, dir, path string) {
+			run(t, path, "init", "-q", "ignored/lib")
+			lib := filepath.Join(path, "ignored/lib")
+			run(t, lib, "-c", "protocol.file.allow=always", "submodule", "add", "-q", dir, "sub")
+			run(t, lib, "commit", "-q", "-a", "-m", "sub")
+			run(t, lib, "update-ref", "refs/remotes/o/main", "HEAD")
+			sub := filepath.Join(lib, "sub")
+			run(t, sub, "checkout", "-q", "-b", "mine")
+			commit(t, sub)
+			run(t, lib, "submodule", "deinit", "-q", "-f", "sub")
+		}, "ignored/lib/.git/modules/sub has 1 commit"},
+		"a repository without its own": {func(t *testing.T, _, path string) {
+			write(t, path, "ignored/lib/.git", "gitdir: /nowhere\n")
+		}, "ignored/lib has a repository that gt cannot read"},
+		"another system": {func(t *testing.T, _, path string) { write(t, path, "ignored/lib/.hg/store", "x") }, "ignored/lib has a repository that gt cannot read (.hg)"},
+		"an empty .git": {func(t *testing.T, _, path string) {
+			testenv.Must(t, os.MkdirAll(filepath.Join(path, "ignored/lib/.git"), 0o700))
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := repository(t, "a")
+			write(t, os.Getenv("HOME"), ".gitconfig", "[user]\nname = T\nemail = t@example.org\n")
+			write(t, dir, ".gitignore", "ignored/\n")
+			run(t, dir, "add", "-A")
+			run(t, dir, "commit", "-q", "--amend", "-m", "first")
 			path := filepath.Join(t.TempDir(), "wt")
 			testenv.Must(t, AddWorktree(dir, path, "new", time.Minute))
 			c.do(t, dir, path)
