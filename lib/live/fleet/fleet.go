@@ -46,6 +46,7 @@ type Member struct {
 	// Background reports whether a background task of it runs while it waits.
 	Background bool
 	Since      time.Time // when the status began, if known
+	Quiet      time.Time // since when it waits and no background task of it runs; zero while it works
 	Until      time.Time // when its account's limit ends, if it is limited and that is known
 	Login      bool      // its account has to log in anew
 	Pane       tmux.Pane // its agent's pane, zero without one
@@ -466,8 +467,24 @@ func (m *Member) see(u *unseen, screen string) {
 	m.is(u.got)
 }
 
+// Busy returns what an end of the agent would cut off now, in a person's words: its turn,
+// or what it runs in the background. It is "" if that is nothing, or nothing is known.
+func (m *Member) Busy() string {
+	switch {
+	case m.Pane.ID == "":
+		return ""
+	case m.Status == status.Running:
+		return "its turn runs"
+	case m.Reason.Asks():
+		return "its turn waits for an answer"
+	case m.Background:
+		return "its background commands or subagents run"
+	}
+	return ""
+}
+
 func (m *Member) is(got status.Result) {
-	m.Status, m.Reason, m.Background, m.Since, m.Login = got.Status, got.Reason, got.Background, got.By.At, got.By.Login
+	m.Status, m.Reason, m.Background, m.Since, m.Quiet, m.Login = got.Status, got.Reason, got.Background, got.By.At, got.Quiet, got.By.Login
 }
 
 // StateFolder returns the folder whose files say what the agent does, "" if there is none.

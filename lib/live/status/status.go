@@ -94,7 +94,9 @@ type Result struct {
 	Reason Reason
 	// Background reports whether a background task of it runs while it waits.
 	Background bool
-	By         Observation // the zero value if derived from none
+	// Quiet is since when it waits and no background task of it runs; zero while it works.
+	Quiet time.Time
+	By    Observation // the zero value if derived from none
 }
 
 // starting is how long a process without observations counts as starting.
@@ -124,17 +126,24 @@ func Of(f Facts) Result {
 	case f.Pane == Dead:
 		return Result{Status: Stopped}
 	}
-	background := newest.Background && newest.Status == Waiting
-	if hook, told := f.newest(Hook); told && hook.agrees(newest) {
-		newest = hook
-	}
-	switch {
-	case !found:
+	if !found {
 		return Result{Status: Unknown}
-	case newest.Status == Waiting && !f.Acknowledged.Before(newest.At):
-		return Result{Status: Idle, Reason: newest.Reason, Background: background, By: newest}
 	}
-	return Result{Status: newest.Status, Reason: newest.Reason, Background: background, By: newest}
+	r := Result{Background: newest.Background && newest.Status == Waiting}
+	quiet := newest.At
+	if hook, told := f.newest(Hook); told && hook.agrees(newest) {
+		if newest = hook; !hook.Background {
+			quiet = hook.At
+		}
+	}
+	r.Status, r.Reason, r.By = newest.Status, newest.Reason, newest
+	if newest.Status == Waiting && !newest.Reason.Asks() && !r.Background {
+		r.Quiet = quiet
+	}
+	if newest.Status == Waiting && !f.Acknowledged.Before(newest.At) {
+		r.Status = Idle
+	}
+	return r
 }
 
 // newest returns the newest valid observation of a source of at least least.

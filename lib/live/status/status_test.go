@@ -92,6 +92,30 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// An agent is quiet from the end of its turn on, or of what it ran in the background.
+func TestQuiet(t *testing.T) {
+	turn, later := saw(Hook, time.Hour, Waiting, Done), saw(Registry, time.Minute, Waiting, Done)
+	behind, shell := turn, later
+	behind.Background, shell.Background = true, true
+	for _, c := range []struct {
+		name string
+		seen []Observation
+		want time.Time
+	}{
+		{"its turn is over", []Observation{turn}, turn.At},
+		{"its registry agrees", []Observation{turn, later}, turn.At},
+		{"a command runs", []Observation{behind}, time.Time{}},
+		{"a command that its registry shows", []Observation{turn, shell}, time.Time{}},
+		{"the command has ended", []Observation{behind, later}, later.At},
+		{"it works", []Observation{saw(Hook, time.Minute, Running, "")}, time.Time{}},
+		{"it asks in a turn", []Observation{saw(Hook, time.Minute, Waiting, Question)}, time.Time{}},
+	} {
+		if got := Of(Facts{Now: now, Seen: c.seen}).Quiet; !got.Equal(c.want) {
+			t.Errorf("%s: quiet since %v, not %v", c.name, got, c.want)
+		}
+	}
+}
+
 // The observations in gt's own files.
 func TestObservations(t *testing.T) {
 	for state, want := range map[keepalive.State]Status{

@@ -91,7 +91,7 @@ func (a Agents) elsewhere(ctx context.Context, all []*instance.Instance) []perfo
 	}
 	now := a.Env.Now()
 	for i, s := range r.Status(ctx, refs) {
-		statuses[i] = perform.Status{Alive: s.Alive, Err: s.Err, Attached: s.Attached, Asks: s.Asks, Limited: s.Limited}
+		statuses[i] = perform.Status{Alive: s.Alive, Err: s.Err, Attached: s.Attached, Asks: s.Asks, Busy: s.Busy, Limited: s.Limited}
 		if s.Limited {
 			statuses[i].LimitedAt, statuses[i].LimitedUntil = now, retryAt(now, s.Until)
 		}
@@ -125,7 +125,7 @@ func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.St
 		default:
 			s.Why = fmt.Sprintf("its process %d cannot be seen", m.Pane.PID)
 		}
-		s.Attached, s.Left = m.Pane.Attached, !m.Wanted()
+		s.Attached, s.Left, s.Busy = m.Pane.Attached, !m.Wanted(), m.Busy()
 		if m.Status == status.Waiting || m.Status == status.Idle {
 			switch m.Reason {
 			case status.Permission, status.Question:
@@ -134,7 +134,7 @@ func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.St
 				s.Limited, s.LimitedAt, s.Idle = true, a.Env.Now(), m.Since
 				s.LimitedUntil = retryAt(m.Since, m.Resets(a.Env.Getenv, m.Since))
 			default:
-				s.Idle = m.Since
+				s.Idle = m.Quiet
 			}
 		}
 	}

@@ -254,14 +254,19 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	ch.was = *ch.session.Instance
 	ch.was.SessionID = ch.Store.Session(ch.session.Instance)
 	starts := slices.Contains(order.Ops, lifecycle.Start)
-	switch {
-	case ch.Change == lifecycle.Suspend && ch.Session.Reason == lifecycle.IdleTimeout,
-		ch.Change == lifecycle.Drain && ch.Session.Reason == lifecycle.ConfigDrift:
-		if s := ch.Agents.Status(ctx, []*instance.Instance{ch.session.Instance})[0]; s.Attached || s.Asks {
+	reason := ch.Session.Reason
+	done := ch.Change == lifecycle.Archive && reason == lifecycle.DrainComplete
+	unused := ch.Change == lifecycle.Suspend && reason == lifecycle.IdleTimeout
+	drifted := ch.Change == lifecycle.Drain && reason == lifecycle.ConfigDrift
+	if done || unused || drifted {
+		switch s := ch.Agents.Status(ctx, []*instance.Instance{ch.session.Instance})[0]; {
+		case !done && (s.Attached || s.Asks):
 			return skipped("somebody looks at it, or it waits for an answer")
+		case s.Busy != "":
+			return skipped("%s since", s.Busy)
 		}
 	}
-	if reason := ch.Session.Reason; ch.Work != nil && (ch.Change == lifecycle.Archive && reason == lifecycle.DrainComplete || ch.Change == lifecycle.Suspend && reason == lifecycle.IdleTimeout) {
+	if ch.Work != nil && (done || unused) {
 		c := claimant(ch.session.Instance)
 		c.Ends = true
 		claims, err := ch.Work.Claims(ctx, []Claimant{c})

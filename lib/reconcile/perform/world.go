@@ -35,7 +35,9 @@ type Status struct {
 	Idle     time.Time // since when; zero while it works
 	Attached bool
 	Asks     bool // it waits for a person's answer
-	Left     bool // a person ended it
+	// Busy is what an end would cut off now: a turn, or what runs in the background.
+	Busy string
+	Left bool // a person ended it
 	// Why is its exit status and last words, if it ended, or why nothing is known of it.
 	Why     string
 	Err     error // why Alive is unknown
@@ -495,7 +497,7 @@ func (p *Plan) remembered(before *Memory) *Memory {
 
 func (w *World) observed(in *instance.Instance, s Status) tick.Session {
 	seen := tick.Session{
-		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Left: s.Left, Limited: s.Limited,
+		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Busy: s.Busy, Left: s.Left, Limited: s.Limited,
 		Started: !in.StartedAt.IsZero(), Ended: w.clean(s.Why),
 	}
 	if s.Err != nil {

@@ -203,7 +203,9 @@ func (s *Status) parse(word string) {
 	case "attached":
 		s.Attached = true
 	case "asks":
-		s.Asks = true
+		s.Asks, s.Busy = true, "its turn waits for an answer"
+	case "busy":
+		s.Busy = "its turn runs"
 	case "limited":
 		s.Limited = true
 		if seconds, err := strconv.ParseInt(value, 10, 40); err == nil && seconds > 0 {

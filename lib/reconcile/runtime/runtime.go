@@ -53,6 +53,7 @@ type Status struct {
 	Waits   bool // it has been idle for Idle
 	Idle    time.Duration
 	Asks    bool      // it waits for a person's answer
+	Busy    string    // what an end would cut off: a turn, a command; "" if nothing is known
 	Limited bool      // its account is at a usage limit
 	Until   time.Time // end of the limit; zero if unknown
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"gt/lib/state/lifecycle"
-	"gt/lib/text/count"
 	"gt/lib/text/duration"
 )
 
@@ -378,14 +377,14 @@ func (d *decision) drained(s Session, t *Template) {
 	if t != nil && t.Pool != nil {
 		limit = t.Pool.DrainTimeout
 	}
-	switch {
-	case s.Claims == 0:
+	switch busy := s.atWork(); {
+	case busy == "":
 		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done", block(workArchived))
 	case d.Now.Sub(s.DrainAt) >= limit:
 		d.act(lifecycle.Archive, s, d.into(s.Session, lifecycle.Archived, lifecycle.DrainTimeout),
-			"after "+duration.Format(limit), block(workArchived))
+			"after "+duration.Format(limit)+": "+busy, block(workArchived))
 	default:
-		d.logf(s, "", "draining: %s of its work not done (%s of %s)", count.Of(s.Claims, "piece"), duration.Format(d.Now.Sub(s.DrainAt)), duration.Format(limit))
+		d.logf(s, "", "draining: %s (%s of %s)", busy, duration.Format(d.Now.Sub(s.DrainAt)), duration.Format(limit))
 	}
 }
 
@@ -488,7 +487,7 @@ func (d *decision) judge(s Session, t *Template) {
 	if drifted(s) && s.Pool == "" {
 		d.logf(s, "", "runs with another configuration than its template's (%s); restart it", differs(s))
 	}
-	if s.Pool != "" || t.IdleTimeout <= 0 || s.Idle.IsZero() || s.Claims > 0 || s.Attached || s.Asks {
+	if s.Pool != "" || t.IdleTimeout <= 0 || s.Idle.IsZero() || s.atWork() != "" || s.Attached || s.Asks {
 		return
 	}
 	if idle := d.Now.Sub(s.Idle); idle >= t.IdleTimeout {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gt/lib/state/lifecycle"
+	"gt/lib/text/count"
 )
 
 // Liveness is whether a runtime runs. Unknown causes no action.
@@ -93,11 +94,25 @@ type Session struct {
 	Idle     time.Time // since when; zero while it works
 	Attached bool      // a person looks at it
 	Asks     bool      // it waits for a person's answer
+	Busy     string    // what an end would cut off: a turn, or what runs in the background
 	Left     bool      // a person ended it: no crash, and not undone
 	Started  bool      // its runtime has started before
 	Ended    string    // how its runtime ended, if known
 	Unseen   string    // why its runtime's state is unknown
 	Limited  bool      // its runtime ended at a usage limit: no crash
+}
+
+// atWork returns what a session would leave undone if it ended now: its turn, what it runs in
+// the background, and the work that it has claimed. It is "" if that is nothing.
+func (s *Session) atWork() string {
+	if s.Claims == 0 {
+		return s.Busy
+	}
+	claimed := count.Of(s.Claims, "piece") + " of its work not done"
+	if s.Busy == "" {
+		return claimed
+	}
+	return s.Busy + ", and " + claimed
 }
 
 // Demand is the result of a template's check.

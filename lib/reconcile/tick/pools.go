@@ -258,8 +258,8 @@ func (d *decision) slot(t *Template) int {
 	return slot
 }
 
-// retire removes n sessions from a pool: suspended ones first, then in the pool's archive
-// order. shrink decides whether that happens.
+// retire removes n sessions from a pool: suspended ones first, then those of which nothing
+// would be cut off, then the others, each in the pool's archive order. shrink decides whether that happens.
 func (d *decision) retire(t *Template, m *members, n int, why string) {
 	for _, s := range slices.Backward(m.suspended) {
 		if n > 0 && !d.acted[s.ID] {
@@ -269,6 +269,9 @@ func (d *decision) retire(t *Template, m *members, n int, why string) {
 	}
 	slices.SortStableFunc(m.active, func(a, b Session) int {
 		newest := -byCreation(a, b)
+		if c := cmp.Compare(b2i(a.Busy != ""), b2i(b.Busy != "")); c != 0 {
+			return c
+		}
 		switch t.Pool.ArchiveOrder {
 		case FIFO:
 			return -newest
@@ -342,6 +345,8 @@ func (d *decision) drift(t *Template, m *members, wanted, missing, recent int) {
 		switch {
 		case s.Attached, s.Asks:
 			d.logf(s, "", "keeps its old configuration (%s) while somebody looks at it or it waits for an answer", differs(s))
+		case s.Busy != "": // its end would come after drain_timeout, most likely in the same turn
+			d.logf(s, "", "keeps its old configuration (%s) while %s", differs(s), s.Busy)
 		case recent >= t.Pool.MaxReplaced:
 			d.logf(s, EventDriftHeld, "keeps its old configuration (%s): %d of %d were replaced in %s", differs(s), recent, t.Pool.MaxReplaced, duration.Format(driftWindow))
 		case missing+starting >= t.Pool.MaxUnavailable:

@@ -129,6 +129,53 @@ func TestAPoolThatTakesBack(t *testing.T) {
 	}
 }
 
+// A session in a turn is the last to leave a pool. Its drain waits for the turn's end, at most
+// drain_timeout, and a changed template waits for it too.
+func TestBusy(t *testing.T) {
+	const busy = "its turn runs"
+	w := newWorld(template("worker", pooled(0, 3)))
+	w.want(3)
+	w.settle()
+	all := w.of("worker", lifecycle.Active)
+	newest := all[2]
+	newest.busy = busy
+	w.want(2)
+	w.settle()
+	if newest.State != lifecycle.Active || w.in("worker", lifecycle.Archived) != 1 {
+		t.Fatalf("another one could leave%s", w)
+	}
+	all[0].busy = busy
+	w.want(0)
+	w.force = true
+	w.settle()
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Draining: 2, lifecycle.Archived: 1})
+	newest.busy = ""
+	w.later(time.Second)
+	if newest.State != lifecycle.Archived || newest.Reason != lifecycle.DrainComplete {
+		t.Errorf("its turn is over%s", w)
+	}
+	w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Draining: 1, lifecycle.Archived: 2})
+	w.later(30 * time.Second)
+	if b := all[0]; b.State != lifecycle.Archived || b.Reason != lifecycle.DrainTimeout {
+		t.Errorf("the longest has passed%s", w)
+	}
+
+	w.want(1)
+	w.settle()
+	one := w.of("worker", lifecycle.Active)[0]
+	one.wanted, one.busy = "v1:new", busy
+	w.settle()
+	if one.State != lifecycle.Active || w.in("worker", lifecycle.Active) != 1 {
+		t.Errorf("a changed template ends a turn%s", w)
+	}
+	one.busy = ""
+	w.settle()
+	if one.State != lifecycle.Archived || w.in("worker", lifecycle.Active) != 1 {
+		t.Errorf("it is not replaced after its turn%s", w)
+	}
+	w.done(t)
+}
+
 // Sessions of one tick are ordered by slot, regardless of their ids: the last slot is the
 // newest. [S4-93]
 func TestWhoIsNewest(t *testing.T) {
@@ -685,7 +732,12 @@ func TestIdle(t *testing.T) {
 	if b.State != lifecycle.Active {
 		t.Error("it waits for an answer")
 	}
-	b.asks = false
+	b.asks, b.busy = false, "its background commands or subagents run"
+	w.later(time.Hour)
+	if b.State != lifecycle.Active {
+		t.Error("something of it runs")
+	}
+	b.busy = ""
 	w.settle()
 	if b.State != lifecycle.Suspended || b.Reason != lifecycle.IdleTimeout || b.alive != No {
 		t.Errorf("%+v", b)
