@@ -60,7 +60,7 @@ func (c *install) offerAllow(env *cli.Env, picked []target) {
 	if len(names) == 0 {
 		return
 	}
-	yes := confirm(env, fmt.Sprintf("Let %s run gt-handoff and gt-mail without asking you each time? [y/N] ", strings.Join(names, ", ")), "") == nil
+	yes := env.Confirm(fmt.Sprintf("Let %s run gt-handoff and gt-mail without asking you each time? [y/N] ", strings.Join(names, ", ")), "", "") == nil
 	c.Allow = &yes
 }
 

@@ -19,8 +19,8 @@ func offerRecord(env *cli.Env, all []target) *bool {
 	if wrong || own.Record != nil || !wiredBefore(env, all) {
 		return nil
 	}
-	on := confirm(env, "Agents delete conversations (Claude Code: after 30 days). gt can keep a copy,\n"+
-		"without secrets, in ~/.agent (docs/record.md). Record conversations? [y/N] ", "") == nil
+	on := env.Confirm("Agents delete conversations (Claude Code: after 30 days). gt can keep a copy,\n"+
+		"without secrets, in ~/.agent (docs/record.md). Record conversations? [y/N] ", "", "") == nil
 	if !on {
 		(&printer{env: env}).line("nothing is recorded; gt-hooks install --all --record switches it on")
 	}

@@ -1,7 +1,6 @@
 package hookscmd
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -84,7 +83,7 @@ func (c *trust) Run(env *cli.Env) error {
 		return err
 	}
 	if !c.Yes {
-		if err := confirm(env, "Trust this town? It counts as it is now. [y/N] ", "nothing was trusted"); err != nil {
+		if err := env.Confirm("Trust this town? It counts as it is now. [y/N] ", "nothing was trusted", "--yes"); err != nil {
 			return err
 		}
 	}
@@ -96,20 +95,6 @@ func (c *trust) Run(env *cli.Env) error {
 	}
 	_, err = fmt.Fprintln(env.Stdout, term.Clean("trusted: "+t.Path))
 	return err
-}
-
-// confirm asks the person at the terminal. Any answer but yes is an error with the text
-// not.
-func confirm(env *cli.Env, question, not string) error {
-	if !term.IsTerminal(env.Stdin) {
-		return cli.Fail(cli.No, errors.New(not+": there is no terminal to ask on"), "--yes answers for you")
-	}
-	fmt.Fprint(env.Stdout, question)
-	answer, _ := bufio.NewReader(env.Stdin).ReadString('\n')
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return cli.Failf(cli.No, "%s", not)
-	}
-	return nil
 }
 
 // townAt returns the folder dir, or the nearest one that claims to be a town if dir is "".

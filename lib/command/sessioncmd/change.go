@@ -105,6 +105,7 @@ type rm struct {
 	profile
 	Name         string `arg:"" help:"The agent."`
 	KeepWorktree bool   `help:"Leave the git worktree that was made for it."`
+	cut
 }
 
 // Run removes an instance whose agent does not run, and the worktree that gt made for it.
@@ -116,6 +117,9 @@ func (c *rm) Run(env *cli.Env) error {
 	}
 	if held.Managed != nil {
 		held.Release()
+		if err := c.allows(at, "closed", []*instance.Instance{held.Instance}); err != nil {
+			return err
+		}
 		said, err := c.managed(env, held.Instance, "closed", closesIt)
 		if err != nil {
 			return err

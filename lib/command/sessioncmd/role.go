@@ -170,6 +170,9 @@ func (c *newOne) replace(at scope, old, in *instance.Instance) error {
 	if !c.Start && m.Process.IsSet() {
 		return cli.Fail(cli.Usage, errors.New("--replace and --no-start: its agent would be ended"), fmt.Sprintf("gt-session stop %s stops it", old.Name))
 	}
+	if err := c.allows(at, "replaced", []*instance.Instance{old}); err != nil {
+		return err
+	}
 	next := *old
 	c.change(&next, in, at.Env.Now())
 	if err := c.starter(at).Check(&next); err != nil {

@@ -43,7 +43,7 @@ type newOne struct {
 	Account string `type:"given" placeholder:"DIR" help:"The folder of the agent's settings and login, for another account."`
 	In      string `placeholder:"COMMAND" help:"Start it in this, as in 'bwrap --dev-bind / / --tmpfs ~/.ssh'; so does each later start."`
 	Resume  string `type:"given" placeholder:"ID" help:"The conversation that it continues."`
-	Replace bool   `help:"If an agent of that name exists, end it, and start it again with these flags and its conversation."`
+	Replace bool   `help:"If an agent of that name exists, end it (if it is busy, with --now), and start it again with these flags and its conversation."`
 	Role    string `type:"given" group:"In a town:" placeholder:"ADDRESS" help:"Make the worker of this address, such as gastown/crew/max: in its folder, under its name. gastown/polecats is any of its polecats: one that is idle, else a new one."`
 	Theme   string `placeholder:"STYLE" help:"The style of its tmux status line, such as fg=black,bg=cyan."`
 	Remain  bool   `help:"Keep its pane when the agent ends."`
@@ -51,6 +51,7 @@ type newOne struct {
 	fromTemplate
 	Worktree string `type:"given" placeholder:"BRANCH" help:"Give it a git worktree of its own, beside the repository, with this branch; made where it is missing."`
 	begin
+	cut
 }
 
 // begin has the flags of commands that make an instance and start its agent.
@@ -477,10 +478,14 @@ type restart struct {
 	several
 	within
 	moved
+	cut
 }
 
 // Run restarts agents in their panes with their conversations.
 func (c *restart) Run(env *cli.Env) error {
+	if err := (cut{c.Now || c.Outlive > 0}).allowsChosen(env, c.several, "restarted"); err != nil {
+		return err
+	}
 	if outlived, err := c.outlive(env, c.several, "restarted"); outlived || err != nil {
 		return err
 	}

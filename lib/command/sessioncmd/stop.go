@@ -14,16 +14,20 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/peer"
+	"gt/lib/text/term"
 )
 
 type stop struct {
 	several
 	within
-	Now bool `help:"End them at once, and do not let them exit by themselves first."`
+	Now bool `help:"End them at once, even if they are busy, and do not let them exit by themselves first."`
 }
 
 func (c *stop) Run(env *cli.Env) error {
 	if done, err := c.elsewheres(env, peer.Ask{Command: "stop", Now: c.Now}); done || err != nil {
+		return err
+	}
+	if err := (cut{c.Now || c.Outlive > 0}).allowsChosen(env, c.several, "stopped"); err != nil {
 		return err
 	}
 	if outlived, err := c.outlive(env, c.several, "stopped"); outlived || err != nil {
@@ -74,6 +78,11 @@ func (c *down) Run(env *cli.Env) error {
 	all, unread := at.Store.All()
 	if len(all) == 0 && unread == nil {
 		noneYet(at)
+	}
+	if term.IsTerminal(env.Stdin) { // a machine that goes down asks nobody
+		if err := (cut{c.Now}).allows(at, "ended", all); err != nil {
+			return err
+		}
 	}
 	var ended atomic.Bool
 	var errs error

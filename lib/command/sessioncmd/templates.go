@@ -170,7 +170,7 @@ func (c picked) find(at scope, store instance.Store) (found []*instance.Instance
 	return found, unread
 }
 
-func (c picked) each(env *cli.Env, done string, do action) error {
+func (c picked) each(env *cli.Env, done string, do action, ends ...cut) error {
 	at, err := c.scope(env)
 	if err == nil && len(c.Names) == 0 {
 		err = untrusted(at.Town)
@@ -190,6 +190,11 @@ func (c picked) each(env *cli.Env, done string, do action) error {
 		env.Hint("no session matches")
 		return nil
 	}
+	for _, e := range ends {
+		if err := e.allows(at, done, all); err != nil {
+			return err
+		}
+	}
 	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) {
 		if err := do(context.Background(), w, in.ID); err != nil {
 			return "", withExitCodeOf(in.Name, err)
@@ -198,13 +203,16 @@ func (c picked) each(env *cli.Env, done string, do action) error {
 	}))
 }
 
-type suspend struct{ picked }
+type suspend struct {
+	picked
+	cut
+}
 
 func (c *suspend) Run(env *cli.Env) error {
 	if len(c.Names) == 0 && c.State == "" {
 		c.State = string(lifecycle.Active)
 	}
-	return c.each(env, "suspended", suspends)
+	return c.each(env, "suspended", suspends, c.cut)
 }
 
 type resume struct{ picked }
@@ -236,10 +244,13 @@ func (c *drainAll) Run(env *cli.Env) error {
 	return d.Run(env)
 }
 
-type closes struct{ picked }
+type closes struct {
+	picked
+	cut
+}
 
 func (c *closes) Run(env *cli.Env) error {
-	return c.each(env, "closed", closesIt)
+	return c.each(env, "closed", closesIt, c.cut)
 }
 
 type adminClose struct {

@@ -148,7 +148,11 @@ func (m *model) confirm(verb string) tea.Cmd {
 		return nil
 	}
 	m.mode, m.about = asking, r.key
-	m.ask = ask{title: verb + " " + r.address() + "? y/n", do: func(m *model, r *row, _ string) tea.Cmd { return m.start(m.session(r, verb)) }}
+	title, args := verb+" "+r.address(), []string(nil)
+	if r.Busy != "" {
+		title, args = title+", though "+r.Busy, []string{"--now"}
+	}
+	m.ask = ask{title: title + "? y/n", do: func(m *model, r *row, _ string) tea.Cmd { return m.start(m.session(r, verb, args...)) }}
 	return nil
 }
 

@@ -55,7 +55,8 @@ type Member struct {
 	// are: ErrUnseen, an UnreachableError, or that its tmux server did not answer.
 	Unanswered error
 
-	home home.Home // the record's home
+	home    home.Home // the record's home
+	atStart bool      // only the screen tells of it, because no hook has run yet
 }
 
 // ErrUnseen is returned for an agent in a tmux server of another PID namespace.
@@ -465,22 +466,16 @@ func (m *Member) see(u *unseen, screen string) {
 		u.got = shows.Answered(u.got)
 	}
 	m.is(u.got)
+	m.atStart = u.client.Dialect != "" && u.got.By.Source == status.Screen
 }
 
 // Busy returns what an end of the agent would cut off now, in a person's words: its turn,
 // or what it runs in the background. It is "" if that is nothing, or nothing is known.
 func (m *Member) Busy() string {
-	switch {
-	case m.Pane.ID == "":
+	if m.Pane.ID == "" || m.atStart && m.Reason.Asks() {
 		return ""
-	case m.Status == status.Running:
-		return "its turn runs"
-	case m.Reason.Asks():
-		return "its turn waits for an answer"
-	case m.Background:
-		return "its background commands or subagents run"
 	}
-	return ""
+	return status.Busy(m.Status, m.Reason, m.Background)
 }
 
 func (m *Member) is(got status.Result) {

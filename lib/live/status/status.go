@@ -99,6 +99,20 @@ type Result struct {
 	By    Observation // the zero value if derived from none
 }
 
+// Busy returns what an agent with a status would be cut off in if it ended, in a person's
+// words, or "".
+func Busy(s Status, why Reason, background bool) string {
+	switch {
+	case s == Running:
+		return "its turn runs"
+	case why.Asks():
+		return "its turn waits for an answer"
+	case background:
+		return "its background commands or subagents run"
+	}
+	return ""
+}
+
 // starting is how long a process without observations counts as starting.
 const starting = 5 * time.Second
 

@@ -19,6 +19,7 @@ type Hosted struct {
 
 	Status status.Status
 	Reason status.Reason
+	Busy   string // what its end would cut off, "" if that is nothing
 	Depth  int
 	Since  time.Time // zero if the agent does not run, or if that is unknown
 }
@@ -39,13 +40,14 @@ func OwnHost(env *cli.Env) (string, error) {
 func HostedRow(env *cli.Env, own string, r Row) Hosted {
 	return Hosted{
 		Host: own, Name: r.Name, Text: StatusText(*r.Member), Agent: r.Agent, Group: r.Group, Folder: term.Tilde(r.Path, env.Getenv("HOME")),
-		Status: r.Status, Reason: r.Reason, Depth: r.Depth, Since: r.Since,
+		Status: r.Status, Reason: r.Reason, Busy: r.Busy(), Depth: r.Depth, Since: r.Since,
 	}
 }
 
 // HostedAgent returns an agent of another host.
 func HostedAgent(a peer.Agent) Hosted {
 	h := Hosted{Host: a.Host, Name: a.Name, Text: PeerStatus(a), Agent: a.Agent, Group: a.Group, Folder: a.Path, Status: status.Status(a.Status), Reason: status.Reason(a.Reason)}
+	h.Busy = status.Busy(h.Status, h.Reason, a.Background)
 	if a.Since != nil && a.Runs() {
 		h.Since = *a.Since
 	}

@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gt/lib/text/term"
+)
+
+// Confirm asks the person at the terminal. Any answer but yes is an error with the text not,
+// and so is a missing terminal, for which flag answers.
+func (e *Env) Confirm(question, not, flag string) error {
+	if !term.IsTerminal(e.Stdin) {
+		return Fail(No, errors.New(not+": there is no terminal to ask on"), flag+" answers for you")
+	}
+	fmt.Fprint(e.Stdout, question)
+	answer, _ := bufio.NewReader(e.Stdin).ReadString('\n')
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return Failf(No, "%s", not)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package sessioncmd
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/state/instance"
+	"gt/lib/sys/process"
+	"gt/lib/text/term"
+)
+
+// cut is the flag of commands that end agents which may be busy.
+type cut struct {
+	Now bool `help:"Do it even while they are busy: in a turn, or with commands in the background."`
+}
+
+// allows asks at the terminal before agents are ended that are busy, and refuses elsewhere,
+// unless a flag of the command has allowed it. An agent may always end itself.
+func (c cut) allows(at scope, verb string, all []*instance.Instance) error {
+	if c.Now {
+		return nil
+	}
+	above := process.Ancestors(os.Getpid())
+	var busy []string
+	for _, m := range at.Members(all) {
+		if what := m.Busy(); what != "" && !slices.Contains(above, m.Process.PID) {
+			busy = append(busy, fmt.Sprintf("%s is busy: %s", m.Name, what))
+		}
+	}
+	switch {
+	case busy == nil:
+		return nil
+	case !term.IsTerminal(at.Env.Stdin):
+		return cli.Fail(cli.No, fmt.Errorf("nothing was %s: %s", verb, strings.Join(busy, "; ")), "--now does it all the same")
+	}
+	return at.Env.Confirm(strings.Join(busy, "\n")+"\nGo on? [y/N] ", "nothing was "+verb, "--now")
+}
+
+// allowsChosen is allows for the agents that a command selects.
+func (c cut) allowsChosen(env *cli.Env, s several, verb string) error {
+	at, err := s.scope(env)
+	if err != nil {
+		return err
+	}
+	all, _, err := s.chosen(at.Store)
+	if err != nil {
+		return err
+	}
+	return c.allows(at, verb, all)
+}
