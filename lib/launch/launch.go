@@ -240,7 +240,7 @@ func (l *Launch) makeWorktree() error {
 // client.
 func (l *Launch) findAgent() error {
 	l.client = l.Table.Of(l.Agent)
-	environ := l.Env.ChildEnviron()
+	environ := process.Inherited(l.Env.ChildEnviron())
 	if l.Adopted != nil && l.alive { // the running agent shows its launcher
 		around := launcher.Of(l.Table, l.client, l.m.Process, l.m.Pane)
 		if around.Why != "" {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"gt/lib/client/agent"
@@ -73,10 +72,7 @@ func (s *Spec) Run() (respawn.Run, session.ID) {
 	case s.Fork && c.Dialect == "":
 		successor.ID = string(session.InventID())
 	}
-	environ := slices.DeleteFunc(s.Table.StripRunVars(s.Environ), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return name == instance.Variable || name == "GT_PANE_SHELL" || name == "GT_HOME" || name == "GT_ROLE"
-	})
+	environ := s.Table.StripRunVars(s.Environ)
 	if in.Account != "" {
 		environ = append(environ, c.StoreEnv+"="+in.Account)
 	}

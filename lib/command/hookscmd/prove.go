@@ -22,6 +22,7 @@ import (
 	"gt/lib/place/town"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 	"gt/lib/text/term"
 )
 
@@ -436,7 +437,7 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 		}
 		dir = git.Top(env.Dir)
 	}
-	environ := w.Environ(table.StripRunVars(env.ChildEnviron()), c.Hooks.ProveEnv)
+	environ := w.Environ(table.StripRunVars(process.Inherited(env.ChildEnviron())), c.Hooks.ProveEnv)
 	if len(c.Hooks.ProvedVersions) > 0 {
 		f.version = w.Version(ctx, c, environ)
 		f.untested = c.Untested(f.version)

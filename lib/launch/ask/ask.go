@@ -79,18 +79,11 @@ type call struct {
 	scratch string
 }
 
-// own are variables of the calling session or its pane, besides those of its client.
-var own = []string{
-	"GT_SESSION_UUID", "GT_SESSION_ID", "GT_HOME", "GT_ROLE", "GT_RIG", "BD_ACTOR", "GT_AGENT", "GT_PROCESS_NAMES",
-	"GT_PANE_SHELL", "TMUX", "TMUX_PANE",
-}
-
 // Environ returns an environment without the calling session's own variables, whichever
-// agent that is.
+// agent that is, and without its pane.
 func Environ(agents *agent.Table, environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(agents.StripRunVars(environ)), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(own, name)
+	return slices.DeleteFunc(slices.Clone(agents.StripRunVars(process.Inherited(environ))), func(kv string) bool {
+		return strings.HasPrefix(kv, "TMUX=") || strings.HasPrefix(kv, "TMUX_PANE=")
 	})
 }
 

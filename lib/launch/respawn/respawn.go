@@ -236,7 +236,7 @@ func (s Successor) names() [][2]string {
 // earlier run.
 func (s Successor) environ(environ []string) []string {
 	set := s.Vars()
-	env := slices.DeleteFunc(environ, func(kv string) bool {
+	env := slices.DeleteFunc(process.WithoutRepository(environ), func(kv string) bool {
 		key, _, _ := strings.Cut(kv, "=")
 		switch key {
 		case "TMUX", "TMUX_PANE", "GT_SESSION_UUID", "GT_SESSION_ID", shellVar:

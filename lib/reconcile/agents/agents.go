@@ -231,7 +231,7 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	}
 	t.Run = func(run respawn.Run, shared [][2]string) error {
 		return r.Start(ctx, runtime.Agent{
-			Ref: a.ref(in), Run: run, Vars: vars, Shared: shared, Environ: a.Table.StripRunVars(a.Env.ChildEnviron()),
+			Ref: a.ref(in), Run: run, Vars: vars, Shared: shared, Environ: a.Table.StripRunVars(process.Inherited(a.Env.ChildEnviron())),
 			HookReported: func() bool { return a.Store.HookReported(in) },
 		})
 	}

@@ -22,6 +22,7 @@ import (
 	"gt/lib/state/beads"
 	"gt/lib/state/instance"
 	"gt/lib/state/work"
+	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
 
@@ -58,7 +59,7 @@ func Of(env *cli.Env, t town.Town, profile string) (Agents, error) {
 		Store: store, Table: table, Env: env, Issues: profile == "" && t.Trust != nil,
 		Runtime: func(name string) (runtime.Runtime, error) {
 			if program, ok := strings.CutPrefix(name, "exec:"); ok {
-				return runtime.NewExec(program, dir, env.ChildEnviron())
+				return runtime.NewExec(program, dir, process.Inherited(env.ChildEnviron()))
 			}
 			return runtime.Tmux{Self: self}, nil
 		},
