@@ -27,6 +27,8 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/place"
 	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
@@ -488,21 +490,15 @@ func (l *Launch) describeSession() (does, found string, err error) {
 	switch {
 	case l.m.Pane.ID != "":
 		found = "the one that it had is ended first"
-	case l.at.Has(name) && (l.Replaces || l.Role != ""):
+	case l.at.Has(name):
 		if err := l.foreign(name, false); err != nil {
 			return "", "", err
 		}
-		found = "another program's of that name is there: it is ended first"
-	case l.at.Has(name):
-		return "", "", duplicate(l.Name, name, fmt.Errorf("%w: %s", tmux.ErrDuplicate, name))
+		found = "what another program left of it is ended first"
 	default:
 		found = "there is none"
 	}
 	return fmt.Sprintf("make the tmux session %s on %s", name, l.Env.DisplayPath(l.TmuxServer)), found, nil
-}
-
-func duplicate(name, session string, err error) error {
-	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", name, err), fmt.Sprintf("another program made it; tmux kill-session -t =%s ends it", session))
 }
 
 // markStarted records the start and, if known, the session.
@@ -558,12 +554,13 @@ func (l *Launch) makeSession() error {
 	} else if err = l.foreign(l.TmuxSession, true); err == nil {
 		l.buffer = tmux.NewBuffer()
 		l.pane, err = l.spec.In(l.at, l.TmuxSession, l.self, l.Theme, l.buffer, l.run)
+		if errors.Is(err, tmux.ErrDuplicate) { // it was made meanwhile
+			err = cmp.Or(l.foreign(l.TmuxSession, false), err)
+		}
 	}
 	switch {
-	case errors.Is(err, errForeign):
+	case errors.Is(err, errRuns), errors.Is(err, tmux.ErrDuplicate):
 		return err
-	case errors.Is(err, tmux.ErrDuplicate):
-		return duplicate(l.Name, l.TmuxSession, err)
 	case errors.Is(err, tmux.ErrNoTmux):
 		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err), noTmux)
 	case err != nil:
@@ -574,14 +571,14 @@ func (l *Launch) makeSession() error {
 	return l.put()
 }
 
-// errForeign reports that an agent of another program runs under the name.
-var errForeign = errors.New("is already running")
+// errRuns reports that another program has started the role's agent.
+var errRuns = errors.New("is already running")
 
-// foreign handles a session of that name that another program made. For a worker, it counts
-// as the worker's, and is ended unless an agent runs in it. With Replaces it is always
-// ended. It ends sessions only if end is set.
+// foreign handles a tmux session of the name that this start did not make. What another
+// program of the town left of the role is ended: a session without a program, or with
+// Replaces any, if end is set. Everything else is somebody else's, and is never ended.
 func (l *Launch) foreign(name string, end bool) error {
-	if !l.Replaces && l.Role == "" || l.m.Pane.ID != "" || !l.at.Has(name) {
+	if l.m.Pane.ID != "" || !l.at.Has(name) {
 		return nil
 	}
 	all, err := l.at.Panes()
@@ -589,9 +586,15 @@ func (l *Launch) foreign(name string, end bool) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(p tmux.Pane) bool { return p.Session != name })
-	if !l.Replaces {
-		if agents := live.InPanes(l.Table, l.at, all); len(agents) > 0 {
-			return cli.Fail(cli.No, fmt.Errorf("%s %w: process %d, which another program started", l.Name, errForeign, agents[0].PID), "--replace ends it first")
+	if len(all) == 0 {
+		return nil
+	}
+	if !l.ofRole(all[0]) {
+		return l.taken(name, all[0])
+	}
+	for _, pane := range all {
+		if !l.Replaces && !live.OnlyShell(pane) {
+			return cli.Fail(cli.No, fmt.Errorf("%s %w: process %d, which another program started", l.Name, errRuns, pane.PID), "--replace ends it first")
 		}
 	}
 	for _, pane := range all {
@@ -603,6 +606,51 @@ func (l *Launch) foreign(name string, end bool) error {
 		}
 	}
 	return nil
+}
+
+// ofRole reports whether a pane's session is of the instance's role in its town, as the
+// town's programs note it in the session's environment.
+func (l *Launch) ofRole(pane tmux.Pane) bool {
+	environ := l.at.Environments([]string{pane.ID})[pane.ID]
+	getenv := func(key string) string { return process.Variable(environ, key) }
+	id, ok, err := identity.FromEnv(getenv)
+	return l.Role != "" && ok && err == nil && id.Address() == l.Role &&
+		place.Real(getenv("GT_ROOT")) == town.Find(l.Env.Getenv, l.Path).Root
+}
+
+// taken returns the error for a name that somebody else's tmux session has, with who it is.
+func (l *Launch) taken(name string, pane tmux.Pane) error {
+	who, hint := fmt.Sprintf("process %d (%s) in %s", pane.PID, process.Name(pane.PID), l.Env.DisplayPath(pane.Path)),
+		fmt.Sprintf("tmux rename-session -t =%s OTHER frees the name and ends nothing", name)
+	if agents := live.InPanes(l.Table, l.at, []tmux.Pane{pane}); len(agents) > 0 {
+		who = agents[0].Client.Name + ", " + who
+	}
+	if other, of := l.holder(name); other != nil {
+		who = fmt.Sprintf("the agent %s%s, %s", other.Name, of, who)
+		hint = fmt.Sprintf("a tmux server of its own has the name free: export TMUX_TMPDIR=DIR; unset TMUX; gt-session start %s", l.Name)
+	}
+	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w: %s is %s", l.Name, tmux.ErrDuplicate, name, who), hint)
+}
+
+// holder returns the instance of any list whose agent has the tmux session, and where that
+// list is.
+func (l *Launch) holder(name string) (in *instance.Instance, of string) {
+	stores, err := instance.Stores(l.Store.State)
+	if err != nil {
+		l.Env.Warn("%v", err)
+	}
+	for _, s := range stores {
+		all, _ := s.All() // what is unreadable is reported elsewhere
+		for _, in := range all {
+			if in.TmuxSession == name && tmux.Server(in.TmuxServer).Is(l.at) && (s.Dir != l.Store.Dir || in.ID != l.ID) {
+				if in.Role != "" {
+					of = " of the town " + l.Env.DisplayPath(town.Find(l.Env.Getenv, in.Path).Root)
+				}
+				return in, of
+			}
+		}
+	}
+	return nil, ""
 }
 
 // StopReason is the end reason in the records of sessions that gt-session ended.

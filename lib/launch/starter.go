@@ -38,7 +38,7 @@ type Starter struct {
 	About    string // the session's topic
 	Gives    bool   // it has or gets work
 	Trust    bool   // accept the client's dialogs at the start
-	Replaces bool   // end another program's tmux session of the same name first
+	Replaces bool   // end what another program of the town runs in the role's tmux session first
 	Resumes  bool   // its folder was made for a conversation, and is removed if there is none
 	Revives  bool   // restart a crashed agent in its pane
 	// TakesBack starts an instance that has moved to another machine.
@@ -104,7 +104,7 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 		}
 	}
 	err = l.start()
-	if errors.Is(err, tmux.ErrDuplicate) && s.ownAfterAll(held.Instance) {
+	if (errors.Is(err, tmux.ErrDuplicate) || errors.Is(err, errRuns)) && s.ownAfterAll(held.Instance) {
 		return s.StartHeld(held, again)
 	}
 	return l, err
@@ -148,6 +148,9 @@ func (s Starter) ownAfterAll(in *instance.Instance) bool {
 // launch returns a start of which nothing is done yet.
 func (s Starter) launch(in *instance.Instance) (*Launch, error) {
 	self, err := os.Executable()
+	if in.StartedAt.IsZero() && in.Managed == nil && in.Adopted == nil { // it is bound to no tmux server yet
+		in.TmuxServer = string(tmux.Around())
+	}
 	l := &Launch{Starter: s, Instance: in, now: s.Env.Now(), at: tmux.Server(in.TmuxServer), self: self}
 	for end := time.Now().Add(blink); ; time.Sleep(blink / 4) {
 		l.m = fleet.Members(s.Env.Getenv, s.Store, s.Table, []*instance.Instance{in}, l.now)[0]

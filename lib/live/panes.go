@@ -109,6 +109,9 @@ func (a Agent) Answered(asks status.Result) status.Result {
 	return asks
 }
 
+// OnlyShell reports whether a pane runs nothing but shells.
+func OnlyShell(pane tmux.Pane) bool { return pane.Dead || !busy(process.Snapshot(), pane.PID) }
+
 // busy reports whether a pane runs anything but shells.
 func busy(table process.Table, pid int) bool {
 	return slices.ContainsFunc(table.Descendants(pid), func(pid int) bool { return !process.IsShell(process.Name(pid)) })

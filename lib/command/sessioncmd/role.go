@@ -11,6 +11,8 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/launch"
+	"gt/lib/live/fleet"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
@@ -143,14 +145,71 @@ func (c *newOne) former(store instance.Store, in *instance.Instance) (*instance.
 }
 
 // replace ends the agent of an existing instance, applies the flags and starts it again. It
-// keeps the conversation, and the notes, which belong to the folder.
+// keeps the conversation, and the notes, which belong to the folder. Without --replace it
+// only starts an agent that does not run.
 func (c *newOne) replace(at scope, old, in *instance.Instance) error {
-	m := at.Member(old)
+	if c.Explain {
+		m := at.Member(old)
+		if err := c.replaceable(m, in); err != nil {
+			return err
+		}
+		if m.Process.IsSet() {
+			fmt.Fprintf(at.Env.Stdout, "   %-11s  end the agent that runs, process %d\n", "replace", m.Process.PID)
+		}
+		next := *old
+		c.change(&next, in, at.Env.Now())
+		c.existed, c.replaces = true, c.Replace
+		return c.starter(at).Explain(&next)
+	}
+	if c.Replace {
+		if err := c.allows(at, "replaced", []*instance.Instance{old}); err != nil {
+			return err
+		}
+	}
+	if err := c.changeHeld(at, old.ID, in); err != nil {
+		return withExitCode(old.Name, err)
+	}
+	c.existed, c.replaces = true, c.Replace
+	return c.run(at, old.ID)
+}
+
+// changeHeld ends the agent of an instance, if it may, and applies the flags. The instance is
+// locked from the question whether an agent runs until then.
+func (c *newOne) changeHeld(at scope, id instance.ID, in *instance.Instance) error {
+	held, err := at.Store.Hold(id, readyWait)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	m := at.Member(held.Instance)
+	if err := c.replaceable(m, in); err != nil {
+		return err
+	}
+	if !c.Start && m.Process.IsSet() {
+		return cli.Fail(cli.Usage, errors.New("--replace and --no-start: its agent would be ended"), fmt.Sprintf("gt-session stop %s stops it", held.Name))
+	}
+	next := *held.Instance
+	c.change(&next, in, at.Env.Now())
+	if err := c.starter(at).Check(&next); err != nil {
+		return err
+	}
+	if c.Replace {
+		if _, err := (launch.Stopper{Env: at.Env, Store: at.Store, Table: at.Table(), Wanted: true}).StopHeld(held); err != nil {
+			return err
+		}
+	}
+	c.change(held.Instance, in, at.Env.Now())
+	return held.Put(at.Env.Now())
+}
+
+// replaceable returns an error if the flags may not be applied to an existing instance.
+func (c *newOne) replaceable(m fleet.Member, in *instance.Instance) error {
+	old := m.Instance
 	switch {
 	case old.Managed != nil:
 		return cli.Fail(cli.No, fmt.Errorf("%s is a template's", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case m.Process.IsSet() && !c.Replace:
-		return cli.Fail(cli.No, fmt.Errorf("%s is already running", old.Name), "--replace ends it first")
+		return running(old.Name)
 	case m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID):
 		return cli.Fail(cli.No, fmt.Errorf("%s cannot be replaced by a command that runs in it", old.Name), fmt.Sprintf("gt-session restart %s restarts it", old.Name))
 	case c.Worktree != "" && (old.Worktree == nil || old.Worktree.Branch != c.Worktree):
@@ -158,41 +217,11 @@ func (c *newOne) replace(at scope, old, in *instance.Instance) error {
 	case old.Worktree != nil && c.Dir != "" && in.Path != old.Path:
 		return cli.Fail(cli.No, fmt.Errorf("%s has a worktree of its own, '%s'", old.Name, old.Worktree.Path), "leave the folder out")
 	}
-	if c.Explain {
-		if m.Process.IsSet() {
-			fmt.Fprintf(at.Env.Stdout, "   %-11s  end the agent that runs, process %d\n", "replace", m.Process.PID)
-		}
-		next := *old
-		c.change(&next, in, at.Env.Now())
-		c.replaces = true
-		return c.starter(at).Explain(&next)
-	}
-	if !c.Start && m.Process.IsSet() {
-		return cli.Fail(cli.Usage, errors.New("--replace and --no-start: its agent would be ended"), fmt.Sprintf("gt-session stop %s stops it", old.Name))
-	}
-	if err := c.allows(at, "replaced", []*instance.Instance{old}); err != nil {
-		return err
-	}
-	next := *old
-	c.change(&next, in, at.Env.Now())
-	if err := c.starter(at).Check(&next); err != nil {
-		return err
-	}
-	if _, err := (stopping{wanted: true}).one(at, old.ID); err != nil {
-		return withExitCode(old.Name, err)
-	}
-	held, err := at.Store.Hold(old.ID, readyWait)
-	if err != nil {
-		return withExitCode(old.Name, err)
-	}
-	c.change(held.Instance, in, at.Env.Now())
-	err = held.Put(at.Env.Now())
-	held.Release()
-	if err != nil {
-		return err
-	}
-	c.replaces = true
-	return c.run(at, old.ID)
+	return nil
+}
+
+func running(name string) error {
+	return cli.Fail(cli.No, fmt.Errorf("%s is already running", name), "--replace ends it first")
 }
 
 // change applies the flags to an instance. If they change the client or the folder, the

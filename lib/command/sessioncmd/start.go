@@ -65,6 +65,7 @@ type begin struct {
 	JSON    bool     `name:"json" help:"Print it as JSON."`
 	Arg     []string `hidden:"" behind:"--" sep:"none" help:"An argument of the agent; what stands behind -- becomes these."`
 
+	existed  bool // the instance was there before
 	replaces bool // end the agent that runs under the name
 	resumes  bool // made to resume a conversation
 }
@@ -110,6 +111,9 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 		return c.explain(at, in)
 	}
 	if err := at.Store.Create(in, env.Now()); err != nil {
+		if old, _ := c.former(at.Store, in); old != nil && errors.Is(err, instance.ErrTaken) { // made in the meantime
+			return c.replace(at, old, in)
+		}
 		return unfinished(at.Store, in, withExitCode(in.Name, err))
 	}
 	release()
@@ -313,7 +317,7 @@ func (b begin) unmade(at scope, id instance.ID, err error) error {
 func (b begin) starter(at scope) launch.Starter {
 	s := starter(at)
 	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, at.Env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces
-	s.Resumes = b.resumes && !b.replaces
+	s.Resumes = b.resumes && !b.existed
 	return s
 }
 
@@ -335,8 +339,11 @@ func (b begin) run(at scope, id instance.ID) error {
 	if b.Start {
 		began, err := b.starter(at).Start(in.ID, false)
 		var ended *launch.EndedError
-		if b.resumes && !b.replaces && errors.As(err, &ended) {
+		if b.resumes && !b.existed && errors.As(err, &ended) {
 			return b.unmade(at, in.ID, err)
+		}
+		if errors.Is(err, launch.ErrRuns) {
+			return running(in.Name)
 		}
 		if err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
