@@ -45,7 +45,7 @@ func (c cut) allowsChosen(env *cli.Env, s several, verb string) error {
 	if err != nil {
 		return err
 	}
-	all, _, err := s.chosen(at.Store)
+	all, _, err := s.chosen(at)
 	if err != nil {
 		return err
 	}
