@@ -14,6 +14,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/log/eventlog"
 	"gt/lib/place/home"
+	"gt/lib/place/git"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
 	"gt/lib/place/town"
@@ -129,8 +130,14 @@ func (c *newOne) retire(at scope, in *instance.Instance) (bool, error) {
 		return false, err
 	}
 	if held.Worktree != nil {
-		if _, err := removeWorktree(at, held); err != nil {
+		removed, err := removeWorktree(at, held)
+		if err != nil {
 			return false, err
+		}
+		if !removed { // the next one is made at the same path
+			if err := git.ForgetWorktree(held.Worktree.Repository, held.Worktree.Path); err != nil {
+				return false, err
+			}
 		}
 	}
 	return true, held.Remove(at.Env.Now())
