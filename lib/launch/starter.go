@@ -85,15 +85,15 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 		return l, err
 	}
 	l.put = func() error { return held.Put(l.now) }
+	if err := s.here(held.Instance); err != nil {
+		return l, err
+	}
 	if l.alive && !again {
 		if l.pane = l.m.Pane; !s.Revives && s.Template == nil && l.pane.ID != "" { // an earlier start may have been killed before this
 			l.spec.Remain, l.process = l.stays(), l.m.Process
 			err = errors.Join(l.releasePane(), l.setRespawn())
 		}
 		return l, cmp.Or(err, ErrRuns)
-	}
-	if err := s.here(held.Instance); err != nil {
-		return l, err
 	}
 	if err := l.cannotTell(); err != nil {
 		return l, err

@@ -90,7 +90,7 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 // such as a browser, which may be the person's.
 func (s Stopper) nameRest(in *instance.Instance) {
 	var words, pids []string
-	for _, p := range fleet.StartedBy(s.Store.Name(in.ID)) {
+	for _, p := range fleet.StartedBy(s.Store, in.ID) {
 		pids = append(pids, strconv.Itoa(p.PID))
 		words = append(words, fmt.Sprintf("%d (%s)", p.PID, term.Clean(process.Name(p.PID))))
 	}

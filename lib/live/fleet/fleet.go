@@ -26,6 +26,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/live"
 	"gt/lib/live/status"
+	"gt/lib/place"
 	"gt/lib/place/home"
 	"gt/lib/state/activity"
 	"gt/lib/state/instance"
@@ -104,7 +105,7 @@ type Survey struct {
 
 // NewSurvey returns a look in this environment.
 func NewSurvey(getenv func(string) string, now time.Time) *Survey {
-	return &Survey{getenv: getenv, now: now, servers: map[tmux.Server]*answer{}, agents: sync.OnceValue(running)}
+	return &Survey{getenv: getenv, now: now, servers: map[tmux.Server]*answer{}, agents: sync.OnceValue(func() map[string]process.Proc { return running(place.StateOf(getenv)) })}
 }
 
 // Ask begins to ask a tmux server.
@@ -184,10 +185,10 @@ func (a *answer) find(in *instance.Instance, name string) (pane tmux.Pane, p pro
 	return tmux.Pane{}, process.Proc{}, status.Dead, status.NoAnswer
 }
 
-// running returns the processes that began as agents of instances, by the stores' Name.
-func running() map[string]process.Proc {
+// running returns the processes that began as agents of instances of a state, by the stores' Name.
+func running(state place.State) map[string]process.Proc {
 	all := map[string]process.Proc{}
-	for p, variable := range ofAgents() {
+	for p, variable := range ofAgents(state) {
 		name, began, _ := strings.Cut(variable, ":")
 		if strings.TrimSuffix(began, instance.Launched) == strconv.Itoa(p.PID) {
 			all[name] = p
@@ -197,8 +198,9 @@ func running() map[string]process.Proc {
 }
 
 // ofAgents yields the processes that are or come from agents of instances, with the
-// variable that names the instance. It leaves out gt's and tmux's own.
-func ofAgents() iter.Seq2[process.Proc, string] {
+// variable that names the instance. It leaves out gt's and tmux's own, and those of another
+// home's state: an instance keeps its id when it moves there.
+func ofAgents(state place.State) iter.Seq2[process.Proc, string] {
 	return func(yield func(process.Proc, string) bool) {
 		for _, pid := range process.All() {
 			p, program, err := process.FindNamed(pid)
@@ -206,18 +208,18 @@ func ofAgents() iter.Seq2[process.Proc, string] {
 				continue
 			}
 			environ, _ := p.EnvironOf(program) // another user's has none
-			if v := process.Variable(environ, instance.Variable); v != "" && !yield(p, v) {
+			getenv := func(key string) string { return process.Variable(environ, key) }
+			if v := getenv(instance.Variable); v != "" && place.StateOf(getenv) == state && !yield(p, v) {
 				return
 			}
 		}
 	}
 }
 
-// StartedBy returns the running processes that come from the agent of an instance. name is
-// the store's Name for it.
-func StartedBy(name string) (all []process.Proc) {
-	for p, variable := range ofAgents() {
-		if of, _, _ := strings.Cut(variable, ":"); of == name {
+// StartedBy returns the running processes that come from the agent of a store's instance.
+func StartedBy(store instance.Store, id instance.ID) (all []process.Proc) {
+	for p, variable := range ofAgents(store.State) {
+		if of, _, _ := strings.Cut(variable, ":"); of == store.Name(id) {
 			all = append(all, p)
 		}
 	}
@@ -228,7 +230,7 @@ func StartedBy(name string) (all []process.Proc) {
 // outside looks for the agent of a member that is in no pane of its own, and reports
 // whether it runs: in a pane to which the person brought its conversation, or where tmux
 // cannot be asked.
-func (l *Survey) outside(m *Member, known *agent.Table, name string) bool {
+func (l *Survey) outside(m *Member, known *agent.Table, store instance.Store) bool {
 	server := tmux.Server(m.TmuxServer)
 	if r := m.Record; r != nil && r.TmuxPane != "" && r.TmuxPane != m.TmuxPane && r.Live() && r.Process().Alive() && tmux.Server(r.TmuxServer).Is(server) {
 		for _, pane := range l.servers[server].byID[r.TmuxPane] {
@@ -239,12 +241,13 @@ func (l *Survey) outside(m *Member, known *agent.Table, name string) bool {
 			}
 		}
 	}
-	p, ok := l.agents()[name]
+	p, ok := l.agents()[store.Name(m.ID)]
 	if !ok {
 		return false
 	}
 	e := &UnreachableError{Process: p}
-	if environ, err := p.EnvironOf(process.Name(p.PID)); err == nil && !l.servers[server].here {
+	environ, err := p.EnvironOf(process.Name(p.PID))
+	if err == nil && !l.servers[server].here {
 		socket, pid, _ := strings.Cut(process.Variable(environ, "TMUX"), ",")
 		pid, _, _ = strings.Cut(pid, ",")
 		e.Socket = socket
@@ -394,7 +397,7 @@ func (m *Member) observe(l *Survey, store instance.Store, known *agent.Table, st
 		m.Unanswered = server.err
 	case presence == status.Alive && server.away:
 		m.Unanswered = ErrUnseen
-	case presence == status.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.outside(m, known, store.Name(m.ID)):
+	case presence == status.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.outside(m, known, store):
 		pane, p, presence, running = m.Pane, m.Process, status.Alive, status.Alive
 	}
 	client := known.Of(m.Agent)

@@ -61,7 +61,7 @@ func (s Server) New(n NewSession) (Pane, error) {
 	for tries := 1; ; tries++ {
 		// A server ends when it has lost its last session, maybe during the call.
 		pane, err := s.make(n, "new-session", "-d", "-x", "200", "-y", "50", "-s", n.Name)
-		if errors.Is(err, ErrDuplicate) && s.leftOf(n) {
+		if errors.Is(err, ErrDuplicate) && s.IsLeftover(n.Name, n.Mark) {
 			pane, err = s.make(n, "new-window", "-t", "="+n.Name+":")
 		}
 		if !errors.Is(err, ErrNoServer) {
@@ -77,15 +77,15 @@ func (s Server) New(n NewSession) (Pane, error) {
 	}
 }
 
-// leftOf reports whether New made the session of that name for the same Mark, and the pane
-// is gone.
-func (s Server) leftOf(n NewSession) bool {
-	mark, err := s.run("show-options", "-q", "-v", "-t", "="+n.Name+":", "@gt-session")
-	if err != nil || mark == "" || mark != n.Mark {
+// IsLeftover reports whether New made the session of that name for the same Mark, and the
+// pane is gone.
+func (s Server) IsLeftover(name, mark string) bool {
+	made, err := s.run("show-options", "-q", "-v", "-t", "="+name+":", "@gt-session")
+	if err != nil || made == "" || made != mark {
 		return false
 	}
 	panes, err := s.Panes()
-	return err == nil && !slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == n.Name && p.Mark == n.Mark })
+	return err == nil && !slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == name && p.Mark == mark })
 }
 
 // make makes a pane by one of tmux's commands.
