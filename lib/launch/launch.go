@@ -538,7 +538,9 @@ func (l *Launch) makeSession() error {
 	}
 	var err error
 	if l.pane = l.m.Pane; l.alive || l.Revives {
-		l.noteStop(20 * time.Second)
+		if l.alive { // otherwise it has crashed
+			l.noteStop(20 * time.Second)
+		}
 		// The old agent's hooks report its end before this. It must not count as the new
 		// one's.
 		stopped := func() error {

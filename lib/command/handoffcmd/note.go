@@ -202,6 +202,9 @@ func (h handover) warnOfGit(s git.State) {
 	if h.quietGit || h.hook {
 		return
 	}
+	if s.Head != "" && s.Ahead == 0 { // git's status counts none of a branch that follows no other
+		s.Ahead = git.Unpushed(h.home.Dir, gitWait)
+	}
 	if len(s.Changes) > 0 || s.Ahead > 0 {
 		h.env.Warn("the worktree has uncommitted or unpushed work: %s", s.Summary())
 	}

@@ -286,6 +286,21 @@ func (s *State) header(line string) {
 	}
 }
 
+// Unpushed returns how many commits of HEAD no remote branch has, 0 if there is no remote.
+func Unpushed(dir string, wait time.Duration) int {
+	out, err := answer(dir, wait, "rev-list", "--count", "HEAD", "--not", "--remotes")
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(out.buf.String()))
+	if n > 0 {
+		if remotes, err := answer(dir, wait, "for-each-ref", "--count=1", "refs/remotes"); err != nil || remotes.buf.Len() == 0 {
+			return 0
+		}
+	}
+	return n
+}
+
 // Summary returns a line such as "3 modified, 1 untracked, 2 ahead", or "clean".
 func (s State) Summary() string {
 	var modified, untracked, conflicts int
