@@ -580,7 +580,7 @@ var errRuns = errors.New("is already running")
 // program of the town left of the role is ended: a session without a program, or with
 // Replaces any, if end is set. Everything else is somebody else's, and is never ended.
 func (l *Launch) foreign(name string, end bool) error {
-	if l.m.Pane.ID != "" || !l.at.Has(name) || l.at.IsLeftover(name, l.Store.Name(l.ID)) {
+	if l.m.Pane.ID != "" || !l.at.Has(name) {
 		return nil
 	}
 	all, err := l.at.Panes()
@@ -798,6 +798,11 @@ func (l *Launch) failed(err error) error {
 		return nil
 	}
 	var ended *EndedError
+	if errors.As(err, &ended) {
+		if _, gone := l.at.Panes(); errors.Is(gone, tmux.ErrNoServer) {
+			err = cmp.Or(l.at.Ends(), err)
+		}
+	}
 	resumed := errors.As(err, &ended) && l.spec.Resume != "" && !l.spec.Fork
 	err = cli.Fail(cli.No, fmt.Errorf("cannot start %s: %w", l.Name, err))
 	if resumed && !l.Resumes { // otherwise its folder is removed

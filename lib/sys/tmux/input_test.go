@@ -55,6 +55,7 @@ var calls = map[string]func(Server, Pane) error{
 	},
 	"Say":          func(s Server, p Pane) error { return s.Say("a line") },
 	"SwitchClient": func(s Server, p Pane) error { return s.SwitchClient(p.Session) },
+	"Ends":         func(s Server, p Pane) error { return s.Ends() },
 	"KillPane":     func(s Server, p Pane) error { return s.KillPane(p.ID) },
 	"New": func(s Server, p Pane) error {
 		_, err := s.New(NewSession{Name: p.Session, Dir: "/", Buffer: NewBuffer(), Command: []string{"sleep", "600"}})

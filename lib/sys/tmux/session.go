@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -61,31 +62,37 @@ func (s Server) New(n NewSession) (Pane, error) {
 	for tries := 1; ; tries++ {
 		// A server ends when it has lost its last session, maybe during the call.
 		pane, err := s.make(n, "new-session", "-d", "-x", "200", "-y", "50", "-s", n.Name)
-		if errors.Is(err, ErrDuplicate) && s.IsLeftover(n.Name, n.Mark) {
+		if errors.Is(err, ErrDuplicate) && s.leftOf(n) {
 			pane, err = s.make(n, "new-window", "-t", "="+n.Name+":")
 		}
 		if !errors.Is(err, ErrNoServer) {
 			return pane, err
 		}
 		if tries == 5 {
-			if said, _ := s.run("start-server", ";", "show-options", "-s", "-v", "exit-unattached"); said == "on" {
-				err = errors.New("tmux ends at once: its option exit-unattached is on")
-			}
-			return pane, err
+			return pane, cmp.Or(s.Ends(), err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-// IsLeftover reports whether New made the session of that name for the same Mark, and the
-// pane is gone.
-func (s Server) IsLeftover(name, mark string) bool {
-	made, err := s.run("show-options", "-q", "-v", "-t", "="+name+":", "@gt-session")
-	if err != nil || made == "" || made != mark {
+// Ends returns why a server ends by itself although sessions run, nil if it does not.
+func (s Server) Ends() error {
+	args := []string{"start-server", ";", "show-options", "-s", "-v", "exit-unattached"}
+	if said, err := s.socket().call(process.Socket{}, nil, nil, starting, args...); err == nil && said == "on" {
+		return errors.New("its tmux server ends while nobody is attached: the option exit-unattached is on")
+	}
+	return nil
+}
+
+// leftOf reports whether New made the session of that name for the same Mark, and the pane
+// is gone.
+func (s Server) leftOf(n NewSession) bool {
+	mark, err := s.run("show-options", "-q", "-v", "-t", "="+n.Name+":", "@gt-session")
+	if err != nil || mark == "" || mark != n.Mark {
 		return false
 	}
 	panes, err := s.Panes()
-	return err == nil && !slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == name && p.Mark == mark })
+	return err == nil && !slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == n.Name && p.Mark == n.Mark })
 }
 
 // make makes a pane by one of tmux's commands.
@@ -150,8 +157,8 @@ func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 // killStarted ends the panes that were started with a buffer.
 func (s Server) killStarted(b Buffer) error {
 	out, err := s.run("list-panes", "-a", "-F", "#{pane_id} #{pane_start_command}")
-	if errors.Is(err, ErrNoAnswer) {
-		return err
+	if errors.Is(err, ErrNoServer) {
+		return nil
 	}
 	for line := range strings.Lines(out) {
 		if id, command, _ := strings.Cut(line, " "); strings.Contains(command, string(b)) {
