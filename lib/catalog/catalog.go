@@ -152,11 +152,16 @@ func (s *Session) Clean(clean func(string) string) {
 }
 
 // About returns a line about a session: its subject, work, received hand-over, title or
-// first request, and the branch. Why it was started counts only if there is nothing else.
+// first request, and the branch. Why it was started counts only if there is nothing else,
+// and only in a town, whose words these are. The id of a note tells nobody anything.
 func (s *Session) About() string {
-	title := cmp.Or(s.Subject, s.WorkUnit, s.Received, s.Title, s.Prompt)
+	unit := s.WorkUnit
+	if len(unit) == 8 && strings.Trim(unit, "0123456789abcdef") == "" {
+		unit = ""
+	}
+	title := cmp.Or(s.Subject, unit, s.Received, s.Title, s.Prompt)
 	switch why, _, _ := strings.Cut(s.Topic, ":"); {
-	case title == "":
+	case title == "" && (s.Role != "" || why == beacon.Handoff || !beacon.Why(why)):
 		title = s.Topic
 	case s.Topic != "" && !beacon.Why(why):
 		title = s.Topic + ": " + title

@@ -156,7 +156,9 @@ func TestAbout(t *testing.T) {
 	}{
 		{Session{}, ""},
 		{Session{Branch: "main"}, "(main)"},
-		{Session{Topic: "cold-start", Branch: "main"}, "cold-start (main)"},
+		{Session{Topic: "cold-start", Branch: "main"}, "(main)"},
+		{Session{Topic: "cold-start", Role: "mayor", Branch: "main"}, "cold-start (main)"},
+		{Session{WorkUnit: "1fe2016d", Title: "Lamps"}, "Lamps"},
 		{Session{Topic: "cold-start", Subject: "Port it", Branch: "main"}, "Port it (main)"},
 		{Session{Topic: "handoff", Subject: "Port it", WorkUnit: "x-1"}, "Port it"},
 		{Session{Topic: "assigned", WorkUnit: "x-1", Branch: "main"}, "x-1 (main)"},

@@ -7,7 +7,9 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
+	"gt/lib/place"
 	"gt/lib/record"
+	"gt/lib/state/instance"
 	"gt/lib/text/term"
 )
 
@@ -76,6 +78,13 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 		}
 	}
 	found, err := matching(s, name)
+	if err == nil && len(found) == 0 {
+		called, _ := instance.Named(place.StateOf(env.Getenv), name) // gt-session says what is unreadable
+		for _, c := range called {
+			more, _ := matching(s, string(c.Session))
+			found = append(found, more...)
+		}
+	}
 	switch {
 	case err != nil:
 		return "", err

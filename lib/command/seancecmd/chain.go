@@ -28,6 +28,11 @@ func (c *chainOf) Run(env *cli.Env) error {
 	}
 	word := strings.TrimSuffix(strings.TrimSuffix(c.Of, "…"), "...")
 	found, candidates := chain.Find(all.Linked(word), word)
+	if len(found) == 0 && candidates == nil {
+		if s, err := named(env, all, word); err == nil { // by its agent's name
+			found, candidates = chain.Find(all.Linked(string(s.ID)), string(s.ID))
+		}
+	}
 	switch {
 	case candidates != nil:
 		return several(env, all, c.Of, candidates)

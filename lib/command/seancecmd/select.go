@@ -18,6 +18,7 @@ import (
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/town"
+	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/duration"
@@ -244,6 +245,15 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 	// Tables end an id that they cut with an ellipsis.
 	id := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	found := all.Find(id)
+	if len(found) == 0 {
+		called, _ := instance.Named(town.Personal(env.Getenv).State, name) // gt-session says what is unreadable
+		for _, c := range called {
+			if c.Session == "" {
+				continue
+			}
+			found = append(found, all.Find(string(c.Session))...)
+		}
+	}
 	switch len(found) {
 	case 0:
 		if all.Len() == 0 {

@@ -203,7 +203,7 @@ func portrait(env *cli.Env, d detail) string {
 	line("Subagent of", string(s.SubagentOf))
 	line("Subagents", ids(d.Subagents))
 	line("Topic", s.About())
-	if why, _, _ := strings.Cut(s.Topic, ":"); beacon.Why(why) {
+	if why, _, _ := strings.Cut(s.Topic, ":"); beacon.Why(why) && (s.Role != "" || why == beacon.Handoff) {
 		line("Started as", s.Topic)
 	}
 	line("Took up", s.Received)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -319,6 +320,27 @@ func TestGenerations(t *testing.T) {
 	}
 	if err != nil || aside == 0 {
 		t.Errorf("nothing was set aside: %v, %v", entries, err)
+	}
+}
+
+// An instance of which nothing is usable is set aside by the next command that adds one, and
+// no list warns of it again. S2-28.
+func TestUnusableIsSetAside(t *testing.T) {
+	s := newStore(t)
+	in := make1(t, s, "v1", "")
+	testenv.Must(t, os.WriteFile(s.path(string(in.ID)+suffix), []byte("{"), 0o600))
+	for _, want := range []int{1, 0} {
+		var warned []error
+		s.Warn = func(err error) { warned = append(warned, err) }
+		if all, err := s.All(); err != nil || len(all) != 0 || len(warned) != want {
+			t.Errorf("%v, %v, warned %v", all, err, warned)
+		}
+		c, err := s.Begin()
+		testenv.Must(t, err)
+		c.Release()
+	}
+	if aside, err := filepath.Glob(s.path(string(in.ID) + "*.bad*")); err != nil || len(aside) != 1 {
+		t.Errorf("set aside: %v, %v", aside, err)
 	}
 }
 

@@ -261,7 +261,19 @@ func (s Store) Begin() (*Tx, error) {
 		lock.Unlock()
 		return nil, err
 	}
+	s.setAside(c.All)
 	return c, nil
+}
+
+// setAside renames the files of instances that are not usable any more, which every list
+// would warn of. The caller holds the folder's lock.
+func (s Store) setAside(usable []*Instance) {
+	ids, _ := s.ids("") // whoever reads them reports the error
+	for _, id := range ids {
+		if !slices.ContainsFunc(usable, func(in *Instance) bool { return in.ID == id }) {
+			_, _ = s.file("", id).Repair() // it warns
+		}
+	}
 }
 
 // named returns all instances, and the names in use, including those of archived ones.

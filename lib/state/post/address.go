@@ -213,28 +213,29 @@ func known(state place.State, getenv func(string) string, to string) (Recipient,
 	return only(all, to)
 }
 
-// named returns the agent of gt-session with this name.
+// named returns the agent that lists show under this name, pane or address outside a town.
 func named(state place.State, getenv func(string) string, name string) (Recipient, error) {
-	if instance.CheckName(name) != nil {
+	if name == "" {
 		return Recipient{}, none(name)
 	}
-	stores, err := instance.Stores(state)
-	if err != nil {
-		return Recipient{}, err
-	}
+	found, unread := instance.Named(state, name)
 	var all []Recipient
-	var unread error
-	for _, s := range stores {
-		instances, err := s.All()
-		unread = errors.Join(unread, err)
-		for _, in := range instances {
-			if in.Name == name {
-				all = append(all, of(home.Elsewhere(getenv, in.Path)))
-			}
-		}
+	for _, c := range found {
+		all = append(all, of(home.Elsewhere(getenv, c.Path)))
 	}
 	if len(all) == 0 && unread != nil {
 		return Recipient{}, unread // it may be one of those
+	}
+	if len(all) == 0 {
+		homes, err := state.Homes()
+		if err != nil {
+			return Recipient{}, err
+		}
+		for _, f := range homes {
+			if r, err := at(state, getenv, f.Path); f.Address == name && err == nil {
+				all = append(all, r)
+			}
+		}
 	}
 	return only(all, name)
 }
