@@ -580,7 +580,7 @@ var errRuns = errors.New("is already running")
 // program of the town left of the role is ended: a session without a program, or with
 // Replaces any, if end is set. Everything else is somebody else's, and is never ended.
 func (l *Launch) foreign(name string, end bool) error {
-	if l.m.Pane.ID != "" || !l.at.Has(name) {
+	if l.m.Pane.ID != "" || !l.at.Has(name) || l.at.LeftOf(name, l.Store.Name(l.ID)) {
 		return nil
 	}
 	all, err := l.at.Panes()

@@ -62,7 +62,7 @@ func (s Server) New(n NewSession) (Pane, error) {
 	for tries := 1; ; tries++ {
 		// A server ends when it has lost its last session, maybe during the call.
 		pane, err := s.make(n, "new-session", "-d", "-x", "200", "-y", "50", "-s", n.Name)
-		if errors.Is(err, ErrDuplicate) && s.leftOf(n) {
+		if errors.Is(err, ErrDuplicate) && s.LeftOf(n.Name, n.Mark) {
 			pane, err = s.make(n, "new-window", "-t", "="+n.Name+":")
 		}
 		if !errors.Is(err, ErrNoServer) {
@@ -84,15 +84,15 @@ func (s Server) Ends() error {
 	return nil
 }
 
-// leftOf reports whether New made the session of that name for the same Mark, and the pane
+// LeftOf reports whether New made the session of that name for the same mark, and its pane
 // is gone.
-func (s Server) leftOf(n NewSession) bool {
-	mark, err := s.run("show-options", "-q", "-v", "-t", "="+n.Name+":", "@gt-session")
-	if err != nil || mark == "" || mark != n.Mark {
+func (s Server) LeftOf(session, mark string) bool {
+	said, err := s.run("show-options", "-q", "-v", "-t", "="+session+":", "@gt-session")
+	if err != nil || said == "" || said != mark {
 		return false
 	}
 	panes, err := s.Panes()
-	return err == nil && !slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == n.Name && p.Mark == n.Mark })
+	return err == nil && !slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == session && p.Mark == mark })
 }
 
 // make makes a pane by one of tmux's commands.
