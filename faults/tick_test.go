@@ -201,23 +201,35 @@ func (w *world) alone(t *testing.T) {
 	t.Fatal("something that a killed command has left does not end")
 }
 
-// settle makes ticks until one changes nothing, and returns what went wrong with them.
+// settle makes ticks until the plan changes nothing and waits for nothing, and returns what
+// went wrong with them.
 func (w *world) settle(t *testing.T) (problems []string) {
 	t.Helper()
 	quiet := 0 // a shrink waits for a second tick
-	for range 10 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		r := w.run(t, "", "work", "gt-reconcile", "tick")
 		if r.code != 0 {
 			problems = append(problems, fmt.Sprintf("a tick after it: %v", r))
 		}
-		if r.stdout != "" {
+		if quiet++; r.stdout != "" {
 			quiet = 0
-		} else if quiet++; quiet == 2 {
-			if r := w.run(t, "", "work", "gt-reconcile", "plan"); !strings.Contains(r.stdout, "started before") {
-				return problems
-			}
-			time.Sleep(1100 * time.Millisecond) // a start that failed is tried again after a pause
-			quiet = 0
+		}
+		if quiet < 2 {
+			continue
+		}
+		plan := w.run(t, "", "work", "gt-reconcile", "plan", "--json").stdout
+		var changes, waits bool
+		for line := range strings.Lines(plan) {
+			changes = changes || !strings.Contains(line, `"change":"nothing"`)
+			// A start that failed is tried again after a pause; an agent of which nothing is
+			// known now is asked for again.
+			waits = waits || strings.Contains(line, "started before") || strings.Contains(line, "nothing tells whether")
+		}
+		if !changes && !waits {
+			return problems
+		}
+		if waits {
+			time.Sleep(100 * time.Millisecond)
 		}
 	}
 	return append(problems, "ticks do not come to rest")
