@@ -26,8 +26,9 @@ import (
 //	a prompt with "leave" has the client end, as /exit does
 //
 // What it is told stands in claude-N.prompts, a JSON text a line, and what it was answered
-// in claude-N.answers; what it was told while it worked, in claude-N.queued. SWALLOW=xx has it miss as many Enters as that has letters, as clients do in
-// whose box a menu is open, and LATE=1 tells of an earlier prompt then; NOHOOKS=1 has it run no hook at a prompt, and
+// in claude-N.answers; what it was told while it worked, in claude-N.queued.
+// LOSES=x has it lose as many texts as that has letters; SWALLOW=xx has it miss as many
+// Enters, as clients do in whose box a menu is open, and LATE=1 tells of an earlier prompt then; NOHOOKS=1 has it run no hook at a prompt, and
 // SLOW=1 take up what it was told while it worked only once $WORK/next is there. EAGER=1
 // has it submit what is pasted by itself, STAYS=1 leave /exit in its box when it ends, and
 // ASKS=1, without SCREEN, ask at its start. SAVES=1 has a question stay for three seconds
@@ -48,6 +49,7 @@ type screen struct {
 	arrows       bool // its options have no numbers
 	selected     int
 	swallow      int
+	loses        int
 }
 
 var questions = []string{"Yes", "Yes, and do not ask again", "No"}
@@ -58,7 +60,7 @@ func (s *screen) run() error {
 	if err := raw.Run(); err != nil {
 		return err
 	}
-	s.swallow = len(os.Getenv("SWALLOW"))
+	s.swallow, s.loses = len(os.Getenv("SWALLOW")), len(os.Getenv("LOSES"))
 	s.asking = os.Getenv("ASKS") != ""
 	fmt.Print("\x1b[?2004h")
 	s.draw()
@@ -128,6 +130,10 @@ func (s *screen) key(c byte) {
 		}
 		prompt := s.draft
 		s.draft = ""
+		if s.loses > 0 {
+			s.loses--
+			return
+		}
 		if s.busy {
 			s.queue = append(s.queue, prompt)
 			appendTo(s.path+".queued", prompt)
@@ -202,7 +208,7 @@ func (s *screen) turn(prompt string) {
 	appendTo(s.path+".prompts", prompt)
 	if s.quiet {
 		s.mu.Lock()
-		s.busy = false
+		s.said, s.busy = append(s.said, "❯ "+prompt), false
 		s.mu.Unlock()
 		s.draw()
 		if prompt == "/exit" {

@@ -234,7 +234,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: [!] await file [text]")
 	}
 	path := ts.MkAbs(args[0])
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(awaitEnd); ; time.Sleep(5 * time.Millisecond) {
 		data, err := os.ReadFile(path)
 		there := !errors.Is(err, fs.ErrNotExist)
 		if there && len(args) == 2 {
@@ -244,10 +244,13 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("waited 30 s for %s", strings.Join(args, " "))
+			ts.Fatalf("waited %v for %s", awaitEnd, strings.Join(args, " "))
 		}
 	}
 }
+
+// awaitEnd is generous: nothing that comes in the end comes too late.
+const awaitEnd = 3 * time.Minute
 
 // stateOf sets a variable to the folder of the state that keeps what belongs to the
 // home of a folder, for who works there with the script's environment: "state S

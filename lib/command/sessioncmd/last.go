@@ -19,7 +19,6 @@ import (
 	"gt/lib/place/git"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/tmux"
-	"gt/lib/text/plain"
 	"gt/lib/view/roster"
 )
 
@@ -75,11 +74,10 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 // seconds. The parts of a message are joined.
 func last(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a answer, next int64, err error) {
 	var id string
-	after = after.Truncate(time.Second) // some clients write whole seconds
 	next, err = r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
 		switch e.Kind {
 		case conversation.Prompt, conversation.Reply:
-			if asked != "" && (e.Time.IsZero() || !e.Time.Before(after)) && same(e.Text, asked) {
+			if asked != "" && send.IsPrompt(e, asked, after) {
 				a = answer{asked: true}
 			}
 			id = ""
@@ -96,13 +94,6 @@ func last(r conversation.Reader, f conversation.File, from int64, asked string, 
 		return true
 	})
 	return a, next, err
-}
-
-// same reports whether a prompt in a conversation is the text that was sent. It ignores
-// white space, which some clients change.
-func same(kept, sent string) bool {
-	squeeze := func(s string) string { return strings.Join(strings.Fields(plain.Text(s)), "") }
-	return strings.Contains(squeeze(kept), squeeze(sent))
 }
 
 func printLast(at scope, m fleet.Member) error {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/readers"
+	"gt/lib/client/readers/files"
 	"gt/lib/launch"
 	"gt/lib/launch/send"
 	"gt/lib/live/fleet"
@@ -132,6 +134,10 @@ func (c *sendPrompt) send(env *cli.Env, text string) (sent, error) {
 	if to.Client.Dialect != "" && !c.Command {
 		to.LastPromptAt, to.Refused = fleet.LastPromptAt(at.Store, m.Instance), m.Refused(env.Getenv)
 		to.PromptSeen = func(since time.Time) bool { return toldSince(at, m, text, since) }
+		to.Unseen = func() bool {
+			return m.Record == nil || readers.Of(m.Record.Agent) == nil ||
+				m.Record.Transcript == "" && files.Path(m.Record.Agent, env.Getenv, m.Record.CWD, string(m.Record.ID)) == ""
+		}
 	}
 	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {
 		return s, refused(m, send.ErrAsks)
@@ -188,7 +194,7 @@ func refused(m fleet.Member, err error) error {
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek+fmt.Sprintf("; gt-session answer %s N answers", m.Name))
 	case errors.Is(err, send.ErrDraft), errors.Is(err, send.ErrNoInput), errors.Is(err, send.ErrRefused), errors.Is(err, send.ErrDeaf), errors.Is(err, send.ErrWorks):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
-	case errors.Is(err, send.ErrLost), errors.Is(err, send.ErrNotArrived), errors.Is(err, send.ErrNotSubmitted):
+	case errors.Is(err, send.ErrLost), errors.Is(err, send.ErrNotArrived), errors.Is(err, send.ErrUntaken), errors.Is(err, send.ErrNotSubmitted):
 		return cli.Fail(cli.No, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)
 	case errors.Is(err, tmux.ErrDead), errors.Is(err, tmux.ErrReadOnly):
 		return noInput(m, fmt.Errorf("cannot send to %s: %w", m.Name, err))

@@ -95,7 +95,7 @@ func Exec(env *cli.Env, name string) error {
 		env.Warn("%v", err)
 	}
 	if r.First != nil {
-		if err := r.First.beside(server, pane); err != nil {
+		if err := r.First.beside(server, pane, r.Dir, r.Env); err != nil {
 			return fmt.Errorf("cannot tell it what it is told first: %w", err)
 		}
 	}

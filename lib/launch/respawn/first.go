@@ -1,13 +1,20 @@
 package respawn
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"strings"
 	"time"
 
 	"gt/lib/client/agent"
+	"gt/lib/client/readers/files"
+	"gt/lib/conversation"
 	"gt/lib/launch/send"
+	"gt/lib/live"
+	"gt/lib/place/home"
+	"gt/lib/state/activity"
+	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/term"
@@ -22,6 +29,10 @@ type First struct {
 	Client  agent.Client `json:"client"`
 	Pane    string       `json:"pane"`
 	Process process.Proc `json:"process"` // the agent
+	// Dir and Vars are the agent's folder and the variables that say where its home and its
+	// conversations are. Another process types, with the environment of the tmux server.
+	Dir  string            `json:"dir,omitempty"`
+	Vars map[string]string `json:"vars,omitempty"`
 	// AsksTrust reports that the client will ask about the folder, by its own files.
 	AsksTrust bool `json:"asks_trust,omitempty"`
 }
@@ -34,9 +45,16 @@ const (
 	failed    = "failed: "
 )
 
-// beside starts the process that types, for the agent that this process becomes.
-func (f First) beside(server tmux.Server, pane string) (err error) {
-	f.Pane = pane
+// beside starts the process that types, for the agent that this process becomes, in that
+// folder and environment.
+func (f First) beside(server tmux.Server, pane, dir string, environ []string) (err error) {
+	f.Pane, f.Dir, f.Vars = pane, dir, map[string]string{}
+	for _, kv := range environ {
+		switch name, value, _ := strings.Cut(kv, "="); name {
+		case "HOME", "XDG_STATE_HOME", "GT_HOME", "GT_ROOT", "GT_TOWN_ROOT", "GT_ROLE", f.Client.StoreEnv:
+			f.Vars[name] = value
+		}
+	}
 	if f.Process, err = process.Find(os.Getpid()); err != nil {
 		return err
 	}
@@ -65,7 +83,7 @@ func (f First) typeInto(server tmux.Server) error {
 	case len(f.Client.OpensPatterns) > 0:
 		rest = Undisturbed
 	}
-	to := send.Target{Server: server, Pane: f.Pane, Client: f.Client}
+	to := f.target(server)
 	said := waits
 	note := func(word string) {
 		if word != said {
@@ -112,6 +130,46 @@ func (f First) typeInto(server tmux.Server) error {
 		return err
 	}
 	return nil
+}
+
+// target returns the agent as a target of send, which believes its hooks and its
+// conversation.
+func (f First) target(server tmux.Server) send.Target {
+	to := send.Target{Server: server, Pane: f.Pane, Client: f.Client}
+	if f.Client.Dialect == "" || f.Vars == nil {
+		return to
+	}
+	getenv := func(name string) string { return f.Vars[name] }
+	h := home.Find(getenv, f.Dir, "")
+	reader := files.Of(f.Client.Dialect)
+	var known *session.Record // once its first hook has run
+	record := func() *session.Record {
+		if known == nil {
+			known, _ = live.SessionIn(session.Store{Home: h}, server, f.Pane)
+		}
+		return known
+	}
+	path := func(r *session.Record) string {
+		return cmp.Or(r.Transcript, files.Path(f.Client.Dialect, getenv, r.CWD, string(r.ID)))
+	}
+	to.LastPromptAt = func() time.Time {
+		if r := record(); r != nil {
+			return activity.Read(h, r.ID).Prompted
+		}
+		return time.Time{}
+	}
+	to.Unseen = func() bool { r := record(); return r == nil || reader == nil || path(r) == "" }
+	to.PromptSeen = func(since time.Time) (seen bool) {
+		if to.Unseen() {
+			return false
+		}
+		_, _ = reader.Read(conversation.File{Client: f.Client.Dialect, Path: path(known), ID: known.ID}, conversation.Options{}, func(e conversation.Entry) bool {
+			seen = seen || send.IsPrompt(e, f.Text, since)
+			return !seen
+		})
+		return seen
+	}
+	return to
 }
 
 // How long an input box must be visible before typing. Some clients draw it before they ask

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"gt/lib/client/agent"
+	"gt/lib/conversation"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/plain"
 )
@@ -28,6 +29,7 @@ var (
 	ErrLost         = errors.New("its client began to wait to ask its model again, and may have dropped the text")
 	ErrNotArrived   = errors.New("the text did not appear in its input box")
 	ErrRefused      = errors.New("its client drops the text: it has a prompt that it has not taken up yet")
+	ErrUntaken      = errors.New("its client did not take the text, and shows nothing of it")
 	ErrNotSubmitted = errors.New("the text was typed, but is not submitted: it stands in its input box")
 )
 
@@ -65,6 +67,9 @@ type Target struct {
 	// PromptSeen reports whether the conversation has had the text as a prompt since a
 	// time. It is nil if nothing shows this.
 	PromptSeen func(since time.Time) bool
+	// Unseen reports whether PromptSeen cannot know, because the conversation is not known.
+	// It may be nil.
+	Unseen func() bool
 }
 
 // Limits bound the steps of Send.
@@ -72,7 +77,7 @@ type Limits struct {
 	Obstacle time.Duration // how long an obstacle must stay until it counts
 	Arrive   time.Duration // until the text is on the screen
 	Again    time.Duration // until Enter is pressed again; doubles each time
-	Submit   time.Duration // from the first Enter until the text counts as not submitted
+	Submit   time.Duration // from the first Enter until the text counts as not submitted or not taken
 	Hook     time.Duration // how long to wait for a hook once the screen shows proof
 }
 
@@ -123,14 +128,21 @@ func First(text string) string {
 
 // Send types a text and submits it. The text comes from Prompt or is a command of the
 // client. If the client drops it, Send types it again, because the client takes it after
-// the prompt before.
+// the prompt before. A client that starts can lose a text without a word: if no hook, no
+// conversation and no screen has shown anything of it, Send types it once more.
 func (t Target) Send(text string, limits Limits) (proof Proof, err error) {
-	for begin, again := time.Now(), limits.Again; ; again *= 2 {
+	untaken := 0
+	for begin, again := time.Now(), limits.Again; ; {
 		proof, err = t.once(text, limits)
-		if !errors.Is(err, ErrRefused) || time.Since(begin)+again > limits.Submit {
+		switch {
+		case errors.Is(err, ErrUntaken) && untaken == 0:
+			untaken++
+		case errors.Is(err, ErrRefused) && time.Since(begin)+again <= limits.Submit:
+			time.Sleep(again)
+			again *= 2
+		default:
 			return proof, err
 		}
-		time.Sleep(again)
 	}
 }
 
@@ -152,7 +164,7 @@ func (t Target) once(text string, limits Limits) (Proof, error) {
 	if !t.Client.KnowsInput() {
 		return t.awaitHook(begin, limits.Hook), nil
 	}
-	return t.awaitProof(begin, limits)
+	return t.awaitProof(text, begin, limits)
 }
 
 // typeIn pastes a text into the input box and waits until it has arrived.
@@ -192,12 +204,17 @@ func (t Target) awaitHook(since time.Time, within time.Duration) Proof {
 }
 
 // awaitProof presses Enter until the text is submitted.
-func (t Target) awaitProof(since time.Time, limits Limits) (Proof, error) {
+func (t Target) awaitProof(text string, since time.Time, limits Limits) (Proof, error) {
 	s := newSubmission(time.Now(), limits)
 	s.busy, s.hooked = t.Busy, t.LastPromptAt != nil
 	if t.Refused != nil {
 		s.refused = func() bool { return t.Refused(since) }
 	}
+	if t.PromptSeen != nil && s.hooked && !strings.HasPrefix(text, "/") { // no hook tells of a command
+		s.inConversation = func() bool { return t.PromptSeen(since) }
+		s.unseen = t.Unseen
+	}
+	words := opening(text)
 	for ; ; time.Sleep(pollInterval) {
 		v := view{hookReported: t.hookReported(since), time: time.Now()}
 		screen, err := t.Server.CaptureStyled(t.Pane)
@@ -206,6 +223,8 @@ func (t Target) awaitProof(since time.Time, limits Limits) (Proof, error) {
 		}
 		v.input, _ = t.Client.Input(screen)
 		v.deaf = t.Client.Deaf(screen)
+		shown := agent.Plain(screen)
+		v.shown = t.Client.ScreenState(shown) == agent.Busy || v.input != agent.Draft && strings.Contains(squeeze(shown), words)
 		switch s.see(v) {
 		case due:
 			if err := t.Server.Type(t.Pane, "\r"); err != nil {
@@ -217,6 +236,22 @@ func (t Target) awaitProof(since time.Time, limits Limits) (Proof, error) {
 			return NoProof, s.err
 		}
 	}
+}
+
+// opening returns the beginning of a text, as a screen shows it at any width.
+func opening(text string) string {
+	words := []rune(squeeze(text))
+	return string(words[:min(len(words), 40)])
+}
+
+// squeeze removes white space, which clients and terminals change.
+func squeeze(text string) string { return strings.Join(strings.Fields(plain.Text(text)), "") }
+
+// IsPrompt reports whether an entry of a conversation is a prompt with this text, given at or
+// after a time with a precision of seconds.
+func IsPrompt(e conversation.Entry, text string, after time.Time) bool {
+	after = after.Truncate(time.Second) // some clients write whole seconds
+	return (e.Kind == conversation.Prompt || e.Kind == conversation.Reply) && (e.Time.IsZero() || !e.Time.Before(after)) && strings.Contains(squeeze(e.Text), squeeze(text))
 }
 
 // pieces cuts a text into pieces of at most size bytes. The last of several is short: Qwen

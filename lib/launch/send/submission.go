@@ -30,19 +30,24 @@ type view struct {
 	input        agent.Input // what its input box has
 	deaf         bool        // the client drops what is typed
 	hookReported bool        // a hook has reported a prompt since the text was typed
+	shown        bool        // the screen shows that it works, or the text outside the box
 }
 
 // submission is a text whose Enter was pressed. It decides from views alone, without any
 // I/O.
 type submission struct {
-	limits  Limits
-	busy    bool        // the agent worked before
-	hooked  bool        // the agent has a prompt hook
-	refused func() bool // see Target.Refused; may be nil
+	limits         Limits
+	busy           bool        // the agent worked before
+	hooked         bool        // the agent has a prompt hook
+	refused        func() bool // see Target.Refused; may be nil
+	inConversation func() bool // see Target.PromptSeen; may be nil
+	unseen         func() bool // see Target.Unseen; may be nil
 
 	first, pressed time.Time     // the first and the last Enter
 	again          time.Duration // how long after the last Enter the next is due
 	empty          time.Time     // since when the box is empty; zero if it is not
+	read           time.Time     // when the conversation was read last
+	shown          bool          // the screen has shown something of the text
 
 	proof Proof // set when proven
 	err   error // set when failed
@@ -54,6 +59,7 @@ func newSubmission(first time.Time, limits Limits) *submission {
 
 // see returns the state of the text after a view.
 func (s *submission) see(v view) state {
+	s.shown = s.shown || v.shown
 	switch {
 	case v.input == agent.Draft:
 		s.empty = time.Time{}
@@ -102,10 +108,38 @@ func (s *submission) gone(v view) state {
 		s.proof = Hook
 	case s.busy && settled > 4*pollInterval:
 		s.proof = Queued
-	case !s.hooked && settled > 4*pollInterval, settled > s.limits.Hook:
+	case !s.hooked && settled > 4*pollInterval:
 		s.proof = Screen
+	case settled > s.limits.Hook:
+		return s.unreported(v, settled)
 	default:
 		return emptied
 	}
 	return proven
 }
+
+// unreported returns the state of a text that is not in the box, and of which no hook has
+// told in time. An empty box proves nothing: only the conversation does. The text is
+// certainly not taken if nothing shows it: no hook, no conversation and no screen.
+func (s *submission) unreported(v view, settled time.Duration) state {
+	over := settled > s.limits.Submit
+	if s.inConversation != nil && (over || v.time.Sub(s.read) > readEvery) {
+		s.read = v.time
+		if s.inConversation() {
+			s.proof = InConversation
+			return proven
+		}
+	}
+	switch {
+	case s.inConversation == nil, s.shown, s.unseen != nil && s.unseen():
+		s.proof = Screen
+		return proven
+	case over: // mutant never: TestSubmission
+		s.err = ErrUntaken
+		return failed
+	}
+	return emptied
+}
+
+// readEvery is how often a conversation is read for a text.
+const readEvery = 5 * time.Second

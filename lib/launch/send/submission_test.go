@@ -22,6 +22,8 @@ func TestSubmission(t *testing.T) {
 	for name, c := range map[string]struct {
 		busy, hooked, deaf, notes bool
 		heard, refused            time.Duration // since when; 0 for never
+		reads, unseen             bool          // there is a conversation, which is not known
+		prompted, shown           time.Duration // since when the conversation and the screen have it; 0 for never
 		looks                     []look
 		proof                     Proof
 		err                       error
@@ -38,6 +40,27 @@ func TestSubmission(t *testing.T) {
 		},
 		"a hook that tells while the text is in the box is that of the prompt before": {
 			hooked: true, heard: 1 * ms, looks: []look{{1 * s, box, typed}, {20*s + 1, box, failed}}, err: ErrNotSubmitted,
+		},
+		"a conversation is the proof where no hook tells": {
+			hooked: true, reads: true, prompted: 7 * s,
+			looks: []look{{0, gone, emptied}, {5*s + 1, gone, emptied}, {10 * s, gone, emptied}, {10*s + 2, gone, proven}}, proof: InConversation,
+		},
+		"a text that nothing shows is not taken": {
+			hooked: true, reads: true,
+			looks: []look{{0, gone, emptied}, {19 * s, gone, emptied}, {20 * s, gone, emptied}, {20*s + 1, gone, failed}}, err: ErrUntaken,
+		},
+		"a conversation is read once more before that": {
+			hooked: true, reads: true, prompted: 20*s + 1,
+			looks: []look{{0, gone, emptied}, {20 * s, gone, emptied}, {20*s + 1, gone, proven}}, proof: InConversation,
+		},
+		"a text that the screen has shown may be taken": {
+			hooked: true, reads: true, shown: 1 * s, looks: []look{{0, gone, emptied}, {5 * s, gone, emptied}, {5*s + 1, gone, proven}}, proof: Screen,
+		},
+		"a conversation that is not known tells nothing": {
+			hooked: true, reads: true, unseen: true, looks: []look{{0, gone, emptied}, {5*s + 1, gone, proven}}, proof: Screen,
+		},
+		"a hook that tells late is the proof": {
+			hooked: true, reads: true, heard: 15 * s, looks: []look{{0, gone, emptied}, {14 * s, gone, emptied}, {15 * s, gone, proven}}, proof: Hook,
 		},
 		"a busy agent takes it later": {
 			busy: true, hooked: true, looks: []look{{0, gone, emptied}, {200 * ms, gone, emptied}, {201 * ms, gone, proven}}, proof: Queued,
@@ -81,9 +104,15 @@ func TestSubmission(t *testing.T) {
 			if c.notes {
 				sub.refused = func() bool { return c.refused > 0 && at >= c.refused }
 			}
+			if c.reads {
+				sub.inConversation = func() bool { return c.prompted > 0 && at >= c.prompted }
+				sub.unseen = func() bool { return c.unseen }
+			}
 			for _, l := range c.looks {
 				at = l.at
-				v := view{time: first.Add(at), input: l.input, deaf: c.deaf, hookReported: c.heard > 0 && at >= c.heard}
+				v := view{
+					time: first.Add(at), input: l.input, deaf: c.deaf, hookReported: c.heard > 0 && at >= c.heard, shown: c.shown > 0 && at >= c.shown,
+				}
 				if got := sub.see(v); got != l.want {
 					t.Fatalf("after %v it is %d, not %d", at, got, l.want)
 				}
