@@ -165,11 +165,10 @@ func TestRespawnGivesTheArgumentsAsTheyAre(t *testing.T) {
 	if err != nil || after.ID != p.ID || after.Session != p.Session || after.PID == p.PID {
 		t.Errorf("%+v %v", after, err)
 	}
-	if err := syscall.Kill(p.PID, 0); err == nil {
-		// The old process is a child of tmux, which may not have reaped it yet.
-		time.Sleep(200 * time.Millisecond)
-		if err := syscall.Kill(p.PID, 0); err == nil {
-			t.Error("the old process lives")
+	// The old process is a child of tmux, which may not have reaped it yet.
+	for end := time.Now().Add(time.Minute); syscall.Kill(p.PID, 0) == nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the old process lives")
 		}
 	}
 }
@@ -329,7 +328,7 @@ func TestOfEachPane(t *testing.T) {
 	a, b := shows("it's #S; $x", `first\n\ngt-mark 1\n`), shows("two", `\033[31msecond`)
 	asked := []string{first.ID, a, "%4711", "no pane", b}
 	var got map[string]string
-	for range 100 {
+	for range 1200 {
 		if got = s.CapturePanes(asked); got[a] != "" && got[b] != "" {
 			break
 		}
