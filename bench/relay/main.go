@@ -6,8 +6,8 @@
 //	go run ./bench/relay -notes 0 -hosts 1000 -real 10    1,000 hosts alone
 //
 // Each real host and the hub are a process of their own. The others are simulated: they are
-// connected as a relay is, say hello, give each other the keys of their logs, beat, ask and
-// answer, and send their logs, but they keep nothing of what comes.
+// connected as a relay is, say hello, beat, answer, and send their logs, but they keep nothing of
+// what comes.
 package main
 
 import (

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -149,10 +146,7 @@ func (p *process) traffic() (out, in int64, err error) {
 // crowd is what the simulated hosts have in common.
 type crowd struct {
 	at   dial.Hub
-	keys []string       // of all hosts, sorted
-	all  map[string]int // the places of keys in it
-	// real are the recipients of the real hosts.
-	real map[string]string
+	keys []string // of all hosts
 }
 
 // every is how often a host of this crowd beats.
@@ -172,29 +166,14 @@ type actor struct {
 	stopFeeds func()
 	ctx       context.Context
 
-	mu  sync.Mutex
-	met []contact // with each host of the crowd
+	mu sync.Mutex
 }
 
-// contact is what an actor knows of another host.
-type contact struct {
-	hello bool      // it has said it
-	has   grant     // what it has given
-	given time.Time // when it was last given the key of the actor's log
-}
-
-// grant names the key that a host has of another one.
-type grant struct {
-	ID string `json:"id,omitempty"`
-	At int64  `json:"at,omitempty"`
-}
-
-// beat is the body of beats, and of questions for one.
+// beat is the body of beats.
 type beat struct {
 	Process string               `json:"process"`
 	Heads   map[string]feed.Head `json:"heads,omitempty"`
 	Every   int                  `json:"every,omitempty"`
-	Holds   *grant               `json:"holds,omitempty"`
 }
 
 func (a *actor) subject(kind string, to ...string) string {
@@ -205,144 +184,37 @@ func (a *actor) header(kind, to, id string) seal.Header {
 	return seal.Header{Kind: kind, To: to, ID: id, At: time.Now().UnixMilli()}
 }
 
-// says publishes a beat or a question for one.
-func (a *actor) says(kind, to, nonce string) error {
-	b, subject := beat{Process: "0123456789abcdef"}, a.subject("beat")
+// beat publishes a beat, for a host that has asked or for all.
+func (a *actor) beat(to, nonce string) error {
 	a.mu.Lock()
-	if kind == "chunk" {
-		b.Heads, b.Every = a.source.Heads(), int(a.every().Seconds())
-	}
-	if to != "" {
-		has := a.met[a.all[to]].has
-		b.Holds, subject = &has, a.subject(kind, to)
-	}
+	b := beat{"0123456789abcdef", a.source.Heads(), int(a.every().Seconds())}
 	a.mu.Unlock()
 	body, err := json.Marshal(b)
 	if err != nil {
 		return err
 	}
-	msg := a.unsigned(a.header("beat", to, nonce), body)
-	if to == "" || a.real[to] != "" {
-		if msg, err = a.keys.Plain(a.header("beat", to, nonce), body); err != nil {
-			return err
-		}
+	msg, err := a.keys.Plain(a.header("beat", to, nonce), body)
+	if err != nil {
+		return err
 	}
-	return a.nc.Publish(subject, msg)
-}
-
-// unsigned is a message as long as a signed one, for a simulated host: it checks nothing, and one
-// processor cannot sign for a thousand.
-func (a *actor) unsigned(h seal.Header, body []byte) []byte {
-	h.From = a.keys.Public()
-	header, _ := json.Marshal(h)
-	return slices.Concat(header, []byte("\n"+strings.Repeat("A", 86)+"\n"), body)
-}
-
-// beat publishes a beat for all.
-func (a *actor) beat() error { return a.says("chunk", "", "") }
-
-// ask asks a host for a beat.
-func (a *actor) ask(to string) error { return a.says("ask", to, "0123456789abcdef") }
-
-// grant is the name of what a host should have of this one.
-func (a *actor) grant(to string) string {
-	sum := sha256.Sum256([]byte(a.keys.Feed + a.real[to]))
-	return hex.EncodeToString(sum[:8])
-}
-
-// give gives the key of this host's log to another one that does not have it.
-func (a *actor) give(to string, has *grant) error {
-	id := a.grant(to)
-	if has == nil || has.ID == id {
-		return nil
-	}
-	a.mu.Lock()
-	given := &a.met[a.all[to]].given
-	soon := time.Since(*given) < 3*time.Second
-	if !soon {
-		*given = time.Now()
-	}
-	a.mu.Unlock()
-	if soon {
-		return nil
-	}
-	msg := a.unsigned(a.header("grant", to, id), make([]byte, 464)) // as long as a sealed one
-	if box := a.real[to]; box != "" {
-		var err error
-		if msg, err = a.keys.ForHost(box, a.header("grant", to, id), []byte(a.keys.Feed)); err != nil {
-			return err
-		}
+	if to == "" {
+		return a.nc.Publish(a.subject("beat"), msg)
 	}
 	return a.nc.Publish(a.subject("chunk", to), msg)
 }
 
 // hear takes what comes as a relay does, as far as it is answered.
 func (a *actor) hear(m *nats.Msg) {
-	parts := strings.Split(m.Subject, ".")
-	from := parts[1]
-	i, ok := a.all[from]
-	if !ok || from == a.keys.Public() {
-		return
-	}
-	switch parts[2] {
-	case "hello":
-		a.mu.Lock()
-		a.met[i].hello = true
-		a.mu.Unlock()
-		_ = a.ask(from)
-		return
-	case "beat", "chunk", "ask", "grant":
-	default:
-		return
-	}
-	var h seal.Header
-	line, rest, _ := bytes.Cut(m.Data, []byte("\n"))
-	if json.Unmarshal(line, &h) != nil {
-		return
-	}
-	if h.Kind == "grant" {
-		a.mu.Lock()
-		a.met[i].has = grant{h.ID, h.At}
-		a.mu.Unlock()
-		_ = a.ask(from) // how long its log is
-		return
-	}
-	if h.Kind != "beat" {
-		return
-	}
-	var b beat
-	_, body, _ := bytes.Cut(rest, []byte("\n"))
-	if json.Unmarshal(body, &b) != nil {
-		return
-	}
-	_ = a.give(from, b.Holds)
-	if parts[2] == "ask" {
-		_ = a.says("chunk", from, h.ID)
-	}
-}
-
-// hasMet reports whether a host has said hello.
-func (a *actor) hasMet(key string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.met[a.all[key]].hello
-}
-
-// without returns the hosts whose keys this one does not have.
-func (a *actor) without() (keys []string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for i, key := range a.crowd.keys {
-		if a.met[i].has.ID == "" && key != a.keys.Public() {
-			keys = append(keys, key)
+	if parts := strings.Split(m.Subject, "."); parts[2] == "ask" {
+		if q, err := seal.Parse(m.Data); err == nil && q.Kind == "beat" {
+			_ = a.beat(q.From, q.ID)
 		}
 	}
-	return keys
 }
 
 // simulate connects a host that has the subscriptions and streams of a relay.
 func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys) (a *actor, err error) {
-	a = &actor{crowd: c, keys: keys, name: name, state: place.State(filepath.Join(dir, name, "gt")), ctx: ctx, met: make([]contact, len(c.keys))}
+	a = &actor{crowd: c, keys: keys, name: name, state: place.State(filepath.Join(dir, name, "gt")), ctx: ctx}
 	for range 20 { // a hub that is busy lets a host in after several attempts
 		if a.nc, err = c.at.Connect(ctx, keys, dial.Program{}); err == nil {
 			break
@@ -362,12 +234,12 @@ func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys)
 	if err := streams.Make(ctx, a.js, key); err != nil {
 		return nil, err
 	}
-	for _, subject := range []string{"gt.*.beat", "gt.*.ask." + key, "gt.*.chunk." + key} {
+	for _, subject := range streams.Live(key) {
 		if _, err := a.nc.Subscribe(subject, a.hear); err != nil {
 			return nil, err
 		}
 	}
-	hello, err := json.Marshal(map[string]any{"name": name, "box": keys.Recipient(), "needs": 1, "knows": 3})
+	hello, err := json.Marshal(map[string]any{"name": name, "box": keys.Recipient()})
 	if err != nil {
 		return nil, err
 	}
@@ -378,17 +250,17 @@ func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys)
 	if _, err := a.js.Publish(ctx, a.subject("hello"), msg); err != nil {
 		return nil, err
 	}
-	states, err := keys.ForFeed(a.header("states", "", ""), bytes.Repeat([]byte("x"), 3500)) // ten agents
+	states, err := keys.Plain(a.header("states", "", ""), bytes.Repeat([]byte("x"), 3500)) // ten agents
 	if err != nil {
 		return nil, err
 	}
 	if _, err := a.js.Publish(ctx, a.subject("states"), states); err != nil {
 		return nil, err
 	}
-	if err := a.beat(); err != nil {
+	if err := a.beat("", ""); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(a.follow(ctx, streams.Fleet, "gt.*.hello", "gt.*.states"), a.follow(ctx, streams.Fleet, "gt.*.grant."+key)); err != nil {
+	if err := a.follow(ctx, streams.Fleet, "gt.*.hello", "gt.*.states", "gt.*.allows."+key); err != nil {
 		return nil, err
 	}
 	feeds, stop := context.WithCancel(ctx)
@@ -411,29 +283,18 @@ func (a *actor) follow(ctx context.Context, stream string, filter ...string) err
 	return err
 }
 
-// live beats, and watches the next host, as a relay does.
+// live beats as a relay does.
 func (a *actor) live() {
-	beat, watch := time.NewTimer(rand.N(a.every())), time.NewTicker(40*time.Second) // not all at once
+	beat := time.NewTimer(rand.N(a.every())) // not all at once
 	defer beat.Stop()
-	defer watch.Stop()
-	next := a.crowd.keys[(a.all[a.keys.Public()]+1)%len(a.crowd.keys)]
 	for {
 		select {
 		case <-a.ctx.Done():
 			a.nc.Close()
 			return
 		case <-beat.C:
-			_ = a.beat()
+			_ = a.beat("", "")
 			beat.Reset(a.every())
-		case <-watch.C:
-			if a.every() > 40*time.Second {
-				_ = a.ask(next)
-			}
-			for _, key := range a.without() {
-				if a.hasMet(key) {
-					_ = a.ask(key)
-				}
-			}
 		}
 	}
 }
@@ -454,7 +315,7 @@ func (a *actor) event() error {
 	if err != nil {
 		return err
 	}
-	msg, err := a.keys.ForFeed(a.header("feed", "", ""), body)
+	msg, err := a.keys.Plain(a.header("feed", "", ""), body)
 	if err != nil {
 		return err
 	}
@@ -498,7 +359,7 @@ func many(dir string, n, real, events int) error {
 	}
 	defer server.end()
 	address, fingerprint, _ := strings.Cut(strings.TrimSpace(line), " ")
-	c := &crowd{at: dial.Hub{URL: "gt://" + address, Fingerprint: fingerprint}, all: map[string]int{}, real: map[string]string{}}
+	c := &crowd{at: dial.Hub{URL: "gt://" + address, Fingerprint: fingerprint}}
 	names := make([]string, n)
 	keys := make([]*seal.Keys, n)
 	for i := range n {
@@ -511,16 +372,9 @@ func many(dir string, n, real, events int) error {
 			return err
 		}
 		c.keys = append(c.keys, keys[i].Public())
-		if i < real {
-			c.real[keys[i].Public()] = keys[i].Recipient()
-		}
 		if answer, err := server.ask(keys[i].Public() + " " + names[i]); err != nil || answer != "ok\n" {
 			return fmt.Errorf("not admitted: %q, %w", answer, err)
 		}
-	}
-	slices.Sort(c.keys)
-	for i, key := range c.keys {
-		c.all[key] = i
 	}
 	fmt.Printf("| a hub that knows %d hosts of which none has connected | %d MB |\n", n, server.memory()>>20)
 
@@ -561,27 +415,11 @@ func many(dir string, n, real, events int) error {
 	if len(actors) == 0 {
 		return errors.New("at least one host has to be simulated")
 	}
-	if _, err := wait("all have the keys of all", time.Second, time.Hour, func() bool {
-		for _, a := range actors {
-			if len(a.without()) > 0 {
-				return false
-			}
-		}
-		for i := range real {
-			keys, err := filepath.Glob(peer.Of(state(i)).Path("*", "feed.key"))
-			if err != nil || len(keys) < n-1 {
-				return false
-			}
-		}
-		return true
-	}); err != nil {
-		return err
-	}
 	fleet, err := actors[0].js.Stream(ctx, streams.Fleet)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("| all have the keys of all after | %s, %.1f s of the hub's processor; it keeps %d messages of the fleet |\n", time.Since(began).Round(100*time.Millisecond), (server.cpu() - used).Seconds(), fleet.CachedInfo().State.Msgs)
+	fmt.Printf("| the hub keeps of the fleet | %d messages |\n", fleet.CachedInfo().State.Msgs)
 	time.Sleep(30 * time.Second)
 	fmt.Printf("| memory of the hub, of a relay | %d MB, %d MB |\n", server.memory()>>20, relays[0].memory()>>20)
 	fmt.Printf("| the hub's disk | %d MB |\n", size(store)>>20)
@@ -614,7 +452,7 @@ func many(dir string, n, real, events int) error {
 				return err
 			}
 		}
-		return a.beat()
+		return a.beat("", "")
 	}); err != nil {
 		return err
 	}

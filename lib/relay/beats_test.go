@@ -2,16 +2,17 @@ package relay_test
 
 import (
 	"context"
-	"encoding/json"
 	"gt/internal/testenv"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"gt/lib/relay"
 	"gt/lib/relay/seal"
 	"gt/lib/relay/streams"
 	"gt/lib/state/peer"
@@ -71,75 +72,95 @@ func (h *host) of(name string) peer.Host {
 }
 
 // TestLargeFleet shows that the hosts of a larger fleet beat less often and say so, that one
-// that dies is missed by one of the others and then by all, and that it counts as there as soon
-// as it is back.
+// that ends is away as soon as in a small fleet, one that dies without a word later, and that it
+// counts as there as soon as it is back.
 func TestLargeFleet(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
+		large := func(o relay.Options) relay.Options {
+			o.Beat, o.Small = 40*time.Second, 2
+			return o
+		}
 		var all []*host
-		for i := range 8 {
-			all = append(all, f.host("h"+strconv.Itoa(i)).quick())
+		for i := range 7 {
+			h := f.host("h" + strconv.Itoa(i))
+			all = append(all, h.upWith(large(h.options())))
 		}
-		meet(t, all...)
-		every := func(seconds int, among []*host, of *host) bool {
-			for _, h := range among {
-				if h != of && h.of(of.name).Every != seconds {
-					return false
-				}
-			}
-			return true
-		}
-		eventually(t, "all beat every four seconds", func() bool {
-			for _, h := range all {
-				if !every(4, all, h) {
-					return false
-				}
-			}
-			return true
-		})
-		beats := f.overhear("gt.*.beat")
-		eventually(t, "there are few beats in eight seconds", func() bool {
-			beats.messages()
-			time.Sleep(8 * time.Second)
-			return len(beats.messages()) <= 8*3 // 64 if each beat every second
-		})
-		dead := all[3]
-		dead.down()
-		eventually(t, "all miss it and no other", func() bool { // on a busy machine, one that is there can be missed for a moment
-			for _, h := range all {
-				for _, other := range all {
-					if h != dead && other != h && (h.of(other.name).Every == 40) != (other == dead) {
+		dies := f.host("dies")
+		line, err := f.hub.InProcessConn()
+		testenv.Must(t, err)
+		dead := hole{line, new(atomic.Bool)}
+		dies.upWith(large(dies.through(dead)))
+		meet(t, append(all, dies)...)
+		every := func(seconds int, of *host) func() bool {
+			return func() bool {
+				for _, h := range all {
+					if h != of && h.cancel != nil && h.of(of.name).Every != seconds {
 						return false
 					}
 				}
+				return true
 			}
-			return true
-		})
-		dead.quick()
-		eventually(t, "none misses it", func() bool { return every(4, all, dead) })
+		}
+		for _, h := range all {
+			eventually(t, "all beat every 160 seconds", every(160, h))
+		}
+		eventually(t, "all beat every 160 seconds", every(160, dies))
+		beats := f.overhear("gt.*.beat")
+		time.Sleep(16 * time.Minute)
+		if n := len(beats.messages()); n > 8*7 {
+			t.Errorf("%d beats", n)
+		}
+		away := func(after time.Duration, of *host, want bool) {
+			t.Helper()
+			for _, h := range all {
+				if h.cancel != nil && h != of && h.of(of.name).Away(time.Now()) != want {
+					t.Errorf("after %v %s sees %s: %v", after, h.name, of.name, h.of(of.name))
+				}
+			}
+		}
+		all[3].down()
+		time.Sleep(10 * time.Second)
+		away(10*time.Second, all[3], false)
+		time.Sleep(100 * time.Second)
+		away(110*time.Second, all[3], true)
+		all[3].upWith(large(all[3].options()))
+		time.Sleep(10 * time.Second)
+		away(0, all[3], false)
+
+		dead.dead.Store(true)
+		time.Sleep(3 * time.Minute)
+		away(3*time.Minute, dies, false)
+		time.Sleep(4 * time.Minute)
+		away(7*time.Minute, dies, true)
 	})
 }
 
-// TestMissed shows that a host that another one wrongly misses says that it is there.
-func TestMissed(t *testing.T) {
+// TestPresence shows that a host knows at once, without asking it, that another one is there, and for how long
+// the others have not been.
+func TestPresence(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		l := f.liar()
-		a := f.host("a")
-		keys, err := seal.Load(a.state, false)
-		testenv.Must(t, err)
-		beats := f.overhear("gt." + keys.Public() + ".beat")
-		o := a.options()
-		o.Beat, o.Small = 20*time.Second, 20
-		a.upWith(o)
-		l.meets(a, "l")
-		eventually(t, "it beats", func() bool { return len(beats.messages()) > 0 })
-		time.Sleep(11 * time.Second)
-		began := time.Now()
-		l.says("beat", map[string]any{"every": 3600, "missed": []string{keys.Public()}})
-		eventually(t, "it beats", func() bool { return len(beats.messages()) > 0 })
-		if took := time.Since(began); took > 6*time.Second {
-			t.Errorf("it was missed, and beat %v later", took)
+		asks := f.overhear("gt.*.ask.*")
+		a, b := f.host("a").up(), f.host("b").up()
+		meet(t, a, b)
+		time.Sleep(time.Minute)
+		a.down()
+		gone := time.Now()
+		time.Sleep(time.Hour)
+		asks.messages()
+		c := f.host("c").up()
+		time.Sleep(6 * time.Second) // when it was saved
+		if h := c.of("b"); h.Away(time.Now()) {
+			t.Errorf("b: %+v", h)
+		}
+		if h := c.of("a"); h.LastSeen.After(gone) || h.LastSeen.Before(gone.Add(-time.Minute)) {
+			t.Errorf("a ended at %v: %+v", gone, h)
+		}
+		for _, m := range asks.messages() {
+			if strings.HasSuffix(m.Subject, c.key()+".ask."+b.key()) {
+				t.Errorf("c asks: %s", m.Subject)
+			}
 		}
 	})
 }
@@ -185,43 +206,6 @@ func TestReplayedBeats(t *testing.T) {
 		died = time.Now()
 		a.quick()
 		eventually(t, "a is seen with its other clock", func() bool { return b.of("a").LastSeen.After(died) })
-	})
-}
-
-// TestOlderHost shows that hosts of a large fleet beat as often as an older one among them
-// expects, and that it gets no question that it does not understand.
-func TestOlderHost(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		f := newFleet(t)
-		var all []*host
-		for i := range 4 {
-			all = append(all, f.host("h"+strconv.Itoa(i)).quick())
-		}
-		l := f.liar()
-		asks := f.overhear("gt.*.ask." + l.keys.Public())
-		meet(t, all...)
-		eventually(t, "the fleet is a large one", func() bool { return all[0].of("h1").Every == 2 })
-		for _, h := range all {
-			l.meets(h, "l")
-		}
-		beats := f.overhear("gt.*.beat")
-		eventually(t, "they beat every second", func() bool {
-			l.says("beat", map[string]any{"process": "x"})
-			for _, m := range beats.messages() {
-				message, err := seal.Parse(m.Data)
-				var b struct{ Every int }
-				if err != nil || json.Unmarshal(message.PlainBody(), &b) != nil {
-					t.Fatal(err)
-				}
-				if message.From != l.keys.Public() && b.Every == 1 {
-					return true
-				}
-			}
-			return false
-		})
-		if n := len(asks.messages()); n > 0 {
-			t.Errorf("%d questions", n)
-		}
 	})
 }
 

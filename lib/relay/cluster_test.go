@@ -53,7 +53,6 @@ func (h *host) at(all ...*server.Server) *host {
 // TestCluster shows that three servers keep a note when one of them is lost, also while neither
 // its sender nor its receiver is there.
 func TestCluster(t *testing.T) {
-	t.Parallel()
 	f := &fleet{t: t, root: t.TempDir()}
 	var routes []*url.URL
 	for range 3 {
@@ -113,7 +112,6 @@ func TestCluster(t *testing.T) {
 // TestLeaf shows that a host that reaches a leaf node alone, which keeps nothing, is one of the
 // fleet.
 func TestLeaf(t *testing.T) {
-	t.Parallel()
 	f := &fleet{t: t, root: t.TempDir()}
 	o := server.Options{ServerName: "main", JetStream: true, JetStreamDomain: "main", StoreDir: filepath.Join(f.root, "main")}
 	o.LeafNode.Host, o.LeafNode.Port = "127.0.0.1", server.RANDOM_PORT

@@ -22,7 +22,6 @@ import (
 // TestFullDisk has the disk of the sender, of the receiver and of the hub full. What could be
 // written arrives, once, as soon as there is room, and the relay says what is wrong.
 func TestFullDisk(t *testing.T) {
-	t.Parallel()
 	if os.Getenv("MOUNTS") == "" { // a name space of mounts of its own
 		c := exec.Command("unshare", "--user", "--map-root-user", "--mount", os.Args[0], "-test.run", "^TestFullDisk$", "-test.v")
 		c.Env = append(os.Environ(), "MOUNTS=1")

@@ -124,7 +124,10 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 		if at, ok := r.sent[l]; ok && now.Sub(at).Abs() < resendAfter {
 			continue
 		}
-		if timed(l.Kind) && len(m.clocks) == 0 { // its first beat says what time it is there
+		if timed(l.Kind) && (len(m.clocks) == 0 || m.pulse.wanted) { // its next beat says what time it is there
+			if err := r.askForBeat(m, now); err != nil {
+				return true, err
+			}
 			continue
 		}
 		if time.Since(began) > scanEvery { // mutant never: TestManyLetters

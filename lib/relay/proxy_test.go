@@ -390,7 +390,6 @@ func (h hole) Dial(string, string) (net.Conn, error) { return h, nil }
 // TestDeadConnection shows that a host notices a connection over which nothing comes any more:
 // once it has something to send, and once its machine has slept.
 func TestDeadConnection(t *testing.T) {
-	t.Parallel()
 	for what, slept := range map[string]time.Duration{"something to send": 0, "slept": time.Hour} {
 		t.Run(what, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

@@ -4,7 +4,7 @@
 // Files are the truth on both sides. A letter stays in the sender's outbox until its
 // receiver says that it is on its disk; a log is copied from its size on. The hub between
 // them may lose everything, and it comes again. Nothing here trusts the hub: each message
-// is signed by its host and sealed to its receivers (seal).
+// is signed by its host, and what is for one host is sealed to it (seal).
 package relay
 
 import (
@@ -25,7 +25,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/time/rate"
 
 	"gt/lib/cli"
 	"gt/lib/place"
@@ -45,7 +44,6 @@ const (
 	resendAfter = time.Minute
 	askAgain    = 3 * time.Second
 	missEvery   = time.Second // looking for what is missing takes some calls for each host
-	beatsAtOnce = 5           // where others wait for one; then one each askAgain
 	publishWait = 10 * time.Second
 	answerWait  = 5 * time.Second
 	sleptFor    = 30 * time.Second // without a tick: this machine slept, and its connection may be dead
@@ -136,7 +134,6 @@ type Relay struct {
 	process string // this process among those that use the same keys
 	began   time.Time
 	leases  leases
-	beats   *rate.Limiter
 	// latest is the time of the newest message of this host that the hub keeps, as its receivers
 	// know it: this host's clock may have been set back.
 	latest int64
@@ -160,14 +157,8 @@ type Relay struct {
 	pending   map[string]int // places in a stream whose past is not read yet
 	lastBeat  time.Time
 	promised  time.Duration // after the last beat
-	missed    []string      // hosts of which the next beat says that they do not answer
 	lastMiss  time.Time
-	beatSoon  bool // somebody waits for a beat
 	helloSent bool
-	// early are messages that stand before the hello or the grant of their host, of at most
-	// maxEarly bytes.
-	early      map[string][]message
-	earlyBytes int
 }
 
 // ErrRunning is returned if another process relays for this host.
@@ -190,7 +181,6 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 		o.Beat, o.Small = beatEvery, smallFleet
 	}
 	r := &Relay{Options: o, hosts: peer.Of(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now()}
-	r.beats = rate.NewLimiter(rate.Every(askAgain), beatsAtOnce)
 	r.underway, r.ended = underway{}, make(chan ended)
 	var id [8]byte
 	rand.Read(id[:])
@@ -221,7 +211,7 @@ func seldom(warn func(error), now func() time.Time) func(error) {
 }
 
 func (r *Relay) load() (err error) {
-	if _, err := r.reload(); err != nil {
+	if err := r.reload(); err != nil {
 		return err
 	}
 	if r.own, err = r.hosts.Own(); err != nil {
@@ -309,6 +299,8 @@ type message struct {
 	stream  string // "" if it was not kept
 	seq     uint64 // its number there
 	last    bool   // no more are waiting in the stream
+	// age is for how long the hub had a beat that it kept.
+	age time.Duration
 }
 
 var errLost = errors.New("the connection to the hub was lost")
@@ -328,15 +320,13 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		return fmt.Errorf("the hub has no room for this host: %w", err)
 	}
 	// A hub that still runs has what it acknowledged, and what this host took from it.
-	if server := nc.ConnectedServerId(); server == "" || server != r.server || len(r.early) > 0 { // mutant always: TestNewConnection
+	if server := nc.ConnectedServerId(); server == "" || server != r.server { // mutant always: TestNewConnection
 		r.server, r.sent, r.taken = server, map[peer.Letter]time.Time{}, 0
 	}
 	r.states, r.statesAt, r.lastBeat = nil, time.Time{}, time.Time{}
-	r.pending, r.helloSent, r.missed = map[string]int{}, false, nil
-	r.early, r.earlyBytes = map[string][]message{}, 0
+	r.pending, r.helloSent = map[string]int{}, false
 	for _, m := range r.remotes {
-		m.grants, m.silence = grants{}, 0
-		m.pulse = pulse{answers: m.pulse.answers}
+		m.allowsSent, m.silence, m.pulse = false, 0, pulse{}
 		r.recordsAnew(m)
 	}
 	r.leases.scanned = r.Now()
@@ -372,6 +362,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		}
 		select {
 		case <-ctx.Done():
+			r.endBeats()
 			return nil
 		case <-lost:
 			return errLost
@@ -428,7 +419,7 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		}
 	}
 	key := r.keys.Public()
-	for _, subject := range []string{"gt.*.beat", "gt.*.ask." + key, "gt.*.chunk." + key} {
+	for _, subject := range streams.Live(key) {
 		if _, err := r.nc.Subscribe(subject, func(m *nats.Msg) {
 			put(message{subject: m.Subject, data: m.Data})
 		}); err != nil {
@@ -440,18 +431,15 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		at := last.Add(-10 * time.Minute)
 		since = &at
 	}
-	// To find the next message for several filters, a hub goes through all subjects that begin
-	// like one of them. That is why the grants of all hosts have places of their own.
-	own := "gt." + key + ".grant.*" // whoever has this host's key already
+	met := make(chan struct{}) // closed once the hosts of the fleet are known
 	for _, at := range []struct {
 		stream string
 		after  uint64
 		since  *time.Time
 		filter []string
 	}{
-		{stream: streams.Fleet, filter: []string{"gt.*.hello", "gt.*.states"}},
-		{stream: streams.Fleet, filter: []string{"gt.*.grant." + key}},
-		{stream: streams.Fleet, filter: []string{own}},
+		{stream: streams.Fleet, filter: []string{"gt.*.hello", "gt.*.states", "gt.*.allows." + key, "gt." + key + ".allows.*"}},
+		{stream: streams.Here},
 		{stream: streams.Feeds, since: since},
 		{stream: streams.In(key), after: r.taken},
 	} {
@@ -461,26 +449,40 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		if err != nil {
 			return fmt.Errorf("cannot read the hub's %s: %w", at.stream, err)
 		}
-		unread := place.CachedInfo().NumPending > 0
-		past := len(at.filter) == 1 && at.filter[0] == own // nobody else grants for this host
-		if unread {
+		info := place.CachedInfo()
+		unread := info.NumPending > 0
+		past := at.stream == streams.Here // from then on it is listened to
+		switch {
+		case unread:
 			r.pending[at.stream]++
-		} else if past {
+		case past:
 			continue
+		case at.stream == streams.Fleet:
+			close(met)
 		}
 		nc := r.nc
 		cli.Go(func() {
 			fctx, stop := context.WithCancel(ctx)
 			defer stop()
-			_ = streams.Follow(fctx, place, func(m jetstream.Msg) {
-				last, seq := false, uint64(0)
-				if meta, err := m.Metadata(); err == nil {
-					last, seq = unread && meta.NumPending == 0, meta.Sequence.Stream
-					unread = unread && !last
+			if past {
+				select {
+				case <-met:
+				case <-ctx.Done():
+					return
 				}
-				put(message{m.Subject(), m.Data(), at.stream, seq, last})
-				if past && last {
+			}
+			_ = streams.Follow(fctx, place, func(m jetstream.Msg) {
+				got := message{subject: m.Subject(), data: m.Data(), stream: at.stream}
+				if meta, err := m.Metadata(); err == nil {
+					got.last, got.seq, got.age = unread && meta.NumPending == 0, meta.Sequence.Stream, max(info.TimeStamp.Sub(meta.Timestamp), 0)
+					unread = unread && !got.last
+				}
+				put(got)
+				switch {
+				case got.last && past:
 					stop()
+				case got.last && at.stream == streams.Fleet:
+					close(met)
 				}
 			})
 			if fctx.Err() == nil {
@@ -545,31 +547,13 @@ type hello struct {
 	Name    string `json:"name"`
 	Box     string `json:"box"`
 	Version string `json:"version,omitempty"`
-	// Needs is the protocol that a receiver has to know at least.
-	Needs int `json:"needs,omitempty"`
-	// Knows is the protocol that this host knows, if that is a later one.
-	Knows int `json:"knows,omitempty"`
 }
-
-// needs is the protocol that a receiver has to know at least, and knows the one that this
-// version knows. A change that an older version would misunderstand gets the next number.
-//
-//	1   the first one
-//	2   beats say how often they come, and are answers to an ask; a grant also says what its
-//	    receiver may do
-//	3   beats for one host say which grant of it their sender has; a grant need not be kept
-const (
-	needs = 1
-	knows = 3
-
-	reportsGrants = 3
-)
 
 // scan sends what is new in this host's files.
 func (r *Relay) scan(ctx context.Context) error {
 	now := r.Now()
 	if !r.helloSent {
-		body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version, needs, knows})
+		body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version})
 		if err != nil {
 			return err
 		}
@@ -585,7 +569,10 @@ func (r *Relay) scan(ctx context.Context) error {
 	if err := r.beat(now); err != nil {
 		return err
 	}
-	if err := r.grant(ctx); err != nil {
+	if err := r.reload(); err != nil {
+		return err
+	}
+	if err := r.tellAllowed(ctx); err != nil {
 		return err
 	}
 	if err := r.sendLogs(ctx); err != nil {
@@ -595,12 +582,6 @@ func (r *Relay) scan(ctx context.Context) error {
 		return err
 	}
 	if err := r.askForBeats(now); err != nil {
-		return err
-	}
-	if err := r.beat(now); err != nil { // for whoever was met just now
-		return err
-	}
-	if err := r.rekey(ctx); err != nil { // a host that was blocked gets no letter
 		return err
 	}
 	if err := r.offer(now); err != nil {
@@ -627,67 +608,57 @@ func (r *Relay) scan(ctx context.Context) error {
 }
 
 // reload reads this host's keys if their file is another one than the last time.
-func (r *Relay) reload() (changed bool, err error) {
+func (r *Relay) reload() error {
 	info, err := os.Lstat(r.State.Path("relay", "keys.json")) // before it is read
 	if err != nil {
-		return false, err
+		return err
 	}
 	if was := r.keysAt; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) {
-		return false, nil
+		return nil
 	}
 	keys, err := seal.Load(r.State, false)
 	if err != nil {
-		return false, err
-	}
-	if r.keys != nil && keys.Public() != r.keys.Public() { // this is another host now
-		return false, errGone
-	}
-	changed = r.keys != nil && keys.Feed != r.keys.Feed
-	r.keys, r.keysAt = keys, info
-	return changed, nil
-}
-
-// rekey takes up the key that gt-relay block makes for this host's logs, and gives it to all
-// hosts but the blocked ones.
-func (r *Relay) rekey(ctx context.Context) error {
-	changed, err := r.reload()
-	if err != nil || !changed {
 		return err
 	}
-	for _, m := range r.remotes {
-		m.grants.done = false
-		if err := r.readTrust(m); err != nil { // the block came before the key
-			return err
-		}
+	if r.keys != nil && keys.Public() != r.keys.Public() { // this is another host now
+		return errGone
 	}
-	r.states, r.statesAt = nil, time.Time{} // a newcomer cannot open those that the hub keeps
-	return r.grant(ctx)
-}
-
-// forFeed seals a message to all who may read this host's logs and states. The caller has
-// read its body: what was written after a host was blocked is not for that host.
-func (r *Relay) forFeed(ctx context.Context, kind string, body []byte) ([]byte, error) {
-	if err := r.rekey(ctx); err != nil {
-		return nil, err
-	}
-	h := r.header(kind, "", "")
-	if kind == "states" {
-		h = r.newest(kind, "", "")
-	}
-	return r.keys.ForFeed(h, body)
+	r.keys, r.keysAt = keys, info
+	return nil
 }
 
 // readTrust reads what the person decided about a host. If that host may do other things here
-// than it knows, it gets another grant.
+// than before, it is told.
 func (r *Relay) readTrust(m *remote) error {
 	trust, err := r.hosts.Trust(m.host)
 	if err != nil {
 		return err
 	}
 	if !slices.Equal(trust.Allowed, m.trust.Allowed) {
-		m.grants.done = false
+		m.allowsSent = false
 	}
 	m.trust = trust
+	return nil
+}
+
+// tellAllowed tells each host about which the person has decided what it may do here.
+func (r *Relay) tellAllowed(ctx context.Context) error {
+	if r.pending[streams.Fleet] > 0 { // until then it is not known how old the last word is
+		return nil
+	}
+	for key, m := range r.remotes {
+		if m.allowsSent || m.trust.Key == "" || m.trust.Revoked || m.host.Box == "" {
+			continue
+		}
+		msg, err := r.keys.ForHost(m.host.Box, r.newest("allows", key, ""), []byte(strings.Join(m.trust.Allowed, " ")))
+		if err == nil {
+			err = r.keep(ctx, r.subject("allows", key), msg)
+		}
+		if err != nil {
+			return err
+		}
+		m.allowsSent = true
+	}
 	return nil
 }
 
@@ -708,7 +679,7 @@ func (r *Relay) sendLogs(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			msg, err := r.forFeed(ctx, "feed", body)
+			msg, err := r.keys.Plain(r.header("feed", "", ""), body)
 			if err != nil {
 				return err
 			}
@@ -745,7 +716,7 @@ func (r *Relay) sendStates(ctx context.Context, now time.Time) error {
 	if r.states != nil && string(states) == string(r.states) {
 		return nil
 	}
-	msg, err := r.forFeed(ctx, "states", states)
+	msg, err := r.keys.Plain(r.newest("states", "", ""), states)
 	if err != nil {
 		return err
 	}

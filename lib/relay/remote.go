@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +20,6 @@ import (
 
 // Limits of what this host takes from another one.
 const (
-	maxEarly      = 16 << 20
 	maxHosts      = 4096
 	maxVersion    = 100
 	lettersPerSec = 20
@@ -37,28 +35,27 @@ const (
 
 // remote is another host, as a running relay knows it.
 type remote struct {
-	host    peer.Host
-	trust   peer.Trust
-	copies  *feed.Copies
-	heads   map[string]feed.Head // how far its logs have grown; nil before its first beat
-	asked   map[string]time.Time // when something missing was asked for
-	feedKey string               // opens its logs and states
-	letters *letters
-	grants  grants
-	saved   time.Time
-	silence time.Duration // for how long it was not heard while this host listened
-	records shared
-	changed bool // since it was saved
-	pulse   pulse
+	host       peer.Host
+	trust      peer.Trust
+	copies     *feed.Copies
+	heads      map[string]feed.Head // how far its logs have grown; nil before its first beat
+	asked      map[string]time.Time // when something missing was asked for
+	letters    *letters
+	allowsSent bool // over this connection
+	saved      time.Time
+	silence    time.Duration // for how long it was not heard while this host listened
+	records    shared
+	changed    bool // since it was saved
+	pulse      pulse
 
-	clocks []time.Duration // how much this host's clock seemed to be ahead, by its latest beats
+	clocks []time.Duration // how much this host's clock seemed to be ahead, by its latest beats that came at once
 
 	letterRate, byteRate *rate.Limiter
 }
 
 func (r *Relay) open(h peer.Host) (*remote, error) {
 	m := &remote{
-		host: h, asked: map[string]time.Time{}, pulse: pulse{answers: h.Every > 0},
+		host: h, asked: map[string]time.Time{},
 		letterRate: rate.NewLimiter(lettersPerSec, lettersAtOnce),
 		byteRate:   rate.NewLimiter(bytesPerSec, bytesAtOnce),
 	}
@@ -71,9 +68,6 @@ func (r *Relay) open(h peer.Host) (*remote, error) {
 	}
 	if m.letters, err = openLetters(r.hosts.Path(h.Name, "letters")); err != nil {
 		return nil, err
-	}
-	if key, err := atomicfile.ReadIf(r.hosts.Path(h.Name, "feed.key"), 1024, atomicfile.OursAlone); err == nil {
-		m.feedKey = string(bytes.TrimSpace(key))
 	}
 	m.trust, err = r.hosts.Trust(h)
 	return m, err
@@ -153,13 +147,6 @@ func (r *Relay) take(msg message) error {
 	if m.From == own && msg.stream == streams.Fleet && m.Kind != "hello" {
 		r.latest = max(r.latest, m.At)
 	}
-	if m.From == own && m.Kind == "grant" {
-		if to := r.remotes[m.To]; to != nil {
-			to.grants.kept = true
-			to.grants.done = to.grants.done || m.ID == r.grantID(to)
-		}
-		return nil
-	}
 	if m.To != "" && m.To != own {
 		if len(parts) > 3 && parts[3] == own {
 			r.refuse("a message for another host")
@@ -173,10 +160,7 @@ func (r *Relay) take(msg message) error {
 		return r.takeHello(m)
 	}
 	from := r.remotes[m.From]
-	if from == nil {
-		// A host says hello again with each connection, so its hello can stand behind its
-		// grant. A letter or a part of a log comes again.
-		r.putOff(m.From, msg)
+	if from == nil { // its hello stands before what is kept of it; anything else comes again
 		return nil
 	}
 	if err := r.readTrust(from); err != nil {
@@ -191,57 +175,40 @@ func (r *Relay) take(msg message) error {
 		r.refuse("a message under the subject of another kind")
 		return nil
 	}
-	seen := msg.stream == "" && r.see(from, m.Header) // what was kept says nothing about now
+	live := msg.stream == ""
+	current := (live || kind == "beat") && r.see(from, m.Header, live, msg.age) // what else is kept says nothing about now
 	if !from.byteRate.AllowN(r.Now(), len(msg.data)) {
 		r.refuse("too much of " + from.host.Name)
 		return nil
 	}
 	switch kind {
 	case "beat":
-		if !seen {
+		if !current {
 			return nil
 		}
-		return r.takeBeat(from, m)
+		return r.takeBeat(from, m, live, msg.age)
 	case "states":
 		if r.older(from, m) {
 			return nil
 		}
-		body, err := m.FeedBody(from.feedKey, maxStatesBody)
-		if err != nil { // they can stand before the grant, and come again only once they change
-			r.putOff(m.From, msg)
-			return nil
-		}
 		took(from, m)
-		return atomicfile.Write(r.hosts.Path(from.host.Name, "instances.jsonl"), body, atomicfile.Unsynced)
-	case "grant":
-		return r.takeGrant(from, m)
+		return atomicfile.Write(r.hosts.Path(from.host.Name, "instances.jsonl"), m.PlainBody(), atomicfile.Unsynced)
+	case "allows":
+		return r.takeAllows(from, m)
 	case "feed":
-		body, err := m.FeedBody(from.feedKey, feed.MaxChunk+4096)
-		if err != nil { // the key comes, and then what is missing is asked for
-			return nil
-		}
-		return r.takeChunk(from, body, false)
+		return r.takeChunk(from, m.PlainBody(), false)
 	case "to":
 		return r.takeLetter(from, m)
 	case "receipt":
 		return r.takeReceipt(from, m)
 	case "ask":
-		if m.Kind == "beat" && seen {
-			var b beat
-			if json.Unmarshal(m.PlainBody(), &b) == nil {
-				r.takeHolds(from, b.Holds)
-			}
-		}
 		return r.takeAsk(from, m)
 	case "chunk":
-		switch m.Kind {
-		case "beat":
-			if !seen {
+		if m.Kind == "beat" {
+			if !current {
 				return nil
 			}
-			return r.takeBeat(from, m)
-		case "grant":
-			return r.takeGrant(from, m)
+			return r.takeBeat(from, m, live, msg.age)
 		}
 		body, err := r.keys.Body(m, feed.MaxChunk+4096)
 		if err != nil {
@@ -258,6 +225,21 @@ func (r *Relay) take(msg message) error {
 		}
 		return r.takeChunk(from, body, true)
 	}
+	return nil
+}
+
+// takeAllows takes what a host says that this one may do there.
+func (r *Relay) takeAllows(from *remote, m seal.Message) error {
+	if r.older(from, m) {
+		return nil
+	}
+	body, err := r.keys.Body(m, 1024)
+	if err != nil {
+		r.refuse("what is allowed here cannot be opened")
+		return nil
+	}
+	took(from, m)
+	from.host.Allows, from.changed = append([]string{}, strings.Fields(string(body))...), true
 	return nil
 }
 
@@ -286,45 +268,11 @@ func took(from *remote, m seal.Message) {
 func fits(kind, subject string) bool {
 	switch subject {
 	case "ask", "chunk":
-		return slices.Contains([]string{subject, "beat", "grant", "part", "leases", kindRecords, kindRecord}, kind)
+		return slices.Contains([]string{subject, "beat", "part", "leases", kindRecords, kindRecord}, kind)
 	case "to":
 		return true // letters have many kinds
 	}
 	return kind == subject
-}
-
-// putOff keeps a message of the stream of the fleet until more is known of its host. As
-// there, the last one of each subject counts.
-func (r *Relay) putOff(host string, msg message) {
-	if msg.stream != streams.Fleet {
-		return
-	}
-	r.early[host] = slices.DeleteFunc(r.early[host], func(m message) bool {
-		same := m.subject == msg.subject
-		if same {
-			r.earlyBytes -= len(m.data)
-		}
-		return same
-	})
-	if r.earlyBytes+len(msg.data) <= maxEarly {
-		r.early[host] = append(r.early[host], msg)
-		r.earlyBytes += len(msg.data)
-	}
-}
-
-// takeEarly takes what was put off of a host.
-func (r *Relay) takeEarly(host string) error {
-	early := r.early[host]
-	delete(r.early, host)
-	for _, msg := range early {
-		r.earlyBytes -= len(msg.data)
-	}
-	for _, msg := range early {
-		if err := r.take(msg); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // echo takes a message with this host's own key. Another process that uses it at the same
@@ -373,10 +321,6 @@ func (r *Relay) takeHello(m seal.Message) error {
 		r.refuse("a hello with an invalid key or version")
 		return nil
 	}
-	if says.Needs > knows { // mutant never: TestNewer
-		r.refuse("a host with a newer gt, which this one does not understand: update gt here")
-		return nil
-	}
 	if known := r.remotes[m.From]; known != nil {
 		if trust, err := r.hosts.Trust(known.host); err != nil || trust.Revoked {
 			r.refuse("a message of " + known.host.Name + ", which is revoked")
@@ -388,21 +332,21 @@ func (r *Relay) takeHello(m seal.Message) error {
 		r.refuse(err.Error())
 		return nil
 	}
-	from.pulse.answers, from.pulse.asks = from.pulse.answers || says.Knows >= 2, 0 // a beat says if it is an older version again
-	if !from.pulse.answers && r.pending[streams.Fleet] == 0 {
-		r.beatSoon = true // it has just connected, and knows neither clocks nor logs of others
+	from.pulse.asks = 0
+	if from.host.LastSeen.IsZero() || r.pending[streams.Fleet] == 0 && from.host.Away(r.Now()) { // its beat may have come before
+		from.pulse.wanted = true
 	}
 	r.recordsAnew(from)
-	if err := r.takeEarly(m.From); err != nil {
-		return err
+	if from.host.Allows == nil { // it says so otherwise
+		from.host.Allows, from.changed = []string{}, true
 	}
 	if from.host.Clash != "" && r.clash(m.From, strings.ToLower(says.Name)) == "" {
 		from.host.Clash = ""
 		r.save(from)
 	}
-	if from.host.Box != says.Box || from.host.Version != says.Version || from.host.Knows != says.Knows {
-		from.grants.done = from.grants.done && from.host.Box == says.Box && from.host.Knows == says.Knows
-		from.host.Box, from.host.Version, from.host.Knows, from.changed = says.Box, says.Version, says.Knows, true
+	if from.host.Box != says.Box || from.host.Version != says.Version {
+		from.allowsSent = from.allowsSent && from.host.Box == says.Box
+		from.host.Box, from.host.Version, from.changed = says.Box, says.Version, true
 	}
 	return nil
 }
@@ -411,13 +355,13 @@ func (r *Relay) takeHello(m seal.Message) error {
 // as while this machine slept, makes it seem more than it is.
 func (m *remote) ahead() time.Duration { return slices.Min(m.clocks) }
 
-// judge records that the copies of a host's logs are complete, if they are.
-func (r *Relay) judge(from *remote) {
-	if !r.complete(from) {
+// judge records that the copies of a host's logs were complete at a time, if they are.
+func (r *Relay) judge(from *remote, at time.Time) {
+	if !r.complete(from) || at.Before(from.host.Current) && from.host.Current.Before(r.Now()) {
 		return
 	}
 	first := from.host.Current.IsZero()
-	from.host.Current = r.Now()
+	from.host.Current = at
 	if first {
 		from.changed, from.saved = true, time.Time{}
 	}
@@ -455,7 +399,7 @@ func (r *Relay) takeChunk(from *remote, body []byte, answer bool) error {
 		return nil
 	}
 	if want == nil {
-		r.judge(from)
+		r.judge(from, r.Now())
 		return nil
 	}
 	return r.ask(from, *want)

@@ -41,8 +41,9 @@ For a team, on a machine that all of them reach:
   gt-hub hosts                  who may connect
   gt-hub remove NAME            end this at once
 
-It keeps what hosts have not taken yet, each message synced to disk. All of it
-is sealed: the hub's owner sees who sends how much to whom, and no text.
+It keeps what hosts have not taken yet, each message synced to disk. Letters
+and records are sealed: its owner reads none, but the hosts' event logs and
+lists of agents, which are redacted, and who sends how much to whom.
 `
 
 const exitCodes = `
@@ -435,7 +436,7 @@ max_payload: 1114112      # 1 MiB and what a message needs besides
 # A host needs JetStream, and these rights; KEY is its key, from gt-relay status --json:
 #   publish    gt.KEY.>  $JS.API.>
 #   subscribe  _INBOX_KEY.>  gt.*.beat  gt.*.ask.KEY  gt.*.chunk.KEY
-# The first host that connects makes the streams GT_FLEET, GT_FEEDS and GT_IN_<key>; a
-# cluster keeps each on three servers. A leaf node that keeps none needs default_js_domain,
+# The first host that connects makes the streams GT_HERE, GT_FLEET, GT_FEEDS and
+# GT_IN_<key>; a cluster keeps each on three servers. A leaf node that keeps none needs default_js_domain,
 # with the domain of the servers that do.
 `

@@ -16,7 +16,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/relay"
 	"gt/lib/relay/dial"
-	"gt/lib/relay/seal"
 	"gt/lib/state/peer"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
@@ -107,21 +106,10 @@ func (c *block) Run(env *cli.Env) error {
 	if err := f.hosts.SetTrust(h.Name, peer.Trust{Key: h.Key, Revoked: true}); err != nil {
 		return err
 	}
-	// A relay that takes up the new key finds the host blocked.
-	keys, err := seal.Load(f.state, false)
-	if err == nil {
-		err = keys.Rotate()
-	}
-	if err == nil {
-		err = keys.Store(f.state)
-	}
-	if err != nil {
-		return fmt.Errorf("%s is blocked, and can still read this host's logs: %w", h.Name, err)
-	}
 	if _, err := fmt.Fprintf(env.Stdout, "nothing of %s is taken any more\n", h.Name); err != nil {
 		return err
 	}
-	env.Hint("gt-relay allow %s none takes that back; gt-hub remove %s keeps it off a hub", h.Name, h.Name)
+	env.Hint("it reads this host's log until gt-hub remove %s keeps it off the hub; gt-relay allow %s none takes the block back", h.Name, h.Name)
 	return nil
 }
 

@@ -89,7 +89,7 @@ func Start(o Options) (h *Hub, err error) {
 		ServerName: "gt-hub", DontListen: o.Listen == "", NoSigs: true, NoLog: true, NoSystemAccount: false,
 		JetStream: true, StoreDir: filepath.Join(o.Store, "jetstream"), SyncAlways: true,
 		JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: o.MaxStore,
-		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1}, // each host reads from two places of one stream
+		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1}, // each host reads from a place of its own
 		MaxPayload:      streams.MaxMessage + 64<<10, MaxPending: 64 << 20,
 		CustomClientAuthentication: h, AlwaysEnableNonce: true,
 	}

@@ -205,6 +205,22 @@ func TestWhatAHostMayDo(t *testing.T) {
 	refused("read directly", request("$JS.API.DIRECT.GET."+in, map[string]any{"seq": 1}))
 	refused("read another host's stream", request("$JS.API.CONSUMER.CREATE."+in+".c", map[string]any{"stream_name": in, "config": map[string]any{"name": "c", "ack_policy": "none"}}))
 	refused("have another host's messages pushed to itself", request("$JS.API.CONSUMER.CREATE."+in+".d", map[string]any{"stream_name": in, "config": map[string]any{"name": "d", "deliver_subject": streams.Inbox(a.Public()) + ".x"}}))
+	refused("empty a bucket", request("$JS.API.STREAM.PURGE."+streams.Here, map[string]any{}))
+	if _, err := js.Publish(ctx, "gt."+b.Public()+".beat", []byte("b")); err != nil {
+		t.Fatal(err)
+	}
+	refused("empty a bucket with a key of its own", func() error {
+		m, err := ac.RequestMsg(&nats.Msg{Subject: "gt." + a.Public() + ".beat", Header: nats.Header{"Nats-Rollup": {"all"}}, Data: []byte("x")}, time.Second)
+		if err == nil && bytes.Contains(m.Data, []byte(`"error"`)) {
+			err = errors.New("refused")
+		}
+		return err
+	})
+	here, err := w.js.Stream(ctx, streams.Here)
+	testenv.Must(t, err)
+	if m, err := here.GetLastMsgForSubject(ctx, "gt."+b.Public()+".beat"); err != nil || string(m.Data) != "b" {
+		t.Errorf("another host's key: %v", err)
+	}
 	for _, subject := range []string{">", "gt.>", "_INBOX.>", "_INBOX_*.>", streams.Inbox(b.Public()) + ".>", "gt.*.ask." + b.Public(), "gt.*.to." + b.Public(), "$JS.>", "$SYS.>"} {
 		refused("subscribe to "+subject, func() error { _, err := ac.SubscribeSync(subject); return err })
 	}

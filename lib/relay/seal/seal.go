@@ -1,9 +1,9 @@
-// Package seal signs what a host sends to the fleet, and seals it to its receivers, so
-// that the hub's owner can read addresses and no text.
+// Package seal signs what a host sends to the fleet, and seals what is for one host, so that
+// the hub's owner reads no letter.
 //
-// A message is a line of JSON (Header), a line with the signature, and the body,
-// encrypted with age. The signature (ed25519) covers header and encrypted body. The header
-// stands inside the body as well, so nobody can sign a body that another host sealed.
+// A message is a line of JSON (Header), a line with the signature, and the body, which is
+// encrypted with age if it is for one host. The signature (ed25519) covers header and body. The
+// header stands inside an encrypted body as well, so nobody can sign what another host sealed.
 package seal
 
 import (
@@ -28,14 +28,10 @@ type Keys struct {
 	Seed string `json:"seed"`
 	// Box opens what is for this host: AGE-SECRET-KEY-1….
 	Box string `json:"box"`
-	// Feed opens this host's logs and states. The hosts that may read them have it as well;
-	// it changes when one of them is revoked.
-	Feed string `json:"feed"`
 
 	pair   nkeys.KeyPair
 	public string
 	box    *age.X25519Identity
-	feed   *age.X25519Identity
 }
 
 // Load reads the keys of this host from <state>/relay/keys.json, and creates them if make.
@@ -89,17 +85,7 @@ func newKeys() (*Keys, error) {
 		return nil, err
 	}
 	k := &Keys{Seed: string(seed), Box: box.String()}
-	return k, errors.Join(k.Rotate(), k.parse())
-}
-
-// Rotate makes a new key for this host's logs and states. Store keeps it.
-func (k *Keys) Rotate() error {
-	feed, err := age.GenerateX25519Identity()
-	if err != nil {
-		return err
-	}
-	k.Feed, k.feed = feed.String(), feed
-	return nil
+	return k, k.parse()
 }
 
 func (k *Keys) parse() (err error) {
@@ -109,10 +95,7 @@ func (k *Keys) parse() (err error) {
 	if k.public, err = k.pair.PublicKey(); err != nil {
 		return err
 	}
-	if k.box, err = age.ParseX25519Identity(k.Box); err != nil {
-		return err
-	}
-	k.feed, err = age.ParseX25519Identity(k.Feed)
+	k.box, err = age.ParseX25519Identity(k.Box)
 	return err
 }
 
@@ -159,11 +142,6 @@ const domain = "gt-relay message 1\n"
 
 // maxHeader bounds the header, in bytes.
 const maxHeader = 4096
-
-// ForFeed seals a message to all who may read this host's logs and states.
-func (k *Keys) ForFeed(h Header, body []byte) ([]byte, error) {
-	return k.seal(h, body, k.feed.Recipient())
-}
 
 // ForHost seals a message to the host with this age recipient.
 func (k *Keys) ForHost(recipient string, h Header, body []byte) ([]byte, error) {
@@ -252,19 +230,8 @@ func Parse(data []byte) (Message, error) {
 func (m Message) PlainBody() []byte { return m.sealed }
 
 // Body opens a message that is for this host, of at most limit bytes.
-func (k *Keys) Body(m Message, limit int64) ([]byte, error) { return m.open(k.box, limit) }
-
-// FeedBody opens a message with the feed key that its sender granted, of at most limit bytes.
-func (m Message) FeedBody(key string, limit int64) ([]byte, error) {
-	id, err := age.ParseX25519Identity(key)
-	if err != nil {
-		return nil, err
-	}
-	return m.open(id, limit)
-}
-
-func (m Message) open(id age.Identity, limit int64) ([]byte, error) {
-	r, err := age.Decrypt(bytes.NewReader(m.sealed), id)
+func (k *Keys) Body(m Message, limit int64) ([]byte, error) {
+	r, err := age.Decrypt(bytes.NewReader(m.sealed), k.box)
 	if err != nil {
 		return nil, err
 	}

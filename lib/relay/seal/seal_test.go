@@ -20,7 +20,7 @@ func TestKeysAreKept(t *testing.T) {
 	k, err := Load(state, true)
 	testenv.Must(t, err)
 	again, err := Load(state, true)
-	if err != nil || again.Public() != k.Public() || again.Recipient() != k.Recipient() || again.Feed != k.Feed {
+	if err != nil || again.Public() != k.Public() || again.Recipient() != k.Recipient() {
 		t.Errorf("other keys, %v", err)
 	}
 }
@@ -58,23 +58,5 @@ func TestForged(t *testing.T) {
 		t.Error(err)
 	} else if _, err := b.Body(m, 5); err == nil {
 		t.Error("a stolen body was opened as the thief's")
-	}
-}
-
-func TestFeedKey(t *testing.T) {
-	a := keys(t)
-	msg, err := a.ForFeed(Header{Kind: "feed"}, []byte("line\n"))
-	testenv.Must(t, err)
-	m, err := Parse(msg)
-	testenv.Must(t, err)
-	old := a.Feed
-	if body, err := m.FeedBody(old, 100); err != nil || string(body) != "line\n" {
-		t.Errorf("%q, %v", body, err)
-	}
-	testenv.Must(t, a.Rotate())
-	msg, _ = a.ForFeed(Header{Kind: "feed"}, []byte("line\n"))
-	m, _ = Parse(msg)
-	if _, err := m.FeedBody(old, 100); err == nil {
-		t.Error("a revoked key opens what came later")
 	}
 }

@@ -1,18 +1,21 @@
 // Package streams names the subjects and JetStream streams of a fleet.
 //
-//	gt.<from>.hello          who a host is: name and public keys; the last one is kept
+//	gt.<from>.beat           it is there; the last one is kept for some hours
+//	gt.<from>.hello          who a host is: name and public key; the last one is kept
 //	gt.<from>.states         its agents; the last one is kept
-//	gt.<from>.grant.<to>     the key of its logs, for one host that is away; the last one is kept
+//	gt.<from>.allows.<to>    what another host may do there; the last one is kept
 //	gt.<from>.feed           what was appended to its logs
 //	gt.<from>.to.<to>        a letter
 //	gt.<from>.receipt.<to>   a letter has arrived
-//	gt.<from>.beat           it is there; not kept
 //	gt.<from>.ask.<to>       a copy lacks something; not kept
 //	gt.<from>.chunk.<to>     the answer; not kept
 //
 // <from> and <to> are public keys. A host may only publish under its own key. No
 // message has a Nats-Msg-Id: receivers know what they have, and nobody can take an ID
 // from another host.
+//
+// Here and Fleet are key-value buckets, a key for each subject. They have no $KV in it: that
+// passes no leaf node, and a bucket of that kind can be emptied by whoever may write a key.
 package streams
 
 import (
@@ -29,6 +32,7 @@ const Prefix = "gt."
 
 // Names of the streams that all hosts share.
 const (
+	Here  = "GT_HERE"
 	Fleet = "GT_FLEET"
 	Feeds = "GT_FEEDS"
 )
@@ -36,11 +40,15 @@ const (
 // In returns the name of the stream of what is for a host.
 func In(key string) string { return "GT_IN_" + key }
 
+// HereFor is how long the hub keeps a host's word that it is there.
+const HereFor = 3 * time.Hour
+
 // Shared returns the streams of the fleet. Each drops its oldest messages when it is full:
 // nothing is only there.
 func Shared() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
-		{Name: Fleet, Subjects: []string{"gt.*.hello", "gt.*.states", "gt.*.grant.*"}, MaxMsgsPerSubject: 1, MaxAge: 60 * 24 * time.Hour, MaxMsgSize: MaxMessage},
+		{Name: Here, Subjects: []string{"gt.*.beat"}, MaxMsgsPerSubject: 1, MaxAge: HereFor, MaxMsgSize: MaxMessage / 4, Storage: jetstream.MemoryStorage},
+		{Name: Fleet, Subjects: []string{"gt.*.hello", "gt.*.states", "gt.*.allows.*"}, MaxMsgsPerSubject: 1, MaxAge: 60 * 24 * time.Hour, MaxMsgSize: MaxMessage},
 		{Name: Feeds, Subjects: []string{"gt.*.feed"}, MaxMsgsPerSubject: 8192, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxMessage},
 	}
 }
@@ -147,7 +155,7 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(jetstream.Msg))
 // Permissions are what a host with this key may publish and subscribe to.
 func Permissions(key string) (publish, subscribe []string) {
 	publish = []string{Prefix + key + ".>"}
-	for _, stream := range []string{Fleet, Feeds, In(key)} {
+	for _, stream := range []string{Here, Fleet, Feeds, In(key)} {
 		publish = append(publish,
 			"$JS.API.STREAM.INFO."+stream,
 			"$JS.API.CONSUMER.CREATE."+stream+".>",
@@ -156,9 +164,12 @@ func Permissions(key string) (publish, subscribe []string) {
 			"$JS.API.CONSUMER.MSG.NEXT."+stream+".*",
 		)
 	}
-	return append(publish, "$JS.API.INFO"), []string{
-		Inbox(key) + ".>", "gt.*.beat", "gt.*.ask." + key, "gt.*.chunk." + key,
-	}
+	return append(publish, "$JS.API.INFO"), append(Live(key), Inbox(key)+".>")
+}
+
+// Live returns the subjects that a host listens to, without reading them from a stream.
+func Live(key string) []string {
+	return []string{"gt.*.beat", "gt.*.ask." + key, "gt.*.chunk." + key}
 }
 
 // Inbox returns the prefix of a host's reply subjects.

@@ -90,10 +90,6 @@ type Host struct {
 	// Current is the time at which the copies of its logs were last known to be complete.
 	Current time.Time `json:"current,omitzero"`
 	Version string    `json:"version,omitempty"` // of its gt
-	// Knows is the protocol that it knows.
-	Knows int `json:"knows,omitempty"`
-	// Holds is the name of the grant of this host that it has, as it said last.
-	Holds string `json:"holds,omitempty"`
 	// Allows is what it allows this host; nil if it does not say.
 	Allows []string `json:"allows,omitzero"`
 	// Latest is when its newest message of a kind was written that was taken here, by its own
