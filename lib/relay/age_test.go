@@ -61,6 +61,14 @@ func TestAge(t *testing.T) {
 		ages = b.commanded()
 		near(t, "a command that waited", ages, 30*time.Minute)
 
+		was := a.of("b").Clock
+		b.down()
+		b.skew -= time.Hour
+		ages = b.commanded()
+		eventually(t, "a knows its other clock", func() bool { return a.of("b").Clock.Before(was.Add(-time.Minute)) })
+		put(0)
+		near(t, "a command to a host whose clock was set back", ages, 0)
+
 		// A hub keeps a command back, and the beats of its sender with it.
 		nc, err := f.hub.Connect(context.Background(), nil)
 		testenv.Must(t, err)

@@ -9,6 +9,7 @@ import (
 	"gt/lib/relay/feed"
 	"gt/lib/relay/seal"
 	"gt/lib/relay/streams"
+	"gt/lib/state/peer"
 )
 
 // Each host says that it is there by a message that the hub keeps for some hours, so that one
@@ -29,7 +30,7 @@ const (
 type beat struct {
 	Process string               `json:"process"`
 	Heads   map[string]feed.Head `json:"heads,omitempty"`
-	// Every is how often the host beats, in seconds.
+	// Every is how often the host beats, in seconds; peer.Ended says that this was the last one.
 	Every int `json:"every,omitempty"`
 }
 
@@ -72,12 +73,9 @@ func (r *Relay) publishBeat() error {
 	return r.nc.Publish(r.subject("beat"), msg)
 }
 
-// endBeats has no other host wait for a beat of this one for longer than in a small fleet.
-func (r *Relay) endBeats() {
-	if r.promised <= r.Beat { // mutant never: TestLargeFleet
-		return
-	}
-	r.promised = 0
+// publishEnd says that this host is not there any more.
+func (r *Relay) publishEnd() {
+	r.promised = peer.Ended * time.Second
 	if r.publishBeat() == nil {
 		_ = r.nc.FlushTimeout(time.Second)
 	}
@@ -104,7 +102,7 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool, age time.Durat
 		r.refuse("too many logs of " + from.host.Name)
 		return nil
 	}
-	from.host.Every = min(max(b.Every, 0), int(beatLatest/time.Second))
+	from.host.Every = min(max(b.Every, peer.Ended), int(beatLatest/time.Second))
 	from.heads = b.Heads
 	if from.heads == nil { // it has no log yet
 		from.heads = map[string]feed.Head{}

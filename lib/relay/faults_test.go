@@ -96,10 +96,23 @@ func TestTemporary(t *testing.T) {
 		b.mu.Lock()
 		b.fail = errors.New("the disk is full")
 		b.mu.Unlock()
-		a.send("b", "hello")
 		time.Sleep(time.Second)
-		if n := a.waiting(); n != 1 {
-			t.Fatalf("%d letters wait", n)
+		a.send("b", "hello")
+		sent := time.Now()
+		mark := a.state.Path("relay", "sync")
+		testenv.Must(t, errors.Join(os.WriteFile(mark, nil, 0o600), os.Chtimes(mark, sent, sent)))
+		current := func() bool { // what gt-relay sync waits for
+			s, err := relay.ReadStatus(a.state)
+			testenv.Must(t, err)
+			return s.CurrentAt.After(sent)
+		}
+		time.Sleep(8 * time.Second)
+		if n := a.waiting(); n != 1 || current() {
+			t.Fatalf("%d letters wait; everything was sent: %v", n, current())
+		}
+		time.Sleep(30 * time.Second)
+		if !current() {
+			t.Error("it waits for a receipt without end")
 		}
 		b.mu.Lock()
 		b.fail = nil

@@ -32,6 +32,9 @@ const (
 	// window is how many letters for a host may be without a receipt: the hub keeps that
 	// many.
 	window = 256
+	// receiptWait is how long a host that is there may take to deliver a letter, until this one
+	// counts as having sent what there is.
+	receiptWait = 10 * time.Second
 	// maxParcels is how many long letters of a host may be on their way.
 	maxParcels = 64
 )
@@ -98,7 +101,8 @@ func (l *letters) add(id, reason string) error {
 }
 
 // sendLetters sends the letters that wait, for as long as a scan may take: then it is time to
-// take what has come. waiting reports whether one of them could have been sent and was not.
+// take what has come. waiting reports whether one of them could have been sent and was not, or
+// whether a host that is there has yet to say that one has arrived.
 func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, err error) {
 	all, err := r.outbox.All()
 	if err != nil {
@@ -122,12 +126,14 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			continue
 		}
 		if at, ok := r.sent[l]; ok && now.Sub(at).Abs() < resendAfter {
+			waiting = waiting || !m.host.Away(now) && now.Sub(at).Abs() < receiptWait
 			continue
 		}
 		if timed(l.Kind) && (len(m.clocks) == 0 || m.pulse.wanted) { // its next beat says what time it is there
 			if err := r.askForBeat(m, now); err != nil {
 				return true, err
 			}
+			waiting = waiting || !m.host.Away(now) && m.pulse.asks <= mostAsks
 			continue
 		}
 		if time.Since(began) > scanEvery { // mutant never: TestManyLetters
@@ -141,6 +147,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			return true, err
 		}
 		r.sent[l] = now
+		waiting = waiting || !m.host.Away(now)
 	}
 	for l := range r.sent {
 		if !there[l] {

@@ -256,7 +256,7 @@ func (r *Relay) askForRecords(from *remote, now time.Time) error {
 			t.copies.Later()
 		}
 		return r.askForRecord(from)
-	case t.copies.Any() && !t.listed && now.Sub(t.listedAt).Abs() >= toldEvery: // may this host still read them?
+	case (t.copies.Any() || slices.Contains(from.host.Allows, peer.Records)) && !t.listed && now.Sub(t.listedAt).Abs() >= toldEvery: // may this host still read them?
 		t.listedAt = now
 		return r.askForPage(from, mirror.Next{})
 	}
@@ -284,7 +284,7 @@ func (r *Relay) copying(now time.Time) bool {
 		if m.host.Away(now) || m.trust.Revoked {
 			continue
 		}
-		if now.Sub(t.sentAt).Abs() < stillCopying || t.lacks() && t.tries < 3 {
+		if now.Sub(t.sentAt).Abs() < stillCopying || t.lacks() && t.tries < 3 || !t.listed && now.Sub(t.listedAt).Abs() < receiptWait {
 			return true
 		}
 	}

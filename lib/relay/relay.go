@@ -362,7 +362,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		}
 		select {
 		case <-ctx.Done():
-			r.endBeats()
+			r.publishEnd()
 			return nil
 		case <-lost:
 			return errLost

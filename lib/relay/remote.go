@@ -333,7 +333,7 @@ func (r *Relay) takeHello(m seal.Message) error {
 		return nil
 	}
 	from.pulse.asks = 0
-	if from.host.LastSeen.IsZero() || r.pending[streams.Fleet] == 0 && from.host.Away(r.Now()) { // its beat may have come before
+	if from.host.LastSeen.IsZero() { // its beat may have come before
 		from.pulse.wanted = true
 	}
 	r.recordsAnew(from)

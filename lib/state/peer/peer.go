@@ -85,7 +85,8 @@ type Host struct {
 	LastSeen time.Time `json:"last_seen,omitzero"`
 	// Clock is the time of that message, by the host's own clock.
 	Clock time.Time `json:"clock,omitzero"`
-	// Every is how often the host beats, in seconds; 0 in a small fleet.
+	// Every is how often the host beats, in seconds; 0 in a small fleet, Ended for one whose
+	// relay was stopped.
 	Every int `json:"every,omitempty"`
 	// Current is the time at which the copies of its logs were last known to be complete.
 	Current time.Time `json:"current,omitzero"`
@@ -101,9 +102,14 @@ type Host struct {
 	Clash string `json:"clash,omitempty"`
 }
 
-// Away reports whether the host was not seen lately. A time to come proves nothing: a clock
-// was wrong.
-func (h Host) Away(now time.Time) bool { return now.Sub(h.LastSeen).Abs() > h.awayAfter() }
+// Ended is the interval of a host that beats no more.
+const Ended = -1
+
+// Away reports whether the host was not seen lately, or has said that it ends. A time to come
+// proves nothing: a clock was wrong.
+func (h Host) Away(now time.Time) bool {
+	return h.Every == Ended || now.Sub(h.LastSeen).Abs() > h.awayAfter()
+}
 
 // awayAfter is AwayAfter, or longer for a host of a large fleet.
 func (h Host) awayAfter() time.Duration {
