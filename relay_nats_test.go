@@ -77,7 +77,7 @@ func TestPrintedConfig(t *testing.T) {
 		w.must(w.command(name, "gt-relay", "join", "--name", name, s.ClientURL()).CombinedOutput())
 		w.must(w.command(name, "git", "init", "-q", "work").CombinedOutput())
 	}
-	w.must(w.command("a", "gt-relay", "sync").CombinedOutput()) // it joined before b
+	w.must(w.command("a", "gt-relay", "sync", "--wait", "10m").CombinedOutput()) // it joined before b
 	w.must(w.command("a", "gt-relay", "allow", "b", "records").CombinedOutput())
 	w.must(w.command("b", "sh", "-c", "cd work && gt-mail send self -s 'note 000' -m x").CombinedOutput())
 	w.send("note 001")

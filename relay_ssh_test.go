@@ -85,9 +85,9 @@ func TestRelaySSH(t *testing.T) {
 	}
 	wait := func(what string, ok func() bool) {
 		t.Helper()
-		for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(100 * time.Millisecond) {
+		for end := time.Now().Add(10 * time.Minute); !ok(); time.Sleep(100 * time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatal("after two minutes not: " + what)
+				t.Fatal("after ten minutes not: " + what)
 			}
 		}
 	}
