@@ -98,11 +98,11 @@ var calls = []struct {
 	{`(?i)(redact|clean)\w*(\(\))?\((term|plain|transcript)\.`, nil, "what is cleaned or cut before hides a secret; Env.Text and Env.Line do it in order"},
 	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/sys/bounded", "lib/relay/dial", "lib/command/watchcmd"}, "a program becomes another, and runs none"},
 	{`syscall\.(Exec|ForkExec|StartProcess)\(|os\.StartProcess\(|exec\.Cmd\{|process\.(Exec|Detach|Detached)\(`, []string{
-		"lib/sys/process", "lib/sys/tmux", // the person's terminal, in this process's environment, which lib/client/hook puts back
+		"lib/sys/process", "lib/sys/tmux", // the person's terminal, in this process's environment, which lib/client/startenv puts back
 		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/runtime", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/command/sessioncmd", "lib/client/hook", "lib/command/hubcmd",
 	}, "a start of a program is on this list, and its environment is cli.Env.ChildEnviron"},
 	{`\b[eE]nv\.Environ\b`, []string{
-		"lib/client/hook",                                                                                                                                                  // which makes it what it is, and starts gt-record
+		"lib/client/startenv", "lib/client/hook", // which make it what it is, and start gt-record
 		"lib/command/primecmd", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/launch/entries", "lib/view/pick", "lib/command/pickcmd", "lib/command/watchcmd", // the environment of gt's own programs, which ask for their session
 		"lib/command/recordcmd", "lib/command/seancecmd", // the secrets in it
 		"lib/launch/ask", // what a shell has to leave out

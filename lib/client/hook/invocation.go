@@ -12,6 +12,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/contract"
 	"gt/lib/client/registry"
+	"gt/lib/client/startenv"
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	"gt/lib/place/git"
@@ -65,7 +66,7 @@ type Invocation struct {
 // A hook's session is the one in its input. No variable counts, because an inherited one
 // belongs to a parent. For a command, and for a hook without input, see Store.Current.
 func NewInvocation(env *cli.Env, f Flags) *Invocation {
-	asStarted(env, f.Agent, f.Hook, tellsProject(f.Agent))
+	startenv.RestoreFor(env, f.Agent, f.Hook)
 	c := &Invocation{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
 	c.Dialect = f.dialect(c.Agent)
 	c.behind = serverOf(env, &c.Dialect)

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	"gt/lib/client/hook"
 	"gt/lib/client/settings"
+	"gt/lib/client/startenv"
 	"gt/lib/client/wiring"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
@@ -38,7 +38,7 @@ const exitCodes = `
 `
 
 func Main(env *cli.Env) int {
-	hook.AsStarted(env)
+	startenv.Restore(env)
 	return cli.Run(env, Program())
 }
 

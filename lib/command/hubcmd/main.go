@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/hook"
+	"gt/lib/client/startenv"
 	"gt/lib/place"
 	"gt/lib/relay"
 	"gt/lib/relay/dial"
@@ -53,7 +53,7 @@ const exitCodes = `
 `
 
 func Main(env *cli.Env) int {
-	hook.AsStarted(env)
+	startenv.Restore(env)
 	return cli.Run(env, Program())
 }
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/hook"
+	"gt/lib/client/startenv"
 	"gt/lib/log/eventlog"
 	"gt/lib/log/retention"
 	"gt/lib/place"
@@ -51,7 +51,7 @@ const exitCodes = `
 `
 
 func Main(env *cli.Env) int {
-	hook.AsStarted(env)
+	startenv.Restore(env)
 	return cli.Run(env, Program())
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	hooks "gt/lib/client/hook"
 	"gt/lib/client/registry"
+	"gt/lib/client/startenv"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
 	"gt/lib/state/mail"
@@ -36,7 +36,7 @@ const exitCodes = `
 `
 
 func Main(env *cli.Env) int {
-	hooks.AsStarted(env)
+	startenv.Restore(env)
 	return cli.Run(env, Program())
 }
 

@@ -12,7 +12,7 @@ import (
 	fzf "github.com/junegunn/fzf/src"
 
 	"gt/lib/cli"
-	"gt/lib/client/hook"
+	"gt/lib/client/startenv"
 	"gt/lib/sys/process"
 	"gt/lib/text/lazyregexp"
 	"gt/lib/text/term"
@@ -38,7 +38,7 @@ const exitCodes = `
 `
 
 func Main(env *cli.Env) int {
-	hook.AsStarted(env)
+	startenv.Restore(env)
 	return cli.Run(env, Program())
 }
 

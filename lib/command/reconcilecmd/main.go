@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"gt/lib/cli"
-	"gt/lib/client/hook"
+	"gt/lib/client/startenv"
 	"gt/lib/launch/respawn"
 	"gt/lib/place"
 	"gt/lib/place/town"
@@ -49,7 +49,7 @@ const exitCodes = `
 `
 
 func Main(env *cli.Env) int {
-	hook.AsStarted(env)
+	startenv.Restore(env)
 	return cli.Run(env, Program())
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	"gt/lib/client/hook"
+	"gt/lib/client/startenv"
 	"gt/lib/place"
 	"gt/lib/record"
 	"gt/lib/state/instance"
@@ -35,7 +35,7 @@ const exitCodes = `
 `
 
 func Main(env *cli.Env) int {
-	hook.AsStarted(env)
+	startenv.Restore(env)
 	return cli.Run(env, Program())
 }
 

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/hook"
+	"gt/lib/client/startenv"
 	"gt/lib/place"
 	"gt/lib/reconcile/config"
 	"gt/lib/relay"
@@ -59,7 +59,7 @@ const exitCodes = `
 `
 
 func Main(env *cli.Env) int {
-	hook.AsStarted(env)
+	startenv.Restore(env)
 	return cli.Run(env, Program())
 }
 

@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"gt/lib/cli"
-	"gt/lib/client/hook"
+	"gt/lib/client/startenv"
 	"gt/lib/launch/respawn"
 	"gt/lib/place"
 	"gt/lib/place/town"
@@ -45,7 +45,7 @@ const exitCodes = `
 `
 
 func Main(env *cli.Env) int {
-	hook.AsStarted(env)
+	startenv.Restore(env)
 	env.Args = behindDashes(behindCommand(env.Args))
 	return cli.Run(env, Program())
 }

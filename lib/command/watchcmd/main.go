@@ -16,7 +16,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/client/hook"
+	"gt/lib/client/startenv"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/term"
 	"gt/lib/view/palette"
@@ -36,7 +36,7 @@ const exitCodes = `
 `
 
 func Main(env *cli.Env) int {
-	hook.AsStarted(env)
+	startenv.Restore(env)
 	return cli.Run(env, Program())
 }
 

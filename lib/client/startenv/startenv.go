@@ -1,4 +1,6 @@
-package hook
+// Package startenv resets a program's environment to what the agent's client was started
+// with, which only the person decides.
+package startenv
 
 import (
 	"cmp"
@@ -52,7 +54,7 @@ func isClient(name string) bool {
 // client supports that (gt-prime's export, and the plugins for OpenCode and pi).
 var ofExport = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
 
-// asStarted resets the deciding variables in env to what the client was started with. It
+// restore resets the deciding variables in env to what the client was started with. It
 // resets all variables of this process's own environment, by which git and tmux are found
 // and run, and of env.ChildEnviron. For a command that an agent runs, gt's own exports
 // stay. Clients other than Claude Code get no exports if they have a session variable of
@@ -65,7 +67,7 @@ var ofExport = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
 // program with another HOME, which can be a launcher of the person. A program that the
 // hook starts for the person then gets only the variables that say who and where the
 // person is. A known client has its HOME from the person, whatever it gives its hooks.
-func asStarted(env *cli.Env, agent string, hook, named bool) {
+func restore(env *cli.Env, agent string, hook, named bool) {
 	told := registry.Tellers(env.Getenv)
 	if !hook && len(told) == 0 && env.Getenv("GT_SESSION_UUID") == "" {
 		return // a person's shell and environment
@@ -102,7 +104,12 @@ func asStarted(env *cli.Env, agent string, hook, named bool) {
 	env.Environ, env.Started = environ, began // mutant skip: . TestScripts/prime_environment
 }
 
-// AsStarted resets env for a command that is not a hook, because an agent may run it:
-// a project's variables must name neither the state to write nor the agent whose notes to
+// Restore resets env for a command that is not a hook, because an agent may run it: a
+// project's variables must name neither the state to write nor the agent whose notes to
 // read.
-func AsStarted(env *cli.Env) { asStarted(env, "", false, false) }
+func Restore(env *cli.Env) { restore(env, "", false, false) }
+
+// RestoreFor resets env for a command that the wiring of an agent may run as a hook.
+func RestoreFor(env *cli.Env, agent string, hook bool) {
+	restore(env, agent, hook, tellsProject(agent))
+}
