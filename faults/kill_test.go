@@ -170,11 +170,11 @@ func (p *plan) noteWrites() {
 		case c.name == "write":
 			temp[c.path()] += unquote(c.args[1])
 			path := rel(c.path())
-			p.wrote[path] = append(p.wrote[path], p.before.state[path]+normal(temp[c.path()]))
+			p.wrote[path] = append(p.wrote[path], p.before.state[path]+comparable(path, temp[c.path()]))
 		case strings.HasPrefix(c.name, "rename"), strings.HasPrefix(c.name, "link"):
 			if text, ok := temp[c.path()]; ok {
 				path := rel(c.to())
-				p.wrote[path] = append(p.wrote[path], normal(text))
+				p.wrote[path] = append(p.wrote[path], comparable(path, text))
 			}
 		}
 	}
@@ -259,7 +259,7 @@ func (p *plan) delivered(now snapshot, stdout string) (problems []string) {
 		if told || there || slices.Contains(p.drops, name) || setAside(now, path, text) {
 			continue
 		}
-		if strings.HasPrefix(name, "handoff") || strings.Contains(name, "checkpoint") {
+		if strings.HasPrefix(name, "handoff") || strings.Contains(path, "/handover/waiting/") || strings.Contains(name, "checkpoint") {
 			problems = append(problems, fmt.Sprintf("%s is gone (%q), and what was told is %q", path, text, stdout))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"gt/lib/conversation/brief"
 	"gt/lib/log/eventlog"
+	stored "gt/lib/state/handover"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/request"
@@ -74,7 +75,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	if h.kind == session.KindAuto {
 		durable = atomicfile.Unsynced // the note is on disk and no process is about to be killed
 	}
-	if err := h.leave(record, note.ID, before, now, durable); err != nil {
+	if err := h.leave(record, note, before, now, durable); err != nil {
 		return note, false, err
 	}
 	h.log(record, note, now)
@@ -86,7 +87,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 const launchTime = 10 * time.Second
 
 // pending returns the hand-over that a session has prepared for a successor, nil for none.
-func pending(r *session.Record) *session.Pending {
+func pending(r *session.Record) *stored.Handover {
 	if r == nil || r.Handoff == nil || r.Handoff.Kind != session.KindHandoff {
 		return nil
 	}
@@ -137,8 +138,9 @@ func (h *handover) carry(r *session.Record, note mail.Note, message string) erro
 	return err
 }
 
-// leave writes the marker for the next session, and names it in the record if there is one.
-func (h *handover) leave(record *session.Record, note string, before []string, now time.Time, durable atomicfile.Durability) error {
+// leave writes the hand-over of a session, and the marker, which for a person's note is all
+// that tells the next session.
+func (h *handover) leave(record *session.Record, note mail.Note, before []string, now time.Time, durable atomicfile.Durability) error {
 	id, from := h.id, h.pane.Session
 	switch {
 	case record != nil && from == "":
@@ -157,8 +159,10 @@ func (h *handover) leave(record *session.Record, note string, before []string, n
 	if record.Handoff != nil {
 		previous = record.Handoff.Marker
 	}
-	record.Handoff = &session.Pending{
-		Kind: h.kind, Note: note, Before: before, Reason: h.why(), At: now, Respawn: h.replaces, Marker: previous, Conversation: h.carried,
+	record.Handoff = &stored.Handover{
+		Kind: h.kind, Note: note.ID, Before: before, Reason: h.why(), At: now, Respawn: h.replaces, Marker: previous, From: from,
+		Conversation: string(h.carried),
+		Text:         &stored.Text{From: note.From, To: note.To, Subject: note.Subject, Date: note.Date.UTC(), Chain: note.Chain, Body: note.Body},
 	}
 	if previous == "" {
 		previous = h.unclaimed(from)

@@ -1,13 +1,13 @@
 package primecmd
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"gt/lib/conversation/summary"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
+	stored "gt/lib/state/handover"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/session"
@@ -70,15 +70,12 @@ const (
 	another  handoverKind = "another session's" // of the same home
 	stranger handoverKind = "unknown"           // Gas Town's, a person's, or of a session whose record is lost
 	own      handoverKind = "own"               // left before a compaction or a cycle
-	// ownTaken is the session's own hand-over, whose marker a start removed before it
-	// was killed. The record still has it.
-	ownTaken handoverKind = "own, taken"
-	brought  handoverKind = "brought" // a note named by --handoff
+	brought  handoverKind = "brought"           // a note named by --handoff
 )
 
 type handover struct {
 	kind   handoverKind
-	marker *marker.Marker  // nil for none and ownTaken
+	marker *marker.Marker  // nil for none
 	owner  *session.Record // the session that left it, nil if unknown
 	mailbox
 }
@@ -172,9 +169,6 @@ func (f *facts) handover() handover {
 		h.kind = f.kindOf(h)
 		return h
 	}
-	if f.access == locked && f.allMarkers && f.continues() && f.keptForItself() {
-		return handover{kind: ownTaken}
-	}
 	return handover{}
 }
 
@@ -188,13 +182,6 @@ func (f *facts) kindOf(h handover) handoverKind {
 		return own
 	}
 	return another
-}
-
-// keptForItself reports whether the session's record has a hand-over for the session
-// itself.
-func (f *facts) keptForItself() bool {
-	me := f.find(f.session.ID)
-	return me != nil && me.Handoff != nil && me.Handoff.Kind != session.KindHandoff
 }
 
 // verdict is whether a session takes a marker.
@@ -222,7 +209,7 @@ func (f *facts) judge(m leftMarker) verdict {
 		return take
 	case f.continues(), m.owner.Handoff.Kind != session.KindHandoff:
 		return leave // a hand-over is for a new session; other kinds are for their owner
-	case f.isBeingTold(m.owner.Handoff.TakenBy):
+	case f.isBeingTold(session.ID(m.owner.Handoff.TakenBy)):
 		return leave
 	case !m.isGivenAway(), m.inside:
 		return leave // children of a live session find its marker, too
@@ -280,7 +267,7 @@ func (f *facts) judgePane(m leftMarker) verdict {
 }
 
 // isExpected reports whether a successor may still start in the pane.
-func (f *facts) isExpected(p *session.Pending) bool {
+func (f *facts) isExpected(p *stored.Handover) bool {
 	return p.Respawn && f.now.Sub(p.At).Abs() < onItsWay
 }
 
@@ -488,13 +475,9 @@ func (f *facts) isAbandoned(n hookedNote) bool {
 }
 
 // givenNote returns the id of the note that the session received, or "".
-func (f *facts) givenNote(h handover) string {
-	me := f.find(f.session.ID)
-	switch {
-	case me == nil:
-		return ""
-	case h.kind == ownTaken:
-		return cmp.Or(me.Handoff.Note, me.Note)
+func (f *facts) givenNote() string {
+	if me := f.find(f.session.ID); me != nil {
+		return me.Note
 	}
-	return me.Note
+	return ""
 }

@@ -88,13 +88,10 @@ func (c *commit) acknowledge() error {
 	if told.checkpoint != nil {
 		c.warn(checkpoint.Take(c.call.Home, told.checkpoint, c.session.ID)) // on failure it is delivered again
 	}
-	switch h := told.handover; {
-	case h.kind == ownTaken:
-		return c.carryOn()
-	case h.kind == none, h.withheld: // a withheld note waits for the next start
+	if h := told.handover; h.kind == none || h.withheld { // a withheld note waits for the next start
 		return nil
 	}
-	return c.takeMarker()
+	return c.takeHandover()
 }
 
 // takes reports whether the session takes what it is told, so that no other gets it. A
@@ -137,13 +134,13 @@ func (c *commit) markTold() error {
 
 func (c *commit) box() mail.Box { return mail.Of(c.call.Home, c.call.Home.Identity.Address()) }
 
-// takeMarker acknowledges the hand-over: it marks the note as seen, names it in the
-// session's record, removes the marker, and then clears the hand-over in the owner's
-// record.
-func (c *commit) takeMarker() error {
+// takeHandover acknowledges the hand-over: it marks the copy of the note as seen, names it
+// in the session's record, removes the marker, and then takes the hand-over itself. Until
+// that last step it waits, and a start after a kill tells it again.
+func (c *commit) takeHandover() error {
 	h, store := c.situation.handover, c.call.Store
 	if h.note != nil {
-		if err := c.box().MarkSeen(h.note.ID); err != nil {
+		if err := c.box().MarkSeen(h.note.ID); err != nil && !errors.Is(err, mail.ErrNotFound) {
 			return err
 		}
 		me, err := store.Get(c.session.ID)
@@ -173,8 +170,7 @@ func (c *commit) takeMarker() error {
 	return c.takenUp(owner)
 }
 
-// carryOn clears the session's own hand-over in its record. It runs after the marker is
-// gone, because the record shows that this is still to do.
+// carryOn takes the session's own hand-over.
 func (c *commit) carryOn() error {
 	me, err := c.call.Store.Get(c.session.ID)
 	if err != nil || me == nil {
@@ -189,9 +185,8 @@ func (c *commit) carryOn() error {
 	return c.call.Store.Put(me, atomicfile.Unsynced)
 }
 
-// takenUp clears the hand-over in its owner's record, and the owner's checkpoint, whose
-// content is in the note. The record is written last, because it shows that this is still
-// to do.
+// takenUp takes the hand-over of its owner, and before that clears the owner's checkpoint,
+// whose content is in the note.
 func (c *commit) takenUp(owner *session.Record) error {
 	var err error
 	saved := !c.facts.allSaved || slices.ContainsFunc(c.facts.checkpoints, func(k savedCheckpoint) bool { return k.SessionID == owner.ID })
@@ -226,7 +221,7 @@ func (c *commit) record(records []*session.Record) error {
 		if p.Predecessor = h.owner.ID; h.note != nil {
 			p.Subject = c.env.Line(h.note.Subject, maxMolecule)
 		}
-		h.owner.Handoff.TakenBy = p.ID // if two sessions start at once, only one receives it
+		h.owner.Handoff.TakenBy = string(p.ID) // if two sessions start at once, only one receives it
 	}
 	for _, n := range s.waiting {
 		p.DeliveredNotes = append(p.DeliveredNotes, n.ID)
@@ -263,7 +258,7 @@ func (c *commit) record(records []*session.Record) error {
 	if p.Headless {
 		return err
 	}
-	return errors.Join(err, c.call.Store.Persist(p.ID, now), c.dropStale(records))
+	return errors.Join(err, c.call.Store.Persist(p.ID, now), c.dropStale())
 }
 
 // gatherPrompts moves what the person said before the session's chain was known, in a client
@@ -275,11 +270,9 @@ func (c *commit) gatherPrompts(r *session.Record) error {
 	return thread.Move(c.call.Home.Town.State, r.ID, r.Chain(), r.ID, atomicfile.Unsynced, c.call.Warn)
 }
 
-// dropStale removes markers that sessions left for themselves before a compaction or a
-// cycle, if the session ended before it read them. The notes stay. It also completes a
-// start that was killed after it removed a marker: an ended session's hand-over without a
-// marker was received.
-func (c *commit) dropStale(records []*session.Record) error {
+// dropStale drops what sessions left for themselves before a compaction or a cycle, if the
+// session ended before it read that. The notes stay.
+func (c *commit) dropStale() error {
 	for _, m := range c.facts.markers {
 		if m.owner == nil || !m.owner.Ended() || m.owner.Handoff.Kind == session.KindHandoff {
 			continue
@@ -288,17 +281,6 @@ func (c *commit) dropStale(records []*session.Record) error {
 			return err
 		}
 		if err := c.lapse(m.owner.Record); err != nil {
-			return err
-		}
-	}
-	if !c.facts.allMarkers {
-		return nil // the unreadable one may belong to any record
-	}
-	for _, r := range records {
-		if r.Handoff == nil || !r.Ended() || slices.ContainsFunc(c.facts.markers, func(m leftMarker) bool { return m.Name == r.Handoff.Marker }) {
-			continue
-		}
-		if err := c.lapse(r); err != nil {
 			return err
 		}
 	}

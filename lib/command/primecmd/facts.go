@@ -1,6 +1,7 @@
 package primecmd
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"slices"
@@ -42,7 +43,6 @@ type facts struct {
 
 	home        []session.Candidate // the home's sessions, newest first
 	markers     []leftMarker        // most likely first
-	allMarkers  bool                // all of them could be read
 	note        mailbox             // the hand-over's note
 	checkpoints []savedCheckpoint   // newest first
 	allSaved    bool                // all of the home's could be read
@@ -205,7 +205,7 @@ func (s *start) gather(a access, records []*session.Record, checkpoints func(hom
 	}
 	s.warn(s.gatherHooked(f, box))
 	if talk == forgotten && h.marker == nil {
-		s.warn(s.gatherGiven(f, h, box))
+		s.warn(s.gatherGiven(f, box))
 	}
 	if talk == fresh {
 		var err error
@@ -218,19 +218,25 @@ func (s *start) gather(a access, records []*session.Record, checkpoints func(hom
 	return f
 }
 
-// gatherMarkers finds the markers in the home, most likely first: the session's own, that
-// of the owner whose pane it got, those of others from the oldest on, and those without an
-// owner.
+// gatherMarkers finds the hand-overs in the home, most likely first: the session's own, that
+// of the owner whose pane it got, those of others from the oldest on, and the markers that
+// another program or a person left. The markers of gt's own hand-overs are not read.
 func (s *start) gatherMarkers(f *facts) error {
 	found, err := marker.List(s.call.Home) // returns the readable ones with an error
-	f.allMarkers = err == nil
-	f.markers = make([]leftMarker, len(found))
-	for i, m := range found {
-		f.markers[i] = s.ownerOf(f, m)
+	f.markers = nil
+	for i := range f.home {
+		if f.home[i].Handoff != nil {
+			f.markers = append(f.markers, s.ownedBy(f, &f.home[i]))
+		}
 	}
 	f.carried = slices.ContainsFunc(f.markers, func(m leftMarker) bool {
-		return m.owner != nil && m.owner.Handoff.Conversation == f.session.ID && f.session.ID != ""
+		return f.session.ID != "" && m.owner.Handoff.Conversation == string(f.session.ID)
 	})
+	for _, m := range found {
+		if m.Claimed || !slices.ContainsFunc(f.home, func(c session.Candidate) bool { return c.Handoff != nil && c.Handoff.Marker == m.Name }) {
+			f.markers = append(f.markers, leftMarker{Marker: m})
+		}
+	}
 	slices.SortStableFunc(f.markers, f.likelier)
 	for i := range f.markers {
 		if s.classify(f, &f.markers[i]) == take {
@@ -259,18 +265,11 @@ func (f *facts) likelier(a, b leftMarker) int {
 	return a.owner.Handoff.At.Compare(b.owner.Handoff.At)
 }
 
-// ownerOf finds the session that left a marker, and where it runs.
-func (s *start) ownerOf(f *facts, m marker.Marker) leftMarker {
-	left := leftMarker{Marker: m}
-	for i := range f.home {
-		c := &f.home[i]
-		// Names are reused; the latest session that used one owns it.
-		if c.Handoff != nil && c.Handoff.Marker == m.Name &&
-			(left.owner == nil || c.Handoff.At.After(left.owner.Handoff.At)) {
-			left.owner = c
-		}
-	}
-	if o := left.owner; o != nil && o.ID != f.session.ID {
+// ownedBy returns the hand-over of a session, and where that runs.
+func (s *start) ownedBy(f *facts, o *session.Candidate) leftMarker {
+	p := o.Handoff
+	left := leftMarker{owner: o, Marker: marker.Marker{Name: p.Marker, From: cmp.Or(p.From, string(o.ID)), Reason: p.Reason}}
+	if o.ID != f.session.ID {
 		left.inside = f.session.Process.IsSet() && o.Process().Alive() && f.session.Process.DescendsFrom(o.Process())
 		left.elsewhere = o.Liveness == session.Running && o.Elsewhere()
 	}
@@ -299,6 +298,13 @@ func (s *start) classify(f *facts, m *leftMarker) verdict {
 
 func (s *start) gatherNote(f *facts, h handover, box mail.Box) error {
 	if h.owner == nil || h.owner.Handoff.Note == "" {
+		return nil
+	}
+	if p := h.owner.Handoff; p.Text != nil {
+		f.note.note = &mail.Note{
+			ID: p.Note, Type: mail.Handoff, From: p.Text.From, To: p.Text.To, Subject: p.Text.Subject, Date: p.Text.Date,
+			Session: string(h.owner.ID), Chain: p.Text.Chain, Body: p.Text.Body,
+		}
 		return nil
 	}
 	note, err := box.Get(h.owner.Handoff.Note)
@@ -397,8 +403,8 @@ func (s *start) gatherHooked(f *facts, box mail.Box) error {
 }
 
 // gatherGiven reads the note that the session received and its client dropped.
-func (s *start) gatherGiven(f *facts, h handover, box mail.Box) error {
-	id := f.givenNote(h)
+func (s *start) gatherGiven(f *facts, box mail.Box) error {
+	id := f.givenNote()
 	if id == "" {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"gt/lib/conversation/summary"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
+	stored "gt/lib/state/handover"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/session"
@@ -49,10 +50,10 @@ func over(o session.Outcome) func(*session.Record) {
 }
 
 // leaves adds a marker that a session left.
-func leaves(id session.ID, kind, reason string, change ...func(*session.Pending)) func(*facts) {
+func leaves(id session.ID, kind, reason string, change ...func(*stored.Handover)) func(*facts) {
 	return func(f *facts) {
 		c := f.find(id)
-		c.Handoff = &session.Pending{Kind: kind, Marker: "handoff." + string(id), Note: "n-" + string(id), At: noon.Add(-time.Minute)}
+		c.Handoff = &stored.Handover{Kind: kind, Marker: "handoff." + string(id), Note: "n-" + string(id), At: noon.Add(-time.Minute)}
 		for _, ch := range change {
 			ch(c.Handoff)
 		}
@@ -92,29 +93,22 @@ var mine = process.Proc{PID: 7, Start: "700", Boot: "boot", NS: "1"}
 // Markers.
 var (
 	handsOver = fact{"it left a hand-over", leaves("old", session.KindHandoff, "")}
-	respawns  = fact{"it left a hand-over and gave its pane away", leaves("old", session.KindHandoff, "", func(p *session.Pending) { p.Respawn = true })}
-	longAgo   = fact{"it left a hand-over and gave its pane away, 10 minutes ago", leaves("old", session.KindHandoff, "", func(p *session.Pending) {
+	respawns  = fact{"it left a hand-over and gave its pane away", leaves("old", session.KindHandoff, "", func(p *stored.Handover) { p.Respawn = true })}
+	longAgo   = fact{"it left a hand-over and gave its pane away, 10 minutes ago", leaves("old", session.KindHandoff, "", func(p *stored.Handover) {
 		p.Respawn, p.At = true, noon.Add(-onItsWay)
 	})}
-	saved       = fact{"it left a marker before its compaction", leaves("old", session.KindAuto, marker.Compaction)}
-	meSaved     = fact{"its own marker, reason `compaction`", meThen(leaves("me", session.KindAuto, marker.Compaction))}
-	meCycled    = fact{"its own marker, reason `cycle`", meThen(leaves("me", session.KindCycle, "cycle"))}
-	meHandsOver = fact{"its own hand-over, for a successor", meThen(leaves("me", session.KindHandoff, ""))}
-	meTaken     = fact{"its record has a hand-over for itself, and the marker is gone", func(f *facts) {
-		meThen(leaves("me", session.KindAuto, marker.Compaction))(f)
-		f.markers, f.note = nil, mailbox{}
-	}}
+	saved             = fact{"it left a marker before its compaction", leaves("old", session.KindAuto, marker.Compaction)}
+	meSaved           = fact{"its own marker, reason `compaction`", meThen(leaves("me", session.KindAuto, marker.Compaction))}
+	meCycled          = fact{"its own marker, reason `cycle`", meThen(leaves("me", session.KindCycle, "cycle"))}
+	meHandsOver       = fact{"its own hand-over, for a successor", meThen(leaves("me", session.KindHandoff, ""))}
 	foreign           = fact{"a marker that no record names", unowned("gastown", "")}
 	foreignCompaction = fact{"a marker that no record names, reason `compaction`", unowned("gastown", marker.Compaction)}
 	mineUnrecorded    = fact{"a marker that no record names, reason `compaction`, from this session", unowned("me", marker.Compaction)}
-	unreadable        = fact{"a marker that cannot be read", func(f *facts) { f.allMarkers = false }}
 	child             = fact{"this session runs below its process", func(f *facts) { f.markers[0].inside = true }}
 	contained         = fact{"it runs in another PID namespace", func(f *facts) { f.markers[0].elsewhere = true }}
 	paneGone          = fact{"its pane is gone", func(f *facts) { f.markers[0].pane = gone }}
 	paneThere         = fact{"its pane is still there", func(f *facts) { f.markers[0].pane = there }}
 	paneSilent        = fact{"tmux does not answer", func(f *facts) { f.markers[0].pane = noAnswer }}
-	noNote            = fact{"its note is not there", func(f *facts) { f.note = mailbox{} }}
-	noteHidden        = fact{"its note cannot be read", func(f *facts) { f.note = mailbox{withheld: true} }}
 )
 
 func meThen(then func(*facts)) func(*facts) {
@@ -132,7 +126,7 @@ func unowned(from, reason string) func(*facts) {
 
 func takenBy(says string, id session.ID, l session.Liveness) fact {
 	return fact{"the hand-over is being told to " + says, func(f *facts) {
-		older(f).Handoff.TakenBy = id
+		older(f).Handoff.TakenBy = string(id)
 		if id != "me" {
 			f.home = append(f.home, session.Candidate{Record: &session.Record{ID: id}, Liveness: l})
 			f.markers[0].owner = older(f) // the append above moved the records
@@ -240,8 +234,6 @@ var table = []row{
 	{"Two start at once, and the other is told", []fact{gaveOver, handsOver, paneGone, takenBy("another that runs", "other", session.Running)}, Normal, fresh, none, "", ""},
 	{"Two started at once, and the other died before it was told", []fact{gaveOver, handsOver, paneGone, takenBy("another that is dead", "other", session.Dead)}, PostHandoff, fresh, another, "old handoff", "note n-old"},
 	{"My start was killed, and runs again", []fact{gaveOver, handsOver, paneGone, takenBy("this session", "me", session.Running)}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"Somebody removed the note", []fact{gaveOver, handsOver, paneGone, noNote}, PostHandoff, fresh, another, "old handoff", ""},
-	{"The note's file cannot be read", []fact{gaveOver, handsOver, paneGone, noteHidden}, PostHandoff, fresh, another, "old handoff", "note withheld"},
 	{"I am compacted beside a hand-over of another", []fact{compaction, gaveOver, handsOver, paneGone}, Normal, compacted, none, "", ""},
 	{"Another was saved before a compaction and ended", []fact{ended, saved, paneGone}, Normal, fresh, none, "", ""},
 
@@ -250,9 +242,6 @@ var table = []row{
 	{"My conversation was compacted, and nothing was saved", []fact{compaction}, Normal, compacted, none, "", ""},
 	{"My conversation goes on in a new process (gt-handoff --cycle)", []fact{resuming, meCycled}, PostHandoff, resumed, own, "", "note n-me"},
 	{"I handed over, and am resumed", []fact{resuming, meHandsOver}, Normal, resumed, none, "", ""},
-	{"I was compacted, and the start that took my marker was killed", []fact{compaction, meTaken}, Normal, compacted, ownTaken, "", ""},
-	{"The same, and somebody only looks", []fact{compaction, meTaken, justLooks}, Normal, compacted, none, "", ""},
-	{"The same, and a marker cannot be read that may be mine", []fact{compaction, meTaken, unreadable}, Normal, compacted, none, "", ""},
 	{"I was compacted, and my record is lost", []fact{compaction, mineUnrecorded}, PostHandoff, compacted, own, "", ""},
 	{"I was compacted, my record is lost, and my note is there", []fact{compaction, foreignCompaction, hooks("an unread hand-over of this session is in the box", "n-me", "me", isNote)}, PostHandoff, compacted, own, "", "note n-me"},
 	{"I am resumed", []fact{resuming}, Normal, resumed, none, "", ""},
@@ -293,7 +282,7 @@ var table = []row{
 	{"It crashed, and a person's note waits without its marker", []fact{died, itsTask, personsNote}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, waiting n-person"},
 	{"It crashed, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fell, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old, crash of fell, its task"},
 	{"It crashed after it had handed over, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fell, {"that one left a hand-over, too", func(f *facts) {
-		f.find("fell").Handoff = &session.Pending{Kind: session.KindHandoff, Marker: "handoff.fell", At: noon}
+		f.find("fell").Handoff = &stored.Handover{Kind: session.KindHandoff, Marker: "handoff.fell", At: noon}
 	}}, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old"},
 	{"It was followed after its crash, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fellBefore, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old"},
 	{"It handed over, was asked for more, and crashed", []fact{died, handsOver, paneGone, askedSince}, PostHandoff, fresh, another, "old handoff", "note n-old, crash of old, its task"},
@@ -343,7 +332,7 @@ var table = []row{
 // gathered returns the facts of a row for a session "me" that starts in pane %1.
 func gathered(r row) *facts {
 	f := &facts{
-		now: noon, access: locked, works: true, allMarkers: true, allHooked: true,
+		now: noon, access: locked, works: true, allHooked: true,
 		session: session.StartParams{ID: "me", Source: "startup", Process: mine, TmuxPane: "%1", TmuxServer: "/sock"},
 	}
 	for _, x := range r.facts {
@@ -404,7 +393,7 @@ func TestTableIsComplete(t *testing.T) {
 	stories := map[string]bool{}
 	for _, r := range table {
 		f := gathered(r)
-		if s := assess(f); (s.handover.marker == nil) != (s.handover.kind == none || s.handover.kind == ownTaken) {
+		if s := assess(f); (s.handover.marker == nil) != (s.handover.kind == none) {
 			t.Errorf("%s: a hand-over %q has the marker %v", r.story, s.handover.kind, s.handover.marker)
 		}
 		for _, m := range f.markers {
@@ -493,25 +482,6 @@ func markdown() string {
 		b.WriteString("|\n")
 	}
 	return b.String()
-}
-
-// A session whose client forgets receives its note again: the one that a killed start took
-// but did not record, else the one in its record.
-func TestGivenNote(t *testing.T) {
-	for name, c := range map[string]struct {
-		facts []fact
-		want  string
-	}{
-		"it is not known":            {[]fact{resuming, forgetful}, ""},
-		"its record names a note":    {[]fact{resuming, forgetful, meHandsOver}, "n-first"},
-		"a killed start took it":     {[]fact{resuming, forgetful, meTaken}, "n-me"},
-		"and somebody looks at that": {[]fact{resuming, forgetful, meTaken, justLooks}, "n-first"},
-	} {
-		f := gathered(row{facts: c.facts})
-		if got := f.givenNote(f.handover()); got != c.want {
-			t.Errorf("%s: it is %q, want %q", name, got, c.want)
-		}
-	}
 }
 
 // tmux is asked only about a pane other than the session's, in the same PID namespace.

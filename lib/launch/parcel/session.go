@@ -19,6 +19,7 @@ import (
 	"gt/lib/launch/ask"
 	"gt/lib/place/home"
 	"gt/lib/state/checkpoint"
+	"gt/lib/state/handover"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
@@ -448,7 +449,7 @@ func (w *unpacking) makeRecords(h home.Home, now session.ID, transcript string) 
 		r.StartedAt = at
 	}
 	if o := s.Handoff; o != nil && (o.Kind == session.KindHandoff || o.Kind == session.KindAuto) {
-		r.Handoff = &session.Pending{Kind: o.Kind, Note: o.Note, Reason: w.Env.Line(o.Reason, 200), At: o.At}
+		r.Handoff = &handover.Handover{Kind: o.Kind, Note: o.Note, Reason: w.Env.Line(o.Reason, 200), At: o.At}
 		if o.Marker {
 			from := cmp.Or(w.plan.Name, string(s.ID))
 			name, err := marker.Write(h, s.ID, from, r.Handoff.Reason, w.markerBefore(store), atomicfile.Synced)

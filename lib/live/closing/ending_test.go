@@ -13,6 +13,7 @@ import (
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/town"
+	"gt/lib/state/handover"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
@@ -70,7 +71,7 @@ func TestCloseCycle(t *testing.T) {
 	s := store(t)
 	r, err := s.Get("s1")
 	testenv.Must(t, err)
-	r.Handoff = &session.Pending{Kind: session.KindCycle, At: now}
+	r.Handoff = &handover.Handover{Kind: session.KindCycle, At: now}
 	testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 	for _, byClient := range []bool{true, false} {
 		testenv.Must(t, (End{ID: "s1", Outcome: session.Done, At: now, ByClient: byClient}).Close(s, time.Second))

@@ -136,6 +136,9 @@ func Unowned(h home.Home, records []*session.Record) ([]Marker, error) {
 // Remove removes a marker whose text was delivered. The copy goes first, because alone it
 // would look like another program's.
 func (m Marker) Remove(h home.Home) error {
+	if m.Name == "" {
+		return nil
+	}
 	if m.Claimed || m.Name == plain {
 		if err := h.Mirror().Remove(m.Name); err != nil || m.Claimed {
 			return err

@@ -54,7 +54,7 @@ func (s Session) record(item Item) error {
 	if s.Record.Handoff == nil {
 		return nil
 	}
-	s.Record.Handoff.Note = id // whoever takes up the earlier one gets this
+	s.Record.Handoff.Note, s.Record.Handoff.Text = id, nil // whoever takes up the earlier one gets this
 	return session.Store{Home: s.Home, Warn: s.Warn}.Put(s.Record, atomicfile.Unsynced)
 }
 

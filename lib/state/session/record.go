@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"gt/lib/state/handover"
 	"gt/lib/sys/process"
 	"gt/lib/text/openjson"
 )
@@ -80,29 +81,18 @@ type Record struct {
 
 	Note           string     `json:"note,omitempty"` // the hand-over note that it was given, or left for itself
 	DeliveredNotes []string   `json:"told,omitempty"` // further hand-over notes that it was given, oldest first
-	Handoff        *Pending   `json:"handoff,omitempty"`
 	Full           bool       `json:"full,omitempty"` // its conversation reached the client's limit and was saved
 	Hook           *HookDedup `json:"hook,omitempty"`
 
+	// Handoff is the hand-over of the session that waits, from its own file.
+	Handoff *handover.Handover `json:"-"`
+	// Old is the one that gt v0.2.0 kept in the record.
+	Old *handover.Handover `json:"handoff,omitempty"`
+
+	slot    handover.Slot
 	unknown openjson.Unknown
 	// ended is the value of Ended when the record was last read or written.
 	ended bool
-}
-
-// Pending is a prepared hand-over that no session has taken up.
-type Pending struct {
-	Kind    string    `json:"kind"`
-	Note    string    `json:"note,omitempty"`   // note id
-	Marker  string    `json:"marker,omitempty"` // marker name
-	Before  []string  `json:"before,omitempty"` // earlier notes that this one includes
-	Reason  string    `json:"reason,omitempty"`
-	At      time.Time `json:"at"`
-	Respawn bool      `json:"respawn,omitempty"`  // the successor gets the pane
-	TakenBy ID        `json:"taken_by,omitempty"` // the session that is about to get it
-
-	// Conversation is the id of the copy that the successor's client resumes; "" for a new
-	// conversation.
-	Conversation ID `json:"conversation,omitempty"`
 }
 
 // Run is a part of a session's life before it was resumed.

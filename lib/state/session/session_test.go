@@ -23,6 +23,7 @@ import (
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/town"
+	"gt/lib/state/handover"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 )
@@ -193,7 +194,7 @@ func TestWhomASessionFollows(t *testing.T) {
 					r.EndedAt, r.Outcome, r.Reason = now.Add(-time.Second), Outcome(o.ended), o.reason
 				}
 				if o.kind != "" {
-					r.Handoff = &Pending{Kind: o.kind, Reason: "r"}
+					r.Handoff = &handover.Handover{Kind: o.kind, Reason: "r"}
 				}
 				testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 			}
@@ -325,7 +326,7 @@ func TestRuns(t *testing.T) {
 		t.Errorf("its ends lack what it worked on: %v\n%s", err, log)
 	}
 	// A cycle goes on in another process, and is no crash.
-	r.Handoff = &Pending{Kind: KindCycle, At: now.Add(2 * time.Hour)}
+	r.Handoff = &handover.Handover{Kind: KindCycle, At: now.Add(2 * time.Hour)}
 	r.SetProcess(q)
 	testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 	if r = start(t, s, now.Add(3*time.Hour), StartParams{ID: "a", Process: p, Source: "resume"}).Record; len(r.Runs) != 2 {
@@ -456,7 +457,7 @@ func TestEnd(t *testing.T) {
 		id := ID("with-" + kind)
 		start(t, s, now, StartParams{ID: id})
 		r := get(t, s, id)
-		r.Handoff = &Pending{Kind: kind, Reason: "why"}
+		r.Handoff = &handover.Handover{Kind: kind, Reason: "why"}
 		testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 		if r, err := s.End(now, id, Done, "x"); err != nil || r.Outcome != outcome || (r.Reason == "why") != (outcome == Handoff) {
 			t.Errorf("%s: %+v %v", kind, r, err)
@@ -489,7 +490,7 @@ func TestAnotherNamespace(t *testing.T) {
 		"silent":                    {Record{StartedAt: long, PIDNS: "1"}, false, true},
 		"silent on another host":    {Record{StartedAt: long, PIDNS: "1", Host: "not-" + host}, false, true},
 		"a hook ran":                {Record{StartedAt: long, PIDNS: "1", Hook: &HookDedup{At: now.Add(-time.Hour)}}, true, false},
-		"it handed over":            {Record{StartedAt: long, PIDNS: "1", Handoff: &Pending{At: now.Add(-time.Hour)}}, true, false},
+		"it handed over":            {Record{StartedAt: long, PIDNS: "1", Handoff: &handover.Handover{At: now.Add(-time.Hour)}}, true, false},
 		"its conversation goes on":  {Record{StartedAt: long, PIDNS: "1", Transcript: conversation}, true, false},
 		"ended":                     {Record{StartedAt: now, PIDNS: "1", EndedAt: now}, false, false},
 		"of another boot":           {Record{StartedAt: now, PIDNS: "1", BootID: "another", Host: host}, false, true},
@@ -538,7 +539,7 @@ func TestOthersOfTheSameName(t *testing.T) {
 		"dead":       {Actor: "gastown/crew/max", PID: dead.PID, PIDStart: dead.Start, BootID: dead.Boot},
 		"ended":      {Actor: "gastown/crew/max", PID: a.PID, PIDStart: a.Start, BootID: a.Boot, EndedAt: now, Outcome: Done},
 		"around":     {Actor: "gastown/crew/max", PID: self.PID, PIDStart: self.Start, BootID: self.Boot},
-		"handing on": {Actor: "gastown/crew/max", PID: a.PID, PIDStart: a.Start, BootID: a.Boot, Handoff: &Pending{Kind: KindHandoff, Respawn: true}},
+		"handing on": {Actor: "gastown/crew/max", PID: a.PID, PIDStart: a.Start, BootID: a.Boot, Handoff: &handover.Handover{Kind: KindHandoff, Respawn: true}},
 	} {
 		r.ID, r.StartedAt = ID(strings.ReplaceAll(string(id), " ", "-")), now
 		testenv.Must(t, s.Put(&r, atomicfile.Unsynced))
@@ -572,7 +573,7 @@ func TestPrune(t *testing.T) {
 	for id, age := range map[ID]time.Duration{"waits": 2 * time.Hour, "waited": 9 * 24 * time.Hour} {
 		put(id, age, true)
 		r, _ := s.Get(id)
-		r.Handoff = &Pending{Kind: KindHandoff, Marker: "handoff"}
+		r.Handoff = &handover.Handover{Kind: KindHandoff, Marker: "handoff"}
 		testenv.Must(t, s.Put(r, atomicfile.Unsynced))
 	}
 	start(t, s, now, StartParams{ID: "new"})

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"gt/lib/log/eventlog"
 	"gt/lib/place/home"
+	"gt/lib/state/handover"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/openjson"
 )
@@ -88,6 +90,7 @@ func (s Store) load(id ID, load func(atomicfile.Rolling) ([]byte, error)) (*Reco
 	_, err := load(f)
 	switch {
 	case err == nil:
+		s.findHandoff(r)
 		return r, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -96,6 +99,26 @@ func (s Store) load(id ID, load func(atomicfile.Rolling) ([]byte, error)) (*Reco
 	}
 	s.warn(err)
 	return nil, nil
+}
+
+// findHandoff sets the session's hand-over. One that gt v0.2.0 left in the record waits as
+// long as its marker is there; the next Put gives it a file of its own.
+func (s Store) findHandoff(r *Record) {
+	var err error
+	if r.Handoff, r.slot, err = handover.Read(s.Home, string(r.ID)); err != nil {
+		s.warn(err)
+		return
+	}
+	old := r.Old
+	if r.Old = nil; r.Handoff != nil || old == nil {
+		return
+	}
+	if old.Marker != "" {
+		if _, err := os.Lstat(s.Home.Path(filepath.Base(old.Marker))); errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
+	r.Handoff = old
 }
 
 func (s Store) warn(err error) {
@@ -149,7 +172,8 @@ func (s Store) all(load func(atomicfile.Rolling) ([]byte, error)) ([]*Record, er
 	return all, nil
 }
 
-// Put writes the record. d is Synced if the next step depends on it. If the session has
+// Put writes the session's hand-over, if that changed, and then the record. A hand-over that
+// was taken is moved last, because until then the next start repeats it. d is Synced if the next step depends on it. If the session has
 // ended or reopened since the record was read, the older generations go, so that none of
 // them can stand in.
 func (s Store) Put(r *Record, d atomicfile.Durability) error {
@@ -158,6 +182,11 @@ func (s Store) Put(r *Record, d atomicfile.Durability) error {
 	}
 	if err := atomicfile.EnsurePrivateDir(s.dir()); err != nil {
 		return err
+	}
+	if r.Handoff != nil {
+		if err := r.slot.Put(s.Home, string(r.ID), r.Handoff, d); err != nil {
+			return err
+		}
 	}
 	data, err := openjson.File(r)
 	if err != nil {
@@ -171,6 +200,9 @@ func (s Store) Put(r *Record, d atomicfile.Durability) error {
 		return err
 	}
 	r.ended = r.Ended()
+	if r.Handoff == nil {
+		return r.slot.Put(s.Home, string(r.ID), nil, d)
+	}
 	return nil
 }
 
@@ -191,6 +223,7 @@ func (s Store) prune(all []*Record, now time.Time) {
 			// Only the record shows that there may be a tail (lib/conversation/tail), so
 			// the tail goes first.
 			if atomicfile.Remove(s.Home.Path("sessions", string(r.ID)+".tail")) == nil && s.file(r.ID).Remove() == nil {
+				_ = handover.Forget(s.Home, string(r.ID))
 				s.Home.Town.State.Unfix(string(r.ID))
 				for _, beside := range []string{".request", ".served", ".turn", ".state"} { // of lib/state/request and lib/state/activity
 					os.Remove(s.Home.Path("sessions", string(r.ID)+beside))
@@ -199,6 +232,7 @@ func (s Store) prune(all []*Record, now time.Time) {
 		}
 	}
 	atomicfile.Sweep(s.dir(), now)
+	handover.Sweep(s.Home, now)
 	atomicfile.Sweep(s.Home.Runtime(), now)
 	atomicfile.Sweep(s.Home.Town.State.Path("threads"), now) // of lib/state/thread
 }

@@ -52,7 +52,7 @@ func In(h home.Home, warn func(error)) ([]Handover, error) {
 		if p == nil || p.Kind != session.KindHandoff {
 			continue
 		}
-		if by := find(p.TakenBy); by != nil && by.Live() {
+		if by := find(session.ID(p.TakenBy)); by != nil && by.Live() {
 			continue // that session is getting it
 		}
 		note, err := box.Get(p.Note)

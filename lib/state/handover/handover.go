@@ -1,0 +1,120 @@
+// Package handover keeps what a session has handed over. A hand-over is one file in the
+// home's state, with its note inside:
+//
+//	handover/waiting/<session id>   no session has taken it
+//	handover/taken/<session id>     the latest of that session that another one took
+//
+// It is taken by one rename, so only one session can take it, and a process that is killed
+// leaves it waiting or taken. S1's marker and the note in the mailbox are copies for other
+// programs and for gt-mail; whether a hand-over waits is never read from them.
+package handover
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"gt/lib/place/home"
+	"gt/lib/sys/atomicfile"
+)
+
+// Handover is what a session hands over.
+type Handover struct {
+	Kind    string    `json:"kind"`             // as in lib/state/session
+	Note    string    `json:"note,omitempty"`   // the id of its note in the mailbox
+	Marker  string    `json:"marker,omitempty"` // the name of S1's marker
+	From    string    `json:"from,omitempty"`   // as the marker says: a tmux session, or the session's id
+	Before  []string  `json:"before,omitempty"` // earlier notes that this one includes
+	Reason  string    `json:"reason,omitempty"`
+	At      time.Time `json:"at"`
+	Respawn bool      `json:"respawn,omitempty"`  // the successor gets the pane
+	TakenBy string    `json:"taken_by,omitempty"` // the session that is about to take it
+
+	// Conversation is the id of the copy that the successor's client resumes; "" for a new
+	// conversation.
+	Conversation string `json:"conversation,omitempty"`
+
+	// Text is the note itself. Hand-overs of gt v0.2.0 and of a session that moved here have
+	// it in the mailbox only.
+	Text *Text `json:"text,omitempty"`
+}
+
+// Text is what the mailbox has of a note.
+type Text struct {
+	From    string    `json:"from,omitempty"`
+	To      string    `json:"to,omitempty"`
+	Subject string    `json:"subject,omitempty"`
+	Date    time.Time `json:"date,omitzero"`
+	Chain   string    `json:"chain,omitempty"`
+	Body    string    `json:"body,omitempty"`
+}
+
+// maxFile bounds a hand-over's file, in bytes. JSON can make the note six times as long.
+const maxFile = 8 << 20
+
+func waiting(h home.Home, session string) string { return h.Path("handover", "waiting", session) }
+
+func taken(h home.Home, session string) string { return h.Path("handover", "taken", session) }
+
+// Slot is the place of one session's hand-over, as it was read.
+type Slot struct{ data []byte }
+
+// Read returns the hand-over of a session that waits, or nil.
+func Read(h home.Home, session string) (*Handover, Slot, error) {
+	path := waiting(h, session)
+	data, err := atomicfile.Read(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, Slot{}, nil
+	} else if err != nil {
+		return nil, Slot{}, err
+	}
+	o := new(Handover)
+	if err := json.Unmarshal(data, o); err != nil {
+		return nil, Slot{}, atomicfile.Error("read", path, fmt.Errorf("it is no hand-over: %w", err))
+	}
+	return o, Slot{data}, nil
+}
+
+// Put makes o the hand-over that waits; nil means that the one that was read is taken. It
+// does nothing if o is what was read. The caller holds the home's lock.
+func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durability) error {
+	if o == nil {
+		if s.data == nil {
+			return nil
+		}
+		if err := atomicfile.EnsurePrivateDir(h.Path("handover", "taken")); err != nil {
+			return err
+		}
+		err := atomicfile.Rename(waiting(h, session), taken(h, session), d)
+		if err == nil || errors.Is(err, fs.ErrNotExist) { // another one took it
+			s.data, err = nil, nil
+		}
+		return err
+	}
+	data, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		return err
+	}
+	if data = append(data, '\n'); bytes.Equal(data, s.data) {
+		return nil
+	}
+	if err := atomicfile.EnsurePrivateDir(h.Path("handover", "waiting")); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(waiting(h, session), data, d); err != nil {
+		return err
+	}
+	s.data = data
+	return nil
+}
+
+// Sweep removes what killed writers left.
+func Sweep(h home.Home, now time.Time) { atomicfile.Sweep(h.Path("handover", "waiting"), now) }
+
+// Forget removes what a session handed over.
+func Forget(h home.Home, session string) error {
+	return errors.Join(atomicfile.Remove(waiting(h, session)), atomicfile.Remove(taken(h, session)))
+}
