@@ -4,6 +4,7 @@ package closing
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"time"
 
@@ -11,9 +12,11 @@ import (
 	"gt/lib/place/home"
 	"gt/lib/state/activity"
 	"gt/lib/state/checkpoint"
+	"gt/lib/state/handover"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 )
 
@@ -112,6 +115,9 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 	if r.Outcome != session.Done || r.Reason == "clear" {
 		return err // the successor may need the checkpoint and the notes
 	}
+	if r.ParentID != "" && !wasUsed(s.Home, r) {
+		err = errors.Join(err, handover.GiveBack(s.Home, string(r.ParentID), string(r.ID)))
+	}
 	err = errors.Join(err, checkpoint.Clear(s.Home, r.ID, s.Warn))
 	for _, note := range append(slices.Clone(r.DeliveredNotes), r.Note) {
 		if note == "" {
@@ -122,4 +128,17 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 		}
 	}
 	return err
+}
+
+// wasUsed reports whether the session had a prompt: its hook noted one, its conversation was
+// read, or the client has written it.
+func wasUsed(h home.Home, r *session.Record) bool {
+	if !activity.Read(h, r.ID).Prompted.IsZero() {
+		return true
+	}
+	if read, err := atomicfile.Present(h.Path("sessions", string(r.ID)+".tail")); read || err != nil { // of lib/conversation/tail
+		return true
+	}
+	info, err := os.Stat(r.Transcript)
+	return err == nil && info.Size() > 0
 }

@@ -111,6 +111,25 @@ func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durabi
 	return nil
 }
 
+// GiveBack makes a hand-over that a session took wait again, unless a newer one waits. The
+// caller holds the home's lock.
+func GiveBack(h home.Home, session, by string) error {
+	data, err := atomicfile.Read(taken(h, session), maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	var o Handover
+	if err := json.Unmarshal(data, &o); err != nil || o.TakenBy != by {
+		return nil
+	}
+	if newer, _, err := Read(h, session); newer != nil || err != nil {
+		return err
+	}
+	return atomicfile.Rename(taken(h, session), waiting(h, session), atomicfile.Unsynced)
+}
+
 // Sweep removes what killed writers left.
 func Sweep(h home.Home, now time.Time) { atomicfile.Sweep(h.Path("handover", "waiting"), now) }
 

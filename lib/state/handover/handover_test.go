@@ -56,6 +56,34 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// A session that was not used gives a hand-over back, unless another one has it or a newer
+// one waits.
+func TestGiveBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		by    string
+		newer bool
+		want  string
+	}{
+		"it took it":        {"new", false, "first"},
+		"another took it":   {"other", false, ""},
+		"a newer one waits": {"new", true, "second"},
+	} {
+		h := at(t)
+		slot := new(Slot)
+		testenv.Must(t, slot.Put(h, "old", &Handover{Note: "first", TakenBy: "new"}, atomicfile.Unsynced))
+		testenv.Must(t, slot.Put(h, "old", nil, atomicfile.Unsynced))
+		if c.newer {
+			testenv.Must(t, slot.Put(h, "old", &Handover{Note: "second"}, atomicfile.Unsynced))
+		}
+		testenv.Must(t, GiveBack(h, "old", c.by))
+		o, _, err := Read(h, "old")
+		testenv.Must(t, err)
+		if got := o != nil; got != (c.want != "") || got && o.Note != c.want {
+			t.Errorf("%s: %+v waits", name, o)
+		}
+	}
+}
+
 // A file that is no hand-over is reported, and neither taken nor removed.
 func TestUnreadable(t *testing.T) {
 	h := at(t)
