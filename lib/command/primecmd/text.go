@@ -163,6 +163,13 @@ func (p *page) render() string {
 		sections = p.ordinary()
 	}
 	if p.session.Headless && len(sections) > 1 && sections[1].title == whatToDo {
+		switch {
+		case p.crashed != nil || p.state == CrashRecovery:
+		case p.state == PostHandoff || len(p.waiting) > 0:
+			sections[0].body = "# A hand-over waits here for the person's next session\n\n" + p.who() + p.company()
+		default:
+			sections[0].body = "# Work waits here for the person's next session\n\n" + p.who() + p.company()
+		}
 		sections[1].body = "No person sees this run, so it takes nothing over: what is told here waits for the person's next session. " +
 			"Do only what this run was asked for, and use the rest where it helps with that."
 	}

@@ -2,7 +2,7 @@
 // home's state, with its note inside:
 //
 //	handover/waiting/<session id>   no session has taken it
-//	handover/taken/<session id>     the latest of that session that another one took
+//	handover/taken/<session id>     the latest of that session that another one took, or that was taken back
 //
 // It is taken by one rename, so only one session can take it, and a process that is killed
 // leaves it waiting or taken. S1's marker and the note in the mailbox are copies for other
