@@ -152,26 +152,17 @@ func (h *handover) leave(record *session.Record, note mail.Note, before []string
 		if id == "" || h.remote {
 			id = session.InventID() // a person's hand-over is for the next session here
 		}
-		_, err := marker.Write(h.home, id, from, h.why(), "", durable)
-		return err
+		return marker.Write(h.home, marker.NameFor(h.home, id, ""), from, h.why(), durable)
 	}
 	previous := ""
 	if record.Handoff != nil {
 		previous = record.Handoff.Marker
 	}
 	record.Handoff = &stored.Handover{
-		Kind: h.kind, Note: note.ID, Before: before, Reason: h.why(), At: now, Respawn: h.replaces, Marker: previous, From: from,
-		Conversation: string(h.carried),
-		Text:         &stored.Text{From: note.From, To: note.To, Subject: note.Subject, Date: note.Date.UTC(), Chain: note.Chain, Body: note.Body},
+		Kind: h.kind, Note: note.ID, Before: before, Reason: h.why(), At: now, Respawn: h.replaces, From: from,
+		Marker: marker.NameFor(h.home, record.ID, previous), Conversation: string(h.carried),
+		Text: &stored.Text{From: note.From, To: note.To, Subject: note.Subject, Date: note.Date.UTC(), Chain: note.Chain, Body: note.Body},
 	}
-	if previous == "" {
-		previous = h.unclaimed(from)
-	}
-	name, err := marker.Write(h.home, record.ID, from, h.why(), previous, durable)
-	if err != nil {
-		return err
-	}
-	record.Handoff.Marker = name
 	record.Full = h.full
 	if h.pane.Session != "" {
 		record.TmuxSession = h.pane.Session
@@ -180,9 +171,9 @@ func (h *handover) leave(record *session.Record, note mail.Note, before []string
 		if h.replaces {
 			return err // do not end an agent that could continue
 		}
-		h.warn(err) // the next session finds note and marker without it
+		h.warn(err) // the next session finds the note without it
 	}
-	return nil
+	return marker.Write(h.home, record.Handoff.Marker, from, h.why(), durable)
 }
 
 // log logs the hand-over. A failure is only a warning, because note, marker and record are
@@ -205,23 +196,6 @@ func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
 	}
 	t := h.home.Town
 	h.warn(eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), h.warn, now, eventlog.Handoff, h.home.Identity.Address(), payload))
-}
-
-// unclaimed returns a marker that an earlier hand-over of this session wrote before it was
-// killed: it names this session, but no record has it. The new marker replaces it;
-// otherwise two sessions would receive the note.
-func (h *handover) unclaimed(from string) string {
-	records, err := h.store.All()
-	if err != nil {
-		return ""
-	}
-	markers, _ := marker.Unowned(h.home, records) // an unreadable marker may be another session's
-	for _, m := range markers {
-		if m.From == from {
-			return m.Name
-		}
-	}
-	return ""
 }
 
 // why returns the reason of the hand-over. A note without a session is for the next one,

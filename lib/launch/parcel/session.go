@@ -452,11 +452,10 @@ func (w *unpacking) makeRecords(h home.Home, now session.ID, transcript string) 
 		r.Handoff = &handover.Handover{Kind: o.Kind, Note: o.Note, Reason: w.Env.Line(o.Reason, 200), At: o.At}
 		if o.Marker {
 			from := cmp.Or(w.plan.Name, string(s.ID))
-			name, err := marker.Write(h, s.ID, from, r.Handoff.Reason, w.markerBefore(store), atomicfile.Synced)
-			if err != nil {
+			r.Handoff.Marker = marker.NameFor(h, s.ID, w.markerBefore(store))
+			if err := marker.Write(h, r.Handoff.Marker, from, r.Handoff.Reason, atomicfile.Synced); err != nil {
 				return err
 			}
-			r.Handoff.Marker = name
 		}
 	}
 	all := []*session.Record{r}

@@ -34,7 +34,7 @@ func TestClaimWaits(t *testing.T) {
 
 	testenv.Must(t, h.Prepare())
 	testenv.Must(t, os.WriteFile(h.Path("mirror"), []byte(plain+"\n"), 0o600))
-	name, err := Write(h, "s1", "gt-crew-max", "", "", atomicfile.Synced)
+	name, err := leave(h, "s1", "gt-crew-max", "", "", atomicfile.Synced)
 	if err != nil || name != plain+".s1" {
 		t.Error(name, err)
 	}
@@ -42,7 +42,7 @@ func TestClaimWaits(t *testing.T) {
 		t.Errorf("it was written over: %q", data)
 	}
 	testenv.Must(t, theirs.Remove(h))
-	if name, err := Write(h, "s2", "gt-crew-max", "", "", atomicfile.Synced); err != nil || name != plain {
+	if name, err := leave(h, "s2", "gt-crew-max", "", "", atomicfile.Synced); err != nil || name != plain {
 		t.Error(name, err)
 	}
 	if data, _ := os.ReadFile(path); string(data) != "gt-crew-max\n" {

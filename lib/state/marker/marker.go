@@ -44,29 +44,32 @@ type Marker struct {
 	Claimed bool
 }
 
-// Write leaves a marker for the session and returns its name. It replaces previous, the
-// session's earlier marker, unless that is no marker's name. The caller holds the home's
-// lock.
-func Write(h home.Home, id session.ID, from, reason, previous string, d atomicfile.Durability) (name string, err error) {
-	name = previous
-	if !is(name) || name == foreign || !replaceable(h.Path(name)) {
-		name = plain
-		if _, err := os.Lstat(h.Path(plain)); err == nil || claimed(h) {
-			name = plain + "." + string(id)
-		}
+// NameFor returns the name of the marker that a session is to leave: that of its earlier
+// one, previous, unless that is no marker's name. The caller holds the home's lock.
+func NameFor(h home.Home, id session.ID, previous string) string {
+	if is(previous) && previous != foreign && replaceable(h.Path(previous)) {
+		return previous
 	}
+	if _, err := os.Lstat(h.Path(plain)); err == nil || claimed(h) {
+		return plain + "." + string(id)
+	}
+	return plain
+}
+
+// Write leaves a marker of that name.
+func Write(h home.Home, name, from, reason string, d atomicfile.Durability) error {
 	text := term.OneLine(from) + "\n"
 	if reason = term.OneLine(reason); reason != "" {
 		text += reason + "\n"
 	}
 	if err := atomicfile.Write(h.Path(name), []byte(text), d); err != nil {
-		return name, err
+		return err
 	}
 	if name == plain {
 		// Only other programs read the copy, so failing to write it is no error.
 		_ = h.Mirror().Write(plain, []byte(text))
 	}
-	return name, nil
+	return nil
 }
 
 // claimed reports whether another program of the town has left a marker.

@@ -12,6 +12,7 @@ import (
 
 	"gt/lib/place"
 	"gt/lib/place/home"
+	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/term"
 )
@@ -30,7 +31,7 @@ func put(t *testing.T, h home.Home, name, text string) {
 
 func TestWrite(t *testing.T) {
 	h := newHome(t)
-	name, err := Write(h, "s1", "gt-crew-max", "", "", atomicfile.Synced)
+	name, err := leave(h, "s1", "gt-crew-max", "", "", atomicfile.Synced)
 	if err != nil || name != "handoff" {
 		t.Fatal(name, err)
 	}
@@ -38,7 +39,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%q", data)
 	}
 	// Another session does not overwrite it.
-	second, err := Write(h, "s2", "s2", "because\nof  this", "", atomicfile.Synced)
+	second, err := leave(h, "s2", "s2", "because\nof  this", "", atomicfile.Synced)
 	if err != nil || second != "handoff.s2" {
 		t.Fatal(second, err)
 	}
@@ -47,7 +48,7 @@ func TestWrite(t *testing.T) {
 	}
 	// The same one replaces its own.
 	for id, previous := range map[string]string{"s1": "handoff", "s2": "handoff.s2"} {
-		if again, err := Write(h, "any", id, Compaction, previous, atomicfile.Synced); err != nil || again != previous {
+		if again, err := leave(h, "any", id, Compaction, previous, atomicfile.Synced); err != nil || again != previous {
 			t.Error(again, err)
 		}
 	}
@@ -80,7 +81,7 @@ func TestWriteInAHostileHome(t *testing.T) {
 		}
 		testenv.Must(t, os.Rename(canary+"-"+taken, h.Path("handoff")))
 		for _, previous := range []string{"", "handoff", "../canary", "handoff./../../canary", "handoff_to_successor", "session_id"} {
-			name, err := Write(h, "s1", "s1", "", previous, atomicfile.Unsynced)
+			name, err := leave(h, "s1", "s1", "", previous, atomicfile.Unsynced)
 			if err != nil || name != "handoff.s1" {
 				t.Errorf("a %s, %q: '%s', %v", taken, previous, name, err)
 			}
@@ -161,7 +162,7 @@ func FuzzMarker(f *testing.F) {
 			return
 		}
 		h := newHome(t)
-		if _, err := Write(h, "s", from, reason, "", atomicfile.Unsynced); err != nil {
+		if _, err := leave(h, "s", from, reason, "", atomicfile.Unsynced); err != nil {
 			t.Fatal(err)
 		}
 		all, err := List(h)
@@ -173,4 +174,10 @@ func FuzzMarker(f *testing.F) {
 			t.Fatalf("%q", data)
 		}
 	})
+}
+
+// leave leaves a session's marker and returns its name.
+func leave(h home.Home, id session.ID, from, reason, previous string, d atomicfile.Durability) (string, error) {
+	name := NameFor(h, id, previous)
+	return name, Write(h, name, from, reason, d)
 }
