@@ -2,12 +2,14 @@
 package wiring
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"gt/hooks"
 	"gt/lib/client/settings"
@@ -43,10 +45,12 @@ const (
 // sources returns an administrator's settings, which override all others, and the
 // plugins.
 func sources(a wiring.Agent) []wiring.Source {
-	all := a.Sources
-	s := Client().Read(managed, managedSettings())
-	if s.Removal, s.Repair = "ask whoever manages '"+s.File+"'", "ask who manages '"+s.File+"'"; !s.Missing {
-		all = append(slices.Clip(all), s)
+	all := slices.Clip(a.Sources)
+	for _, file := range policies(a) {
+		s := Client().Read(managed, file)
+		if s.Removal, s.Repair = "ask whoever manages '"+s.File+"'", "ask who manages '"+s.File+"'"; !s.Missing {
+			all = append(all, s)
+		}
 	}
 	return append(all[len(a.Sources):], plugins(a, all)...)
 }
@@ -65,6 +69,19 @@ func managedSettings() string {
 		return "/Library/Application Support/ClaudeCode/managed-settings.json"
 	}
 	return "/etc/claude-code/managed-settings.json"
+}
+
+// policies returns the files of an administrator's settings, later ones override: the one
+// that is fetched, the machine's, and the drop-ins beside it.
+func policies(a wiring.Agent) []string {
+	all := []string{filepath.Join(a.Folder, "remote-settings.json"), managedSettings()}
+	dropIns, _ := filepath.Glob(filepath.Join(filepath.Dir(managedSettings()), "managed-settings.d", "*.json"))
+	for _, file := range dropIns { // in the order of their names
+		if !strings.HasPrefix(filepath.Base(file), ".") {
+			all = append(all, file)
+		}
+	}
+	return all
 }
 
 // plugins returns the installed and enabled plugins that wire a binary of ours.
@@ -109,17 +126,31 @@ func pluginHooks(dir string) string {
 	return filepath.Join(dir, manifest.Hooks)
 }
 
-// blockers finds an administrator's setting that allows only their own hooks.
+// blockers finds an administrator's settings that allow no hooks but some: only their own,
+// or those of plugins too.
 func blockers(a wiring.Agent) []wiring.Blocker {
-	var all []wiring.Blocker
+	blocked := map[string]string{} // the file, by its setting
 	for _, s := range a.Sources {
-		only := false
-		if value(s, "allowManagedHooksOnly", &only); s.Scope == managed && only && !a.Wired(managed) {
-			all = append(all, wiring.Blocker{
-				Reason: fmt.Sprintf("'%s' allows no hooks but its own (allowManagedHooksOnly)", s.File),
-				Remedy: "ask who manages it",
-			})
+		only, strict := false, json.RawMessage(nil)
+		if s.Scope != managed {
+			continue
 		}
+		if value(s, "allowManagedHooksOnly", &only); only {
+			blocked["allowManagedHooksOnly"] = s.File
+		}
+		if value(s, "strictPluginOnlyCustomization", &strict); string(strict) == "true" || bytes.Contains(strict, []byte(`"hooks"`)) {
+			blocked["strictPluginOnlyCustomization"] = s.File
+		}
+	}
+	var all []wiring.Blocker
+	for _, key := range slices.Sorted(maps.Keys(blocked)) {
+		if a.Wired(managed) || key == "strictPluginOnlyCustomization" && a.Wired(plugin) {
+			continue
+		}
+		all = append(all, wiring.Blocker{
+			Reason: fmt.Sprintf("'%s' allows no hooks but its own (%s)", blocked[key], key),
+			Remedy: "ask who manages it",
+		})
 	}
 	return all
 }
