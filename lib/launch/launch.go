@@ -292,17 +292,23 @@ func (l *Launch) describeAgent() (does, found string, err error) {
 // change settings.
 func (l *Launch) describeSettings() (does, found string, err error) {
 	const none = "take the settings as they are"
-	how, path, err := l.wiring()
+	_, path, err := l.wiring()
 	switch {
 	case err != nil:
 		return none, err.Error(), nil
 	case path == "":
 		return none, l.Agent + " has no hooks of gt's; its screen tells what it does", nil
 	}
-	if len(how.Read(wiring.User, path).Ours()) == 0 {
+	if !l.Wired() {
 		return none, fmt.Sprintf("gt's hooks are not in %s; gt-hooks install %s puts them there", l.Env.DisplayPath(path), l.Agent), nil
 	}
 	return none, "gt's hooks are in " + l.Env.DisplayPath(path), nil
+}
+
+// Wired reports whether the person's settings of the client have hooks of gt's.
+func (l *Launch) Wired() bool {
+	how, path, err := l.wiring()
+	return err == nil && path != "" && len(how.Read(wiring.User, path).Ours()) > 0
 }
 
 // wiring returns the client's wiring and settings file for gt's hooks, "" if it supports
@@ -538,7 +544,7 @@ func (l *Launch) makeSession() error {
 	}
 	var err error
 	if l.pane = l.m.Pane; l.alive || l.Revives {
-		if l.alive { // otherwise it has crashed
+		if l.alive { // one that crashed is logged as a crash by who follows it
 			l.noteStop(20 * time.Second)
 		}
 		// The old agent's hooks report its end before this. It must not count as the new

@@ -214,7 +214,7 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 		if n == 0 {
 			return accepted, nil
 		}
-		option, err := to.Answer(n, send.Patience)
+		option, err := to.Answer(n, q.Digest(), send.Patience)
 		switch {
 		case err == nil:
 			accepted, rest = append(accepted, option.Text), respawn.Undisturbed

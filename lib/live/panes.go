@@ -88,7 +88,10 @@ func (a Agent) Observe(now time.Time) status.Observation {
 		o.Status = status.Running
 	case agent.Waiting:
 		o.Status = status.Waiting
-		if q, asks := a.Client.Question(a.Screen); asks && a.Client.Accepts(q) > 0 {
+	}
+	if q, asks := a.Client.Question(a.Screen); asks && o.Status != status.Running {
+		o.Status, o.Reason = status.Waiting, status.Question
+		if a.Client.Accepts(q) > 0 {
 			o.Reason = status.Permission // to trust the folder, or to accept its flags
 		}
 	}

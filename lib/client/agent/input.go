@@ -30,6 +30,8 @@ func (c Client) Input(styled string) (shown Input, below string) {
 		return NoInput, plain
 	case asks >= 0 || c.PromptPatterns.last(all) >= 0:
 		return Asks, plain
+	case c.KnowsInput() && c.BusyPatterns.last(all) < 0 && isMenu(styled):
+		return Asks, plain
 	}
 	return NoInput, plain
 }

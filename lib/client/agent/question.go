@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +13,7 @@ import (
 // Question is a dialog in which a client asks the person instead of taking a prompt.
 type Question struct {
 	Options []Option // in their order on the screen, numbered from 1
+	Text    string   // what it asks: the lines above the options, up to a rule
 	// Previous and Next are tmux's names of the keys that move the selection, if the
 	// options have no numbers.
 	Previous, Next string
@@ -23,11 +27,81 @@ type Option struct {
 // Question returns the question on a screen that was captured with its styles. It has no
 // options if gt recognises none.
 func (c Client) Question(styled string) (q Question, ok bool) {
-	all, _ := unstyled(styled)
-	shown, _ := c.Input(styled)
-	if shown != Asks {
+	if shown, _ := c.Input(styled); shown != Asks {
 		return q, false
 	}
+	q = options(styled)
+	q.Text = c.asked(Plain(styled), q)
+	return q, true
+}
+
+// Digest identifies a question by its text and its options, whichever is selected.
+func (q Question) Digest() string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\x00", q.Text)
+	for _, o := range q.Options {
+		fmt.Fprintf(sum, "%s\x00", o.Text)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:4])
+}
+
+// maxAsked bounds the lines of a question's text.
+const maxAsked = 20
+
+// asked returns the lines above a question's options, up to the rule or border that begins
+// the dialog. Lines that show how long the client has worked change all the time.
+func (c Client) asked(screen string, q Question) string {
+	lines := strings.Split(screen, "\n")
+	at := len(lines)
+	for i := len(q.Options) - 1; i >= 0; i-- {
+		if i > 0 && q.Previous == "Left" {
+			continue // they are on one line
+		}
+		for at--; at > 0 && !strings.Contains(lines[at], q.Options[i].Text); at-- {
+		}
+	}
+	var text []string
+	for at--; at >= 0 && len(text) < maxAsked; at-- {
+		line := strings.Trim(lines[at], " \u00a0│┃|")
+		if strings.Trim(line, "─━═▔╌╭╮┌┐┏┓") == "" && utf8.RuneCountInString(line) > 5 {
+			break
+		}
+		if line != "" && c.BusyPatterns.last(strings.ToLower(line)) < 0 {
+			text = append(text, line)
+		}
+	}
+	slices.Reverse(text)
+	return strings.Join(text, "\n")
+}
+
+// isMenu reports whether a screen without an input box ends in options of which one is
+// selected: a question in words that the table of agents does not have.
+func isMenu(styled string) bool {
+	q := options(styled)
+	if len(q.Options) < 2 || q.Previous == "Left" || !only(q.Options) {
+		return false
+	}
+	lines, below := strings.Split(strings.TrimRight(Plain(styled), " \n"), "\n"), 0
+	for _, line := range slices.Backward(lines) {
+		switch last := q.Options[len(q.Options)-1].Text; {
+		case strings.Contains(line, last):
+			return true
+		case strings.TrimSpace(line) != "":
+			below++
+		}
+		if below > maxBelow {
+			break
+		}
+	}
+	return false
+}
+
+// maxBelow is how many lines below its options a menu can have: a note, and the keys.
+const maxBelow = 6
+
+// options reads the options on a screen; the question has none if gt recognises none.
+func options(styled string) (q Question) {
+	all := Plain(styled)
 	for line := range strings.SplitSeq(all, "\n") {
 		n, o, ok := option(line)
 		switch {
@@ -39,29 +113,27 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 		}
 	}
 	if q.Selected() >= 0 {
-		return q, true
+		return q
 	}
 	// Numbered lines are a list that the agent wrote, unless a colour selects one of
 	// them.
 	if coloured(q.Options, styled) {
-		return q, true
+		return q
 	}
 	if q.Options = column(all); q.Options != nil {
 		q.Previous, q.Next = "Up", "Down"
 	} else if q.Options = row(styled); q.Options != nil {
 		q.Previous, q.Next = "Left", "Right"
 	}
-	return q, true
+	return q
 }
 
 func (q Question) Selected() int {
 	return slices.IndexFunc(q.Options, func(o Option) bool { return o.Selected })
 }
 
-// Same reports whether both questions offer the same options.
-func (q Question) Same(other Question) bool {
-	return slices.EqualFunc(q.Options, other.Options, func(a, b Option) bool { return a.Text == b.Text })
-}
+// Same reports whether both are the same question, whichever option is selected.
+func (q Question) Same(other Question) bool { return q.Digest() == other.Digest() }
 
 // column reads the screen's last options below each other without numbers: " ❯ No", and
 // at the same column "   Yes". A mark at the beginning of a line is not a selection but

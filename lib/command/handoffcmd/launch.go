@@ -15,6 +15,7 @@ import (
 	"gt/lib/launch/respawn"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
+	"gt/lib/state/pidfile"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/text/frame"
@@ -54,6 +55,9 @@ func (h handover) launch(note mail.Note) error {
 		h.warn(h.giveUp())
 		return cli.WithHint(err, "the note is saved: the next session that starts in %s gets it", h.home.Dir)
 	}
+	if h.home.Identity.Role != "" {
+		h.warn(h.track())
+	}
 	if h.remote {
 		fmt.Fprintf(h.env.Stdout, "handed over %s in tmux session %s\n", h.home.Identity.Address(), h.pane.Session)
 		if h.watch && h.env.Getenv("TMUX") != "" {
@@ -67,6 +71,23 @@ func (h handover) launch(note mail.Note) error {
 		fmt.Fprintln(h.env.Stdout, "handed over: a fresh agent continues in your window. End your turn now, and do nothing more.")
 	}
 	return nil
+}
+
+// track puts the successor's process in the place of the agent's, where that was tracked.
+func (h handover) track() error {
+	pids := pidfile.Of(h.home.Town)
+	if f, err := pids.Get(h.pane.Session); err != nil || f.Process.PID != h.agent.PID {
+		return nil // nobody tracks it
+	}
+	pane, err := h.server.Pane(h.pane.ID, paneWait)
+	if err != nil {
+		return err
+	}
+	p, err := process.Find(pane.PID)
+	if err != nil {
+		return err
+	}
+	return pids.Track(pane.Session, p)
 }
 
 // changeAgent records in the instance that the agent belongs to, if it does to one, that

@@ -1,15 +1,16 @@
 package sessioncmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-
-	"gt/lib/state/peer"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/launch/send"
 	"gt/lib/live/fleet"
+	"gt/lib/state/instance"
+	"gt/lib/state/peer"
 	"gt/lib/sys/tmux"
 )
 
@@ -17,6 +18,9 @@ type reply struct {
 	profile
 	Name   string `arg:"" help:"The agent."`
 	Option int    `arg:"" optional:"" name:"n" help:"The number of the option; without one, the options are listed."`
+	// Question is the digest of the question that the option belongs to.
+	Question string `placeholder:"ID" help:"Answer only this question (--json shows its id)."`
+	JSON     bool   `help:"With the options, print the question and its id as one JSON object."`
 }
 
 // Run answers the question that the agent's client asks, or lists its options.
@@ -24,7 +28,7 @@ func (c *reply) Run(env *cli.Env) error {
 	if e, err := onOtherHost(env, c.Name); err != nil {
 		return err
 	} else if e != nil {
-		return e.run(peer.Ask{Command: "answer", N: c.Option}, patience)
+		return e.run(peer.Ask{Command: "answer", N: c.Option, Question: c.Question, JSON: c.JSON}, patience)
 	}
 	held, at, err := c.lock(env, c.Name)
 	if err != nil {
@@ -41,21 +45,56 @@ func (c *reply) Run(env *cli.Env) error {
 		if err != nil {
 			return unanswered(env, m, q, err)
 		}
-		for i, o := range q.Options {
-			fmt.Fprintf(env.Stdout, "%d. %s\n", i+1, env.Line(o.Text, maxCell))
-		}
 		if len(q.Options) == 0 {
 			return unanswered(env, m, q, send.ErrNoOption)
 		}
-		return nil
+		err = c.show(env, q)
+		return errors.Join(err, setListed(held, q.Digest(), env))
 	}
-	taken, err := to.Answer(c.Option, send.Patience)
+	taken, err := to.Answer(c.Option, cmp.Or(c.Question, held.Listed), send.Patience)
 	if err != nil {
 		q, _ := to.Question()
+		if errors.Is(err, send.ErrChanged) && len(q.Options) > 0 {
+			err = errors.Join(err, setListed(held, q.Digest(), env))
+		}
 		return unanswered(env, m, q, err)
+	}
+	if err := setListed(held, "", env); err != nil {
+		return err
 	}
 	_, err = fmt.Fprintf(env.Stdout, "answered %s: %d. %s\n", m.Name, c.Option, env.Line(taken.Text, maxCell))
 	return err
+}
+
+// question is what --json prints.
+type question struct {
+	ID      string   `json:"question"`
+	Text    string   `json:"text"`
+	Options []string `json:"options"`
+}
+
+func (c *reply) show(env *cli.Env, q agent.Question) error {
+	shown := question{ID: q.Digest(), Text: env.Text(q.Text)}
+	for i, o := range q.Options {
+		text := env.Line(o.Text, maxCell)
+		if shown.Options = append(shown.Options, text); !c.JSON {
+			fmt.Fprintf(env.Stdout, "%d. %s\n", i+1, text)
+		}
+	}
+	if !c.JSON {
+		return nil
+	}
+	return env.JSON(shown)
+}
+
+// setListed records that the options of a question were shown, so that a number answers no other
+// one; "" forgets it.
+func setListed(held *instance.Locked, digest string, env *cli.Env) error {
+	if held.Listed == digest {
+		return nil
+	}
+	held.Listed = digest
+	return held.Put(env.Now())
 }
 
 // unanswered adds an exit code and hints to the error of a question that was not answered.
@@ -64,7 +103,7 @@ func unanswered(env *cli.Env, m fleet.Member, q agent.Question, err error) error
 	switch {
 	case errors.Is(err, send.ErrNoOption) && len(q.Options) == 0:
 		return cli.WithHint(failed, "gt-session cannot read the options of its question; gt-session attach %s shows them", m.Name)
-	case errors.Is(err, send.ErrNoOption):
+	case errors.Is(err, send.ErrNoOption), errors.Is(err, send.ErrChanged) && len(q.Options) > 0:
 		for i, o := range q.Options {
 			failed = cli.WithHint(failed, "%d. %s", i+1, env.Line(o.Text, 200))
 		}

@@ -190,7 +190,7 @@ func noInput(m fleet.Member, err error) error {
 func refused(m fleet.Member, err error) error {
 	peek := fmt.Sprintf("gt-session peek %s shows its screen", m.Name)
 	switch {
-	case errors.Is(err, send.ErrAsks):
+	case errors.Is(err, send.ErrAsks), errors.Is(err, send.ErrAskedFirst):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek+fmt.Sprintf("; gt-session answer %s N answers", m.Name))
 	case errors.Is(err, send.ErrDraft), errors.Is(err, send.ErrNoInput), errors.Is(err, send.ErrRefused), errors.Is(err, send.ErrDeaf), errors.Is(err, send.ErrWorks):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot send to %s: %w", m.Name, err), peek)

@@ -330,7 +330,7 @@ func (b begin) run(at scope, id instance.ID) error {
 	if err != nil {
 		return err
 	}
-	asks := ""
+	asks, wired := "", false
 	if b.Give != "" {
 		if err := give(at.Env, in, b.Give); err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s starts it", in.Name, in.Name)
@@ -348,7 +348,7 @@ func (b begin) run(at scope, id instance.ID) error {
 		if err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
-		asks = waits(began)
+		asks, wired = waits(began), began.Wired()
 		if in, err = at.Store.Get(id); err != nil {
 			return err
 		}
@@ -363,7 +363,7 @@ func (b begin) run(at scope, id instance.ID) error {
 	if _, err = fmt.Fprintf(at.Env.Stdout, "started %s (%s) in %s; gt-session attach %s shows it%s\n", in.Name, in.Agent, at.Env.DisplayPath(in.Path), in.Name, asks); err != nil {
 		return err
 	}
-	if c := at.Table().Of(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && at.Member(in).Status == status.Unknown {
+	if c := at.Table().Of(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && !wired && at.Member(in).Status == status.Unknown {
 		at.Env.Hint("no hook has told what %s does; gt-hooks install %s wires gt into its settings", in.Name, in.Agent)
 	}
 	return nil

@@ -3,6 +3,7 @@ package watchcmd
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os/exec"
@@ -24,6 +25,7 @@ import (
 type command struct {
 	env     *cli.Env
 	words   []string // as a person types them
+	untold  []string // arguments that the person is not shown
 	input   string
 	dir     string
 	environ []string
@@ -77,7 +79,7 @@ func (c command) run() ran {
 	if err != nil {
 		return ran{command: c, failed: err.Error()}
 	}
-	p := bounded.Program{Path: path, Args: c.words[1:], Dir: c.dir, Env: c.environ, Input: []byte(c.input), Within: c.within, Most: commandOutput}
+	p := bounded.Program{Path: path, Args: slices.Concat(c.words[1:], c.untold), Dir: c.dir, Env: c.environ, Input: []byte(c.input), Within: c.within, Most: commandOutput}
 	result, err := p.Run(context.Background())
 	var failed *bounded.Failed
 	switch {
@@ -230,6 +232,7 @@ func (m *model) answer() tea.Cmd {
 		return nil
 	}
 	c := m.session(r, "answer")
+	c.untold = []string{"--json"}
 	peek, far := m.session(r, "peek"), !m.visible(r)
 	asker := *r
 	m.message = message{command: c.String(), text: "…"}
@@ -239,8 +242,15 @@ func (m *model) answer() tea.Cmd {
 		if got.failed != "" {
 			return o
 		}
-		for line := range strings.Lines(got.out) {
-			if _, text, ok := strings.Cut(strings.TrimSpace(line), ". "); ok {
+		var q struct {
+			Question string
+			Options  []string
+		}
+		if json.Unmarshal([]byte(got.out), &q) == nil {
+			o.question, o.all = q.Question, q.Options
+		}
+		for line := range strings.Lines(got.out) { // of an older gt on another host
+			if _, text, ok := strings.Cut(strings.TrimSpace(line), ". "); ok && q.Options == nil {
 				o.all = append(o.all, text)
 			}
 		}
@@ -261,7 +271,7 @@ func (m *model) offer(o options) {
 	if m.mode != browsing || m.chosen != o.asker.key || m.row() == nil { // the person has gone on
 		return
 	}
-	m.mode, m.about, m.option, m.asker = answering, o.asker.key, "", o.asker
+	m.mode, m.about, m.option, m.asker, m.question = answering, o.asker.key, "", o.asker, o.question
 	m.asked = nil
 	for _, text := range o.all {
 		m.asked = append(m.asked, m.env.Line(text, maxTitle))
@@ -312,5 +322,9 @@ func (m *model) number(key string) tea.Cmd {
 		return nil
 	}
 	m.back(false)
-	return m.start(m.session(r, "answer", strconv.Itoa(n)))
+	c := m.session(r, "answer", strconv.Itoa(n))
+	if m.question != "" {
+		c.untold = []string{"--question", m.question}
+	}
+	return m.start(c)
 }

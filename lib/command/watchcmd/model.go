@@ -33,14 +33,15 @@ type model struct {
 	waiting bool   // only what waits
 	filter  string
 
-	mode   mode
-	scroll int // the first line of the help on the screen
-	input  textarea.Model
-	about  string   // the key of the row that the mode is about
-	option string   // the number of an option, as far as it is typed
-	ask    ask      // what is confirmed, or what the input is for
-	asked  []string // the options of a question
-	asker  row      // who asks it, as it was then
+	mode     mode
+	scroll   int // the first line of the help on the screen
+	input    textarea.Model
+	about    string   // the key of the row that the mode is about
+	option   string   // the number of an option, as far as it is typed
+	ask      ask      // what is confirmed, or what the input is for
+	asked    []string // the options of a question
+	asker    row      // who asks it, as it was then
+	question string   // the question's id
 
 	panel   panel
 	message message
@@ -96,10 +97,11 @@ func newModel(env *cli.Env, r *reader, style palette.Style) *model {
 type (
 	tick    time.Time
 	options struct {
-		asker  row
-		all    []string
-		ran    ran
-		screen string // of an agent that tmux does not show here
+		question string // its id, "" from an older gt of another host
+		asker    row
+		all      []string
+		ran      ran
+		screen   string // of an agent that tmux does not show here
 	}
 )
 

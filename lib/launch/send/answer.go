@@ -58,10 +58,15 @@ const (
 // Enter after a number is for an option that the number has selected on the screen. A busy
 // client may still have the number before it, and would choose twice: Gemini CLI stays
 // untrusted then, because the second choice keeps it from starting itself again.
-func (t Target) Answer(n int, limits Limits) (agent.Option, error) {
+//
+// If digest is not "", only the question with that digest is answered, else ErrChanged.
+func (t Target) Answer(n int, digest string, limits Limits) (agent.Option, error) {
 	q, err := t.Question()
 	if err != nil {
 		return agent.Option{}, err
+	}
+	if digest != "" && q.Digest() != digest {
+		return agent.Option{}, ErrChanged
 	}
 	if n < 1 || n > len(q.Options) {
 		return agent.Option{}, ErrNoOption

@@ -27,6 +27,7 @@ var (
 	ErrDeaf         = errors.New("its client waits to ask its model again, and drops what it is told meanwhile")
 	ErrWorks        = errors.New("its client may lose what it is told while it works")
 	ErrLost         = errors.New("its client began to wait to ask its model again, and may have dropped the text")
+	ErrAskedFirst   = errors.New("its client asks something, and no hook told that it took the text")
 	ErrNotArrived   = errors.New("the text did not appear in its input box")
 	ErrRefused      = errors.New("its client drops the text: it has a prompt that it has not taken up yet")
 	ErrUntaken      = errors.New("its client did not take the text, and shows nothing of it")

@@ -99,6 +99,12 @@ func (s *submission) gone(v view) state {
 	case v.deaf && !v.hookReported:
 		s.err = ErrLost
 		return failed
+	case v.input == agent.Asks && s.hooked && !s.busy && !v.hookReported:
+		if settled <= s.limits.Hook {
+			return emptied // its hook may be late
+		}
+		s.err = ErrAskedFirst
+		return failed
 	case s.refused != nil && s.refused():
 		s.err = ErrRefused
 		return failed

@@ -80,6 +80,9 @@ func TestSubmission(t *testing.T) {
 		"a box that is gone for a moment stays empty": {
 			looks: []look{{0, gone, emptied}, {100 * ms, none, emptied}, {201 * ms, gone, proven}}, proof: Screen,
 		},
+		"an agent that asks, of which no hook tells, may have thrown it away": {
+			hooked: true, looks: []look{{0, gone, emptied}, {1 * s, asks, emptied}, {5 * s, asks, emptied}, {5*s + 1, asks, failed}}, err: ErrAskedFirst,
+		},
 		"an agent that asks at once has taken it": {
 			looks: []look{{0, asks, emptied}, {201 * ms, asks, proven}}, proof: Screen,
 		},

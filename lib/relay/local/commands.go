@@ -126,10 +126,17 @@ func argsOf(ask peer.Ask) ([]string, error) {
 		}
 		return []string{"send", "--", ask.Name, "-"}, nil
 	case "answer":
+		if ask.N == 0 && ask.JSON {
+			return []string{"answer", "--json", "--", ask.Name}, nil
+		}
 		if ask.N == 0 {
 			return []string{"answer", "--", ask.Name}, nil
 		}
-		return []string{"answer", "--", ask.Name, strconv.Itoa(ask.N)}, nil
+		args := []string{"answer", "--", ask.Name, strconv.Itoa(ask.N)}
+		if ask.Question != "" {
+			args = slices.Insert(args, 1, "--question="+ask.Question)
+		}
+		return args, nil
 	case "start":
 		if ask.Text != "" {
 			return []string{"start", "--message", "-", "--", ask.Name}, nil

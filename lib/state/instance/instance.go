@@ -99,6 +99,8 @@ type Instance struct {
 	Adopted *Adopted `json:"adopted,omitempty"`
 
 	Acknowledged time.Time `json:"acknowledged_at,omitzero"` // when a person last saw that it waits
+	// Listed is the digest of the question whose options a person was shown last.
+	Listed string `json:"listed_question,omitempty"`
 	// LoadedMCPNames are the MCP servers in the folder's .mcp.json at the start.
 	LoadedMCPNames []string `json:"loaded_mcp_names,omitempty"`
 	// Imported is the agent in an imported file, as JSON.

@@ -37,11 +37,14 @@ const maxOutput = 256 << 10
 // Ask is the text of a command letter.
 type Ask struct {
 	Command string `json:"command"`
-	Name    string `json:"name"`            // the agent
-	Text    string `json:"text,omitempty"`  // send: the prompt; start: the first prompt
-	N       int    `json:"n,omitempty"`     // answer: the option
-	Slash   bool   `json:"slash,omitempty"` // send: the text is a command of the client's own
-	Now     bool   `json:"now,omitempty"`   // stop: at once
+	Name    string `json:"name"`           // the agent
+	Text    string `json:"text,omitempty"` // send: the prompt; start: the first prompt
+	N       int    `json:"n,omitempty"`    // answer: the option
+	// Question is, for answer, the digest of the question that it belongs to.
+	Question string `json:"question,omitempty"`
+	JSON     bool   `json:"json,omitempty"`  // answer: the options as JSON
+	Slash    bool   `json:"slash,omitempty"` // send: the text is a command of the client's own
+	Now      bool   `json:"now,omitempty"`   // stop: at once
 }
 
 // Answer is the text of a result letter, which answers a command.

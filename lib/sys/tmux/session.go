@@ -192,7 +192,9 @@ func (s Server) OnDeath(p Pane, command, ended string) error {
 		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, `#`, `##`).Replace(command + " >/dev/null 2>&1")
 		return `run-shell -b "` + quoted + `"`
 	}
-	missed := []string{";", "if-shell", "-F", "#{<:#{version},3.6}", job(ended + " " + strconv.Itoa(p.PID))}
+	pid := strconv.Itoa(p.PID)
+	missed := []string{";", "if-shell", "-t", p.ID, "-F", "#{&&:#{<:#{version},3.6},#{!=:#{@gt_outlive}," + pid + "}}", job(ended + " " + pid), // one for each process
+		";", "set-option", "-t", p.ID, "@gt_outlive", pid}
 	_, err := s.run(append([]string{"set-hook", "-p", "-t", p.ID, "pane-died", job(command)}, missed...)...)
 	if err != nil && !errors.Is(err, ErrNoAnswer) && !errors.Is(err, ErrNoServer) { // no hooks of panes
 		_, err = s.run(append([]string{"set-hook", "-t", p.ID, "pane-died", job(command)}, missed...)...)
