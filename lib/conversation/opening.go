@@ -12,6 +12,8 @@ const (
 	Beacon = "[GAS TOWN] "
 	// Continuation is the first prompt of a conversation that goes on in a new process.
 	Continuation = "Context compacted. Continue your previous task."
+	// Resumption is the first prompt of one whose turn was interrupted.
+	Resumption = "You were interrupted. Continue your previous task."
 	// Handoff and FromNote begin and end the first prompt after a hand-over outside a
 	// town.
 	Handoff  = "Handoff"
@@ -40,7 +42,7 @@ func IsOpening(prompt string) bool {
 	prompt = strings.TrimSpace(prompt)
 	line, more, _ := strings.Cut(prompt, "\n")
 	switch {
-	case line == Continuation:
+	case line == Continuation, line == Resumption:
 		return true
 	case strings.HasPrefix(line, Beacon):
 		return strings.Contains(line, " <- ") && strings.Count(line, " • ") >= 2

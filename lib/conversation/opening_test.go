@@ -13,6 +13,7 @@ func TestIsOpening(t *testing.T) {
 		" [GAS TOWN] proj <- mayor • 2026-01-17T01:00 • assigned:mol-7":                              true,
 		Continuation:                        true,
 		Continuation + "\n":                 true,
+		Resumption:                          true,
 		Continuation + " And be quick.":     false,
 		"[GAS TOWN] is what it prints, why": false,
 		"Why does it say\n[GAS TOWN] crew max <- self • 2026-01-17T01:00 • handoff":       false,

@@ -14,6 +14,7 @@ import (
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/conversation"
 	"gt/lib/launch"
 	"gt/lib/launch/launcher"
 	"gt/lib/live"
@@ -512,7 +513,8 @@ func (c *restart) Run(env *cli.Env) error {
 
 type restore struct {
 	profile
-	DryRun bool `help:"Print what would be started, and change nothing."`
+	DryRun   bool `help:"Print what would be started, and change nothing."`
+	Continue bool `help:"Have those go on whose turn was interrupted."`
 }
 
 // Run starts every agent that should run and does not, in all scopes if no profile is
@@ -536,7 +538,11 @@ func (c *restore) Run(env *cli.Env) error {
 			}
 			if m.Managed == nil && m.Wanted() && m.Moved == nil && !m.Process.IsSet() && m.Status != "unknown" {
 				gone = append(gone, m.Instance)
-				starters[m.Instance] = starter(s.Scope)
+				of := starter(s.Scope)
+				if c.Continue && m.Interrupted() {
+					of.Prompt = conversation.Resumption
+				}
+				starters[m.Instance] = of
 				where[m.Instance] = s.In()
 			}
 		}

@@ -105,8 +105,11 @@ func (e End) putAway(s session.Store, r *session.Record) (err error) {
 	if now := activity.Read(s.Home, r.ID); now.Status != "" && now.Status != activity.Ended {
 		err = errors.Join(err, activity.Change(s.Home, r.ID, func(a *activity.State) bool {
 			reason := activity.Reason("")
-			if a.Status == activity.Limited {
+			switch {
+			case a.Status == activity.Limited:
 				reason = activity.Spent // the account stays at its limit
+			case a.CutOff() && r.Outcome == session.Killed:
+				reason = activity.Interrupted
 			}
 			a.Status, a.Since, a.Reason, a.Source, a.Call, a.Background = activity.Ended, e.At.UTC(), reason, "SessionEnd", "", false
 			return true

@@ -381,6 +381,7 @@ type unseen struct {
 	facts  status.Facts
 	got    status.Result // the status without the screen
 	client agent.Client
+	stores func(string) []string
 }
 
 // observe determines the status of an instance's agent. It returns nil unless the screen is
@@ -420,7 +421,7 @@ func (m *Member) observe(l *Survey, store instance.Store, known *agent.Table, st
 			f.Seen = slices.DeleteFunc(f.Seen, func(o status.Observation) bool { return o.Status == status.Stopped })
 		}
 	}
-	u := &unseen{facts: f, got: status.Of(f), client: client}
+	u := &unseen{facts: f, got: m.carry(status.Of(f), stores), client: client, stores: stores}
 	if pane.ID != "" && (u.tellsNothing() || m.mayBeAnswered(u.got)) {
 		return u
 	}
@@ -463,7 +464,7 @@ func (m *Member) see(u *unseen, screen string) {
 	shows := live.Agent{Client: u.client, Screen: screen}
 	if u.tellsNothing() {
 		u.facts.Hooks, u.facts.Seen = false, append(u.facts.Seen, shows.Observe(u.facts.Now))
-		u.got = status.Of(u.facts)
+		u.got = m.carry(status.Of(u.facts), u.stores)
 	}
 	if m.mayBeAnswered(u.got) {
 		u.got = shows.Answered(u.got)
@@ -479,6 +480,28 @@ func (m *Member) Busy() string {
 		return ""
 	}
 	return status.Busy(m.Status, m.Reason, m.Background)
+}
+
+// carry returns the status of an agent that waits since its start and has done nothing yet:
+// its account is still at the limit that it had reached before, or its turn was interrupted.
+func (m *Member) carry(got status.Result, stores func(string) []string) status.Result {
+	if got.Status != status.Waiting && got.Status != status.Idle || got.Reason != status.Done && got.Reason != "" || m.Record == nil {
+		return got
+	}
+	switch last := activity.Read(m.home, m.Record.ID); {
+	case last.Since.IsZero() || !last.Since.Before(m.StartedAt):
+	case last.Status == activity.Limited, last.Reason == activity.Spent:
+		got.Reason, got.By.At = status.Limited, last.Since
+	case last.CutOff() && m.stopped(stores, status.OfActivity(status.Hook, last)).Status == "":
+		got.Reason = status.Interrupted
+	}
+	return got
+}
+
+// Interrupted reports whether the last run of an agent that does not run ended in the middle
+// of a turn.
+func (m *Member) Interrupted() bool {
+	return m.Record != nil && activity.Read(m.home, m.Record.ID).CutOff()
 }
 
 func (m *Member) is(got status.Result) {

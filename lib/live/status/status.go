@@ -33,6 +33,8 @@ const (
 	Done       = activity.Done
 	Limited    = activity.Spent
 	Failed     = activity.Failed
+	// Interrupted is the reason of an agent that was started again and had not ended its turn.
+	Interrupted = activity.Interrupted
 )
 
 // Source is the origin of an observation. Of two observations from the same time, the one

@@ -39,6 +39,9 @@ const (
 	Done       Reason = "done"       // its turn is over
 	Spent      Reason = "limited"    // its account is at a usage limit
 	Failed     Reason = "failed"     // the model could not be reached
+	// Interrupted is the reason of a session that ended, or was started again, in the middle
+	// of a turn.
+	Interrupted Reason = "interrupted"
 )
 
 // Asks reports whether the session waits in the middle of a turn until somebody answers.
@@ -48,6 +51,11 @@ func Reasons() []Reason { return []Reason{Permission, Question, Done, Spent, Fai
 
 // Waits reports whether the session waits for somebody's message.
 func (s State) Waits() bool { return s.Status == NeedsInput || s.Status == Idle || s.Status == Limited }
+
+// CutOff reports whether the session's last run ended in the middle of a turn.
+func (s State) CutOff() bool {
+	return s.Status == Busy || s.Status == NeedsInput || s.Status == Ended && s.Reason == Interrupted
+}
 
 // State is the content of the file.
 type State struct {
