@@ -210,6 +210,10 @@ type Options struct {
 	// record over a megabyte. It may leave out the Text of a Result that has a CallID and
 	// has not failed, and the Text of a Call whose Target is the file that it changes.
 	ForSummary bool
+	// TakenBack, if not nil, is called with each prompt that the person took back, of the
+	// records that Read passes. If those take back what comes before From, it is called
+	// with an entry before From that may have no text.
+	TakenBack func(Entry)
 	// State, if not nil, holds what the Read that ended at From left there, and gets what
 	// the next Read needs; "" means unknown. With it, a reader need not read what comes
 	// before From. Without it, a summary lacks what depends on that.

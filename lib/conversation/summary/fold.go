@@ -46,6 +46,9 @@ type Fold struct {
 	// Typed are the person's messages since the fold was loaded, oldest first, with what
 	// they pasted shortened. They are not saved with it: the thread keeps them.
 	Typed []Request `json:"-"`
+	// TakenBack are the messages that the person took back, as in Typed. If the fold was
+	// loaded, it may have what belongs to them.
+	TakenBack []Request `json:"-"`
 
 	clean      func(string) string
 	lastAnswer string // the agent's last text, not cleaned
@@ -218,6 +221,11 @@ func (f *Fold) ask(q Request) {
 // Hear adds a message to Typed alone.
 func (f *Fold) Hear(e conversation.Entry) {
 	f.hear(conversation.Words(f.clean(e.Text)), Request{Time: e.Time, Reply: e.Kind == conversation.Reply})
+}
+
+// TakeBack adds a message to TakenBack.
+func (f *Fold) TakeBack(e conversation.Entry) {
+	f.TakenBack = append(f.TakenBack, Request{Text: pasted.Shorten(conversation.Words(f.clean(e.Text))), Time: e.Time})
 }
 
 func (f *Fold) hear(said string, q Request) {

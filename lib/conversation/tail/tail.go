@@ -247,7 +247,15 @@ func (at File) next(f conversation.File, cwd string, read Read, clean func(strin
 	if goesOn && !isManyFiles(f) && c.Size == known.Size && c.Changed == known.Changed {
 		return &c.Fold, nil, nil
 	}
-	if err := c.read(file, f, read, goesOn); err != nil {
+	err = c.read(file, f, read, goesOn)
+	if err == nil && goesOn && len(c.Fold.TakenBack) > 0 {
+		// What the fold has of it cannot be taken out.
+		c.Next, c.State, c.Fold = 0, "", summary.Fold{}
+		c.Fold.With(clean)
+		known = nil
+		err = c.read(file, f, read, false)
+	}
+	if err != nil {
 		return nil, nil, atomicfile.Error("read", f.Path, err)
 	}
 	if known != nil && c.Fold.First.Text == "" { // it was rewritten and has lost its beginning
@@ -310,7 +318,7 @@ func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool
 			c.Next, c.State = near, ""
 		}
 	}
-	next, err := read(f, conversation.Options{From: c.Next, ForSummary: true, State: &c.State}, c.Fold.Take)
+	next, err := read(f, conversation.Options{From: c.Next, ForSummary: true, State: &c.State, TakenBack: c.Fold.TakeBack}, c.Fold.Take)
 	c.Next = next
 	return err
 }
@@ -325,7 +333,7 @@ func (c *cursor) hear(file *os.File, f conversation.File, read Read, near int64)
 		}
 		from = near - maxSearched + int64(len(line)) // of a longer line the reader makes nothing
 	}
-	_, err := read(f, conversation.Options{From: from, Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
+	_, err := read(f, conversation.Options{From: from, Skip: func([]byte) bool { return true }, TakenBack: c.Fold.TakeBack}, func(e conversation.Entry) bool {
 		if e.Offset >= near {
 			return false
 		}

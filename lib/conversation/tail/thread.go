@@ -44,6 +44,9 @@ func (c Carry) part(fold *summary.Fold) thread.Part {
 	for _, q := range fold.Typed {
 		p.Prompts = append(p.Prompts, thread.Quote{Text: q.Text, Time: q.Time})
 	}
+	for _, q := range fold.TakenBack {
+		p.TakenBack = append(p.TakenBack, thread.Quote{Text: q.Text, Time: q.Time})
+	}
 	s := summary.Of(fold)
 	for _, t := range s.Todos {
 		p.Todos = append(p.Todos, thread.Todo{Text: t.Text, Status: t.Status})

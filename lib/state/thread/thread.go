@@ -28,6 +28,7 @@ import (
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 	"gt/lib/text/openjson"
+	"gt/lib/text/pasted"
 	"gt/lib/text/standing"
 )
 
@@ -123,10 +124,13 @@ type Part struct {
 	Agent   string
 	First   Quote   // the person's first request in it
 	Prompts []Quote // the person's messages in it that may be new, oldest first
-	Todos   []Todo
-	Done    int
-	Beside  *Beside   // at the end of a turn; nil if unknown
-	Time    time.Time // the latest time at which it was said
+	// TakenBack are the messages that the person took back, and did not say again but in
+	// Prompts, which then has all messages of the session.
+	TakenBack []Quote
+	Todos     []Todo
+	Done      int
+	Beside    *Beside   // at the end of a turn; nil if unknown
+	Time      time.Time // the latest time at which it was said
 }
 
 // Hear adds what the person said in a session. Repeating it changes nothing.
@@ -156,9 +160,43 @@ func (t *Thread) Hear(p Part) {
 	t.shorten()
 }
 
+// takeBack removes what the person took back in a session, and what is known of it: its
+// instructions, and that it was the first request. What those lifted holds again.
+func (t *Thread) takeBack(p Part) {
+	for _, q := range p.TakenBack {
+		text := cutMiddle(strings.TrimSpace(q.Text), maxMessage)
+		whole, before := digest(text), len(t.Prompts)
+		if text == "" {
+			continue
+		}
+		t.Prompts = slices.DeleteFunc(t.Prompts, func(old Quote) bool {
+			return old.Session == p.Session && (old.Text == text || old.Whole == whole)
+		})
+		if t.Request.Session == p.Session && (t.Request.Text == text || pasted.Shorten(t.Request.Text) == q.Text) {
+			t.Request = Quote{}
+		}
+		if len(t.Prompts) == before {
+			continue
+		}
+		for _, gone := range standing.Find(q.Text) {
+			t.Instructions = slices.DeleteFunc(t.Instructions, func(in Instruction) bool {
+				return in.Session == p.Session && in.Instruction == gone
+			})
+			for _, old := range t.Prompts {
+				for _, found := range standing.Find(old.Text) {
+					if gone.Replaces(found) && !slices.ContainsFunc(t.Instructions, func(in Instruction) bool { return in.Instruction == found }) {
+						t.instruct(Instruction{found, old.Session, old.Time})
+					}
+				}
+			}
+		}
+	}
+}
+
 // Take adds what is known of a session at the end of a turn or at a hand-over. Repeating it
 // changes nothing.
 func (t *Thread) Take(p Part) {
+	t.takeBack(p)
 	t.Hear(p)
 	if p.Beside != nil || t.Beside != nil && t.Beside.Session != p.Session {
 		if t.Beside = p.Beside; t.Beside != nil && len(t.Beside.Running)+len(t.Beside.Team) == 0 {

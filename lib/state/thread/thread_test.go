@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -485,5 +486,26 @@ func TestLongRequest(t *testing.T) {
 	th.Take(part("a", "Look at this: "+strings.Repeat("ERROR ä\n", 20_000)+"\nNever restart worker 7."))
 	if got := th.Request.Text; len(got) > MaxRequest || !strings.HasPrefix(got, "Look at this: ") || !strings.HasSuffix(got, "Never restart worker 7.") {
 		t.Errorf("%d bytes: %.40s … %s", len(got), got, got[max(0, len(got)-40):])
+	}
+}
+
+// What the person took back is no message, no first request and no instruction; what it
+// lifted holds again, and the same words said again count.
+func TestTakenBack(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 1, 1, 1, minute, 0, 0, time.UTC) }
+	say := func(minute int, text string) Quote { return Quote{Text: text, Time: at(minute)} }
+	var x Thread
+	x.Take(Part{Session: "s", First: say(1, "Port it"), Prompts: []Quote{say(1, "Port it"), say(2, "Never push to main."), say(3, "You can push to main now. Always use tabs."), say(4, "go on")}})
+	x.Take(Part{Session: "s", First: say(5, "Port it in Rust"), TakenBack: []Quote{say(1, "Port it"), say(3, "You can push to main now. Always use tabs."), say(4, "go on"), say(4, "never said")},
+		Prompts: []Quote{say(5, "Port it in Rust"), say(2, "Never push to main."), say(6, "go on")}})
+	var got []string
+	for _, q := range x.Prompts {
+		got = append(got, q.Text)
+	}
+	if want := []string{"Never push to main.", "Port it in Rust", "go on"}; !slices.Equal(got, want) || x.Request.Text != "Port it in Rust" {
+		t.Errorf("%q, first %q", got, x.Request.Text)
+	}
+	if len(x.Instructions) != 1 || x.Instructions[0].Text != "Never push to main." {
+		t.Errorf("%+v", x.Instructions)
 	}
 }

@@ -241,9 +241,18 @@ func model(rec record) string {
 	return ""
 }
 
-// Read gives the records in order. It includes what a person took back (/rewind).
+// Read gives the records in order, without what the person took back (/rewind) but for
+// its tokens.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	side := f.Parent != "" || strings.HasPrefix(string(f.ID), "agent-")
+	var gone map[int64]bool
+	if !side && !o.TooLong(f.Path) {
+		var err error
+		if gone, err = takenBack(f.Path, o); err != nil {
+			return o.From, err
+		}
+	}
+	each = o.Without(func(at int64) bool { return gone[at] }, each)
 	r := records{id: string(f.ID), summary: o.ForSummary, each: each, given: map[uint64]bool{}}
 	line := func(line []byte, at int64) bool {
 		if o.Skip != nil && !isAsking(line) && o.Skip(line) {

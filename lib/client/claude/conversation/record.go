@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type record struct {
 	Kind       string // user, assistant, attachment, system, custom-title, …
 	id         string // uuid: the same in a fork's copy
 	parent     string // the id of the record that it follows
+	linked     bool   // it says which one, or that it follows none
 	typed      bool   // the client says that the person typed it
 	session    string // the session id in the record
 	forkedFrom string // the session from which it was copied, if recorded
@@ -80,7 +82,9 @@ func (rec *record) take(key, v gjson.Result) bool {
 	case "uuid":
 		rec.id = v.Str
 	case "parentUuid":
-		rec.parent = v.Str
+		rec.parent, rec.linked = cmp.Or(v.Str, rec.parent), true
+	case "logicalParentUuid": // of a compaction, which begins anew for the model
+		rec.parent = cmp.Or(rec.parent, v.Str)
 	case "promptSource":
 		rec.typed = v.Str == "typed"
 	case "sessionId":

@@ -333,6 +333,11 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 			return o.From, err
 		}
 	}
+	gone, err := rolledBack(f, o)
+	if err != nil {
+		return o.From, err
+	}
+	each = o.Without(gone.Has, each)
 	more := true
 	next, err := conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		if o.Skip != nil && s.passable(line) && o.Skip(line) {
@@ -354,6 +359,52 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 		}
 	}
 	return next, err
+}
+
+// rolledBack returns the turns that the person took back. The client says how many of the
+// last ones they are, and a turn begins with a prompt.
+func rolledBack(f conversation.File, o conversation.Options) (gone conversation.Spans, err error) {
+	turns := func(line []byte) int {
+		if !bytes.Contains(line, []byte(`"thread_rolled_back"`)) {
+			return 0
+		}
+		p := parse(line).payload
+		if p.Get("type").Str != "thread_rolled_back" {
+			return 0
+		}
+		return int(conversation.TokenCount(p.Get("num_turns")))
+	}
+	some := false
+	if o.TooLong(f.Path) {
+		return nil, nil
+	}
+	_, err = conversation.Lines(f.Path, o.From, func(line []byte, _ int64) bool {
+		some = turns(line) > 0
+		return !some
+	})
+	if err != nil || !some {
+		return nil, err
+	}
+	var prompts []int64
+	s := state{file: f}
+	_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
+		if n := min(turns(line), len(prompts)); n > 0 {
+			gone = append(gone, [2]int64{prompts[len(prompts)-n], at})
+			prompts = prompts[:len(prompts)-n]
+			return true
+		}
+		if conversation.HasPair(line, "role", "user") {
+			s.read(parse(line), at, func(e conversation.Entry) bool {
+				if e.Kind == conversation.Prompt {
+					prompts = append(prompts, at)
+				}
+				return true
+			})
+		}
+		return true
+	})
+	gone.Report(o)
+	return gone, err
 }
 
 // keptState is the part of a state that is kept between two reads.

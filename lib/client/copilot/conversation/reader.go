@@ -288,7 +288,8 @@ func asked(e event) string {
 // usedTokens are the tokens of each model so far.
 type usedTokens map[string]conversation.Usage
 
-// Read gives the events in order. It includes what a person took back (/rewind).
+// Read gives the events in order, without what the person took back (/rewind) but for its
+// tokens. Newer versions remove it from the file.
 func (c Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	used := usedTokens{}
 	if o.From > 0 && o.State == nil { // a summary needs no totals
@@ -302,12 +303,47 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 			return o.From, err
 		}
 	}
+	var gone conversation.Spans
+	if !o.TooLong(f.Path) {
+		var err error
+		if gone, err = rewound(f.Path); err != nil {
+			return o.From, err
+		}
+	}
+	gone.Report(o)
+	each = o.Without(gone.Has, each)
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		if o.Skip != nil && !counts(line) && !bytes.Contains(line, []byte(`"user.message"`)) && o.Skip(line) {
 			return true
 		}
 		return used.read(parse(line), at, each)
 	})
+}
+
+// rewound returns the events that the person took back: those from the one that a rewind
+// names on.
+func rewound(path string) (gone conversation.Spans, err error) {
+	var ids map[string]int64 // of the events' offsets
+	some := false
+	isRewind := func(line []byte) bool {
+		return bytes.Contains(line[:min(len(line), 60)], []byte(`"session.snapshot_rewind"`))
+	}
+	if _, err = conversation.Lines(path, 0, func(line []byte, _ int64) bool {
+		some = isRewind(line)
+		return !some
+	}); err != nil || !some {
+		return nil, err
+	}
+	ids = map[string]int64{}
+	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
+		e := parse(line)
+		if begin, ok := ids[e.data.Get("upToEventId").Str]; ok && isRewind(line) {
+			gone = append(gone, [2]int64{begin, at})
+		}
+		ids[e.id] = at
+		return true
+	})
+	return gone, err
 }
 
 // counts reports whether later events depend on this one. The client writes an event's

@@ -34,6 +34,7 @@ type message struct {
 	first     int64  // where its first record begins
 	last, old place
 	state     int
+	goneAt    int64  // where the record is that took it back
 	kind      string // user, gemini, or "" for anything else
 	summary   bool   // a compaction's summary
 	of        int    // of a copy: 1 + the index of the original, or 0 if unknown
@@ -44,6 +45,7 @@ type message struct {
 // model has from then on.
 type log struct {
 	from     int64
+	at       int64 // where the present record begins
 	next     int64 // where the next Read begins
 	messages []message
 	live     []int // indexes of messages, in the model's order
@@ -81,7 +83,7 @@ func scanFile(path string, from int64) (*log, error) {
 			return true
 		}
 		v := gjson.ParseBytes(line)
-		if !v.IsObject() {
+		if log.at = at; !v.IsObject() {
 			return true
 		}
 		// The first key tells most records apart, which is faster.
@@ -169,9 +171,9 @@ func (l *log) rewind(id string) {
 func (l *log) gone(i int) {
 	switch m := &l.messages[i]; {
 	case m.state != duplicate:
-		m.state = gone
+		m.state, m.goneAt = gone, l.at
 	case m.of > 0:
-		l.messages[m.of-1].state = gone
+		l.messages[m.of-1].state, l.messages[m.of-1].goneAt = gone, l.at
 	}
 }
 
@@ -246,7 +248,7 @@ func (l *log) leave(members []member, fresh bool) {
 		case fresh || l.restart || j < last:
 			m.state = past
 		default:
-			m.state = gone
+			m.state, m.goneAt = gone, l.at
 		}
 	}
 	l.restart = false

@@ -384,6 +384,11 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		if m.state == duplicate {
 			continue
 		}
+		if m.state == gone && m.kind == "user" && o.TakenBack != nil && (m.last.line >= o.From || m.goneAt >= o.From) {
+			if text := asked(messages.load(m.last)); text != "" {
+				o.TakenBack(conversation.Entry{Kind: conversation.Prompt, Text: text, Offset: m.last.line})
+			}
+		}
 		if m.last.line < o.From {
 			// The message before the first new one has the results of its calls.
 			if i+1 < len(log.messages) && log.messages[i+1].last.line >= o.From {

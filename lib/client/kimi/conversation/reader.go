@@ -197,16 +197,15 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	if err != nil {
 		return o.From, err
 	}
+	undone.Report(o)
+	each = o.Without(undone.Has, each)
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		if o.Skip != nil && !bytes.Contains(line, []byte(`"context.append_message"`)) && o.Skip(line) {
 			return true
 		}
 		r := conversation.Record(line)
 		for _, e := range entriesOf(r) {
-			if e.Offset = at; undone.has(at) && e.Kind != conversation.TokenUsage {
-				continue
-			}
-			if !each(e) {
+			if e.Offset = at; !each(e) {
 				return false
 			}
 		}
@@ -214,20 +213,8 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	})
 }
 
-// spans are parts of a file, in order.
-type spans [][2]int64
-
-func (s spans) has(at int64) bool {
-	for _, span := range s {
-		if at >= span[0] && at < span[1] {
-			return true
-		}
-	}
-	return false
-}
-
 // undone returns where the turns are that the person took back.
-func undone(path string) (all spans, err error) {
+func undone(path string) (all conversation.Spans, err error) {
 	turns := map[int64]int64{} // where each turn begins
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
 		switch front := line[:min(len(line), 40)]; {

@@ -16,6 +16,8 @@ package pi
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -250,20 +252,18 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 			return o.From, err
 		}
 	}
-	left, model, err := tree(f.Path, o.From)
+	gone, model, err := tree(f.Path, o)
 	if err != nil {
 		return o.From, err
 	}
+	each = o.Without(func(at int64) bool { return gone[at] }, each)
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
 		if o.Skip != nil && !conversation.HasPair(line, "role", "user") && o.Skip(line) {
 			return true
 		}
 		r := conversation.Record(line)
 		for _, e := range entriesOf(r, &model) {
-			if e.Offset = at; left[r.Get("id").Str] && e.Kind != conversation.TokenUsage {
-				continue
-			}
-			if !each(e) {
+			if e.Offset = at; !each(e) {
 				return false
 			}
 		}
@@ -271,35 +271,37 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	})
 }
 
-// tree returns the records that are not on the path to the last one, and the model chosen
-// before an offset.
-func tree(path string, from int64) (left map[string]bool, model string, err error) {
-	parents := map[string]string{}
-	last := ""
+// tree returns the offsets of the records that are not on the path to the last one, and the
+// model chosen before o.From.
+func tree(path string, o conversation.Options) (gone map[int64]bool, model string, err error) {
+	var all conversation.Branch
 	add := func(line []byte, at int64) bool {
 		kind, id := gjson.GetBytes(line, "type").Str, gjson.GetBytes(line, "id").Str
 		if kind == "session" || kind == "" || id == "" {
 			return true
 		}
-		last = strings.Clone(id)
-		parents[last] = strings.Clone(gjson.GetBytes(line, "parentId").Str)
-		if kind == "model_change" && at < from {
+		all = append(all, conversation.Link{At: at, ID: hash(id), Parent: hash(gjson.GetBytes(line, "parentId").Str), Begins: true})
+		if kind == "model_change" && at < o.From {
 			model = strings.Clone(gjson.GetBytes(line, "modelId").Str)
 		}
 		return true
 	}
 	// The path goes through records that are too long to be given.
-	_, err = conversation.LinesWithin(path, 0, conversation.MaxRecord, add, func(front, _ []byte, at int64) bool { return add(front, at) })
-	for id, ok := last, true; ok; { // each record is removed, so that a cycle ends
-		parent, known := parents[id]
-		delete(parents, id)
-		id, ok = parent, known
+	_, err = conversation.LinesWithin(path, 0, conversation.MaxRecord, func(line []byte, at int64) bool {
+		return !gjson.ValidBytes(line) || add(line, at)
+	}, func(front, _ []byte, at int64) bool { return add(front, at) })
+	gone = all.Gone()
+	all.Report(o, gone)
+	return gone, model, err
+}
+
+func hash(id string) uint64 {
+	if id == "" {
+		return 0
 	}
-	left = map[string]bool{}
-	for id := range parents {
-		left[id] = true
-	}
-	return left, model, err
+	h := fnv.New64a()
+	io.WriteString(h, id)
+	return h.Sum64()
 }
 
 // entriesOf returns the entries of a record. model is the chosen model, which the record

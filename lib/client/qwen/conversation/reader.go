@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -216,8 +215,9 @@ func (q Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	if err != nil {
 		return o.From, err
 	}
+	gone.Report(o)
+	each = o.Without(gone.Has, each)
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
-		back := slices.ContainsFunc(gone, func(s [2]int64) bool { return s[0] < at && at < s[1] })
 		if o.Skip != nil && !conversation.HasPair(line, "type", "user") && o.Skip(line) || !gjson.ValidBytes(line) {
 			return true
 		}
@@ -225,7 +225,7 @@ func (q Reader) Read(f conversation.File, o conversation.Options, each func(conv
 			if e.Kind == conversation.TokenUsage || e.Kind == conversation.Answer {
 				e.Model = cmp.Or(e.Model, model)
 			}
-			return back && e.Kind != conversation.TokenUsage || each(e)
+			return each(e)
 		})
 	})
 }
@@ -240,7 +240,7 @@ func (q Reader) Skipped(f conversation.File) (int, error) {
 
 // rewound returns the ranges of a file that the person took back: from after the record
 // at which the conversation goes on to the rewind record.
-func rewound(path string) (gone [][2]int64, err error) {
+func rewound(path string) (gone conversation.Spans, err error) {
 	wanted := map[string][]int{} // the indexes in gone by the id of that record
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
 		if !conversation.HasPair(line, "subtype", "rewind") || len(gone) == gemini.MaxMessages || !gjson.ValidBytes(line) {
@@ -251,7 +251,7 @@ func rewound(path string) (gone [][2]int64, err error) {
 			if parent != "" {
 				wanted[parent] = append(wanted[parent], len(gone))
 			}
-			gone = append(gone, [2]int64{-1, at})
+			gone = append(gone, [2]int64{0, at})
 		}
 		return true
 	})
@@ -262,7 +262,7 @@ func rewound(path string) (gone [][2]int64, err error) {
 		// If a record is repeated, the last one before the rewind counts.
 		for _, i := range wanted[gjson.GetBytes(line, "uuid").Str] {
 			if at < gone[i][1] {
-				gone[i][0] = at
+				gone[i][0] = at + 1 // that record stays
 			}
 		}
 		return true
@@ -270,7 +270,7 @@ func rewound(path string) (gone [][2]int64, err error) {
 	// A rewind to a record that does not exist takes back nothing.
 	for _, all := range wanted {
 		for _, i := range all {
-			if gone[i][0] < 0 {
+			if gone[i][0] == 0 {
 				gone[i][0] = gone[i][1]
 			}
 		}

@@ -1,0 +1,138 @@
+package claude
+
+import (
+	"bytes"
+	"hash/fnv"
+	"io"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/conversation"
+	"gt/lib/sys/atomicfile"
+)
+
+// takenBack returns the offsets of the records that the person took back (/rewind): the
+// next prompt follows the record before them. Most conversations have none, so the links of
+// all records are read only where a prompt does not follow the record before it.
+func takenBack(path string, o conversation.Options) (gone map[int64]bool, err error) {
+	before, err := idBefore(path, o.From)
+	if err != nil {
+		return nil, err
+	}
+	straight := true
+	_, err = conversation.LinesWithin(path, o.From, conversation.MaxHeld, func(line []byte, _ int64) bool {
+		if bytes.Contains(line[:min(len(line), 128)], []byte(`"isSidechain":true`)) {
+			return true
+		}
+		if isAsking(line) && len(before) > 0 {
+			rec := parse(line)
+			straight = rec.id == "" || rec.follows(string(before)) || rec.ask().Text == ""
+		}
+		if id := idIn(line); len(id) > 0 {
+			before = append(before[:0], id...)
+		}
+		return straight
+	}, func(front, back []byte, _ int64) bool {
+		before = append(before[:0], linkOf(front, back).id...)
+		return true
+	})
+	if err != nil || straight {
+		return nil, err
+	}
+	var all conversation.Branch
+	add := func(rec record, at int64) bool {
+		if rec.id != "" && !rec.Sidechain {
+			begins := rec.Kind == "user" && rec.ask().Text != ""
+			all = append(all, conversation.Link{At: at, ID: hash(rec.id), Parent: hash(rec.parent), Begins: begins, Unlinked: !rec.linked})
+		}
+		return true
+	}
+	_, err = conversation.LinesWithin(path, 0, conversation.MaxHeld, func(line []byte, at int64) bool {
+		return add(parse(line), at)
+	}, func(front, back []byte, at int64) bool { return add(linkOf(front, back), at) })
+	if err != nil {
+		return nil, err
+	}
+	gone = all.Gone()
+	all.Report(o, gone)
+	return gone, nil
+}
+
+// linkOf returns the record of a line of which only both ends are known, with its ids.
+func linkOf(front, back []byte) record {
+	rec := parseEnds(front, back)
+	rec.parent, rec.linked = gjson.GetBytes(front, "parentUuid").Str, true
+	rec.Sidechain = gjson.GetBytes(front, "isSidechain").Bool()
+	rec.id = string(idIn(back))
+	return rec
+}
+
+// ask returns a record's prompt, the person's or another's.
+func (rec record) ask() request {
+	q := rec.request()
+	if q.Reply {
+		return request{}
+	}
+	if sent := rec.messages(); q.Text == "" && len(sent) > 0 {
+		q.Text = sent[0].Text
+	}
+	return q
+}
+
+// follows reports whether a record follows the one with that id, as far as it tells.
+func (rec record) follows(id string) bool { return !rec.linked || rec.parent == id }
+
+func hash(id string) uint64 {
+	if id == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	io.WriteString(h, id)
+	return h.Sum64()
+}
+
+// idIn returns the id in a line, without parsing it, or that of an object in the line.
+func idIn(line []byte) []byte {
+	const key = `"uuid":"`
+	i := bytes.Index(line, []byte(key))
+	if i < 0 {
+		if !bytes.Contains(line, []byte(`"uuid"`)) {
+			return nil
+		} else if rec := parse(line); rec.id != "" { // another program wrote it
+			return []byte(strings.Clone(rec.id))
+		}
+		return nil
+	}
+	id, _, _ := bytes.Cut(line[i+len(key):], []byte(`"`))
+	return id
+}
+
+// idBefore returns the id of the last record before an offset, or nil if it is not near.
+func idBefore(path string, from int64) (id []byte, err error) {
+	if from == 0 {
+		return nil, nil
+	}
+	f, err := atomicfile.OpenFollowing(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for _, most := range []int64{16 << 10, conversation.MaxHeld} {
+		if id != nil {
+			break
+		}
+		near := make([]byte, min(from, most))
+		if _, err := f.ReadAt(near, from-int64(len(near))); err != nil && err != io.EOF {
+			return nil, atomicfile.Error("read", path, err)
+		}
+		for len(near) > 0 && id == nil {
+			i := bytes.LastIndexByte(bytes.TrimRight(near, "\n"), '\n') + 1
+			if line := bytes.TrimSpace(near[i:]); bytes.HasPrefix(line, []byte("{")) && !bytes.Contains(line[:min(len(line), 128)], []byte(`"isSidechain":true`)) {
+				id = bytes.Clone(idIn(line))
+			}
+			near = near[:i]
+		}
+	}
+	return id, nil
+}

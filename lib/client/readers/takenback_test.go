@@ -1,0 +1,116 @@
+package readers_test
+
+import (
+	"fmt"
+	"gt/internal/readertest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gt/lib/client/readers"
+	"gt/lib/conversation"
+)
+
+// What the person took back is in no reader's conversation, but its tokens are. Who reads
+// on is told that what came before was taken back, and who reads it all what it was.
+func TestTakenBack(t *testing.T) {
+	claude := func(kind, id, parent, text string) string {
+		if kind == "user" {
+			return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"type":"user","message":{"role":"user","content":%q},"uuid":%q,"timestamp":"2026-01-01T00:00:00Z","sessionId":"s"}`, parent, text, id)
+		}
+		return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"type":%q,"message":{"id":"m%s","role":%q,"content":[{"type":"text","text":%q}],"usage":{"output_tokens":1}},"uuid":%q,"timestamp":"2026-01-01T00:00:00Z","sessionId":"s"}`,
+			parent, kind, id, kind, text, id)
+	}
+	codex := func(role, text string) string {
+		return fmt.Sprintf(`{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":%q,"content":[{"type":"text","text":%q}]}}`, role, text)
+	}
+	pi := func(id, parent, role, text string) string {
+		return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:00Z","message":{"role":%q,"content":%q}}`, id, parent, role, text)
+	}
+	copilot := func(id, text string) string {
+		return fmt.Sprintf(`{"type":"user.message","data":{"content":%q},"id":%q,"timestamp":"2026-01-01T00:00:00Z"}`, text, id)
+	}
+	qwen := func(id, parent, kind, more string) string {
+		return fmt.Sprintf(`{"uuid":%q,"parentUuid":%s,"sessionId":"s","timestamp":"2026-01-01T00:00:00Z","type":%q%s}`, id, parent, kind, more)
+	}
+	gemini := func(id, text string) string {
+		return fmt.Sprintf(`{"id":%q,"timestamp":"2026-01-01T00:00:00Z","type":"user","content":[{"text":%q}]}`, id, text)
+	}
+	kimi := func(turn int, text string) string {
+		return fmt.Sprintf(`{"type":"turn.prompt","turnId":%d,"time":1795709434990}`+"\n"+
+			`{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":%q}],"origin":{"kind":"user"}},"time":1795709434990}`, turn, text)
+	}
+	said := func(text string) string { return fmt.Sprintf(`,"message":{"parts":[{"text":%q}]}`, text) }
+	for _, c := range []struct {
+		client        string
+		before, after []string
+		want          string
+	}{
+		{"claude",
+			[]string{claude("user", "1", "null", "one"), claude("assistant", "2", `"1"`, "a"), claude("user", "3", `"2"`, "two"), claude("assistant", "4", `"3"`, "b")},
+			[]string{claude("user", "5", `"2"`, "three"), claude("assistant", "6", `"5"`, "c")}, "one|three"},
+		{"claude", // to the beginning
+			[]string{claude("user", "1", "null", "two"), claude("assistant", "2", `"1"`, "a")},
+			[]string{claude("user", "3", "null", "one"), claude("assistant", "4", `"3"`, "b")}, "one"},
+		{"claude", // the line of which it follows another is missing
+			[]string{claude("user", "1", "null", "one"), claude("assistant", "2", `"1"`, "a"), claude("user", "3", `"2"`, "two"), claude("assistant", "4", `"3"`, "b")},
+			[]string{claude("user", "5", `"lost"`, "three"), claude("assistant", "6", `"5"`, "c"), claude("user", "7", `"2"`, "four")}, "one|four"},
+		{"codex", []string{codex("user", "one"), codex("assistant", "a"), codex("user", "two"), codex("assistant", "b")},
+			[]string{`{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}`, codex("user", "three")}, "one|three"},
+		{"codex", []string{codex("user", "two"), codex("user", "two again")},
+			[]string{`{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":9}}`, codex("user", "one")}, "one"},
+		{"pi", []string{pi("1", "null", "user", "one"), pi("2", `"1"`, "assistant", "a"), pi("3", `"2"`, "user", "two")},
+			[]string{pi("4", `"2"`, "user", "three")}, "one|three"},
+		{"copilot", []string{copilot("1", "one"), copilot("2", "two")},
+			[]string{`{"type":"session.snapshot_rewind","data":{"upToEventId":"2","eventsRemoved":1},"id":"3","timestamp":"2026-01-01T00:00:00Z"}`, copilot("4", "three")}, "one|three"},
+		{"qwen", []string{qwen("1", "null", "user", said("one")), qwen("2", `"1"`, "assistant", said("a")), qwen("3", `"2"`, "user", said("two"))},
+			[]string{qwen("4", `"2"`, "system", `,"subtype":"rewind"`), qwen("5", `"4"`, "user", said("three"))}, "one|three"},
+		{"gemini", []string{`{"sessionId":"s","projectHash":"x"}`, gemini("1", "one"), gemini("2", "two")},
+			[]string{`{"$rewindTo":"2"}`, gemini("3", "three")}, "one|three"},
+		{"kimi", []string{kimi(0, "one"), kimi(1, "two")},
+			[]string{`{"type":"context.undone","fromTurnId":1,"time":1795709434992}`, kimi(1, "three")}, "one|three"},
+	} {
+		r := readers.Of(c.client)
+		f := conversation.File{Client: c.client, Path: filepath.Join(t.TempDir(), "s.jsonl"), ID: "s"}
+		write := func(lines ...string) { readertest.Put(t, f.Path, strings.Join(lines, "\n")+"\n") }
+		var taken []conversation.Entry
+		options := func(from int64) conversation.Options {
+			return conversation.Options{From: from, TakenBack: func(e conversation.Entry) { taken = append(taken, e) }}
+		}
+		prompts := func(o conversation.Options) (string, int64) {
+			var all []string
+			next, err := r.Read(f, o, func(e conversation.Entry) bool {
+				if e.Kind == conversation.Prompt {
+					all = append(all, e.Text)
+				}
+				return true
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			return strings.Join(all, "|"), next
+		}
+		write(c.before...)
+		if _, next := prompts(options(0)); len(taken) > 0 {
+			t.Errorf("%s: %+v", c.client, taken)
+		} else {
+			write(append(c.before, c.after...)...)
+			if prompts(options(next)); len(taken) == 0 || taken[0].Offset >= next {
+				t.Errorf("%s: who reads on is told %+v", c.client, taken)
+			}
+		}
+		taken = nil
+		got, next := prompts(options(0))
+		if got != c.want || len(taken) == 0 || !strings.HasPrefix(taken[0].Text, "two") {
+			t.Errorf("%s: the prompts are %q, taken back are %+v", c.client, got, taken)
+		}
+		if info, _ := os.Stat(f.Path); next != info.Size() {
+			t.Errorf("%s: the next read begins at %d", c.client, next)
+		}
+		taken = nil
+		if prompts(options(next)); len(taken) > 0 {
+			t.Errorf("%s: told again of %+v", c.client, taken)
+		}
+	}
+}

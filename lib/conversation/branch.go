@@ -1,0 +1,135 @@
+package conversation
+
+import (
+	"math"
+	"os"
+)
+
+// A person can take back a part of a conversation and go on from before it. Its records
+// stay in most clients' files.
+
+// Without returns each without the entries of records that the person took back, but for
+// their tokens, which were spent.
+func (o Options) Without(gone func(at int64) bool, each func(Entry) bool) func(Entry) bool {
+	return func(e Entry) bool {
+		if e.Kind == TokenUsage || !gone(e.Offset) {
+			return each(e)
+		}
+		if e.Kind == Prompt && o.TakenBack != nil {
+			o.TakenBack(e)
+		}
+		return true
+	}
+}
+
+// maxLinked limits the bytes in which a summary looks for what was taken back, because a
+// hook waits.
+const maxLinked = 128 << 20
+
+// TooLong reports whether a summary would take too long to look for what was taken back.
+func (o Options) TooLong(path string) bool {
+	if !o.ForSummary && o.TakenBack == nil {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Size()-o.From > maxLinked
+}
+
+// Spans are parts of a file that the person took back: from an offset on, up to the record
+// that says so.
+type Spans [][2]int64
+
+func (s Spans) Has(at int64) bool {
+	for _, span := range s {
+		if at >= span[0] && at < span[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// Report calls o.TakenBack if a record from o.From on takes back what came before.
+func (s Spans) Report(o Options) {
+	for _, span := range s {
+		if o.TakenBack != nil && span[0] < o.From && span[1] >= o.From {
+			o.TakenBack(Entry{Kind: Prompt, Offset: span[0]})
+		}
+	}
+}
+
+// Link is a record that names the one that it follows.
+type Link struct {
+	At         int64
+	ID, Parent uint64 // hashes; a Parent of 0 means that it names none
+	Begins     bool   // what it begins can be taken back: it is a person's prompt
+	Unlinked   bool   // it does not tell whether it follows another
+}
+
+// Branch are the links of a file, in its order.
+type Branch []Link
+
+// Gone returns the offsets of the records that are not part of the conversation any more.
+// That is the path from the last record back to the first. A record beside the path, such
+// as one of several results, is part of it unless it follows a prompt beside the path. A
+// record that follows none, or an unknown one, follows the one before it, but for a prompt
+// that says that it follows none.
+func (b Branch) Gone() map[int64]bool {
+	first := make(map[uint64]int, len(b))
+	linked := false
+	for i, l := range b {
+		_, known := first[l.Parent]
+		linked = linked || known && l.Parent != 0
+		if _, again := first[l.ID]; !again {
+			first[l.ID] = i
+		}
+	}
+	if !linked {
+		return nil
+	}
+	parent := func(i int) int {
+		l := b[i]
+		if at, known := first[l.Parent]; known && l.Parent != 0 && at < i {
+			return at
+		}
+		if l.Parent == 0 && l.Begins && !l.Unlinked {
+			return -1
+		}
+		return i - 1
+	}
+	on := make([]bool, len(b))
+	for i := len(b) - 1; i >= 0 && !on[i]; i = parent(i) {
+		on[i] = true
+	}
+	var gone map[int64]bool
+	for i, l := range b {
+		p := parent(i)
+		if on[i] || !l.Begins && (p < 0 || !gone[b[p].At]) {
+			continue
+		}
+		if gone == nil {
+			gone = map[int64]bool{}
+		}
+		gone[l.At] = true
+	}
+	return gone
+}
+
+// Report calls o.TakenBack if a record from o.From on takes back what came before.
+func (b Branch) Report(o Options, gone map[int64]bool) {
+	if o.TakenBack == nil || o.From == 0 || len(gone) == 0 {
+		return
+	}
+	n := 0
+	for n < len(b) && b[n].At < o.From {
+		n++
+	}
+	before, least := b[:n].Gone(), int64(math.MaxInt64)
+	for at := range gone {
+		if at < o.From && !before[at] {
+			least = min(least, at)
+		}
+	}
+	if least < o.From {
+		o.TakenBack(Entry{Kind: Prompt, Offset: least})
+	}
+}
