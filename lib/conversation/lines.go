@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tidwall/gjson"
@@ -58,13 +59,45 @@ func Skipped(path string) (n int, err error) {
 	return n, err
 }
 
+// file is what Lines and Ends read: a file, or the content of a compressed one.
+type file interface {
+	io.ReadSeekCloser
+	io.ReaderAt
+}
+
+// Packed is the ending of compressed files. Unpack returns their content, at most limit
+// bytes of it. It is nil in the programs of hooks, which read no old conversation.
+const Packed = ".zst"
+
+var Unpack func(r io.Reader, limit int64) ([]byte, error)
+
+// maxUnpacked limits the content of a compressed file, which is held in memory.
+const maxUnpacked = 256 << 20
+
+func open(path string) (file, error) {
+	f, err := atomicfile.OpenFollowing(path)
+	if err != nil || !strings.HasSuffix(path, Packed) || Unpack == nil {
+		return f, err
+	}
+	defer f.Close()
+	data, err := Unpack(f, maxUnpacked)
+	if err != nil {
+		return nil, atomicfile.Error("read", path, err)
+	}
+	return content{bytes.NewReader(data)}, nil
+}
+
+type content struct{ *bytes.Reader }
+
+func (content) Close() error { return nil }
+
 // lineReaders are used again, for a first list reads thousands of files.
 var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 256<<10) }}
 
 // LinesWithin is Lines with a limit of its own. It calls long, if that is not nil, with
 // both ends of a line over most bytes, and holds no more of it.
 func LinesWithin(path string, from, most int64, each func(line []byte, at int64) bool, long func(front, back []byte, at int64) bool) (next int64, err error) {
-	f, err := atomicfile.OpenFollowing(path)
+	f, err := open(path)
 	if err != nil {
 		return from, err
 	}
@@ -246,16 +279,15 @@ var endBlocks = sync.Pool{New: func() any { return new([EndSize]byte) }}
 // line is longer, first gets its beginning and whole is false. Both get all lines of a
 // smaller file.
 func Ends(path string, first func(line []byte, whole bool) bool, last func(line []byte) bool) error {
-	f, err := atomicfile.OpenFollowing(path)
+	f, err := open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return atomicfile.Error("read", path, err)
 	}
-	size := info.Size()
 	block := endBlocks.Get().(*[EndSize]byte)
 	defer endBlocks.Put(block)
 	most := min(EndSize, size)

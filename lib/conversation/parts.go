@@ -3,6 +3,7 @@ package conversation
 import (
 	"cmp"
 	"hash/maphash"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,7 +132,7 @@ func segments(r Reader, files []File) []int64 {
 	}
 	ends := make([]int64, len(files))
 	at, linked := len(files)-1, false
-	for ends[at] = files[at].Size + 1; bases[at] != ""; linked = true {
+	for ends[at] = math.MaxInt64; bases[at] != ""; linked = true {
 		before := slices.Index(names[:at], bases[at])
 		if before < 0 {
 			break

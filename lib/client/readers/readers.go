@@ -4,7 +4,10 @@
 package readers
 
 import (
+	"io"
 	"slices"
+
+	"github.com/klauspost/compress/zstd"
 
 	opencode "gt/lib/client/opencode/conversation"
 	"gt/lib/client/readers/files"
@@ -13,6 +16,18 @@ import (
 
 // All has one reader for each client.
 var All = append(slices.Clip(files.All), &opencode.Reader{})
+
+func init() { conversation.Unpack = unpack }
+
+// unpack reads a Zstandard stream.
+func unpack(r io.Reader, limit int64) ([]byte, error) {
+	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return io.ReadAll(io.LimitReader(d, limit))
+}
 
 // Of returns a client's reader, or nil.
 func Of(client string) conversation.Reader {

@@ -13,8 +13,8 @@
 // A fork of an older version begins with a copy of all records, with new times. In newer
 // versions it begins with a reference to the rest (history_base).
 //
-// The package does not read Codex's databases, nor the .jsonl.zst files into which Codex
-// compresses old rollouts if a person enables that.
+// Codex compresses old rollouts to .jsonl.zst if a person enables that. The package does not
+// read Codex's databases.
 package codex
 
 import (
@@ -60,7 +60,9 @@ func (*Reader) Client() string { return "codex" }
 
 // PlainText returns true: serde_json escapes only what it must. JSON within the JSON,
 // such as a call's arguments, still has the words.
-func (*Reader) PlainText(conversation.File) bool { return true }
+func (*Reader) PlainText(f conversation.File) bool {
+	return !strings.HasSuffix(f.Path, conversation.Packed)
+}
 
 // Stores returns the folder that the environment names, the usual one, and those of other
 // accounts beside it.
@@ -93,7 +95,11 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 func (c *Reader) walk(store, dir string, entries []os.DirEntry, depth int, names map[session.ID]nameGiven, lost *conversation.ReadErrors, each func(conversation.File)) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		name, ok := strings.CutSuffix(e.Name(), ".jsonl")
+		name := e.Name()
+		if conversation.Unpack != nil {
+			name = strings.TrimSuffix(name, conversation.Packed)
+		}
+		name, ok := strings.CutSuffix(name, ".jsonl")
 		if !ok || !strings.HasPrefix(name, "rollout-") {
 			if depth > 0 && !e.Type().IsRegular() {
 				c.walk(store, path, lost.List(path), depth-1, names, lost, each)
@@ -133,7 +139,7 @@ func threadOf(name string) (id session.ID, isCopy bool) {
 // Segment is conversation.Segmenter's: a thread that was resumed or taken back goes on in
 // a file that names the one before.
 func (c *Reader) Segment(f conversation.File) (own, of string, at int64) {
-	name := strings.TrimSuffix(filepath.Base(f.Path), ".jsonl")
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), conversation.Packed), ".jsonl")
 	own = name[max(0, len(name)-idLength):]
 	_ = conversation.Ends(f.Path, func(line []byte, whole bool) bool {
 		base := conversation.Record(line).Get("payload.history_base")
