@@ -1,11 +1,14 @@
 package claude
 
 import (
+	"encoding/json"
 	"gt/internal/testenv"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gt/lib/conversation"
 )
 
 // A line that is too long is known only by its ends, and a text that is cut there is
@@ -27,6 +30,28 @@ func TestHalfSecret(t *testing.T) {
 					t.Errorf("%d: %.40q", cut, r.Text)
 				}
 			}
+		}
+	}
+}
+
+// A prompt over a mebibyte is told by its first and last lines, whatever signs it has.
+func TestHugePrompt(t *testing.T) {
+	log := strings.Repeat("a line {\"a\":\"b\"}, {\"c\":[{\"d\":\"e\"}]} of C:\\new\\n\n", 60_000)
+	data, err := json.Marshal("Why does it hang?\nNever restart the database.\n" + log + "Begin with worker 17")
+	testenv.Must(t, err)
+	text := string(data)
+	for _, content := range []string{text, `[{"type":"text","text":` + text + `}]`} {
+		path := filepath.Join(t.TempDir(), "x.jsonl")
+		testenv.Must(t, os.WriteFile(path, []byte(lines(user(content))), 0o600))
+		var got []string
+		_, err := Reader{}.Read(conversation.File{Path: path}, conversation.Options{ForSummary: true}, func(e conversation.Entry) bool {
+			if e.Kind == conversation.Prompt {
+				got = append(got, e.Text)
+			}
+			return true
+		})
+		if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "Why does it hang?\nNever restart the database.\na line {") || !strings.HasSuffix(got[0], "\nBegin with worker 17") || len(got[0]) > 40<<10 {
+			t.Errorf("%d prompts, %.300q, %v", len(got), got, err)
 		}
 	}
 }

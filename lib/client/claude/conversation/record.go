@@ -230,13 +230,62 @@ func parseEnds(front, back []byte) record {
 	if i < 0 || lookAt(front) != asking || bytes.Contains(back, []byte(`"isMeta":true`)) || bytes.Contains(front[:i], []byte(`"isSidechain":true`)) {
 		return record{}
 	}
-	// The cut is within the message, and a cut text is ignored: half a secret would not
-	// be recognised.
 	rec := record{Kind: "user", Message: parseMessage(gjson.ParseBytes(front[i:]))}
+	if rec.Message.text, _ = ends(front[i+len(userMessage):], back); rec.Message.text != "" {
+		rec.Message.blocks = nil
+	}
 	if j := bytes.LastIndex(back, []byte(`,"timestamp":"`)); j >= 0 {
 		rec.Timestamp = gjson.GetBytes(append([]byte("{"), back[j+1:]...), "timestamp").Str
 	}
 	return rec
+}
+
+// ends returns the first and the last lines of a prompt whose text is longer than that. A
+// line that is cut is left out: half a secret would not be recognised.
+func ends(front, back []byte) (text string, ok bool) {
+	front, ok = bytes.CutPrefix(bytes.TrimPrefix(front, []byte(`,"content":`)), []byte(`"`))
+	if !ok {
+		if front, ok = bytes.CutPrefix(front, []byte(`[{"type":"text","text":"`)); !ok {
+			return "", false
+		}
+	}
+	if unescaped(front, `"`, bytes.Index) >= 0 { // the text ends here, and a picture follows
+		return "", false
+	}
+	const feed = `\n`
+	back = back[max(unescaped(back, feed, bytes.Index), 0):]
+	end, last := unescaped(front, feed, bytes.LastIndex), unescaped(back, `"`, bytes.Index)
+	if end < 0 {
+		return "", false
+	}
+	whole := append([]byte(`"`), front[:end]...)
+	whole = append(whole, feed+"[…]"...)
+	if bytes.HasPrefix(back, []byte(feed)) {
+		whole = append(whole, back[:max(last, 0)]...)
+	}
+	v := gjson.ParseBytes(append(whole, '"'))
+	return v.Str, gjson.Valid(v.Raw)
+}
+
+// unescaped returns where a text of JSON has what index finds, without a backslash before it,
+// or -1.
+func unescaped(text []byte, what string, index func(text, what []byte) int) int {
+	forward := index([]byte("aa"), []byte("a")) == 0
+	for from, to := 0, len(text); ; {
+		i := index(text[from:to], []byte(what))
+		if i < 0 {
+			return -1
+		}
+		i += from
+		if slashes := i - len(bytes.TrimRight(text[:i], `\`)); slashes%2 == 0 {
+			return i
+		}
+		if forward {
+			from = i + 1
+		} else {
+			to = i
+		}
+	}
 }
 
 // ownText returns the record without a subagent's mark, which every record of a
