@@ -19,6 +19,7 @@ import (
 	kimi "gt/lib/client/kimi/conversation"
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
+	"gt/lib/state/session"
 	"gt/lib/text/redact"
 )
 
@@ -149,18 +150,17 @@ func (w *world) getenv(name string) string {
 func (w *world) spent(all []readertest.Held) conversation.Usage {
 	w.Helper()
 	var tally conversation.UsageTally
+	var sum conversation.Usage
 	for _, c := range all {
-		if _, err := tally.Add(readers.Of(c.File.Client), c.File); err != nil {
+		added, err := tally.Add(readers.Of(c.File.Client), c.File, conversation.Lineage{ID: c.Metadata.ID, Began: c.Metadata.Started, Ancestors: []session.ID{c.Metadata.ForkOf, c.Metadata.Parent}})
+		if err != nil {
 			w.Fatal(err)
 		}
+		for _, s := range added {
+			sum.Add(s.Usage)
+		}
 	}
-	var sum conversation.Usage
-	for _, s := range tally.Sum() {
-		sum.Input += s.Input
-		sum.CacheRead += s.CacheRead
-		sum.CacheWrite += s.CacheWrite
-		sum.Output += s.Output
-	}
+	sum.Cost = 0 // which not every client states
 	return sum
 }
 

@@ -147,6 +147,9 @@ func (c Catalog) session(id session.ID) *Session {
 	return nil
 }
 
+// Get returns the session with that id, or nil.
+func (c Catalog) Get(id session.ID) *Session { return c.session(id) }
+
 // make puts a session together from its sources; nil if none has it.
 func (c Catalog) make(at candidate) *Session {
 	s := c.logged(at)

@@ -265,11 +265,18 @@ type Entry struct {
 	// ID is the message's id, if it has one. All entries of a message have the same one,
 	// and so has a fork's copy. Of a TokenUsage it names what was counted, so that a
 	// tally counts a repeated record once.
-	ID    string
+	ID string
+	// Request tells a TokenUsage from others with the same ID, which a gateway can give to
+	// many messages; "" if the client does not tell.
+	Request string
+	// Sum does the same within a conversation and those that may begin with its copy, by
+	// numbers of tokens. "" if the ID is enough.
+	Sum   string
 	Model string // of an Answer or a TokenUsage, if known
-	Usage Usage  // of a TokenUsage
+	Usage Usage  // of a TokenUsage; if it has only a Cost, that is the sum of those with its ID so far
 	// Aside reports of a TokenUsage that it does not tell how full the context is: it is
-	// a subagent's, a compaction's or a sum.
+	// a subagent's, a compaction's or a sum. Of a Call or Result, it reports that a subagent
+	// whose conversation is in the same file made or had it.
 	Aside       bool
 	Size        int64 // of a Window or a TokenUsage: the context window in tokens, if the client records it
 	ClientWarns bool  // of a Window: the client itself tells the agent how full it is

@@ -101,7 +101,10 @@ type Settled struct {
 //
 // The conversation may be larger than memory: PairResults remembers only where the
 // results are.
-func PairResults(source Source) (Settled, error) {
+func PairResults(all Source) (Settled, error) {
+	source := func(from int64, each func(Entry) bool) error { // without what subagents did
+		return all(from, func(e Entry) bool { return e.Aside && e.Kind != TokenUsage || each(e) })
+	}
 	pairs, err := pair(source)
 	if err != nil || pairs.texts == 0 {
 		return Settled{}, err

@@ -5,73 +5,186 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	"gt/lib/state/session"
 )
 
-// UsageTally sums up the tokens of conversations by model. Usage that a fork copied into
-// several conversations counts only in the first.
+// UsageTally counts the tokens of conversations. What a fork, a subagent or another file of
+// the same session has copied counts only for the conversation that was read first.
 type UsageTally struct {
-	models map[string]*Usage
-	seed   maphash.Seed
-	seen   map[uint64]struct{} // hashes of the ids, because a year has millions
+	Since, Until time.Time // count what was used from then on, and before then; zero for no limit
+
+	seed maphash.Seed
+	seen map[uint64]struct{}  // hashes, because a year has millions
+	sums map[uint64]time.Time // by session and Entry.Sum
+	read map[session.ID]bool
+
+	stated map[session.ID][]counted // the costs that the clients state
 }
 
-// Add reads a conversation and adds its usage, without what an earlier conversation
-// already had. It returns what it added, by day.
-func (t *UsageTally) Add(r Reader, f File) (added []DayUsage, err error) {
+// mark notes a name and reports whether it was noted before.
+func (t *UsageTally) mark(name ...string) bool {
+	key := maphash.String(t.seed, strings.Join(name, "\x00"))
+	_, again := t.seen[key]
+	t.seen[key] = struct{}{}
+	return again
+}
+
+func (t *UsageTally) has(name ...string) bool {
+	_, has := t.seen[maphash.String(t.seed, strings.Join(name, "\x00"))]
+	return has
+}
+
+// counted is a TokenUsage that was read.
+type counted struct {
+	client string
+	entry  Entry
+	at     time.Time
+}
+
+// Lineage says which session a conversation is of, and with whose it may begin.
+type Lineage struct {
+	ID        session.ID
+	Began     time.Time    // what others did later is not copied; zero if unknown
+	Ancestors []session.ID // of which it is a fork or a subagent, and theirs
+}
+
+// Add reads a conversation and returns its usage, by day, without what an earlier
+// conversation already had. The conversations of its ancestors, if there are any, have to be
+// read before.
+func (t *UsageTally) Add(r Reader, f File, of Lineage) (added []DayUsage, err error) {
 	if t.seen == nil {
 		t.seed, t.seen = maphash.MakeSeed(), map[uint64]struct{}{}
+		t.sums, t.read, t.stated = map[uint64]time.Time{}, map[session.ID]bool{}, map[session.ID][]counted{}
 	}
-	// The last record of a message counts: a client may write several while it streams.
-	type spent struct {
-		day, model string
-		usage      Usage
-	}
+	of.Ancestors = slices.DeleteFunc(slices.Clone(of.Ancestors), func(a session.ID) bool { return a == "" || a == of.ID })
 	var order []string
-	last := map[string]spent{}
+	last := map[string]counted{}          // the last record of a message counts: a client may write several while it streams
 	own := map[string]map[string]*Usage{} // by day and model
-	count := func(s spent) {
-		if own[s.day] == nil {
-			own[s.day] = map[string]*Usage{}
+	count := func(c counted) {
+		if c.at.Before(t.Since) || !t.Until.IsZero() && !c.at.Before(t.Until) {
+			return
 		}
-		add(own[s.day], s.model, s.usage)
+		day := ""
+		if !c.at.IsZero() {
+			day = c.at.Local().Format(time.DateOnly)
+		}
+		if own[day] == nil {
+			own[day] = map[string]*Usage{}
+		}
+		add(own[day], c.entry.Model, c.entry.Usage)
 	}
+	var at time.Time // of the last entry
 	_, err = ReadAll(r, f, Options{}, func(e Entry) bool {
-		now := spent{"", e.Model, e.Usage}
 		if !e.Time.IsZero() {
-			now.day = e.Time.Local().Format(time.DateOnly)
+			at = e.Time
 		}
-		switch {
-		case e.Kind != TokenUsage:
-		case e.ID == "":
+		if e.Kind != TokenUsage {
+			return true
+		}
+		now := counted{f.Client, e, at}
+		now.entry.Text = ""
+		if e.ID == "" {
 			count(now)
-		default:
-			id := f.Client + " " + e.ID
-			if _, again := last[id]; !again {
-				order = append(order, id)
-			}
-			last[id] = now
+			return true
 		}
+		id := e.ID + "\x00" + cmp.Or(e.Request, e.Sum)
+		before, again := last[id]
+		if !again {
+			order = append(order, id)
+		}
+		last[id] = now
+		if !e.Usage.onlyCost() || t.has("id", f.Client, e.ID) {
+			return true
+		}
+		t.stated[of.ID] = append(t.stated[of.ID], now)
+		was := before.entry.Usage.Cost
+		if !again {
+			was = t.inherited(of, e.Model)
+		}
+		if was <= e.Usage.Cost { // else the client began anew
+			now.entry.Usage.Cost -= was
+		}
+		count(now)
 		return true
 	})
+	copied := t.copies(of)
 	for _, id := range order {
-		key := maphash.String(t.seed, id)
-		if _, again := t.seen[key]; !again {
-			t.seen[key] = struct{}{}
-			count(last[id])
+		if c := last[id]; !t.again(c, of, copied) && !c.entry.Usage.onlyCost() {
+			count(c)
 		}
 	}
-	if t.models == nil {
-		t.models = map[string]*Usage{}
-	}
+	t.read[of.ID] = true
 	for _, day := range slices.Sorted(maps.Keys(own)) {
 		for _, s := range sorted(own[day]) {
-			add(t.models, s.Model, s.Usage)
 			added = append(added, DayUsage{day, s})
 		}
 	}
 	return added, err
 }
+
+// again reports whether an earlier conversation had what c counts.
+func (t *UsageTally) again(c counted, of Lineage, copied func(counted) bool) bool {
+	e := c.entry
+	copy := e.Sum != "" && copied(c)
+	// A record of an older version names neither the request nor the sum.
+	unsure := t.has("unsure", c.client, e.ID)
+	known := t.mark("id", c.client, e.ID)
+	switch {
+	case e.Request != "":
+		return t.mark("request", c.client, e.ID, e.Request) || unsure
+	case e.Sum != "":
+		return t.mark("sum", string(of.ID), c.client, e.ID, e.Sum) || unsure || copy
+	}
+	t.mark("unsure", c.client, e.ID)
+	return known
+}
+
+// copies returns a function that reports whether an Entry.Sum is one that an ancestor had
+// before. A copy is at the beginning, so the first sum that is of none ends it.
+func (t *UsageTally) copies(of Lineage) func(counted) bool {
+	diverged := false
+	return func(c counted) bool {
+		copied := false
+		name := func(id session.ID) uint64 {
+			return maphash.String(t.seed, c.client+"\x00"+string(id)+"\x00"+c.entry.Sum)
+		}
+		for _, a := range of.Ancestors {
+			at, has := t.sums[name(a)]
+			copied = copied || has && !diverged && (of.Began.IsZero() || !at.After(of.Began))
+			if !has && !t.read[a] { // it is gone, and others may have copied the same
+				t.sums[name(a)] = of.Began
+			}
+		}
+		if _, has := t.sums[name(of.ID)]; !has {
+			t.sums[name(of.ID)] = c.at
+		}
+		diverged = diverged || !copied
+		return copied
+	}
+}
+
+// inherited returns the cost with which a fork begins: its origin's at the time of the fork.
+func (t *UsageTally) inherited(of Lineage, model string) (cost float64) {
+	for _, a := range of.Ancestors {
+		for _, c := range t.stated[a] {
+			if c.entry.Model == model && !c.at.After(of.Began) {
+				cost = c.entry.Usage.Cost
+			}
+		}
+		if cost > 0 {
+			break
+		}
+	}
+	return cost
+}
+
+// HasTokens reports whether a usage states tokens, and not only a cost.
+func (u Usage) HasTokens() bool { return u != Usage{Cost: u.Cost} }
+
+func (u Usage) onlyCost() bool { return u.Cost > 0 && !u.HasTokens() }
 
 func add(to map[string]*Usage, model string, u Usage) {
 	if to[model] == nil {
@@ -100,8 +213,14 @@ type DayUsage struct {
 	ModelUsage
 }
 
-// Sum returns the usage of all conversations, the model with the most output first.
-func (t *UsageTally) Sum() []ModelUsage { return sorted(t.models) }
+// SumByModel adds up usages, the model with the most output first.
+func SumByModel(days []DayUsage) []ModelUsage {
+	models := map[string]*Usage{}
+	for _, d := range days {
+		add(models, d.Model, d.Usage)
+	}
+	return sorted(models)
+}
 
 func sorted(models map[string]*Usage) []ModelUsage {
 	var all []ModelUsage

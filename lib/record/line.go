@@ -44,6 +44,8 @@ type Line struct {
 	Failed   bool                `json:"failed,omitempty"`
 	Rejected bool                `json:"rejected,omitempty"`
 	Message  string              `json:"message,omitempty"` // the message's id
+	Request  string              `json:"request,omitempty"`
+	Sum      string              `json:"sum,omitempty"`
 	Model    string              `json:"model,omitempty"`
 	Usage    *conversation.Usage `json:"usage,omitempty"`
 	Aside    bool                `json:"aside,omitempty"`  // see conversation.Entry
@@ -116,7 +118,7 @@ type Gone struct {
 func (l *Line) Entry() conversation.Entry {
 	e := conversation.Entry{
 		Kind: conversation.Kind(l.Kind), Text: l.Text, Tool: l.Tool, CallID: l.CallID, Target: l.Target,
-		Failed: l.Failed, Rejected: l.Rejected, Time: l.Time, ID: l.Message, Model: l.Model, Aside: l.Aside, Size: l.Window,
+		Failed: l.Failed, Rejected: l.Rejected, Time: l.Time, ID: l.Message, Request: l.Request, Sum: l.Sum, Model: l.Model, Aside: l.Aside, Size: l.Window,
 	}
 	if l.Usage != nil {
 		e.Usage = *l.Usage

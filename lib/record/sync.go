@@ -319,7 +319,7 @@ func (p *pass) take(e conversation.Entry) error {
 	l, large := p.line(e)
 	if e.Kind == conversation.TokenUsage && e.ID != "" {
 		// A client may repeat it with every part of a message.
-		now := fmt.Sprint(e.ID, e.Model, e.Usage)
+		now := fmt.Sprint(e.ID, e.Request, e.Model, e.Usage)
 		if now == p.spent {
 			return nil
 		}
@@ -376,7 +376,7 @@ func (p *pass) line(e conversation.Entry) (l *Line, large string) {
 	clean := func(s string) string { return p.y.Redact(valid(s)) }
 	l = &Line{
 		Kind: Kind(e.Kind), Time: e.Time.UTC(), Tool: clean(e.Tool), CallID: clean(e.CallID), Failed: e.Failed, Rejected: e.Rejected,
-		Message: clean(e.ID), Model: clean(e.Model), Aside: e.Aside, Window: e.Size,
+		Message: clean(e.ID), Request: clean(e.Request), Sum: e.Sum, Model: clean(e.Model), Aside: e.Aside, Window: e.Size,
 	}
 	if e.Time.IsZero() {
 		l.Time = time.Time{}

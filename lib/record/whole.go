@@ -173,6 +173,9 @@ func (h *happening) spent(l *Line) error {
 	if l.Usage != nil {
 		u = *l.Usage
 	}
+	if l.Usage != nil && u.Cost > 0 && !u.HasTokens() {
+		return nil // the cost of several requests
+	}
 	tokens := &Tokens{u.Input + u.CacheRead + u.CacheWrite, u.Output, u.CacheRead, u.CacheWrite}
 	if h.llm != nil && l.Message != "" && l.Message == h.llmID {
 		h.llm.Usage = tokens // the last usage counts

@@ -112,19 +112,18 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 // converse adds what the conversation and those of its subagents say. The error names one that
 // only a log attributes to the person.
 func (d *detail) converse(env *cli.Env, all catalog.Catalog, own account.Own) error {
-	var tally conversation.UsageTally
+	n := newCounter(env, all)
+	var spent []conversation.DayUsage
 	var lost error
 	workers := all.Subagents(d.ID)
 	for _, w := range append([]*catalog.Session{d.Session}, workers...) {
-		f, err := w.Conversation(own)
+		_, err := w.Conversation(own)
 		lost = cmp.Or(lost, err)
-		if r := scan.ReaderOf(f.Client); f.Path != "" && r != nil {
-			// An unreadable part is not counted; commands that read the
-			// conversation report it.
-			_, _ = tally.Add(r, f)
-		}
+		// An unreadable part is not counted; commands that read the conversation report it.
+		used, _ := n.count(w)
+		spent = append(spent, used...)
 	}
-	d.Usage = tally.Sum()
+	d.Usage = conversation.SumByModel(spent)
 	for i := range d.Usage {
 		d.Usage[i].Model = env.Redact(d.Usage[i].Model)
 	}

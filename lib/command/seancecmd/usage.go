@@ -36,6 +36,7 @@ type spending struct {
 	Chain   string `json:"chain_id,omitempty"`
 	Model   string `json:"model,omitempty"`
 	conversation.Usage
+	Stated float64 `json:"cost,omitempty"` // Cost, which is cost_usd; set as it is printed
 }
 
 // groups are what spendings are grouped by, in the order of the columns.
@@ -51,7 +52,8 @@ var groups = []struct {
 }
 
 // Run prints the sum of what the transcripts report. A session includes its subagents; a
-// subagent whose parent is gone counts by itself. What a fork copied is counted once.
+// subagent whose parent is gone counts by itself. What a fork copied is counted once, for the
+// session that it copied it from.
 func (c *usage) Run(env *cli.Env) error {
 	if c.ID != "" && !c.everything() {
 		return cli.Fail(cli.Usage, errors.New("a session's id and a filter cannot be combined"))
@@ -63,7 +65,7 @@ func (c *usage) Run(env *cli.Env) error {
 	if c.ID != "" { // otherwise the selection has said it
 		warnStale(env, found...)
 	}
-	spent, read := addUp(env, found, all.Subagents)
+	spent, read := c.addUp(env, found, all)
 	if read == 0 {
 		why := "their agents have deleted them; gt-record keeps conversations, if you ask for it"
 		if c.foreign {
@@ -79,6 +81,7 @@ func (c *usage) Run(env *cli.Env) error {
 	lines = append(lines, sums...)
 	if c.JSON {
 		for _, l := range lines {
+			l.Stated = l.Cost
 			if err := env.JSON(l); err != nil {
 				return err
 			}
@@ -98,40 +101,92 @@ func (c *usage) Run(env *cli.Env) error {
 const unknown = "unknown"
 
 // addUp returns what the sessions used, and how many transcripts were read.
-func addUp(env *cli.Env, sessions []*catalog.Session, workers func(session.ID) []*catalog.Session) (all []spending, read int) {
-	ours := owned(env)
-	var lost conversation.ReadErrors
-	var tally conversation.UsageTally
+func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Catalog) (spent []spending, read int) {
+	n := newCounter(env, all)
+	n.tally.Since, n.tally.Until = c.Since.Before(env.Now()), c.Until.Before(env.Now())
 	for _, s := range sessions {
-		for _, of := range append([]*catalog.Session{s}, workers(s.ID)...) {
-			f, err := transcriptOf(env, ours, of)
-			if err != nil {
-				var foreign *account.ForeignError
-				if errors.As(err, &foreign) {
-					lost.Add(err)
-				}
+		for _, of := range append([]*catalog.Session{s}, all.Subagents(s.ID)...) {
+			used, ok := n.count(of)
+			if !ok {
 				continue
 			}
-			added, err := tally.Add(scan.ReaderOf(f.Client), f)
-			if err != nil {
-				env.Warn("%v", err)
-				continue
-			}
-			if err := scan.CheckRead(of.ID, f); err != nil {
-				env.Warn("%v", err)
-			}
-			for _, u := range added {
-				all = append(all, spending{
-					string(s.ID), cmp.Or(u.Day, unknown), clientName(s), string(s.Chain()), cmp.Or(env.Redact(u.Model), unknown), u.Usage,
+			for _, u := range used {
+				spent = append(spent, spending{
+					Session: string(s.ID), Day: cmp.Or(u.Day, unknown), Agent: clientName(s), Chain: string(s.Chain()),
+					Model: cmp.Or(env.Redact(u.Model), unknown), Usage: u.Usage,
 				})
 			}
 			read++
 		}
 	}
-	if err := lost.Err(); err != nil {
+	for _, err := range n.failed {
 		env.Warn("%v", err)
 	}
-	return all, read
+	if err := n.lost.Err(); err != nil {
+		env.Warn("%v", err)
+	}
+	return spent, read
+}
+
+// counter counts the tokens of sessions. It reads what a conversation may be a copy of before
+// it, also if nobody asks for that.
+type counter struct {
+	env    *cli.Env
+	all    catalog.Catalog
+	own    account.Own
+	tally  conversation.UsageTally
+	counts map[session.ID]counted
+
+	lost   conversation.ReadErrors // foreign ones
+	failed []error
+}
+
+type counted struct {
+	used []conversation.DayUsage
+	read bool
+}
+
+func newCounter(env *cli.Env, all catalog.Catalog) *counter {
+	return &counter{env: env, all: all, own: owned(env), counts: map[session.ID]counted{}}
+}
+
+// count returns what a session used without its subagents, and whether its conversation was
+// read.
+func (n *counter) count(s *catalog.Session) ([]conversation.DayUsage, bool) {
+	if done, known := n.counts[s.ID]; known {
+		return done.used, done.read
+	}
+	n.counts[s.ID] = counted{} // even of a session that is its own ancestor
+	var ancestors []session.ID
+	for next := []session.ID{s.ForkOf, s.SubagentOf}; len(next) > 0; next = next[1:] {
+		id := next[0]
+		if id == "" || id == s.ID || slices.Contains(ancestors, id) {
+			continue
+		}
+		ancestors = append(ancestors, id)
+		if a := n.all.Get(id); a != nil && a.Agent == s.Agent {
+			n.count(a)
+			next = append(next, a.ForkOf, a.SubagentOf)
+		}
+	}
+	f, err := transcriptOf(n.env, n.own, s)
+	if err != nil {
+		var foreign *account.ForeignError
+		if errors.As(err, &foreign) {
+			n.lost.Add(err)
+		}
+		return nil, false
+	}
+	used, err := n.tally.Add(scan.ReaderOf(f.Client), f, conversation.Lineage{ID: s.ID, Began: s.StartedAt, Ancestors: ancestors})
+	if err != nil {
+		n.failed = append(n.failed, err)
+		return nil, false
+	}
+	if err := scan.CheckRead(s.ID, f); err != nil {
+		n.failed = append(n.failed, err)
+	}
+	n.counts[s.ID] = counted{used, true}
+	return used, true
 }
 
 // grouped adds up what is the same: by day the first first, otherwise the most output
@@ -213,16 +268,14 @@ func (c *usage) spenders(env *cli.Env) (found []*catalog.Session, all catalog.Ca
 		at, err := s.Conversation(own)
 		return err != nil || at.Path != "" || len(all.Subagents(s.ID)) > 0
 	}
-	if found, err = oldest(env, all, f, left); err != nil {
-		return nil, all, err
-	}
+	found, err = oldest(env, all, f, left)
 	f.Subagents = true
 	for _, s := range all.Orphans() {
 		if f.Matches(s) && left(s) {
-			found = append(found, s)
+			found, err = append(found, s), nil
 		}
 	}
-	return found, all, nil
+	return found, all, err
 }
 
 func cost(dollars float64) string {

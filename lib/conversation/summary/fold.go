@@ -120,6 +120,9 @@ func (f *Fold) With(clean func(string) string) { f.clean = cleaned(clean) }
 // Take adds the next entry. It always returns true, so that it can be given to a Reader's
 // Read.
 func (f *Fold) Take(e conversation.Entry) bool {
+	if e.Aside && e.Kind != conversation.TokenUsage {
+		return true
+	}
 	switch e.Kind {
 	case conversation.Prompt, conversation.Reply:
 		f.Answered = false
@@ -137,6 +140,9 @@ func (f *Fold) Take(e conversation.Entry) bool {
 		f.Answered = false
 		f.result(e)
 	case conversation.TokenUsage:
+		if !e.Usage.HasTokens() {
+			break
+		}
 		f.Usage = e.Usage
 		f.model(e.Model)
 		if c := &f.Context; !e.Aside {

@@ -13,6 +13,7 @@ package claude
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -310,8 +311,12 @@ func (r *records) take(rec record, at int64) bool {
 		}
 	}
 	switch {
-	case rec.Hidden && rec.Kind != "assistant", rec.Sidechain:
+	case rec.Sidechain:
+		return r.sidechain(e, rec)
+	case rec.Hidden && rec.Kind != "assistant":
 		return true
+	case rec.Kind == "cost-state":
+		return r.cost(e, rec)
 	case rec.Compacted:
 		return r.text(e, conversation.Summary, rec.summary())
 	case rec.Kind == "attachment":
@@ -362,7 +367,7 @@ func (r *records) assistant(e conversation.Entry, rec record) bool {
 	e.Model = m.model
 	switch {
 	case e.Model != "<synthetic>":
-		if !spent(e, m, r.each) {
+		if !r.spent(e, rec) {
 			return false
 		}
 	case rec.APIError: // the person saw it
@@ -432,19 +437,102 @@ func (r *records) call(e conversation.Entry, b block) bool {
 	return true
 }
 
-// spent gives a message's tokens. The client writes a record for each block of a message,
-// each with the usage of the whole message, so the entry has the message's id.
-func spent(e conversation.Entry, m message, each func(conversation.Entry) bool) bool {
-	u := m.usage
-	if !u.IsObject() {
+// sidechain gives what a subagent did, of which older versions wrote the records into the
+// session's own file. It is no part of a summary.
+func (r *records) sidechain(e conversation.Entry, rec record) bool {
+	if r.summary {
 		return true
 	}
-	e.Kind, e.ID = conversation.TokenUsage, cmp.Or(m.id, e.ID)
-	e.Usage = conversation.Usage{
+	e.Aside = true
+	m := rec.Message
+	if rec.Kind == "assistant" && m.model != "<synthetic>" {
+		if e.Model = m.model; !r.spent(e, rec) {
+			return false
+		}
+		e.ID = cmp.Or(m.id, e.ID)
+	}
+	text := func(text string) bool {
+		said := e
+		said.Tool = "Task"
+		return text == "" || rec.Kind != "assistant" || r.text(said, conversation.Result, text)
+	}
+	if !text(m.text) {
+		return false
+	}
+	for _, b := range m.blocks {
+		more := true
+		switch b.kind() {
+		case "text":
+			more = text(b.Get("text").Str)
+		case "tool_use":
+			more = r.call(e, b)
+		case "tool_result":
+			more = r.result(e, b)
+		}
+		if !more {
+			return false
+		}
+	}
+	return true
+}
+
+// spent gives a message's tokens. The client writes a record for each block of a message,
+// each with the usage of the whole message, so the entry has the message's id. What another
+// model did for the message, as an advisor, and a compaction by the server are not in the
+// message's own usage.
+func (r *records) spent(e conversation.Entry, rec record) bool {
+	m := rec.Message
+	if !m.usage.IsObject() {
+		return true
+	}
+	e.Kind, e.ID, e.Usage = conversation.TokenUsage, cmp.Or(m.id, e.ID), usageOf(m.usage)
+	if e.Request = rec.requestID; e.Request == "" {
+		// A gateway or local server may give the same message id to many answers.
+		e.Sum = fmt.Sprintf("%s.%d", e.ID, e.Usage.Input+e.Usage.CacheRead+e.Usage.CacheWrite)
+	}
+	if !r.each(e) {
+		return false
+	}
+	message := e.ID
+	for i, part := range m.usage.Get("iterations").Array() {
+		if kind := part.Get("type").Str; kind == "" || kind == "message" {
+			continue
+		}
+		e.ID, e.Sum, e.Aside, e.Usage = fmt.Sprintf("%s.%d", message, i), "", true, usageOf(part)
+		if e.Model = cmp.Or(part.Get("model").Str, m.model); e.Usage.HasTokens() && !r.each(e) {
+			return false
+		}
+	}
+	return true
+}
+
+func usageOf(u gjson.Result) conversation.Usage {
+	return conversation.Usage{
 		Input: conversation.TokenCount(u.Get("input_tokens")), Output: conversation.TokenCount(u.Get("output_tokens")),
 		CacheRead: conversation.TokenCount(u.Get("cache_read_input_tokens")), CacheWrite: conversation.TokenCount(u.Get("cache_creation_input_tokens")),
 	}
-	return each(e)
+}
+
+// cost gives what the session has cost so far, by model.
+func (r *records) cost(e conversation.Entry, rec record) bool {
+	if r.summary {
+		return true
+	}
+	give := func(model string, dollars float64) bool {
+		e.Kind, e.ID, e.Aside = conversation.TokenUsage, "cost."+rec.session+"."+model, true
+		e.Model, _, _ = strings.Cut(model, "[") // of its context window
+		e.Usage = conversation.Usage{Cost: dollars}
+		return dollars <= 0 || r.each(e)
+	}
+	more, rest := true, rec.cost
+	rec.models.ForEach(func(model, used gjson.Result) bool {
+		dollars := used.Get("costUSD").Num
+		rest -= dollars
+		more = give(model.Str, dollars)
+		return more
+	})
+	const rounding = 1e-6
+	return more && (rest < rounding || give("", rest))
 }
 
 // PlainText returns true: JSON.stringify escapes only what it must.

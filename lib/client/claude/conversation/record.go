@@ -42,6 +42,9 @@ type record struct {
 	result     gjson.Result // toolUseResult
 	snapshot   gjson.Result
 	params     gjson.Result // of an api-request
+	requestID  string       // of an answer: the same in all of its records
+	cost       float64      // of a cost-state: the session's so far, in US dollars
+	models     gjson.Result // of a cost-state: the same by model
 	query      string       // the purpose of an api-request: repl_main_thread, sdk, a subagent, a title
 }
 
@@ -127,6 +130,12 @@ func (rec *record) take(key, v gjson.Result) bool {
 		rec.params = v
 	case "querySource":
 		rec.query = v.Str
+	case "requestId":
+		rec.requestID = v.Str
+	case "totalCostUSD":
+		rec.cost = v.Num
+	case "modelUsage":
+		rec.models = v
 	}
 	return true
 }

@@ -514,7 +514,8 @@ func (s *state) read(rec record, at int64, each func(conversation.Entry) bool) b
 	case "token_usage_record":
 		usage := p.Get("usage")
 		s.lastRequest = tokensOf(usage)
-		return s.spent(e, usage, p.Get("response_id").Str, each)
+		e.Sum, e.Request = sumOf(s.total.plus(s.lastRequest), s.lastRequest), strings.Clone(p.Get("response_id").Str)
+		return s.spent(e, usage, e.Request, each)
 	case "event_msg":
 		switch p.Get("type").Str {
 		case "task_started":
@@ -589,7 +590,18 @@ func (s *state) counted(e conversation.Entry, info gjson.Result, each func(conve
 		s.lastRequest = tokens{}
 		return true
 	}
+	e.Sum = sumOf(t, l)
 	return s.spent(e, last, s.id("spent", fmt.Sprint(t)), each)
+}
+
+// sumOf returns the Sum of a request, which is the same in the token_count events that a fork
+// or a spawned agent copies, whatever else of the records it leaves out.
+func sumOf(total, last tokens) string {
+	return fmt.Sprintf("%d.%d.%d/%d.%d.%d", total.input, total.cached, total.output, last.input, last.cached, last.output)
+}
+
+func (t tokens) plus(more tokens) tokens {
+	return tokens{t.input + more.input, t.cached + more.cached, t.output + more.output}
 }
 
 // sized gives the size of the context window.
