@@ -40,7 +40,7 @@ func encoded(s string, values []string) []span {
 }
 
 // escaping are the characters that can begin an escape, and the line feed.
-var escaping = [1 << 8]bool{'\\': true, '%': true, '&': true, '=': true, '^': true, '\n': true}
+var escaping = [1 << 8]bool{'"': true, '\'': true, '`': true, '\\': true, '%': true, '&': true, '=': true, '^': true, '\n': true}
 
 // encodedLine returns the end of the line that begins at s[i], and whether it has an
 // escape. Lines that quoted-printable has split count as one.
@@ -55,6 +55,11 @@ func encodedLine(s string, i int) (end int, escapes bool) {
 				return i + 1, escapes
 			}
 			start = i + 1
+		case '"', '\'', '`':
+			if n := joint(s, i); n > 0 { // which can go on to the next line
+				escapes = true
+				i += n - 1
+			}
 		case '\\', '%', '&', '=', '^':
 			if !escapes && i+1 < len(s) && s[i+1] != ' ' {
 				_, n := unescape(s, i)
@@ -152,6 +157,10 @@ func unescape(s string, i int) (c rune, n int) {
 	}
 	next := s[i+1]
 	switch s[i] {
+	case '"', '\'', '`':
+		if n := joint(s, i); n > 0 {
+			return softBreak, n
+		}
 	case '\\':
 		return backslash(s[i:])
 	case '%':
@@ -177,6 +186,54 @@ func unescape(s string, i int) (c rune, n int) {
 		}
 	}
 	return 0, 0
+}
+
+// joint returns the length of what is between two parts of one text that begins with a quote
+// at s[i]: abc""def and 'abc'"def" in a shell, "abc" + "def" and "abc" . "def" in programs,
+// also over the end of a line; "abc" "def" if the first part begins like a token. 0 if there
+// is none.
+func joint(s string, i int) int {
+	part := func(c byte) bool { return isWord(c) || strings.IndexByte("-./+=~$", c) >= 0 }
+	p := i + 1
+	if i == 0 || !part(s[i-1]) || p == len(s) || isAlnum(s[p]) {
+		return 0
+	}
+	space := func() (lines int) {
+		for n := p; p < len(s) && p-n < maxName; p++ {
+			switch {
+			case s[p] == '\n':
+				lines++
+			case strings.HasPrefix(s[p:], "\\\n"):
+				lines, p = lines+1, p+1
+			case s[p] != ' ' && s[p] != '\t' && s[p] != '\r':
+				return lines
+			}
+		}
+		return lines
+	}
+	lines, sign := space(), 0
+	for sign < 3 && p < len(s) && strings.IndexByte("+.&|<>^~", s[p]) >= 0 {
+		p, sign = p+1, sign+1
+	}
+	if sign > 0 {
+		if strings.HasPrefix(s[p:], " _") { // of Visual Basic
+			p += len(" _")
+		}
+		lines += space()
+	}
+	if lines > 1 || p+1 >= len(s) || strings.IndexByte("\"'`", s[p]) < 0 || !part(s[p+1]) {
+		return 0
+	}
+	if sign == 0 && p > i+1 && !strings.HasPrefix(s[i+1:], "\\\n") {
+		begin := i
+		for begin > 0 && i-begin < maxName && (isWord(s[begin-1]) || s[begin-1] == '-' || s[begin-1] == '.') {
+			begin--
+		}
+		if i-begin < minValue || !beginsShape(s[begin:i]) {
+			return 0
+		}
+	}
+	return p + 1 - i
 }
 
 // backslash is unescape for the escapes of programming languages and JSON.

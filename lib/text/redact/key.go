@@ -52,7 +52,7 @@ func (sc *scanner) privateKey(i int) (from, to int) {
 		}
 		p, to = q, q
 	}
-	return i, to
+	return i, moreKeyLines(s, to)
 }
 
 // keyLine skips line ends, and what programs print before the lines of a file: blanks, a
@@ -84,7 +84,7 @@ func keyLine(s string, p int) int {
 }
 
 // keyEnd finds the rest of a private key whose beginning is missing: the lines of base64
-// before the end line at s[i].
+// before the end line at s[i], whatever stands before them on their lines (see keyText).
 func (sc *scanner) keyEnd(i int) (from, to int) {
 	s := sc.s
 	name := s[i+len(endKey) : min(i+len(endKey)+64, len(s))]
@@ -102,12 +102,86 @@ func (sc *scanner) keyEnd(i int) (from, to int) {
 		for start > sc.done && (isWord(s[start-1]) || strings.IndexByte(`+/=\`, s[start-1]) >= 0) {
 			start--
 		}
-		if n := q - start; n >= 16 { // together with a short last line
+		if n := q - start; n >= 16 && likeKey(s[start:q]) { // together with a short last line
 			from = start
-		} else if n == 0 || p != i {
+		} else if n == 0 || n >= 16 || p != i {
 			break
 		}
 		p = start
 	}
-	return from, i + len(endKey) + end + len(dashes)
+	return min(from, sc.keyLines(i)), i + len(endKey) + end + len(dashes)
+}
+
+// keyLines returns where the lines of a key begin that end before the line of s[i], whatever
+// stands before and behind the base64 on them; i if there are none.
+func (sc *scanner) keyLines(i int) (from int) {
+	s := sc.s
+	from = i
+	for p, first := sc.lineStart(i), true; p > sc.done && i-p < maxKey; first = false {
+		start := sc.lineStart(p - 1)
+		begin, end := keyRun(s[start : p-1])
+		if end > begin {
+			from = start + begin
+		} else if !first { // the last line may be short
+			break
+		}
+		p = start
+	}
+	return from
+}
+
+// lineStart returns the beginning of the line that has s[i], or of the end of it if it is
+// longer than a line of a key.
+func (sc *scanner) lineStart(i int) int {
+	low := max(sc.done, i-maxKeyLine)
+	return low + strings.LastIndexByte(sc.s[low:max(low, i)], '\n') + 1
+}
+
+// maxKeyLine bounds a line of a key with what is before it.
+const maxKeyLine = 240
+
+// keyRun returns where the base64 is in a line of a key: 0, 0 if it is not one.
+func keyRun(line string) (begin, end int) {
+	const least = 40
+	for i := 0; i < len(line); i++ {
+		start := i
+		for i < len(line) && (isAlnum(line[i]) || strings.IndexByte("+/=", line[i]) >= 0) {
+			i++
+		}
+		if i-start >= least && likeKey(line[start:i]) {
+			return start, i
+		}
+	}
+	return 0, 0
+}
+
+// likeKey reports whether a word is like the base64 of a key, which can have many zeros.
+func likeKey(v string) bool {
+	const least = 60
+	return mixed(v) || len(v) >= least && strings.Contains(v, "AAAA") && strings.ContainsAny(v, "0123456789") && strings.Count(v, "/")*10 < len(v)
+}
+
+// moreKeyLines returns the end of the lines of a key of which the first or its head ends at
+// s[i], whatever stands before and behind the base64 on them; i if there are none.
+func moreKeyLines(s string, i int) (to int) {
+	to = i
+	before := ""
+	for p := i; p-i < maxKey; {
+		eol := strings.IndexByte(s[p:min(len(s), p+maxKeyLine)], '\n')
+		if eol < 0 {
+			break
+		}
+		start := p + eol + 1
+		end := start + strings.IndexByte(s[start:min(len(s), start+maxKeyLine)]+"\n", '\n')
+		line := s[start:end]
+		n, last := keyRun(line)
+		if last == n { // the last line may be short
+			if rest, ok := strings.CutPrefix(line, before); ok && to > i && rest != "" {
+				to = end - len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/="))
+			}
+			break
+		}
+		before, to, p = line[:n], start+last, end
+	}
+	return to
 }

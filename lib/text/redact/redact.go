@@ -357,12 +357,14 @@ func (sc *scanner) at(i int) (from, to int) {
 	case wide[0]:
 		return sc.wideSetting(i)
 	case '=':
-		return sc.setting(i)
+		return sc.first(i, (*scanner).formData, (*scanner).pipeline, (*scanner).setting)
+	case '/':
+		return sc.first(i, (*scanner).slashFlag, (*scanner).shaped)
 	case ':':
 		if strings.HasPrefix(sc.s[i:], "://") {
 			return password(sc.s, i+3)
 		}
-		return sc.first(i, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource)
+		return sc.first(i, (*scanner).masked, (*scanner).jwk, (*scanner).setting, (*scanner).numbered, (*scanner).pgpass, (*scanner).dataSource)
 	case ',':
 		return sc.argument(i)
 	case '>':
@@ -517,6 +519,11 @@ func (sc *scanner) jwt(i int) (from, to int) {
 		return 0, 0
 	}
 	head := runOn(s, i)
+	if strings.HasPrefix(s[head:], "..") && head-i > 20 { // an encrypted one
+		if to = dotted(s, head+1); to > head+1 {
+			return i, to
+		}
+	}
 	if !strings.HasPrefix(s[head:], ".ey") {
 		return 0, 0
 	}

@@ -153,7 +153,7 @@ func (sc *scanner) nextLine(v int) (at int, inBlock bool) {
 
 // filled is value for a value that is no placeholder.
 func filled(s string, v int) (from, to int) {
-	if from, to = head(s, v); from >= to || placeholder(s[from:to]) {
+	if from, to = head(s, v); from >= to || isPlaceholder(s, from, to) {
 		return 0, 0
 	}
 	return value(s, v)
@@ -424,6 +424,9 @@ func (sc *scanner) named(n int) string {
 		case names(strings.ToLower(this)) && next > sep && between != "" && (strings.Trim(between, " \n") != "" || this == "variable"):
 			name, p = window[sep:next], next
 			continue
+		case this == "type" && window[sep:next] == "password" && between != "": // of an input
+			name, p = "password", next
+			continue
 		case sep < len(window) && window[sep] == '{' && strings.ContainsAny(between, ":="):
 			name = this
 		}
@@ -485,7 +488,7 @@ func (sc *scanner) argument(i int) (from, to int) {
 		return 0, 0
 	}
 	name := sc.nameBefore(n)
-	if name == "" || n-len(name) <= sc.done || strings.IndexByte("\"'", s[n-len(name)-1]) < 0 {
+	if name == "" || n-len(name) <= sc.done || strings.IndexByte("\"'#", s[n-len(name)-1]) < 0 {
 		return 0, 0
 	}
 	if !sureName(name) {
@@ -501,110 +504,6 @@ func (sc *scanner) argument(i int) (from, to int) {
 		return 0, 0
 	}
 	return likely(s, v, name)
-}
-
-// flag finds the value in --some-token value, whose name begins at s[i], and the password
-// after curl -u.
-func (sc *scanner) flag(i int) (from, to int) {
-	s := sc.s
-	end := i
-	for end < len(s) && end-i < maxName && (isWord(s[end]) || s[end] == '-') {
-		end++
-	}
-	if from, to = sc.shortFlag(i, end); to > 0 {
-		return from, to
-	}
-	if end == len(s) || strings.IndexByte(" =\t", s[end]) < 0 {
-		return 0, 0
-	}
-	switch name := s[i:end]; {
-	case name == "-u" || name == "--user":
-		return sc.user(i, end+1)
-	case name == "--auth":
-		from, to = head(s, end+1)
-		if colon := strings.IndexByte(s[from:max(from, to)], ':'); colon > 0 && !placeholder(s[from+colon+1:to]+" ") && looksSecret(s[from+colon+1:to], minPassword) {
-			return from + colon + 1, to
-		}
-		return 0, 0
-	case name == "-b" || name == "--cookie":
-		if sc.command(i, "curl") {
-			return cookie(s, end)
-		}
-		fallthrough
-	case name == "--body":
-		if !sc.command(i, "secret set") {
-			return 0, 0
-		}
-		return filled(s, end+1)
-	case s[end] == ' ' && len(name) > 4 && sureName(name):
-		return likely(s, end+1, name)
-	}
-	return 0, 0
-}
-
-// shortFlags are the flags of programs for a password. joined says that the password is
-// in the same word.
-var shortFlags = [...]struct {
-	program string
-	flag    byte
-	joined  bool
-}{
-	{"sshpass", 'p', true}, {"sshpass", 'p', false}, {"mysql", 'p', true}, {"mysqldump", 'p', true}, {"mysqladmin", 'p', true}, {"mariadb", 'p', true},
-	{"redis-cli", 'a', false}, {"docker login", 'p', false}, {"podman login", 'p', false}, {"helm registry login", 'p', false}, {"az login", 'p', false},
-	{"mongo", 'p', false}, {"mongosh", 'p', false}, {"mongodump", 'p', false}, {"mongorestore", 'p', false}, {"oc login", 'p', false},
-	{"ldapsearch", 'w', false}, {"ldapmodify", 'w', false}, {"ldapadd", 'w', false}, {"sqlcmd", 'P', false}, {"7z", 'p', true}, {"bcp", 'P', false},
-}
-
-// shortFlag finds the value of one of shortFlags. The flag begins at s[i], and its letters
-// end at s[end].
-func (sc *scanner) shortFlag(i, end int) (from, to int) {
-	s := sc.s
-	if end == len(s) || i > 0 && s[i-1] == '-' || strings.IndexByte("pawP", s[i+1]) < 0 {
-		return 0, 0
-	}
-	before := sc.s[max(sc.done, i-maxLook):i]
-	before = before[strings.LastIndexAny(before, "\n|&;")+1:]
-	for _, f := range shortFlags {
-		v := i + 2
-		if s[i+1] != f.flag || f.joined == (s[v] == ' ') || !strings.Contains(before, f.program+" ") {
-			continue
-		}
-		if from, to = value(s[:min(len(s), v+maxLook)], blanks(s, v)); from < to && !placeholder(s[from:to]) && looksSecret(s[from:to], minPassword) {
-			return value(s, blanks(s, v))
-		}
-	}
-	return 0, 0
-}
-
-// command reports whether a flag at s[i] belongs to a command that contains the words.
-func (sc *scanner) command(i int, words string) bool {
-	before := sc.s[max(sc.done, i-maxLook):i]
-	at := strings.LastIndex(before, words)
-	if at < 0 {
-		return false
-	}
-	before = strings.ReplaceAll(before[at:], "\\\n", "") // a command of several lines
-	return !strings.Contains(before, "\n")
-}
-
-// user finds the password in user:password at s[v], the value of a flag at s[i] of curl.
-func (sc *scanner) user(i, v int) (from, to int) {
-	s := sc.s
-	if !sc.command(i, "curl") {
-		return 0, 0
-	}
-	for v < len(s) && (s[v] == ' ' || s[v] == '\t') && v-i < maxName {
-		v++
-	}
-	from, to = head(s, v)
-	if from >= to {
-		return 0, 0
-	}
-	colon := strings.IndexByte(s[from:to], ':')
-	if colon < 0 || from+colon+1 == to || placeholder(s[from+colon+1:to]) {
-		return 0, 0
-	}
-	return from + colon + 1, to
 }
 
 // nameBefore returns the name that ends at s[end].

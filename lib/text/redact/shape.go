@@ -39,6 +39,9 @@ var shapes = [...]shape{
 	{"crsr_", "x", 64, 64, word}, {"sgamp_user_", "w", 40, 0, 0}, {"ctx7sk-", "x-", 36, 0, 0}, {"apify_api_", "a-", 30, 0, 0}, {"ak-", "a", 22, 22, word | random},
 	{"as-", "a", 22, 22, word | random}, {"cog_", "a", 40, 0, bare}, {"fk-", "w-", 30, 0, word | random},
 
+	{"ls__", "x", 32, 0, word}, {"BSA", "w-", 28, 28, word | random}, {"bt-st-", "a", 40, 0, 0}, {"ck-", "a", 40, 50, word | random}, {"dtn_", "x", 60, 0, word}, {"apk_", "w+/=", 40, 0, bare},
+	{"bce-v3/", "w/-", 60, 0, word}, {"AKLT", "w", 40, 60, bare}, {"KGAT_", "x", 32, 0, 0}, {"hb_", "x", 28, 0, word}, {"ste-", "a", 60, 0, bare}, {"luma-", "x-", 36, 0, word}, {"fpk_", "a", 20, 40, bare},
+
 	// Code and packages.
 	{"ghp_", "w", 20, 0, 0}, {"gho_", "w", 20, 0, 0}, {"ghu_", "w", 20, 0, 0}, {"ghs_", "w", 20, 0, 0}, {"ghr_", "w", 20, 0, 0},
 	{"github_pat_", "w", 20, 0, 0},
@@ -47,7 +50,9 @@ var shapes = [...]shape{
 	{"glagent-", "w-", 40, 0, bare}, {"gloas-", "w-", 40, 0, bare}, {"glsoat-", "w-", 16, 0, bare}, {"GR1348941", "w-", 20, 0, word},
 	{"_gitlab_session=", "a", 32, 0, tail},
 	{"npm_", "a", 36, 0, bare}, {"pypi-", "w-", 50, 0, bare}, {"rubygems_", "a", 48, 0, bare}, {"CLOJARS_", "a", 50, 0, word},
-	{"dckr_pat_", "w-", 20, 0, 0}, {"dckr_oat_", "w-", 20, 0, 0}, {"AKCp", "a", 60, 0, bare}, {"cmVmd", "a", 55, 70, bare},
+	{"dckr_pat_", "w-", 20, 0, 0}, {"dckr_oat_", "w-", 20, 0, 0}, {"sktsec_", "w-", 30, 0, 0}, {"chpt_", "x", 12, 0, word}, {"mob-", "x-", 36, 36, word}, {"dnsimple_", "w", 24, 0, bare}, {"nbp_", "a", 36, 0, bare},
+	{"xaat-", "x-", 36, 36, word}, {"xapt-", "x-", 36, 36, word}, {"essu_", "w-=+/", 40, 0, bare}, {"pk1_", "x", 64, 64, word}, {"sk1_", "x", 64, 64, word}, {"st.", "x.", 80, 0, word},
+	{"AKCp", "a", 60, 0, bare}, {"cmVmd", "a", 55, 70, bare},
 	{"sgp_", "w", 40, 0, bare}, {"sntryu_", "x", 40, 0, word}, {"sntrys_", "w+/=", 60, 0, word}, {"CCIPAT_", "w", 30, 0, word},
 	{"bkua_", "a", 40, 0, bare}, {"lin_api_", "w", 32, 0, 0}, {"lin_oauth_", "w", 32, 0, 0}, {"figd_", "w-", 30, 0, bare},
 	{"ATATT3x", "w-=+/", 60, 0, bare}, {"ATCTT3x", "w-=+/", 60, 0, bare}, {"ATBB", "a", 24, 40, bare}, {"API-", "U", 25, 36, word},
@@ -79,7 +84,9 @@ var shapes = [...]shape{
 	{"hvs.", "w-", 24, 0, bare}, {"hvb.", "w-.", 50, 0, bare}, {"hvr.", "w-", 24, 0, bare}, {"s.", "a", 24, 24, word | random}, {"sha256~", "w-", 43, 0, word},
 	{"pscale_tkn_", "w-=.", 32, 0, 0}, {"pscale_oauth_", "w-=.", 32, 0, 0}, {"pscale_pw_", "w-=.", 32, 0, 0},
 	{"sbp_", "a", 40, 0, bare}, {"sb_secret_", "w-", 20, 0, word}, {"napi_", "a", 60, 0, bare}, {"nfp_", "a", 36, 0, bare},
-	{"rnd_", "a", 32, 0, bare}, {"tskey-", "w-", 20, 0, bare}, {"tk-us-", "w-", 40, 0, bare}, {"ico-", "a", 32, 32, bare},
+	{"rnd_", "a", 24, 0, bare}, {"tskey-client-", "w-", 20, 0, 0}, {"tskey-auth-", "w-", 20, 0, 0}, {"tskey-api-", "w-", 20, 0, 0}, {"tskey-webhook-", "w-", 20, 0, 0},
+	{"tskey-scim-", "w-", 20, 0, 0}, {"tskey-", "w-", 20, 0, bare}, {"vercel_blob_rw_", "w", 20, 0, 0}, {"eyJhIjoi", "w+/=-", 100, 0, word}, {"4/0A", "w-", 40, 0, word},
+	{"tk-us-", "w-", 40, 0, bare}, {"ico-", "a", 32, 32, bare},
 	{"glc_", "a+/=", 32, 0, bare}, {"glsa_", "w", 40, 0, bare}, {"eyJrIjoi", "a=", 60, 0, word}, {"4b1d", "a", 38, 38, word},
 	{"dp.pt.", "a", 40, 0, word}, {"dp.st.", "w-.", 40, 0, word}, {"dp.ct.", "a", 40, 0, word}, {"dp.sa.", "a", 40, 0, word},
 	{"A3-", "U-", 30, 0, bare}, {"ops_eyJ", "w+/=-", 50, 0, word}, {"AGE-SECRET-KEY-1", "U", 40, 0, 0}, {"ZXlK", "w+/=-", 60, 0, bare},
@@ -127,6 +134,8 @@ var shapes = [...]shape{
 	{"outlook.office.com/webhook/", "w-/@", 40, 0, tail}, {"outlook.office365.com/webhook/", "w-/@", 40, 0, tail},
 	{"hooks.zapier.com/hooks/catch/", "w/", 12, 0, tail}, {".tines.com/webhook/", "w/", 40, 0, tail}, {"api.telegram.org/bot", "w-:", 35, 0, tail},
 
+	{"syt_", "w=", 20, 0, bare}, {"syr_", "w=", 20, 0, bare}, {"access_token$", "a$", 48, 0, 0}, {"dG9rO", "a+/=", 55, 0, word}, {"KEY0", "w", 50, 60, bare}, {"alcht_", "a", 20, 0, bare},
+
 	// Hashes of passwords.
 	{"$2a$", "w$./", 50, 0, 0}, {"$2b$", "w$./", 50, 0, 0}, {"$2x$", "w$./", 50, 0, 0}, {"$2y$", "w$./", 50, 0, 0},
 	{"$6$", "w$./=,", 40, 0, 0}, {"$5$", "w$./=,", 40, 0, 0}, {"$1$", "w$./", 24, 31, 0}, {"$apr1$", "w$./", 24, 0, 0},
@@ -156,6 +165,7 @@ var starts = [...]string{
 	"Aut", "aut", "AUt", "aUt", "Bea", "bea", "BEa", "bEa", "Coo", "coo", "COo", "cOo", "Set", "set", "SEt", "sEt", // headers
 	"ey", "Q~", "QQ", ".at", "_mm", ".v1", "_PF", "_P0", "To-", "to-", "TO-", "FFF", "+AC", "+AS", "+AB", "+AM", "+AE", "+AR", "ACD", "AzF", "AzS", "ENV", "Ide", "ide", "IDe", "Pas", "pas", "PAs", "Pri", "0x", "_au", "_pa",
 	"key", "Key", "KEy", "ken", "KEn", "cre", "CRe", "#d", // and by a name within it
+	"/p:", "/p ", "/gp", "/rp", "|ey",
 	`("`, `('`, `(\`, `{"`, `{'`, "??", "?:", `")`, `')`, `"]`, `']`,
 }
 
@@ -171,7 +181,7 @@ func (x *index) asks(s string, i int) bool {
 	if next >= 1<<7 {
 		next = 0
 	}
-	return x.looks[int(c)<<7|int(next)]&bit(s[i+2]) != 0 || c == '.' && i+7 < len(s) && s[i+7] == '.'
+	return x.looks[int(c)<<7|int(next)]&bit(s[i+2]) != 0 || c == '.' && (i+7 < len(s) && s[i+7] == '.' || i > 24 && in(s[i-1], "x") && in(s[i-24], "x") && isAlnum(next))
 }
 
 // shapeIndex builds the index when it is first needed, so that a program which does not
@@ -265,6 +275,9 @@ func (sc *scanner) tokenEnd(start int, sh *shape) (end int, ok bool) {
 			end = run(s, end, sh.chars)
 		}
 	}
+	if sh.max == 0 {
+		end = dotted(s, end)
+	}
 	// A wrapped token continues on the next line.
 	for k := 0; k < maxLines && (sh.max == 0 || end-start < sh.max) && end-start > 3; k++ {
 		next := wrapped(s, end, sh.chars)
@@ -281,6 +294,21 @@ func (sc *scanner) tokenEnd(start int, sh *shape) (end int, ok bool) {
 		end = start + sh.max
 	}
 	return end, ok
+}
+
+// dotted returns the end of further parts of a token, each after a full stop, such as those
+// of a JSON Web Token behind a prefix.
+func dotted(s string, end int) int {
+	const least = 16
+	for jwt := false; end+1 < len(s) && s[end] == '.'; {
+		to := runOn(s, end+1)
+		part := s[end+1 : min(to, end+maxLook)]
+		if len(part) < least || !jwt && !mixed(part) && changes(part) < 3 && !strings.HasPrefix(part, "ey") {
+			break
+		}
+		end, jwt = to, jwt || strings.HasPrefix(part, "ey")
+	}
+	return end
 }
 
 // sure reports whether the text after a prefix is so random that it is a token even if the
@@ -344,6 +372,18 @@ func (sc *scanner) marked(i int) (from, to int) {
 		if from = sc.back(i, "a", 64); i-from != 64 || to-i-len("_PF84_") != 36 {
 			return 0, 0
 		}
+	case s[i] == '.' && sc.backTo(i, "x", 32, 32) < i: // Zhipu
+		if from, to = i-32, run(s[:min(len(s), i+20)], i+1, "a"); to-i-1 != 16 {
+			return 0, 0
+		}
+	case s[i] == '.' && sc.backTo(i, "x", 24, 24) < i: // Codefresh
+		if from, to = i-24, run(s[:min(len(s), i+36)], i+1, "x"); to-i-1 != 32 {
+			return 0, 0
+		}
+	case strings.HasPrefix(s[i:], "|ey"): // Convex
+		if from, to = i+1, run(s, i+1, "w+/=-"); to-from < 40 || !mixed(s[from:min(to, from+maxLook)]) {
+			return 0, 0
+		}
 	case s[i] == '|' || s[i] == '%': // the token of a Facebook app
 		to = run(s[:min(len(s), i+64)], i+1, "w-")
 		if from = sc.backTo(i, "0", 15, 16); from == i || to-i-1 < 27 || to-i-1 > 40 {
@@ -359,6 +399,14 @@ func (sc *scanner) numbered(i int) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], ":AA") {
 		to = run(s[:min(len(s), i+40)], i+1, "a")
+		if to-i-1 == 32 && run(s[:to], i+1, "x") == to {
+			if n := sc.back(i, "0/", 40); i-n > 10 && (strings.HasPrefix(s[n:], "1/") || strings.HasPrefix(s[n:], "2/")) && sc.begins(n) { // Asana
+				return n, to
+			}
+			if n := sc.back(i, "x-", 36); isUUID(s[n:i]) { // fal
+				return n, to
+			}
+		}
 		if from = sc.backTo(i, "a+/=", 24, 24); from == i || to-i-1 != 32 || s[i-1] != '=' || s[i-2] != '=' {
 			return 0, 0
 		}

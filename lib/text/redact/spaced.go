@@ -146,6 +146,11 @@ func (sc *scanner) labeled(i int) (from, to int) {
 	}
 	rest := s[i+len(word) : min(len(s), i+maxName)]
 	sign := strings.IndexAny(rest, ":=;(){}\n")
+	if sign > 0 && strings.HasPrefix(rest[sign:], "://") { // password for 'https://bob@h': x
+		if more := strings.Index(rest[sign+3:], ": "); more >= 0 {
+			sign += 3 + more
+		}
+	}
 	if sign < 0 || rest[sign] != ':' && rest[sign] != '=' || !strings.HasPrefix(rest[sign+1:], " ") {
 		return 0, 0
 	}

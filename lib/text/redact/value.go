@@ -12,10 +12,10 @@ import (
 func likely(s string, i int, name string) (from, to int) {
 	i = opening(s, i)
 	from, to = head(s, i)
-	if from < to && from > i && passwordName(name) && lastWord(s, to) && signed(s[from:to]) {
+	if from < to && from > i && passwordName(name) && (lastWord(s, to) && signed(s[from:to]) || phrase(s[from:to])) {
 		return from, to
 	}
-	if from >= to || placeholder(s[from:to]) || !looksSecret(s[from:to], least(name)) && !symbols(s[from:to]) {
+	if from >= to || isPlaceholder(s, from, to) || !looksSecret(s[from:to], least(name)) && !symbols(s[from:to]) {
 		return 0, 0
 	}
 	if rest := s[from+min(len(name), to-from) : to]; least(name) == minValue && len(rest) < 5 && run(rest, 0, "0") == len(rest) && strings.HasPrefix(s[from:to], name) {
@@ -27,6 +27,9 @@ func likely(s string, i int, name string) (from, to int) {
 // value returns the span of the value that begins at s[i]. It ends at the closing quote,
 // or at the next blank.
 func value(s string, i int) (from, to int) {
+	if i+1 < len(s) && s[i] == '$' && (s[i+1] == '\'' || s[i+1] == '"') { // of a shell
+		i++
+	}
 	within := i < len(s) && s[i] == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\'')
 	if within {
 		i++ // a quote within quotes
@@ -35,6 +38,10 @@ func value(s string, i int) (from, to int) {
 		quote := s[i]
 		for to = i + 1; to < len(s) && s[to] != '\n'; to++ {
 			if s[to] != quote {
+				continue
+			}
+			if more := shellQuote(s, to); more > 0 && !within {
+				to += more
 				continue
 			}
 			if within || to == i+1 || !continues(s, to) {
@@ -55,6 +62,17 @@ func value(s string, i int) (from, to int) {
 		to--
 	}
 	return i, to
+}
+
+// shellQuote returns the length of what a shell's text has for a quote within quotes, after
+// the quote at s[to]: 'it'\”s' and 'it'"'"'s'; 0 if it has not.
+func shellQuote(s string, to int) int {
+	for _, within := range [...]string{`'\''`, `'"'"'`, `"'"'"`} {
+		if strings.HasPrefix(s[to:], within) && to+len(within) < len(s) && s[to+len(within)] > ' ' {
+			return len(within) - 1
+		}
+	}
+	return 0
 }
 
 // head is value, of which it examines at most maxLook bytes.
@@ -88,6 +106,9 @@ func unquoted(s string, i int) int {
 			if i+1 < len(s) && strings.IndexByte("nrt\"'", s[i+1]) >= 0 {
 				return i
 			}
+			if i+2 < len(s) && s[i+1] == ' ' && isAlnum(s[i+2]) { // of a shell
+				i++
+			}
 		case ';', ',':
 			if nextSetting(s, i+1) {
 				return i
@@ -111,6 +132,32 @@ func unquoted(s string, i int) int {
 func nextSetting(s string, i int) bool {
 	end := run(s[:min(len(s), i+24)], i, "w")
 	return end > i && end < len(s) && (s[end] == '=' || s[end] == ':') && !isDigit(s[i])
+}
+
+// isPlaceholder is placeholder for the value s[from:to]. In single quotes a dollar sign is
+// one, unless a name follows.
+func isPlaceholder(s string, from, to int) bool {
+	v := s[from:to]
+	if from > 0 && s[from-1] == '\'' && v[0] == '$' && len(v) > minPassword && (isDigit(v[1]) || changes(v) > 2 || changes(v) > 0 && strings.IndexByte(v, '_') < 0) && looksSecret(v[1:], minPassword) {
+		return false
+	}
+	return placeholder(v)
+}
+
+// phrase reports whether a quoted text of a few words has one with digits in it, as words
+// of a language have none.
+func phrase(v string) bool {
+	if n := strings.Count(v, " "); n == 0 || n > 3 || len(v) < minValue || strings.ContainsAny(v, "<>{}$%=") {
+		return false
+	}
+	for word := range strings.SplitSeq(v, " ") {
+		lower := strings.ToLower(word)
+		if len(word) >= 5 && changes(word) > 1 && looksSecret(word, 5) && !strings.HasPrefix(lower, "md5") && !strings.HasPrefix(lower, "b64") &&
+			!strings.HasPrefix(lower, "sha") && !strings.HasPrefix(lower, "base64") && !strings.HasPrefix(lower, "utf") {
+			return true
+		}
+	}
+	return false
 }
 
 // placeholder reports whether a value is a placeholder for a secret.

@@ -1,0 +1,331 @@
+package redact
+
+import "strings"
+
+// Flags of programs that take a secret.
+
+// flag finds the value in --some-token value, whose name begins at s[i], and what other flags
+// of some programs take.
+func (sc *scanner) flag(i int) (from, to int) {
+	s := sc.s
+	end := i
+	for end < len(s) && end-i < maxName && (isWord(s[end]) || s[end] == '-') {
+		end++
+	}
+	if from, to = sc.shortFlag(i, end); to > 0 {
+		return from, to
+	}
+	if end < len(s) && s[end] == ':' && strings.HasPrefix(s[i:], "-u") && sc.command(i, "curl") { // curl -ubob:x
+		return filled(s, end+1)
+	}
+	if end == len(s) || strings.IndexByte(" =\t", s[end]) < 0 {
+		return 0, 0
+	}
+	name := s[i:end]
+	if from, to = sc.pair(i, end, name); to > 0 {
+		return from, to
+	}
+	switch {
+	case name == "-b" || name == "--cookie":
+		if sc.command(i, "curl") {
+			return cookie(s, end)
+		}
+		fallthrough
+	case name == "--body":
+		if !sc.command(i, "secret set") {
+			return 0, 0
+		}
+		return filled(s, end+1)
+	case name == "--value" && (sc.command(i, "put-parameter") || sc.command(i, "secret set")):
+		return likely(s, end+1, "password")
+	case s[end] == ' ' && len(name) > 4 && sureName(name):
+		return likely(s, end+1, name)
+	case s[end] == ' ' && takesPassword(name):
+		return likely(s, end+1, "password")
+	}
+	return 0, 0
+}
+
+// takesPassword reports whether the name of a flag says that it takes a password, in one word:
+// -storepass, -pw, --oauth2-bearer.
+func takesPassword(name string) bool {
+	name = strings.TrimLeft(strings.ToLower(name), "-")
+	if name == "pass" || name == "upw" || name == "opw" || name == "oauth2-bearer" || name == "pinentry-pass" {
+		return true
+	}
+	for _, end := range []string{"storepass", "keypass", "userpass", "adminpass", "rootpass", "passwd", "pwd", "-pass", "-pw"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return name == "pw"
+}
+
+// shortFlags are the flags of programs for a password, and how it follows: in the same word,
+// in the next, or in either.
+var shortFlags = [...]struct {
+	programs string // in words
+	flag     string
+	how      int
+}{
+	{"sshpass", "p", either}, {"mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mycli mariadb mariadb-dump mariadb-admin", "p", joined},
+	{"redis-cli", "a", next}, {"mongo mongosh mongodump mongorestore mongoimport mongoexport mongostat mongotop", "p", either},
+	{"login", "p", either}, // docker login, helm registry login, crane auth login, az login …
+	{"ldapsearch ldapmodify ldapadd ldapdelete ldapcompare ldapmodrdn ldappasswd ldapwhoami", "w", either}, {"ldappasswd", "s", next}, {"ldappasswd", "a", next},
+	{"sqlcmd bcp osql isql tsql sqsh", "P", either}, {"7z 7za 7zz 7zr 7z.exe rar unrar", "p", joined}, {"rar", "hp", joined},
+	{"zip unzip zipcloak", "P", either}, {"rdesktop psexec psexec.exe psexec64.exe evil-winrm crackmapexec cme nxc netexec hydra medusa winexe", "p", next},
+	{"ipmitool", "P", either}, {"mcrypt", "k", next}, {"ccrypt ccencrypt ccdecrypt ccat", "K", next}, {"aescrypt certutil mutool msoffcrypto-tool xfreerdp wlfreerdp", "p", next}, {"kadmin", "w", next},
+	{"kadmin", "pw", next}, {"swaks", "ap", next}, {"sendemail sendEmail", "xp", next}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "A", next}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "X", next},
+	{"openssl", "k", next}, {"cqlsh cypher-shell ncftpput ncftpget ncftp steghide cbq vncviewer", "p", next}, {"mosquitto_pub mosquitto_sub mosquitto_rr", "P", next},
+	{"ssh-keygen", "N", next}, {"ssh-keygen", "P", next}, {"add-generic-password add-internet-password", "w", next}, {"unlock-keychain create-keychain", "p", next},
+	{"security", "P", next}, {"set-key-partition-list", "k", next}, {"twine", "p", next}, {"plink pscp psftp putty", "pw", next}, {"nordvpn openfortivpn", "p", next},
+}
+
+const (
+	joined = 1 << iota
+	next
+	either = joined | next
+)
+
+// shortFlag finds the value of one of shortFlags. The flag begins at s[i], and its letters
+// end at s[end].
+func (sc *scanner) shortFlag(i, end int) (from, to int) {
+	s := sc.s
+	if end-i < 2 || i > 0 && s[i-1] == '-' || strings.IndexByte("pawPhAXkNsKx", s[i+1]) < 0 {
+		return 0, 0
+	}
+	before := strings.ReplaceAll(sc.s[max(0, i-maxLook):i], "\\\n", " ") // a command of several lines
+	words := strings.Fields(before[strings.LastIndexAny(before, "\n|&;")+1:])
+	if v := blanks(s, i+2); v > i+2 && withUser(words, s[i+1]) {
+		if from, to = head(s, v); from < to && strong(s[from:to]) && !placeholder(s[from:to]) && s[from] != '-' {
+			return value(s, v)
+		}
+	}
+	for _, f := range shortFlags {
+		v := i + 1 + len(f.flag)
+		if v > len(s) || s[i+1:v] != f.flag {
+			continue
+		}
+		how := joined
+		if v == len(s) {
+			continue
+		}
+		if s[v] == ' ' || s[v] == '\t' {
+			how = next
+		}
+		if f.how&how == 0 || !oneOf(words, f.programs) {
+			continue
+		}
+		if from, to = value(s[:min(len(s), v+maxLook)], blanks(s, v)); from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || phrase(s[from:to])) {
+			return value(s, blanks(s, v))
+		}
+	}
+	return 0, 0
+}
+
+// withUser reports whether the words before the flag for a password have one for a user, as in
+// most programs: -u bob -p x.
+func withUser(words []string, letter byte) bool {
+	for i, w := range words {
+		if i+1 < len(words) && (letter == 'p' && (w == "-u" || w == "--user" || w == "--username") || letter == 'P' && w == "-U") {
+			return true
+		}
+	}
+	return false
+}
+
+// oneOf reports whether one of words is one of programs, perhaps with its folder.
+func oneOf(words []string, programs string) bool {
+	for _, w := range words {
+		w = strings.Trim(w[strings.LastIndexAny(w, "/\\")+1:], "\"'`($")
+		for p := range strings.FieldsSeq(programs) {
+			if w == p {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pairs are the flags that take a user and a password, with a sign between them.
+var pairs = [...]struct {
+	programs, flags string
+	sign            byte
+}{
+	{"curl", "-u --user -U --proxy-user -E --cert --proxy-cert", ':'}, {"http https xh xhs", "-a --auth", ':'},
+	{"skopeo podman buildah ctr nerdctl crictl", "-u --user --creds --src-creds --dest-creds", ':'}, {"lftp", "-u --user", ','},
+	{"smbclient rpcclient smbget net smbcacls smbpasswd", "-U --user", '%'}, {"wbinfo", "-a", '%'}, {"sqlmap", "--auth-cred", ':'},
+}
+
+// pair finds the password in the value of one of pairs. The flag begins at s[i] and ends at
+// s[end].
+func (sc *scanner) pair(i, end int, name string) (from, to int) {
+	s := sc.s
+	if len(name) > 2 && name[1] != '-' && name[len(name)-1] == 'u' && sc.command(i, "curl") { // curl -su bob:x
+		name = "-u"
+	}
+	sure := name == "--auth" || strings.HasSuffix(name, "-creds") || name == "--creds"
+	for _, p := range pairs {
+		if !oneOf([]string{name}, p.flags) {
+			continue
+		}
+		named := false
+		for program := range strings.FieldsSeq(p.programs) {
+			named = named || sc.command(i, program)
+		}
+		if !named && !sure {
+			continue
+		}
+		v := end + 1
+		for v < len(s) && (s[v] == ' ' || s[v] == '\t') && v-i < maxName {
+			v++
+		}
+		from, to = head(s, v)
+		sign := strings.IndexByte(s[from:max(from, to)], p.sign)
+		if sign < 0 || from+sign+1 == to || isPlaceholder(s, from+sign+1, to) {
+			continue
+		}
+		from += sign + 1
+		if certificate := strings.HasSuffix(name, "cert") || name == "-E"; (certificate || !named || p.sign != ':') && !looksSecret(s[from:to], minPassword) {
+			continue
+		}
+		return from, to
+	}
+	return 0, 0
+}
+
+// command reports whether a flag at s[i] belongs to a command that contains the words.
+func (sc *scanner) command(i int, words string) bool {
+	before := sc.s[max(sc.done, i-maxLook):i]
+	at := strings.LastIndex(before, words)
+	if at < 0 {
+		return false
+	}
+	before = strings.ReplaceAll(before[at:], "\\\n", "") // a command of several lines
+	return !strings.Contains(before, "\n")
+}
+
+// slashFlag finds the password in xfreerdp /p:x and schtasks /rp x. s[i] is the slash.
+func (sc *scanner) slashFlag(i int) (from, to int) {
+	s := sc.s
+	if i == sc.done || s[i-1] > ' ' {
+		return 0, 0
+	}
+	switch v := i + len("/p:"); {
+	case strings.HasPrefix(s[i:], "/p:") && (sc.command(i, "freerdp") || sc.command(i, "mstsc")):
+		return filled(s, v)
+	case strings.HasPrefix(s[i:], "/gp:") && sc.command(i, "freerdp"):
+		return filled(s, v+1)
+	case strings.HasPrefix(s[i:], "/p ") && sc.command(i, "signtool"):
+		return likely(s, blanks(s, v), "password")
+	case strings.HasPrefix(s[i:], "/rp ") && sc.command(i, "schtasks"):
+		return likely(s, blanks(s, v), "password")
+	}
+	return 0, 0
+}
+
+// masked finds what a workflow says is secret: ::add-mask::x, and issecret=true]x of Azure.
+// s[i] is the colon.
+func (sc *scanner) masked(i int) (from, to int) {
+	const mask = "::add-mask::"
+	s := sc.s
+	if !strings.HasPrefix(s[i:], mask) {
+		return 0, 0
+	}
+	from, to = head(s, i+len(mask))
+	if to-from < 4 || isPlaceholder(s, from, to) {
+		return 0, 0
+	}
+	return value(s, i+len(mask))
+}
+
+// pipeline finds what a pipeline of Azure says is secret, behind the bracket that ends its
+// command: ##vso[task.setvariable variable=TOKEN]x, …;issecret=true]x. s[i] is an equals sign.
+func (sc *scanner) pipeline(i int) (from, to int) {
+	s := sc.s
+	if word := s[max(0, i-len("variable")):i]; !strings.EqualFold(word, "variable") && !strings.EqualFold(word, "issecret") {
+		return 0, 0
+	}
+	before := strings.ToLower(s[max(0, i-maxTag):i])
+	at := strings.LastIndex(before, "##vso[")
+	if at < 0 || strings.IndexByte(before[at+len("##vso["):], ']') >= 0 {
+		return 0, 0
+	}
+	end := strings.IndexByte(s[i:min(len(s), i+maxTag)], ']')
+	if end < 0 {
+		return 0, 0
+	}
+	word := s[i+1 : i+end]
+	name, rest, _ := strings.Cut(word, ";")
+	switch {
+	case strings.HasSuffix(before, "issecret") && strings.HasPrefix(strings.ToLower(word), "true"),
+		strings.HasSuffix(before, "variable") && (secretName(name) || strings.Contains(strings.ToLower(rest), "issecret=true")):
+		return filled(s, i+end+1)
+	}
+	return 0, 0
+}
+
+// formData finds the value of a field of a form: name="password" in a Content-Disposition
+// header, then a blank line. s[i] is the equals sign.
+func (sc *scanner) formData(i int) (from, to int) {
+	s := sc.s
+	if !strings.HasSuffix(s[max(sc.done, i-len("name")):i], "name") || !strings.Contains(strings.ToLower(s[max(sc.done, i-maxName):i]), "form-data") {
+		return 0, 0
+	}
+	v := i + 1
+	if v < len(s) && (s[v] == '"' || s[v] == '\'') {
+		v++
+	}
+	end := run(s[:min(len(s), v+maxName)], v, "w-.")
+	if end == v || !sureName(s[v:end]) && !passwordName(s[v:end]) {
+		return 0, 0
+	}
+	for p, header := end, 0; header < 4; header++ {
+		eol := strings.IndexByte(s[p:min(len(s), p+maxLook)], '\n')
+		if eol < 0 {
+			return 0, 0
+		}
+		if line := strings.Trim(s[p:p+eol], "\r\"' "); line != "" || header == 0 { // more of the header
+			p += eol + 1
+			continue
+		}
+		from = p + eol + 1
+		for to = from; to < len(s) && s[to] >= ' ' && to-from < maxLook; to++ {
+		}
+		if to-from < 4 || strings.HasPrefix(s[from:to], "--") || placeholder(s[from:to]) {
+			return 0, 0
+		}
+		return from, to
+	}
+	return 0, 0
+}
+
+// jwk finds a private member of a JSON Web Key: "d": "x" beside "kty". s[i] is the colon.
+func (sc *scanner) jwk(i int) (from, to int) {
+	s := sc.s
+	n := i
+	for n > sc.done && i-n < 4 && strings.IndexByte("\"'\\ ", s[n-1]) >= 0 {
+		n--
+	}
+	if n == sc.done || strings.IndexByte("dpqik", s[n-1]) < 0 { // the usual case
+		return 0, 0
+	}
+	switch sc.nameBefore(n) {
+	case "d", "p", "q", "dp", "dq", "qi", "k":
+	default:
+		return 0, 0
+	}
+	v := blanks(s, i+1)
+	if v < len(s) && s[v] == '\\' {
+		v++
+	}
+	if v < len(s) && (s[v] == '"' || s[v] == '\'') {
+		v++
+	}
+	const near = 3 << 10 // a key of 4,096 bits
+	from, to = v, run(s, v, "w-=")
+	if to-from < 16 || !mixed(s[from:min(to, from+maxLook)]) || !strings.Contains(s[max(0, i-near):min(len(s), to+near)], `kty`) {
+		return 0, 0
+	}
+	return from, to
+}
