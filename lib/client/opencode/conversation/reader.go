@@ -161,6 +161,7 @@ type sessionRow struct {
 type message struct {
 	id      string
 	created int64
+	undone  bool // the person took it back
 }
 
 // part is a part of a message, or the message itself, as JSON.
@@ -201,20 +202,22 @@ func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all [
 		err = c.with(f.Path, func(db *sqlite.DB) error {
 			all = nil
 			return db.Where("message", "session_id", string(f.ID), func(r sqlite.Row) bool {
-				all = append(all, message{r.Text("id"), r.Int("time_created")})
+				all = append(all, message{id: r.Text("id"), created: r.Int("time_created")})
 				return true
 			})
 		})
 	} else {
 		err = readFiles(filepath.Join(f.Store, "storage", "message", string(f.ID)), func(id string, data []byte) {
-			all = append(all, message{id, conversation.TokenCount(gjson.GetBytes(data, "time.created"))})
+			all = append(all, message{id: id, created: conversation.TokenCount(gjson.GetBytes(data, "time.created"))})
 		})
 	}
 	slices.SortFunc(all, func(a, b message) int {
 		return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.id, b.id))
 	})
 	if i := slices.IndexFunc(all, func(m message) bool { return m.id == s.revert }); i >= 0 && s.revert != "" {
-		all = all[:i]
+		for k := range all[i:] {
+			all[i+k].undone = true
+		}
 	}
 	return slices.DeleteFunc(all, func(m message) bool { return m.created < from }), err
 }
@@ -338,6 +341,11 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 			return next, err
 		}
 		for _, e := range entriesOf(message, parts, i == len(all)-1) {
+			if m.undone { // only its tokens were spent
+				if e.Aside = true; e.Kind != conversation.TokenUsage {
+					continue
+				}
+			}
 			e.Offset = m.created<<positionShift | n
 			n++
 			if e.Offset < o.From {

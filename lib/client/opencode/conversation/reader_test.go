@@ -84,7 +84,7 @@ func TestReader(t *testing.T) {
 		{Kinds: strings.TrimSpace(more), Title: "A part (@general subagent)", Prompts: "You are the child.", Spent: n(1)},
 		{Kinds: turn + " " + turn + more, Title: "SUMMARY-CANARY (fork #1)", Prompts: `"please echo"|"delegate this"|"asked in the fork"`, Spent: n(1)},
 		{Kinds: strings.TrimSpace(more), Title: "A fine name", Prompts: "another", Headless: true, Spent: n(1)},
-		{Kinds: turn + " summary spent" + more, Title: "SUMMARY-CANARY", Prompts: "please echo|after the compaction", Spent: n(4)},
+		{Kinds: turn + " summary spent" + more + " spent", Title: "SUMMARY-CANARY", Prompts: "please echo|after the compaction", Spent: n(5)},
 	}, func(i int, h readertest.Held) {
 		if f := h.Metadata; f.ID != h.File.ID || f.CWD != "/home/max/project" || f.Version != "1.18.33" || f.Model != "e2e-model" || f.Started.Year() != 2026 {
 			t.Errorf("%d: the facts are %+v", i, f)
@@ -226,7 +226,7 @@ func TestGrows(t *testing.T) {
 	more("prompt after a crash")
 }
 
-// What the person took back is missing until it is restored.
+// What the person took back is missing until it is restored; its tokens were spent.
 func TestUndone(t *testing.T) {
 	dir := fixture(t, storeOf("pane"))
 	path, _ := filepath.Glob(filepath.Join(dir, "storage", "session", "*", "*.json"))
@@ -241,7 +241,7 @@ func TestUndone(t *testing.T) {
 	before := readHeld(t, dir)[0]
 	testenv.Must(t, os.WriteFile(path[0], data, 0o600))
 	after := readHeld(t, dir)[0]
-	if got := strings.TrimPrefix(after.Kinds(), before.Kinds()); got != " prompt answer spent" || !slices.Contains(after.Texts(conversation.Prompt), "to be taken back") {
+	if got := strings.TrimPrefix(after.Kinds(), strings.TrimSuffix(before.Kinds(), " spent")); got != " prompt answer spent" || !slices.Contains(after.Texts(conversation.Prompt), "to be taken back") {
 		t.Errorf("there came %q", got)
 	}
 }
