@@ -16,6 +16,7 @@ import (
 	"gt/lib/live/closing"
 	"gt/lib/live/status"
 	"gt/lib/state/activity"
+	"gt/lib/state/instance"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/mail"
 	"gt/lib/state/request"
@@ -100,7 +101,7 @@ func (t *touch) Run(env *cli.Env) error {
 // tellAgent tells the agent with a prompt, once each: the number of notes since the prompt
 // before, and how full the context was at the end of the last turn.
 func tellAgent(env *cli.Env, call *hook.Invocation, s activity.State, prompted time.Time) error {
-	text, err := newNotes(call, prompted)
+	text, err := newNotes(env, call, prompted)
 	if s.Warning == activity.Due {
 		text += s.Text()
 	}
@@ -121,8 +122,9 @@ func tellAgent(env *cli.Env, call *hook.Invocation, s activity.State, prompted t
 
 // newNotes returns a line with the number of notes that arrived since the prompt before, or
 // since the session's start if this is the first one.
-func newNotes(call *hook.Invocation, prompted time.Time) (string, error) {
+func newNotes(env *cli.Env, call *hook.Invocation, prompted time.Time) (string, error) {
 	box := mail.Of(call.Home, call.Home.Identity.Address())
+	box = box.ReadBy(instance.Others(call.Home.Town.State, env.Getenv(instance.Variable), call.ID))
 	n, err := box.Arrived(prompted)
 	if n == 0 || err != nil {
 		return "", err

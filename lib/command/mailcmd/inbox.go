@@ -15,7 +15,7 @@ import (
 )
 
 type inbox struct {
-	All  bool `help:"Also list notes that are read or done."`
+	All  bool `help:"Also list notes that are read or done, or for another agent of this folder."`
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
@@ -32,7 +32,11 @@ const issueType = "bead"
 // Run lists the agent's notes and work.
 func (c *inbox) Run(env *cli.Env) error {
 	me := self(env)
-	notes, err := me.box.List()
+	box := me.box
+	if c.All { // also what is for another agent of the folder
+		box = box.ReadBy(nil)
+	}
+	notes, err := box.List()
 	if err != nil {
 		return err
 	}

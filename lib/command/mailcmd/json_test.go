@@ -22,7 +22,7 @@ func TestJSON(t *testing.T) {
 	w.JSON("inbox", "inbox", "--json")
 	var note struct{ ID string }
 	testenv.Must(t, json.Unmarshal([]byte(w.Prepare("hook", "--new", "-s", "more", "--json")), &note))
-	w.JSON("read", "read", note.ID, "--json")
+	w.JSON("read", "read", "--mark", note.ID, "--json")
 	w.JSON("unhook", "unhook", note.ID, "--json")
 	w.JSON("done", "done", note.ID, "--json")
 	w.Write("home/.config/gt/town.toml", "[[agent]]\nname = \"worker\"\nprovider = \"claude\"\n")

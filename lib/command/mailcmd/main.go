@@ -13,6 +13,7 @@ import (
 	"gt/lib/client/startenv"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
+	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
@@ -62,6 +63,7 @@ type grammar struct {
 type agent struct {
 	home home.Home
 	box  mail.Box
+	id   session.ID // "" for a person
 }
 
 func self(env *cli.Env) agent {
@@ -72,7 +74,12 @@ func self(env *cli.Env) agent {
 	if h.Town.Unread != nil {
 		env.Warn("%v", h.Town.Unread)
 	}
-	return agent{h, mail.Of(h, h.Identity.Address())}
+	id := session.Store{Home: h, Warn: func(err error) { env.Warn("%v", err) }}.Current(env.Getenv, registry.SessionVars(), false)
+	box := mail.Of(h, h.Identity.Address())
+	if own := env.Getenv(instance.Variable); id != "" || own != "" {
+		box = box.ReadBy(instance.Others(h.Town.State, own, id))
+	}
+	return agent{h, box, id}
 }
 
 // signed adds the sender and the session to a note and redacts it, because it is kept and
@@ -80,14 +87,13 @@ func self(env *cli.Env) agent {
 func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
 	n.From, n.Date = a.home.Identity.Address(), env.Now()
 	n.Subject, n.Body = env.Redact(n.Subject), env.Redact(n.Body)
-	store := session.Store{Home: a.home, Warn: func(err error) { env.Warn("%v", err) }}
-	id := store.Current(env.Getenv, registry.SessionVars(), false)
-	if id == "" {
+	if a.id == "" {
 		return n
 	}
-	n.Session = string(id)
+	n.Session = string(a.id)
 	// without the record the note only lacks its chain
-	if r, err := store.Get(id); err == nil && r != nil {
+	store := session.Store{Home: a.home, Warn: func(err error) { env.Warn("%v", err) }}
+	if r, err := store.Get(a.id); err == nil && r != nil {
 		n.Chain = string(r.ChainID)
 	}
 	return n

@@ -37,6 +37,9 @@ func (c *send) Run(env *cli.Env) error {
 		}
 		return me.leave(env, host, peer.Note, name, c.message, c.JSON)
 	}
+	if err := checkAddress(me.home, name); err != nil {
+		return err
+	}
 	to, err := post.Find(me.home, env.Getenv, env.Dir, name)
 	if err != nil {
 		return err
@@ -60,10 +63,14 @@ func (c *send) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	what, who := "sent", to.Address
 	if c.Hook {
-		return printNote(env, c.JSON, n, "given to %s", to.Address)
+		what = "given"
 	}
-	return printNote(env, c.JSON, n, "sent to %s", to.Address)
+	if to.Name != "" {
+		who = to.Name + " in " + who
+	}
+	return printNote(env, c.JSON, n, "%s to %s", what, who)
 }
 
 type hook struct {

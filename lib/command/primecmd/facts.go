@@ -16,6 +16,7 @@ import (
 	"gt/lib/state/activity"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
+	"gt/lib/state/instance"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
@@ -195,6 +196,7 @@ func (s *start) gather(a access, records []*session.Record, checkpoints func(hom
 		home: session.Observe(now, records),
 	}
 	box := mail.Of(call.Home, call.Home.Identity.Address())
+	box = box.ReadBy(instance.Others(call.Home.Town.State, s.env.Getenv(instance.Variable), call.ID))
 	s.warn(s.gatherMarkers(f))
 	h := f.handover()
 	s.warn(s.gatherNote(f, h, box))

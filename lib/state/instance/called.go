@@ -12,9 +12,10 @@ import (
 
 // Called is an agent that a list shows.
 type Called struct {
-	Name    string // or its pane, if gt did not start it
-	Path    string // its folder
-	Session session.ID
+	Name     string // or its pane, if gt did not start it
+	Path     string // its folder
+	Session  session.ID
+	Instance string // the store's Name of its instance; "" if gt did not start it
 }
 
 // Named returns the agents that lists show under a name: by the name, id or pane of an
@@ -31,7 +32,7 @@ func Named(state place.State, name string) (found []Called, unread error) {
 		unread = errors.Join(unread, err)
 		for _, in := range all {
 			if in.Name == name || string(in.ID) == name || pane && in.TmuxPane == name && in.Desired == Running {
-				found = append(found, Called{in.Name, in.Path, s.Session(in)})
+				found = append(found, Called{in.Name, in.Path, s.Session(in), s.Name(in.ID)})
 			}
 		}
 	}
@@ -42,7 +43,7 @@ func Named(state place.State, name string) (found []Called, unread error) {
 	for _, l := range links {
 		r, err := session.Lookup(state, session.ID(l.Name()))
 		if err == nil && r != nil && r.TmuxPane == name && r.Live() && !slices.ContainsFunc(found, func(c Called) bool { return c.Session == r.ID }) {
-			found = append(found, Called{name, r.CWD, r.ID})
+			found = append(found, Called{name, r.CWD, r.ID, ""})
 		}
 	}
 	return found, unread

@@ -101,6 +101,16 @@ func OfVariable(state place.State, variable string, id session.ID) *Instance {
 	return in
 }
 
+// Others returns a function that reports whether an agent, by its name in Variable, is there
+// and is another than the session's, whose own variable is given.
+func Others(state place.State, variable string, id session.ID) func(agent string) bool {
+	own, _, _ := strings.Cut(variable, ":")
+	return func(agent string) bool {
+		s, in := OfAgent(state, agent)
+		return in != nil && agent != own && s.Session(in) != id
+	}
+}
+
 // OfAgent returns the instance that a variable names and its store, or nil. The caller may
 // be the agent's child.
 func OfAgent(state place.State, variable string) (Store, *Instance) {

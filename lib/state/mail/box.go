@@ -38,7 +38,10 @@ type Box struct {
 	home home.Home
 	at   place.Shared // in the town or in the home's state
 	own  bool         // in the state, where only the person can write
-	err  error        // set if there is no such box
+	to   string       // the agent among several of the folder that notes are delivered to
+	// others reports whether a note for that agent is not for the reader; nil if all are.
+	others func(agent string) bool
+	err    error // set if there is no such box
 }
 
 // Of returns the box of an address. In a town that is the box of the role; any valid
@@ -61,6 +64,23 @@ func Of(h home.Home, address string) Box {
 	return Box{err: fmt.Errorf("'%s' has no mailbox here: it has no role in the town", address)}
 }
 
+// For returns the box as it is for one of several agents that share it: what Deliver puts
+// into it is for that agent, by its name in the variable GT_INSTANCE.
+func (b Box) For(agent string) Box {
+	b.to = agent
+	return b
+}
+
+// ReadBy returns the box as one of several agents that share it sees it: without the notes
+// that are for others, except by their IDs.
+func (b Box) ReadBy(others func(agent string) bool) Box {
+	b.others = others
+	return b
+}
+
+// Others reports whether a note is for another agent than the reader.
+func (b Box) Others(n Note) bool { return n.For != "" && b.others != nil && b.others(n.For) }
+
 func (b Box) Dir() string { return b.at.Path("") }
 
 func (b Box) file(elem ...string) string { return b.at.Path(filepath.Join(elem...)) }
@@ -82,7 +102,7 @@ func (b Box) Deliver(n Note, hooked bool) (id string, err error) {
 	if n.Date.IsZero() {
 		n.Date = now
 	}
-	unique := newUnique(now)
+	unique := newUnique(now) + agentSuffix(b.to)
 	n.ID = idOf(unique)
 	text, err := n.Message(unique)
 	if err != nil {
@@ -244,7 +264,13 @@ func (o *opened) isDelivered(e entry) bool {
 }
 
 // unread reports whether the note is neither seen, nor done, nor given as work.
-func (o *opened) unread(e entry) bool { return !e.has('S') && !e.has('T') && !o.isDelivered(e) }
+func (o *opened) unread(e entry) bool {
+	return !e.has('S') && !e.has('T') && !o.isDelivered(e) && !o.isOthers(e)
+}
+
+func (o *opened) isOthers(e entry) bool {
+	return o.others != nil && o.Box.Others(Note{For: agentOf(e.unique)})
+}
 
 // scan lists the files in the folders for which want returns true, or all if want is nil.
 // The order is undefined.
@@ -298,7 +324,7 @@ func (o *opened) all() ([]entry, error) {
 // List returns all notes, newest first, without bodies. A file that is not a message has a
 // Problem.
 func (b Box) List() ([]Note, error) {
-	return b.notes(func(*opened, entry) bool { return true })
+	return b.notes(func(o *opened, e entry) bool { return !o.isOthers(e) })
 }
 
 // most bounds the notes that a hook opens, because a town can contain any number.
@@ -386,7 +412,7 @@ func (o *opened) read(found []entry) []Note {
 // itself.
 func (b Box) Hooked() (notes []Note, err error) {
 	err = b.withOpen(func(o *opened) error {
-		found, err := o.scan(o.isDelivered, "cur")
+		found, err := o.scan(func(e entry) bool { return o.isDelivered(e) && !o.isOthers(e) }, "cur")
 		slices.SortFunc(found, func(a, c entry) int {
 			return cmp.Or(a.arrived.Compare(c.arrived), strings.Compare(a.unique, c.unique))
 		})
@@ -508,7 +534,7 @@ func (o *opened) readNote(e entry, body bool) (Note, error) {
 			err = nil
 		}
 	}
-	n.ID, n.Path = idOf(e.unique), path
+	n.ID, n.Path, n.For = idOf(e.unique), path, agentOf(e.unique)
 	n.Hooked, n.Seen, n.Done = o.isDelivered(e), e.has('S'), e.has('T')
 	if n.Date.IsZero() {
 		n.Date = e.arrived

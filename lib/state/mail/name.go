@@ -25,6 +25,28 @@ func newUnique(now time.Time) string {
 	return fmt.Sprintf("%d.M%06dR%x.%s", now.Unix(), now.Nanosecond()/1000, random, host)
 }
 
+// An agent's name in GT_INSTANCE is the path of its file in the state. In the name of a note
+// it follows agentMark, with agentSlash for the slashes.
+const (
+	agentMark  = ",I="
+	agentSlash = "="
+)
+
+// agentSuffix returns the end of the name of a note for an agent, or "" for none, and for one
+// whose name cannot be a part of a file's.
+func agentSuffix(agent string) string {
+	if agent == "" || len(agent) > 150 || strings.ContainsAny(agent, "=:@") {
+		return ""
+	}
+	return agentMark + strings.ReplaceAll(agent, "/", agentSlash)
+}
+
+// agentOf is the inverse of agentSuffix.
+func agentOf(unique string) string {
+	_, agent, _ := strings.Cut(unique, agentMark)
+	return strings.ReplaceAll(agent, agentSlash, "/")
+}
+
 // idLength is the length of an ID, without the host.
 const idLength = 8
 

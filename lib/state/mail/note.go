@@ -33,6 +33,7 @@ type Note struct {
 	Session string    `json:"session,omitempty"` // the writer's session
 	Chain   string    `json:"chain,omitempty"`   // that session's chain
 	Host    string    `json:"host,omitempty"`    // the host that it came from, if that is another one
+	For     string    `json:"for,omitempty"`     // one agent of several that share the box, as in GT_INSTANCE
 	Seen    bool      `json:"seen"`
 	Hooked  bool      `json:"hooked"`
 	Done    bool      `json:"done"`

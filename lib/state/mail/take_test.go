@@ -1,6 +1,9 @@
 package mail
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Given work arrives as a note that nobody has read; what became of any other stays.
 func TestArriving(t *testing.T) {
@@ -21,5 +24,17 @@ func TestArriving(t *testing.T) {
 	}
 	if flags := (Arriving{Name: "1.M1R0000000a.h:2,ST", Fresh: true}).flags(); flags != "" {
 		t.Errorf("one that lay in new has the flags %q", flags)
+	}
+}
+
+// A note for one of several agents is that one's, and everybody's to look at by its ID.
+func TestFor(t *testing.T) {
+	for agent, want := range map[string]string{
+		"": "", "instances/0197": "instances/0197", "towns/gt-0a/instances/0197": "towns/gt-0a/instances/0197", "a=b/1": "", "a:b": "", "a@b": "",
+	} {
+		unique := newUnique(time.Unix(1, 0)) + agentSuffix(agent)
+		if got := agentOf(unique); got != want || len(idOf(unique)) != idLength {
+			t.Errorf("%q: %q, %q", agent, got, unique)
+		}
 	}
 }

@@ -26,14 +26,16 @@ type Recipient struct {
 	// Address is the agent's address in a town, otherwise the path of its folder.
 	Address string
 	Box     mail.Box
+	// Name is the agent's name, if it is one of several of its folder.
+	Name string
 }
 
 func of(h home.Home) Recipient {
 	address := h.Identity.Address()
 	if h.Identity.Role == "" {
-		return Recipient{h.Dir, mail.Of(h, address)}
+		return Recipient{Address: h.Dir, Box: mail.Of(h, address)}
 	}
-	return Recipient{address, mail.Of(h, address)}
+	return Recipient{Address: address, Box: mail.Of(h, address)}
 }
 
 // Find returns the agent that the agent of a home means: self or its own address, an
@@ -45,17 +47,17 @@ func Find(from home.Home, getenv func(string) string, dir, to string) (Recipient
 		return Recipient{}, cli.Fail(cli.Usage, errors.New("no recipient"), "self is this agent")
 	}
 	if to == "self" || to == own {
-		return Recipient{own, mail.Of(from, own)}, nil
+		return Recipient{Address: own, Box: mail.Of(from, own)}, nil
 	}
 	id, notAddress := identity.Parse(to)
 	if !from.Town.Personal && notAddress == nil && id.Role != "" {
-		return Recipient{id.Address(), mail.Of(from, id.Address())}, nil
+		return Recipient{Address: id.Address(), Box: mail.Of(from, id.Address())}, nil
 	}
 	switch id, ok, err := crew.Find(from.Town, from.Identity, to); {
 	case err != nil:
 		return Recipient{}, cli.Fail(cli.No, err)
 	case ok:
-		return Recipient{id.Address(), mail.Of(from, id.Address())}, nil
+		return Recipient{Address: id.Address(), Box: mail.Of(from, id.Address())}, nil
 	}
 	path := to
 	if !filepath.IsAbs(path) {
@@ -237,7 +239,26 @@ func named(state place.State, getenv func(string) string, name string) (Recipien
 			}
 		}
 	}
-	return only(all, name)
+	r, err := only(all, name)
+	if err == nil && len(found) == 1 && found[0].Instance != "" && isShared(state, getenv, home.Elsewhere(getenv, found[0].Path).Dir) {
+		r.Name, r.Box = name, r.Box.For(found[0].Instance)
+	}
+	return r, err
+}
+
+// isShared reports whether several agents of gt-session work in a home.
+func isShared(state place.State, getenv func(string) string, folder string) bool {
+	stores, _ := instance.Stores(state)
+	agents := 0
+	for _, s := range stores {
+		all, _ := s.All()
+		for _, in := range all {
+			if in.Path == folder || strings.HasPrefix(in.Path, folder+"/") && home.Elsewhere(getenv, in.Path).Dir == folder {
+				agents++
+			}
+		}
+	}
+	return agents > 1
 }
 
 // at returns the agent of a folder that the state knows.
