@@ -26,6 +26,8 @@ import (
 	"gt/lib/place/git"
 	"gt/lib/reconcile/agents"
 	"gt/lib/reconcile/config"
+	"gt/lib/reconcile/perform"
+	"gt/lib/reconcile/tick"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
 	"gt/lib/state/session"
@@ -162,6 +164,25 @@ func (e *examination) examine(members []fleet.Member) {
 	e.wiring(members)
 	e.programs(members)
 	e.templates()
+	e.heldBack()
+}
+
+// heldBack finds what the last tick held back.
+func (e *examination) heldBack() {
+	memory, err := perform.Of(e.scope.Store).Memory()
+	if err != nil {
+		e.env.Warn("%v", err)
+		return
+	}
+	for _, n := range memory.Notices() {
+		fix := "gt-reconcile status"
+		if n.Event == tick.EventShrinkHeld {
+			fix = "gt-reconcile tick --force"
+		}
+		if n.Detail != "" {
+			e.add(stuck, "", n.Template+": "+n.Detail, fix)
+		}
+	}
 }
 
 // down examines an agent that does not run in its pane.

@@ -478,6 +478,15 @@ func noticeKey(n tick.Note) string {
 	return strings.TrimSuffix(n.Event+" "+n.Template+" "+n.Session+" "+n.Detail, " ")
 }
 
+// Notices returns the notes that were logged and still hold, without their texts.
+func (m *Memory) Notices() (notes []tick.Note) {
+	for _, key := range m.LoggedNotices {
+		fields := append(strings.SplitN(key, " ", 4), "", "", "")
+		notes = append(notes, tick.Note{Event: fields[0], Template: fields[1], Session: fields[2], Detail: fields[3]})
+	}
+	return notes
+}
+
 // remembered returns the memory after a tick that does the whole plan.
 func (p *Plan) remembered(before *Memory) *Memory {
 	m := *before

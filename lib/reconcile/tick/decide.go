@@ -45,6 +45,7 @@ const (
 	EventFailing       = "session.failing"
 	EventCheckFailed   = "session.check.failed"
 	EventUnseen        = "session.unseen"
+	EventShrinkHeld    = "session.shrink.held"
 )
 
 // driftWindow is the time for Pool.MaxReplaced.

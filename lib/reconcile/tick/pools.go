@@ -303,23 +303,35 @@ func b2i(b bool) int {
 	return 0
 }
 
-// most is how many sessions may always retire at once.
+// most is how many sessions may always retire at once whose template is there.
 const most = 3
 
 // shrink retires the sessions, unless that were most of the town's. A half-read file or a
-// broken check must not end everything.
+// broken check must not end everything; where a template is gone, half is most, however few
+// that are.
 func (d *decision) shrink() {
-	active := 0
+	active, gone := 0, false
 	for _, s := range d.Sessions {
 		if s.State == lifecycle.Active {
 			active++
 		}
 	}
-	if n := len(d.retired); n > most && n > active/2 && !d.Force {
-		d.plan.Notes = append(d.plan.Notes, Note{Text: fmt.Sprintf("%d of %d active sessions would leave: --force does it", n, active)})
+	leave := map[string]int{} // by template
+	for _, a := range d.retired {
+		leave[a.Session.Template]++
+		t := d.templates[a.Session.Pool]
+		gone = gone || t == nil || t.Pool == nil
+	}
+	n := len(d.retired)
+	if few := n <= active/2 && (!gone || 2*n < active); few || n <= most && !gone || d.Force {
+		d.plan.Actions = append(d.plan.Actions, d.retired...)
 		return
 	}
-	d.plan.Actions = append(d.plan.Actions, d.retired...)
+	for _, name := range slices.Sorted(maps.Keys(leave)) {
+		held := fmt.Sprintf("%s kept: %d of %d active would leave at once; gt-reconcile tick --force does it, gt-session drain for some",
+			count.Of(leave[name], "session"), n, active)
+		d.plan.Notes = append(d.plan.Notes, Note{Template: name, Event: EventShrinkHeld, Detail: held, Text: held})
+	}
 }
 
 // drift drains sessions whose configuration has changed, a few at a time. missing is how
@@ -334,7 +346,7 @@ func (d *decision) drift(t *Template, m *members, wanted, missing, recent int) {
 		if d.acted[s.ID] {
 			continue
 		}
-		if old, ahead := m.ahead[s.ID]; ahead && !drifted(old) {
+		if old, ahead := m.ahead[s.ID]; ahead && old.Wanted != "" && !drifted(old) {
 			d.act(lifecycle.Drain, s, d.into(s.Session, lifecycle.Draining, lifecycle.ScaleDown), "what it was to replace has the new configuration")
 			stay--
 			continue

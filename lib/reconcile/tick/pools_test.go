@@ -323,6 +323,26 @@ func TestAShrink(t *testing.T) {
 	w.done(t)
 }
 
+// A file without its templates retires nobody, of a fleet of one or two either, and says so.
+func TestAShrinkOfFew(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		w := newWorld(template("worker", pooled(0, 10)))
+		w.want(n)
+		w.settle()
+		w.templates, w.events = nil, nil
+		w.tick()
+		w.tick()
+		w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Active: n})
+		if !slices.Contains(w.events, EventShrinkHeld) {
+			t.Errorf("nothing is said of it: %q", w.events)
+		}
+		w.force = true
+		w.tick()
+		w.expect(t, "worker", map[lifecycle.State]int{lifecycle.Draining: n})
+		w.done(t)
+	}
+}
+
 // A crash restarts in place with the marker, until there were too many; then it rests, each
 // time for longer, and is evicted in the end. [S4-33 S4-35 S4-36 S4-42 S4-43 S4-44 S4-46]
 func TestACrashLoop(t *testing.T) {

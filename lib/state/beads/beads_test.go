@@ -71,6 +71,28 @@ func TestGivenTellsTheError(t *testing.T) {
 	}
 }
 
+// A bd that cannot change an issue under a condition (before 1.3) is asked again first: what its
+// agent has closed in the meantime stays closed.
+func TestFreeReadsAgain(t *testing.T) {
+	dir := t.TempDir()
+	bd := filepath.Join(dir, "bd")
+	testenv.Must(t, testenv.WriteProgram(bd, []byte(`#!/bin/sh
+case "$*" in
+*--if-*) echo '[]' >list.json; echo 'Error: unknown flag: --if-assignee' >&2; exit 1 ;;
+update*) echo "$*" >>updated ;;
+*=in_progress*) cat list.json ;;
+*) echo '[]' ;;
+esac
+`)))
+	issue := `[{"id":"x-1","title":"t","status":"in_progress","assignee":"w-1"}]`
+	testenv.Must(t, os.WriteFile(filepath.Join(dir, "list.json"), []byte(issue), 0o600))
+	d := Database{dir, bd, os.Environ()}
+	testenv.Must(t, d.Free([]string{"w-1"}, "session_archived", true))
+	if _, err := os.Stat(filepath.Join(dir, "updated")); err == nil {
+		t.Error("an issue that was closed is opened again")
+	}
+}
+
 // What bd prints is a list of issues, or it is refused; nothing panics.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
