@@ -24,6 +24,9 @@ const (
 	// /handoff, which some clients record in place of what the person typed.
 	HandoffCommand   = "The person asks you to hand this session's work over to a fresh session, now."
 	HandoffArguments = "What the person adds, if anything: "
+	// NoteCame and WorkWaits wake an agent that waits for a prompt.
+	NoteCame  = "A note has come in: `gt-mail inbox` lists it."
+	WorkWaits = "Work waits for this session: `gt-mail work claim` takes it."
 	// HandoffElsewhere takes the arguments' place where the client gives them to the agent
 	// by itself.
 	HandoffElsewhere = "see the person's message."
@@ -42,7 +45,7 @@ func IsOpening(prompt string) bool {
 	prompt = strings.TrimSpace(prompt)
 	line, more, _ := strings.Cut(prompt, "\n")
 	switch {
-	case line == Continuation, line == Resumption:
+	case line == Continuation, line == Resumption, prompt == NoteCame, prompt == WorkWaits:
 		return true
 	case strings.HasPrefix(line, Beacon):
 		return strings.Contains(line, " <- ") && strings.Count(line, " • ") >= 2

@@ -27,9 +27,16 @@ type Preferences struct {
 	KeepNotes Retention `toml:"keep_notes"`
 	// Notify is the command to run when an agent begins to wait.
 	Notify Notify `toml:"notify"`
-	Relay  Relay  `toml:"relay"`
+	// Mail is what happens when a note comes.
+	Mail  Mail  `toml:"mail"`
+	Relay Relay `toml:"relay"`
 	// Record is the configuration of gt-record, which LoadRecord reads.
 	Record map[string]any `toml:"record"`
+}
+
+// Mail names the agents of gt-session that a note wakes.
+type Mail struct {
+	Wake []string `toml:"wake"`
 }
 
 // Notify is a command of the person and the reasons for waiting that run it.

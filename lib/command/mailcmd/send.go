@@ -1,23 +1,32 @@
 package mailcmd
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"gt/lib/cli"
+	table "gt/lib/client/agent"
 	"gt/lib/client/registry"
+	"gt/lib/place/home"
+	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/peer"
 	"gt/lib/state/post"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/state/waiting"
+	"gt/lib/sys/bounded"
+	"gt/lib/sys/process"
 )
 
 type send struct {
 	To string `arg:"" help:"The path of the folder that the agent works in, or its name in gt-session; self for this agent; in a town, an address. NAME@HOST is an agent of another host."`
 	message
+	Wake bool `help:"If the agent waits for a prompt, tell it at once, in its empty input box."`
 	Hook bool `help:"Give it as work: the agent's next session starts on it."`
 	JSON bool `name:"json" help:"Print the note as one JSON object."`
 }
@@ -63,6 +72,10 @@ func (c *send) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	woken, err := c.wake(env, me, to)
+	if err != nil {
+		env.Warn("%v", err) // the note is there
+	}
 	what, who := "sent", to.Address
 	if c.Hook {
 		what = "given"
@@ -70,7 +83,46 @@ func (c *send) Run(env *cli.Env) error {
 	if to.Name != "" {
 		who = to.Name + " in " + who
 	}
+	if woken {
+		who += ", which is told now"
+	}
 	return printNote(env, c.JSON, n, "%s to %s", what, who)
+}
+
+// wake tells the recipient's agents at once, if the person wants it of this note or of theirs.
+func (c *send) wake(env *cli.Env, me agent, to post.Recipient) (woken bool, err error) {
+	state := me.home.Town.State
+	names := table.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Mail.Wake
+	if !c.Wake && len(names) == 0 {
+		return false, nil
+	}
+	stores, err := instance.Stores(state)
+	if err != nil {
+		return false, err
+	}
+	args := []string{"wake", "--"}
+	for _, s := range stores {
+		all, unread := s.All()
+		err = errors.Join(err, unread)
+		for _, in := range all {
+			if in.Desired == instance.Running && (c.Wake || slices.Contains(names, in.Name)) && (to.Name == "" || in.Name == to.Name) &&
+				post.Of(home.Elsewhere(env.Getenv, in.Path)).Box.Dir() == to.Box.Dir() {
+				args = append(args, s.Name(in.ID))
+			}
+		}
+	}
+	if len(args) > 2 {
+		path, perr := process.LookPath(process.SiblingBinary("gt-session"), env.Dir, env.ChildEnviron())
+		if perr != nil {
+			return false, errors.Join(err, perr)
+		}
+		r, rerr := bounded.Program{Path: path, Args: args, Dir: env.Dir, Env: env.ChildEnviron(), Within: time.Minute, Most: 1 << 20}.Run(context.Background())
+		woken, err = len(r.Out) > 0, errors.Join(err, rerr)
+	}
+	if c.Wake && !woken && err == nil {
+		env.Hint("nobody was told at once: no agent there waits with an empty input box")
+	}
+	return woken, err
 }
 
 type hook struct {

@@ -122,6 +122,7 @@ type grammar struct {
 	Rm      rm         `cmd:"" help:"Remove a stopped agent from the list."`
 	Group   groupOf    `cmd:"" help:"List, make, rename or remove groups."`
 	Revive  revive     `cmd:"" hidden:"" help:"Start an agent that crashed."`
+	Wake    wake       `cmd:"" hidden:"" help:"Tell agents that wait for a prompt of a note."`
 	Outlive outlive    `cmd:"" hidden:"" help:"Run until a process has ended, and some time longer."`
 	Export  export     `cmd:"" help:"Print the agents as JSON, for another machine or for agent-deck."`
 	Import  imports    `cmd:"" help:"Add the agents of an export, or of agent-deck's sessions.json."`

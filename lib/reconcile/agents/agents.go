@@ -13,6 +13,7 @@ import (
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/agent"
+	"gt/lib/conversation"
 	"gt/lib/launch"
 	"gt/lib/launch/respawn"
 	"gt/lib/live"
@@ -166,6 +167,22 @@ func (a Agents) Start(ctx context.Context, h *instance.Locked, e template.Effect
 	}
 	if _, err = s.StartHeld(h, false); errors.Is(err, launch.ErrRuns) {
 		return nil
+	}
+	return err
+}
+
+// Wake tells an idle session that work waits for it.
+func (a Agents) Wake(in *instance.Instance) error {
+	if Remote(in) {
+		r, ref, err := a.Remote(in)
+		if err != nil {
+			return err
+		}
+		return r.Send(context.Background(), ref, conversation.WorkWaits)
+	}
+	_, err := launch.Wake(a.Env, a.Store, a.Table, in, conversation.WorkWaits)
+	if err != nil {
+		err = fmt.Errorf("cannot tell %s that work waits: %w", in.Name, err)
 	}
 	return err
 }

@@ -97,7 +97,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 			return beads.Databases(t, folders, env.ChildEnviron())
 		}
 	}
-	w.Work = claims
+	w.Work, w.Open, w.Wake = claims, notes.Open, all.Wake
 	w.Check = func(ctx context.Context, c *config.Config) map[string]tick.Demand {
 		checks := check.Checks{Dir: c.Work, Environ: env.ChildEnviron(), Clean: w.Clean}
 		return checks.Demand(ctx, c.Templates)

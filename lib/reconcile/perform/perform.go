@@ -66,21 +66,55 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 		w.warn(w.Store.TornDown(id))
 	}
 	failed := map[string]bool{} // by template
+	var dead []Outcome
 	w.actions(ctx, p, func(o Outcome) {
 		if o.Change == lifecycle.Close && o.Err == nil && neverRan(o.Session) {
 			failed[o.Session.Template] = true
+		}
+		if o.Err == nil && died(o.Action) {
+			dead = append(dead, o)
 		}
 		told(o)
 	})
 	for name := range failed {
 		w.warn(w.Store.Forget(func(in *instance.Instance) bool { return in.Managed.Template == name && neverRan(in.Managed.Session) }, keptFailed))
 	}
+	for _, id := range p.wakes {
+		if in, err := w.Store.Get(id); err == nil && w.Wake != nil && ctx.Err() == nil {
+			w.warn(w.Wake(in))
+		}
+	}
+	if w.Notify == nil {
+		return p, nil
+	}
 	for _, n := range p.Notes {
-		if n.Event == tick.EventFailing && w.Notify != nil && ctx.Err() == nil {
+		if n.Event == tick.EventFailing && ctx.Err() == nil {
 			w.Notify(p.Names[n.Session], n.Text)
+			dead = slices.DeleteFunc(dead, func(o Outcome) bool { return o.Name == p.Names[n.Session] })
+		}
+	}
+	if n := len(dead); n > 3 { // such as after a reboot
+		dead = dead[:1]
+		dead[0].Why = fmt.Sprintf("%d agents ended by themselves: gt-reconcile status", n)
+	}
+	for _, o := range dead {
+		if ctx.Err() == nil {
+			w.Notify(o.Name, o.Why)
 		}
 	}
 	return p, nil
+}
+
+// died reports whether an action follows the death of a session's agent that the person has not
+// been told of: the first of several, and the end of trying.
+func died(a tick.Action) bool {
+	switch a.Change {
+	case lifecycle.RestartHere:
+		return a.Session.CrashCount == 1
+	case lifecycle.Suspend:
+		return a.Session.Reason == lifecycle.CrashRecovery
+	}
+	return a.Change == lifecycle.Quarantine
 }
 
 // keptFailed is how many closed sessions of a template are kept that never ran.

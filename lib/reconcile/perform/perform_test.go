@@ -788,6 +788,8 @@ func TestCrashes(t *testing.T) {
 	s := newScene(t, text)
 	s.settle()
 	in := s.only(lifecycle.Active)
+	var told []string
+	s.Notify = func(session, why string) { told = append(told, session+" "+why) }
 	for i := range 2 {
 		s.runs[in.ID] = tick.No
 		if got := s.tick(); got != "restart" || s.marked() != 1 || s.only(lifecycle.Active).Managed.CrashCount != i+1 {
@@ -799,6 +801,9 @@ func TestCrashes(t *testing.T) {
 	s.claims[in.Name] = 2
 	if got := s.tick(); got != "quarantine" || s.marked() != 0 || !slices.Equal(s.freed, []string{"session_quarantined"}) {
 		t.Fatal(got, s.freed)
+	}
+	if len(told) != 2 || !strings.HasPrefix(told[0], in.Name+" it ended by itself") || !strings.Contains(told[1], "3 crashes") {
+		t.Errorf("the person is told of the first death and of the end: %q", told)
 	}
 	if got := s.tick(); got != "" {
 		t.Fatal(got)

@@ -99,7 +99,11 @@ type World struct {
 	Agents  Agents
 	Work    Work // may be nil
 	// Check returns the wanted size of each pool; nil checks nothing.
-	Check  func(context.Context, *config.Config) map[string]tick.Demand
+	Check func(context.Context, *config.Config) map[string]tick.Demand
+	// Open returns the IDs of work that no session has, the oldest first, by template. Wake
+	// tells an idle session of it. Both may be nil.
+	Open   func() (map[string][]string, error)
+	Wake   func(*instance.Instance) error
 	Server string // tmux server for new sessions
 	Now    func() time.Time
 	// Log appends an event; may be nil.
@@ -144,6 +148,8 @@ type Memory struct {
 	tick.Memory
 	Held          map[string]time.Time `json:"held,omitempty"` // accounts at a limit, and until when
 	LoggedNotices []string             `json:"told,omitempty"` // notes that were logged and still hold
+	// Woken is when sessions were told of work, by their id and the work's.
+	Woken map[string]time.Time `json:"woken,omitempty"`
 	// Changed is when a tick last changed anything, and Changes is how many sessions it
 	// changed.
 	Changed time.Time `json:"changed_at,omitzero"`
@@ -249,6 +255,7 @@ type Plan struct {
 	before  *Memory
 	after   *Memory
 	closed  []instance.ID // closed, with nothing left to end
+	wakes   []instance.ID // idle sessions that are told of work
 	Orphans []OrphanedWork
 }
 
@@ -348,6 +355,16 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	if w.Check != nil {
 		f.Demand = w.Check(ctx, c)
 	}
+	open := map[string][]string{}
+	if w.Open != nil {
+		if open, err = w.Open(); err != nil {
+			return nil, err
+		}
+	}
+	f.Open = map[string]int{}
+	for name, ids := range open {
+		f.Open[name] = len(ids)
+	}
 	r, err := w.read()
 	if err != nil {
 		return nil, err
@@ -391,7 +408,33 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	p.Plan = tick.Decide(*f)
 	p.Actions = append(p.Actions, tick.Retain(*f, p.Plan)...)
 	p.after = p.remembered(memory)
+	p.wake(open)
 	return p, nil
+}
+
+// wakeAgain is when an idle session is told again of work that nobody has claimed.
+const wakeAgain = 10 * time.Minute
+
+// wake chooses an idle session for each piece of work that no session has: one of its pool
+// that may claim it, that the tick does not change, and that nobody looks at.
+func (p *Plan) wake(open map[string][]string) {
+	woken := map[string]time.Time{}
+	for _, s := range p.Facts.Sessions {
+		ids := open[s.Pool]
+		if s.Pool == "" || len(ids) == 0 || !s.Routed || s.State != lifecycle.Active || s.Alive != tick.Yes || s.Claims > 0 ||
+			s.Busy != "" || s.Asks || s.Attached || s.Limited || s.Idle.IsZero() ||
+			slices.ContainsFunc(p.Actions, func(a tick.Action) bool { return a.Before.ID == s.ID }) {
+			continue
+		}
+		key := s.ID + " " + ids[0]
+		at, told := p.before.Woken[key]
+		if !told || at.After(p.Facts.Now) || p.Facts.Now.Sub(at) >= wakeAgain {
+			at = p.Facts.Now
+			p.wakes = append(p.wakes, instance.ID(s.ID))
+		}
+		woken[key], open[s.Pool] = at, ids[1:]
+	}
+	p.after.Woken = woken
 }
 
 // hold records that the account of a session is at a limit.

@@ -149,6 +149,7 @@ type Facts struct {
 	Templates []Template
 	Sessions  []Session // archived and closed ones only if they have a marker or a runtime, or could be reactivated
 	Demand    map[string]Demand
+	Open      map[string]int       // work that no session has, by template
 	Held      map[string]time.Time // accounts at a limit, and until when
 	Before    Memory
 	Force     bool // allows a shrink of most sessions

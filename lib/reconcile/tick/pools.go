@@ -45,6 +45,7 @@ type members struct {
 	drained   []Session          // archived for drift, not replaced yet
 	running   int                // creating or active
 	draining  int                // draining for drift, not replaced yet
+	claiming  int                // have claimed work
 	unknown   bool
 }
 
@@ -89,6 +90,7 @@ func (m *members) add(s Session, acted bool) {
 	switch s.State {
 	case lifecycle.Creating, lifecycle.Active:
 		m.running++
+		m.claiming += b2i(s.Claims > 0)
 		m.unknown = m.unknown || s.Alive == Unknown
 		if s.State == lifecycle.Active && s.Alive == Yes && !acted {
 			m.active = append(m.active, s)
@@ -144,12 +146,17 @@ func (d *decision) pool(t *Template) {
 	if checked {
 		wanted = min(demand.Wanted, t.Pool.Max)
 	}
-	wanted = max(wanted, min(t.Pool.Min, t.Pool.Max), 0)
+	// Without a check, work that nobody has asks for sessions, besides those that have some.
+	asked := 0
+	if open := d.Open[t.Name]; !checked && open > 0 {
+		asked = min(m.claiming+open, t.Pool.Max)
+	}
+	wanted = max(wanted, min(t.Pool.Min, t.Pool.Max), asked, 0)
 	d.plan.After.Wanted[t.Name] = wanted
 
 	awake := wanted // how many of the wanted sessions should run
 	if !checked {
-		awake = min(t.Pool.Min, t.Pool.Max)
+		awake = max(min(t.Pool.Min, t.Pool.Max), asked)
 	}
 	running := m.running
 	for _, s := range m.suspended {

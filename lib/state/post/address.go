@@ -30,7 +30,8 @@ type Recipient struct {
 	Name string
 }
 
-func of(h home.Home) Recipient {
+// Of returns the agent of a home.
+func Of(h home.Home) Recipient {
 	address := h.Identity.Address()
 	if h.Identity.Role == "" {
 		return Recipient{Address: h.Dir, Box: mail.Of(h, address)}
@@ -69,7 +70,7 @@ func Find(from home.Home, getenv func(string) string, dir, to string) (Recipient
 			return Recipient{}, cli.Fail(cli.Usage, fmt.Errorf("no agent works in '%s': it is not in a repository, and no agent ever ran there", to),
 				"start an agent there first, or run git init there")
 		}
-		return of(h), nil
+		return Of(h), nil
 	}
 	var many *crew.Ambiguous
 	switch found, err := named(from.Town.State, getenv, to); {
@@ -143,7 +144,7 @@ func Abroad(state place.State, dir, to string) (name string, host peer.Host, err
 // its box if there is none. Nobody can answer a folder for which nothing is kept, such as
 // the home folder of a new terminal.
 func Return(h home.Home, getenv func(string) string) (string, error) {
-	own := of(h)
+	own := Of(h)
 	var names []string
 	stores, _ := instance.Stores(h.Town.State) // the path names the agent as well
 	for _, s := range stores {
@@ -210,7 +211,7 @@ func known(state place.State, getenv func(string) string, to string) (Recipient,
 		if info, err := os.Lstat(dir); id.Role == "" || err != nil || !info.IsDir() {
 			continue
 		}
-		all = append(all, of(home.At(in, id, dir)))
+		all = append(all, Of(home.At(in, id, dir)))
 	}
 	return only(all, to)
 }
@@ -223,7 +224,7 @@ func named(state place.State, getenv func(string) string, name string) (Recipien
 	found, unread := instance.Named(state, name)
 	var all []Recipient
 	for _, c := range found {
-		all = append(all, of(home.Elsewhere(getenv, c.Path)))
+		all = append(all, Of(home.Elsewhere(getenv, c.Path)))
 	}
 	if len(all) == 0 && unread != nil {
 		return Recipient{}, unread // it may be one of those
@@ -272,7 +273,7 @@ func at(state place.State, getenv func(string) string, path string) (Recipient, 
 			continue
 		}
 		if h := home.Elsewhere(getenv, path); h.Dir == path && h.Runtime() == place && h.Problem == nil {
-			return of(h), nil
+			return Of(h), nil
 		}
 	}
 	return Recipient{}, none(path)

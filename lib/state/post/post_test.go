@@ -305,7 +305,7 @@ func TestReturn(t *testing.T) {
 		from := home.Elsewhere(h.getenv, filepath.Join(h.root, dir))
 		name, err := Return(from, h.getenv)
 		h.must(err)
-		if r, err := Known(h.state, h.getenv, name); err != nil || name != want || r.Box.Dir() != of(from).Box.Dir() {
+		if r, err := Known(h.state, h.getenv, name); err != nil || name != want || r.Box.Dir() != Of(from).Box.Dir() {
 			t.Errorf("%s is %s, found %+v, %v", dir, name, r, err)
 		}
 	}

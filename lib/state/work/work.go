@@ -270,6 +270,25 @@ func (w Work) List() ([]Item, error) {
 	return append(all, open...), nil
 }
 
+// Open returns the IDs of the notes that no session has, the oldest first, by template.
+func (w Work) Open() (map[string][]string, error) {
+	templates, err := atomicfile.Folders(w.path())
+	if err != nil {
+		return nil, err
+	}
+	open := map[string][]string{}
+	for _, t := range templates {
+		found, err := atomicfile.Files(w.path(t, fresh))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range found {
+			open[t] = append(open[t], mail.IDOf(name))
+		}
+	}
+	return open, nil
+}
+
 // withLock calls do with each note of a template that a session has or had. why is ""
 // unless it is blocked.
 func (w Work) withLock(template string, do func(session, why, path string) error) error {
