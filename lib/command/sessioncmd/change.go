@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gt/lib/cli"
@@ -234,7 +235,11 @@ func (c *groupRename) Run(env *cli.Env) error {
 		return err
 	}
 	from := strings.Trim(c.Group, "/")
-	return done(env, withExitCode("", at.Store.MoveGroup(from, to, env.Now())), "renamed the group %s to %s", env.Line(from, maxCell), env.Line(to, maxCell))
+	did := "renamed the group %s to %s"
+	if groups, _ := at.Store.Groups(); slices.ContainsFunc(groups, func(g instance.Group) bool { return g.Path == to }) {
+		did = "put the group %s into %s, which was there already"
+	}
+	return done(env, withExitCode("", at.Store.MoveGroup(from, to, env.Now())), did, env.Line(from, maxCell), env.Line(to, maxCell))
 }
 
 type groupRm struct {
