@@ -24,6 +24,7 @@ type Filter struct {
 	Host    string          // the machine
 	OwnHost string          // what other hosts call this one; "" for none
 	CWD     string          // it worked in this folder or below; an absolute path
+	Also    string          // other folders that count as CWD does, each followed by a NUL
 	Since   time.Time       // active then or later
 	Until   time.Time       // began before then
 
@@ -66,8 +67,18 @@ func (f Filter) excludes(s *Session) bool {
 		f.Role != "" && s.Role != f.Role ||
 		f.Rig != "" && s.Rig != f.Rig ||
 		f.Host != "" && s.Host != f.Host && (f.Host != f.OwnHost || s.peer != nil) ||
-		f.CWD != "" && !below(s.CWD, f.CWD) && !below(s.Moved, f.CWD) ||
+		f.CWD != "" && !below(s.CWD, f.CWD) && !below(s.Moved, f.CWD) && !f.also(s) ||
 		f.Outcome != "" && s.Outcome != "" && s.Outcome != f.Outcome && s.peer == nil
+}
+
+// also reports whether the session worked in one of f.Also.
+func (f Filter) also(s *Session) bool {
+	for dir := range strings.SplitSeq(f.Also, "\x00") {
+		if dir != "" && (below(s.CWD, dir) || below(s.Moved, dir)) {
+			return true
+		}
+	}
+	return false
 }
 
 // below reports whether a folder is top or below it, also if links lead to top.

@@ -15,6 +15,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/log/eventlog"
+	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/town"
@@ -36,7 +37,7 @@ type selection struct {
 	Since   duration.Moment `placeholder:"WHEN" help:"Active then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions:"`
 	Until   duration.Moment `placeholder:"WHEN" help:"That began before then." group:"Which sessions:"`
 	CWD     string          `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions:"`
-	Here    bool            `xor:"where" help:"That worked in this repository (or folder)." group:"Which sessions:"`
+	Here    bool            `xor:"where" help:"That worked in this repository, in any of its worktrees (or in this folder)." group:"Which sessions:"`
 	Live    bool            `help:"Running now." group:"Which sessions:"`
 	All     bool            `short:"a" help:"Include subagents, and do not limit the number." group:"Which sessions:"`
 
@@ -86,6 +87,12 @@ func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, e
 	switch {
 	case c.Here:
 		f.CWD = home.Find(env.Getenv, env.Dir, "").Dir
+		if top := git.Top(env.Dir); top == f.CWD {
+			all, _ := git.Worktrees(top) // none outside git
+			for _, w := range all {
+				f.Also += w.Path + "\x00"
+			}
+		}
 	case filepath.IsAbs(c.CWD):
 		f.CWD = filepath.Clean(c.CWD)
 	case c.CWD != "":

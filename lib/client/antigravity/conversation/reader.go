@@ -179,7 +179,7 @@ func timeOf(r gjson.Result) time.Time { return conversation.ParseTime(r.Get("cre
 func (*Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	twice := filepath.Base(f.Path) == short
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
-		if o.Skip != nil && !bytes.Contains(line, []byte(userInput)) && o.Skip(line) {
+		if o.Skip != nil && !bytes.Contains(line, []byte(userInput)) && !bytes.Contains(line, []byte(byUser)) && o.Skip(line) {
 			return true
 		}
 		for _, e := range entriesOf(conversation.Record(line), f.Parent != "", twice) {
@@ -192,12 +192,15 @@ func (*Reader) Read(f conversation.File, o conversation.Options, each func(conve
 	})
 }
 
-const userInput = "USER_INPUT"
+const (
+	userInput = "USER_INPUT"
+	byUser    = "USER_EXPLICIT"
+)
 
 // prompt returns what a step has of the person or, in a subagent's conversation, of the
 // agent that started it. What hooks and the client add in their name is not theirs.
 func prompt(r gjson.Result, subagent bool) (text string, ok bool) {
-	if r.Get("type").Str != userInput || !subagent && r.Get("source").Str != "USER_EXPLICIT" {
+	if kind := r.Get("type").Str; kind != "" && kind != userInput || !subagent && r.Get("source").Str != byUser || kind == "" && r.Get("source").Str != byUser {
 		return "", false
 	}
 	text = r.Get("content").Str
@@ -238,7 +241,7 @@ func entriesOf(r gjson.Result, subagent, twice bool) (all []conversation.Entry) 
 		all = append(all, e)
 	}
 	switch {
-	case kind == userInput:
+	case kind == userInput, kind == "" && source == byUser:
 		text, _ := prompt(r, subagent)
 		give(conversation.Entry{Kind: conversation.Prompt, Text: text})
 	case kind == "PLANNER_RESPONSE":

@@ -237,6 +237,13 @@ func typed(text string) string {
 	return lineEnds.Replace(text)
 }
 
+// unmarked reports whether a text has no mark of Cline's, so that it may be the person's:
+// its own texts begin with an element, a title or a word in brackets.
+func unmarked(text string) bool {
+	text = strings.TrimSpace(text)
+	return text != "" && !strings.ContainsAny(text[:1], "<[#")
+}
+
 // entriesOf returns a message's entries. What stands in the person's name and is not marked
 // as their input comes from Cline, but for a subagent's task.
 func entriesOf(r gjson.Result, subagent bool) (all []conversation.Entry) {
@@ -257,7 +264,7 @@ func entriesOf(r gjson.Result, subagent bool) (all []conversation.Entry) {
 		switch part.Get("type").Str {
 		case "text":
 			switch {
-			case user && (subagent || userInput().MatchString(text)):
+			case user && (subagent || userInput().MatchString(text) || len(content) == 1 && unmarked(text)):
 				prompt = append(prompt, typed(text))
 			case !user && text != "":
 				give(conversation.Entry{Kind: conversation.Answer, Text: text, Model: model, Failed: r.Get("metadata.displayRole").Str == "error"})

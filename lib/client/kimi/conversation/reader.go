@@ -238,7 +238,7 @@ func content(r gjson.Result) (conversation.Kind, string) {
 		return "", ""
 	}
 	switch m.Get("origin.kind").Str {
-	case "user":
+	case "user", "": // without a mark of the client
 		return conversation.Prompt, conversation.ContentText(m.Get("content"))
 	case "system_trigger":
 		if m.Get("origin.name").Str == "subagent" {
