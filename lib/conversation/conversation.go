@@ -112,6 +112,12 @@ type PlainText interface {
 	PlainText(f File) bool
 }
 
+// Keeper is a Reader whose client keeps large results in files beside the conversation.
+type Keeper interface {
+	// Keeps reports whether the client keeps any for the conversation.
+	Keeps(f File) bool
+}
+
 // Quieter is a PlainText reader that recognises records without text by how they begin.
 type Quieter interface {
 	// Quiet reports whether nobody speaks in a record; with tools, whether tools do not

@@ -343,7 +343,8 @@ func (s *search) in(i int, done *atomic.Int64, each func(Hit) bool) error {
 		return nil
 	}
 	var o conversation.Options
-	if p, ok := r.(conversation.PlainText); ok && len(s.needles) > 0 && !slices.ContainsFunc(f.Files(), func(f conversation.File) bool { return !p.PlainText(f) }) {
+	k, keeps := r.(conversation.Keeper)
+	if p, ok := r.(conversation.PlainText); ok && !(s.Tools && keeps && slices.ContainsFunc(f.Files(), k.Keeps)) && len(s.needles) > 0 && !slices.ContainsFunc(f.Files(), func(f conversation.File) bool { return !p.PlainText(f) }) {
 		quiet := func([]byte) bool { return false }
 		if t, ok := r.(conversation.Quieter); ok {
 			quiet = func(record []byte) bool { return t.Quiet(record, s.Tools) }

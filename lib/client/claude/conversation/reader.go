@@ -254,7 +254,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		}
 	}
 	each = o.Without(func(at int64) bool { return gone[at] }, each)
-	r := records{id: string(f.ID), summary: o.ForSummary, each: each, given: map[uint64]bool{}}
+	r := records{kept: keptIn(f), id: string(f.ID), summary: o.ForSummary, each: each, given: map[uint64]bool{}}
 	line := func(line []byte, at int64) bool {
 		if o.Skip != nil && !isAsking(line) && o.Skip(line) {
 			return true
@@ -284,6 +284,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 }
 
 type records struct {
+	kept    string          // the folder with large results
 	id      string          // the session's, if it is known
 	summary bool            // see conversation.Options
 	given   map[uint64]bool // the keys of records, for some are written again
@@ -405,7 +406,7 @@ func (r *records) block(e conversation.Entry, b block) bool {
 func (r *records) result(e conversation.Entry, b block) bool {
 	e.Kind, e.Text, e.CallID, e.Failed = conversation.Result, "", b.callID(), b.failed()
 	if !r.summary || e.Failed || e.CallID == "" {
-		e.Text = b.result()
+		e.Text = whole(b.result(), r.kept, r.summary)
 		e.Rejected = e.Failed && strings.Contains(e.Text, rejected)
 	}
 	return r.each(e)

@@ -243,3 +243,26 @@ func TestFindBelow(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// A large result that the client keeps in a file is read from there, and only from the
+// session's own folder.
+func TestKeptResults(t *testing.T) {
+	const id = "aaaaaaaa-0000-4000-8000-000000000001"
+	store := t.TempDir()
+	path := filepath.Join(store, "projects", "p", id+".jsonl")
+	for _, file := range []string{filepath.Join(store, "projects", "p", id, "tool-results", "t.txt"), filepath.Join(store, "secret.txt")} {
+		readertest.Put(t, file, "in "+filepath.Base(file))
+	}
+	for name, want := range map[string]string{
+		"/home/max/elsewhere/t.txt":        "in t.txt",
+		filepath.Join(store, "secret.txt"): "<persisted-output>",
+		"../../../secret.txt":              "<persisted-output>",
+	} {
+		readertest.Put(t, path, fmt.Sprintf(`{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":%q}]},"uuid":"u"}`, "<persisted-output>\nOutput too large (35.2KB). Full output saved to: "+name+"\n\nPreview"))
+		f := conversation.File{Path: path, ID: id}
+		entries, _ := readertest.ReadFrom(t, Reader{}, f, 0, -1)
+		if len(entries) != 1 || !strings.HasPrefix(entries[0].Text, want) || !(Reader{}).Keeps(f) {
+			t.Errorf("%s: %+v", name, entries)
+		}
+	}
+}
