@@ -12,15 +12,15 @@ import (
 	"gt/internal/testenv"
 )
 
-// told is a Reader of conversations by their paths. A file's name is that of its segment.
-type told struct {
+// spoken is a Reader of conversations by their paths. A file's name is that of its segment.
+type spoken struct {
 	Reader
 	entries map[string][]Entry
 	bases   map[string]string
 	begins  map[string]int64
 }
 
-func (r told) Read(f File, _ Options, each func(Entry) bool) (int64, error) {
+func (r spoken) Read(f File, _ Options, each func(Entry) bool) (int64, error) {
 	for _, e := range r.entries[f.Path] {
 		if !each(e) {
 			return e.Offset, nil
@@ -29,7 +29,7 @@ func (r told) Read(f File, _ Options, each func(Entry) bool) (int64, error) {
 	return 100, nil
 }
 
-type segmented struct{ told }
+type segmented struct{ spoken }
 
 func (r segmented) Segment(f File) (own, of string, at int64) {
 	return f.Path, r.bases[f.Path], r.begins[f.Path]
@@ -43,7 +43,7 @@ func TestReadAll(t *testing.T) {
 	say := func(text string, offset int64) Entry {
 		return Entry{Kind: Prompt, Text: text, ID: text, Offset: offset}
 	}
-	r := told{entries: map[string][]Entry{
+	r := spoken{entries: map[string][]Entry{
 		"a": {say("common", 0), say("in a", 10), {Kind: TokenUsage, ID: "spent", Offset: 11}, say("again", 20), say("again", 21)},
 		"b": {say("common", 0), say("in b", 10)},
 		"c": {say("common", 0), say("in c", 10), say("again", 20)},

@@ -47,11 +47,15 @@ func CountUnknown(r Reader, f File) (u Unknown, err error) {
 }
 
 // UnknownLines is Classifier's Unknown for a file of lines: it calls each for those whose
-// kind is not known. Lines that are no JSON objects have no kind.
+// kind is not known. Lines that are no JSON, such as torn ones, are of the kind "torn".
 func UnknownLines(path string, known []string, kindOf func(line []byte) string, each func(kind string)) error {
 	_, err := Lines(path, 0, func(line []byte, _ int64) bool {
+		if !gjson.ValidBytes(line) {
+			each("torn")
+			return true
+		}
 		kind := kindOf(line)
-		if !slices.Contains(known, kind) && gjson.ValidBytes(line) && gjson.ParseBytes(line).IsObject() { // mutant never: ./lib/client/readers TestUnknown
+		if !slices.Contains(known, kind) && gjson.ParseBytes(line).IsObject() { // mutant never: ./lib/client/readers TestUnknown
 			each(kind)
 		}
 		return true
