@@ -188,6 +188,13 @@ func (h *Hub) serve() (err error) {
 	if h.js, err = jetstream.New(h.nc); err != nil {
 		return err
 	}
+	ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
+	defer done()
+	for _, cfg := range streams.Shared() { // no host may make them, nor change those of an older version
+		if _, err := h.js.CreateOrUpdateStream(ctx, cfg); err != nil {
+			h.Warn(err)
+		}
+	}
 	_, err = h.nc.Subscribe(invite.Subject, func(m *nats.Msg) {
 		answer := "ok"
 		if err := h.join(m); err != nil {

@@ -226,6 +226,33 @@ func TestWhatAHostMayDo(t *testing.T) {
 	}
 }
 
+// TestRestartedHub shows that a hub that starts again has the streams that hosts need and may not
+// make, also on what an older version left.
+func TestRestartedHub(t *testing.T) {
+	w, k := newWorld(t), keys(t)
+	testenv.Must(t, w.Admit(k.Public(), "x"))
+	testenv.Must(t, w.js.DeleteStream(t.Context(), streams.Here))
+	_, err := w.js.UpdateStream(t.Context(), jetstream.StreamConfig{Name: streams.Fleet, Subjects: []string{"gt.*.hello"}, MaxMsgsPerSubject: 1})
+	testenv.Must(t, err)
+	w.Close()
+	w.Hub, err = Start(w.Options)
+	testenv.Must(t, err)
+	t.Cleanup(w.Hub.Close)
+	nc, err := w.connect(k)
+	testenv.Must(t, err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	testenv.Must(t, err)
+	ctx, done := context.WithTimeout(t.Context(), time.Minute)
+	defer done()
+	testenv.Must(t, streams.Make(ctx, js, k.Public()))
+	for _, kind := range []string{"beat", "hello", "states", "allows.x", "feed"} {
+		if _, err := js.Publish(ctx, "gt."+k.Public()+"."+kind, []byte("x")); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
 // TestAFullHub shows that a hub whose disk is full says so, and that nothing it
 // acknowledged is lost.
 func TestAFullHub(t *testing.T) {

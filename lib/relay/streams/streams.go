@@ -47,7 +47,7 @@ const HereFor = 3 * time.Hour
 // nothing is only there.
 func Shared() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
-		{Name: Here, Subjects: []string{"gt.*.beat"}, MaxMsgsPerSubject: 1, MaxAge: HereFor, MaxMsgSize: MaxMessage / 4, Storage: jetstream.MemoryStorage},
+		{Name: Here, Subjects: []string{"gt.*.beat"}, MaxMsgsPerSubject: 1, MaxAge: HereFor, MaxMsgSize: MaxMessage / 4},
 		{Name: Fleet, Subjects: []string{"gt.*.hello", "gt.*.states", "gt.*.allows.*"}, MaxMsgsPerSubject: 1, MaxAge: 60 * 24 * time.Hour, MaxMsgSize: MaxMessage},
 		{Name: Feeds, Subjects: []string{"gt.*.feed"}, MaxMsgsPerSubject: 8192, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxMessage},
 	}
