@@ -155,10 +155,12 @@ func keyRun(line string) (begin, end int) {
 	return 0, 0
 }
 
-// likeKey reports whether a word is like the base64 of a key, which can have many zeros.
+// likeKey reports whether a word is like a line of the base64 of a key, which can have many
+// zeros, and names of algorithms.
 func likeKey(v string) bool {
-	const least = 60
-	return mixed(v) || len(v) >= least && strings.Contains(v, "AAAA") && strings.ContainsAny(v, "0123456789") && strings.Count(v, "/")*10 < len(v)
+	const least, enough = 60, 10
+	changes, digits := alternations(v[:min(len(v), 128)])
+	return mixed(v) || len(v) >= least && changes >= enough && digits && strings.Count(v, "/")*10 < len(v)
 }
 
 // moreKeyLines returns the end of the lines of a key of which the first or its head ends at

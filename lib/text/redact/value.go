@@ -267,6 +267,16 @@ func mixed(v string) bool {
 		return false
 	}
 	v = v[:min(len(v), enough)]
+	changes, _ := alternations(v)
+	return strings.ContainsFunc(v, isUpper) && strings.ContainsFunc(v, isLower) && changes*5 >= (len(v)-1)*2
+}
+
+func isUpper(r rune) bool { return r >= 'A' && r <= 'Z' }
+func isLower(r rune) bool { return r >= 'a' && r <= 'z' }
+
+// alternations counts how often capital letters, small letters and digits follow on each
+// other, and reports whether there are digits.
+func alternations(v string) (changes int, digits bool) {
 	kind := func(c byte) int {
 		switch {
 		case c >= 'a' && c <= 'z':
@@ -278,12 +288,13 @@ func mixed(v string) bool {
 		}
 		return 0
 	}
-	changes, upper, lower := 0, false, false
+	before := 0
 	for i := range len(v) {
-		upper, lower = upper || kind(v[i]) == 2, lower || kind(v[i]) == 1
-		if i > 0 && kind(v[i]) != kind(v[i-1]) && kind(v[i]) > 0 && kind(v[i-1]) > 0 {
+		now := kind(v[i])
+		if now != before && now > 0 && before > 0 {
 			changes++
 		}
+		before, digits = now, digits || now == 3
 	}
-	return upper && lower && changes*5 >= (len(v)-1)*2
+	return changes, digits
 }
