@@ -124,10 +124,15 @@ func GiveBack(h home.Home, session, by string) error {
 	if err := json.Unmarshal(data, &o); err != nil || o.TakenBy != by {
 		return nil
 	}
-	if newer, _, err := Read(h, session); newer != nil || err != nil {
+	newer, slot, err := Read(h, session)
+	if newer != nil || err != nil {
 		return err
 	}
-	return atomicfile.Rename(taken(h, session), waiting(h, session), atomicfile.Unsynced)
+	o.TakenBy = ""
+	if err := slot.Put(h, session, &o, atomicfile.Synced); err != nil {
+		return err
+	}
+	return atomicfile.Remove(taken(h, session))
 }
 
 // Sweep removes what killed writers left.
