@@ -172,8 +172,14 @@ func (a *answer) find(in *instance.Instance, name string) (pane tmux.Pane, p pro
 				return pane, p, status.Alive, status.Alive
 			}
 		default:
+			if pane.Mark != "" && pane.Mark != name {
+				continue // another agent's, to which a new server gave the id
+			}
 			var program string
 			p, program, running = run(pane)
+			if pane.Mark == "" && pane.Session != in.TmuxSession && strings.HasPrefix(program, "gt-") {
+				continue // another agent that is being started, and has no mark yet
+			}
 			if p.IsSet() && runs(p, program, pane, name) || !p.IsSet() && (pane.Mark == name || pane.Mark == "") {
 				return pane, p, status.Alive, running
 			}
