@@ -40,8 +40,6 @@ const (
 var inWhats = []inWhat{
 	{name: "login shell", line: `{}`, own: same},
 	{name: "function", line: `f() { claude "$@"; }; f --model sonnet {go}`, own: same},
-	{name: "nice", line: `nice -n 5 {}`, own: same},
-	{name: "limits", line: `prlimit --nofile=4096:4096 {}`, own: same},
 	{name: "script", line: `script -qec '{}' /dev/null`, own: same},
 	{name: "waits", line: `waits {}`, own: same},
 	{name: "becomes", line: `becomes {}`, own: same},

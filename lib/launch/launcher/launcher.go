@@ -1,5 +1,5 @@
 // Package launcher finds what a person put between a tmux pane and the agent in it: a
-// sandbox, another user, limits, a program that sets variables. The next agent starts in
+// sandbox, another user, a program that sets variables. The next agent starts in
 // the same, word for word, or not at all.
 package launcher
 
@@ -25,7 +25,7 @@ type Launcher struct {
 	Outer   process.Proc
 	Environ []string
 	Dir     string
-	// Limits are those below the tmux server's limits. The next agent gets them too.
+	// Limits are those that differ from the tmux server's. The next agent gets them too.
 	Limits *process.Limits
 	// Boxed reports that the agent runs in a confinement that tmux's server does not run
 	// in.
@@ -177,7 +177,7 @@ func (w walked) launcher(path []process.Info, server int) (l Launcher, err error
 	if err != nil {
 		return l, err
 	}
-	l.Limits = outer.Limits.Below(ours.Limits)
+	l.Limits = outer.Limits.Changed(ours.Limits)
 	own, err := process.BoundsOf(path[0].PID)
 	l.Boxed = err != nil || len(own.Differ(ours)) > 0
 	if l.Words, err = w.words(); err != nil {

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -102,10 +101,7 @@ func Exec(env *cli.Env, name string) error {
 	if r.Shell != "" {
 		return r.runThenShell(program)
 	}
-	runtime.LockOSThread() // until exec
-	if err := r.Limits.Apply(); err != nil {
-		return err
-	}
+	r.Limits.Apply()
 	err = syscall.Exec(program, r.Args, r.Env)
 	return fmt.Errorf("cannot run '%s': %w", program, err)
 }
@@ -142,7 +138,10 @@ func (r Run) runThenShell(program string) error {
 		// group.
 		SysProcAttr: &syscall.SysProcAttr{Foreground: true, Ctty: syscall.Stdin},
 	}
-	if err := r.start(&cmd); err != nil {
+	restore := r.Limits.Apply() // the shell does not get them
+	err := cmd.Start()
+	restore()
+	if err != nil {
 		return fmt.Errorf("cannot run '%s': %w", program, err)
 	}
 	if err := process.AwaitForeground(cmd.Process.Pid); err != nil {
@@ -152,25 +151,6 @@ func (r Run) runThenShell(program string) error {
 		name, _, _ := strings.Cut(kv, "=")
 		return name == shellVar || name == "GT_AGENT" || name == "GT_PROCESS_NAMES" // it may start another agent
 	})
-	err := syscall.Exec(r.Shell, []string{filepath.Base(r.Shell)}, shellEnv)
+	err = syscall.Exec(r.Shell, []string{filepath.Base(r.Shell)}, shellEnv)
 	return fmt.Errorf("cannot run '%s': %w", r.Shell, err)
-}
-
-// start starts the agent with its limits, which the shell does not get.
-func (r Run) start(cmd *exec.Cmd) error {
-	if r.Limits == nil {
-		return cmd.Start()
-	}
-	var err error
-	cli.Go(func() {
-		runtime.LockOSThread() // the thread, with its limits, ends with this function
-		err = r.Limits.Around(cmd.Start)
-	}).Wait()
-	if err != nil {
-		return err
-	}
-	if err = r.Limits.Give(cmd.Process.Pid); err != nil {
-		_ = cmd.Process.Kill()
-	}
-	return err
 }

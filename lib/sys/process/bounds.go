@@ -3,6 +3,8 @@ package process
 import (
 	"maps"
 	"slices"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds are what confines a process.
@@ -28,6 +30,29 @@ func (b Bounds) Differ(other Bounds) []string {
 		}
 	}
 	return names
+}
+
+// Limits are what a successor gets of its predecessor beside the walls: the umask, so that it
+// makes files like it.
+type Limits struct {
+	Umask *int `json:"umask,omitempty"` // nil if it is the server's
+}
+
+// Changed returns the limits that differ from other's, nil if there are none.
+func (l *Limits) Changed(other *Limits) *Limits {
+	if l == nil || other == nil || *l.Umask == *other.Umask {
+		return nil
+	}
+	return l
+}
+
+// Apply applies the limits to this process and returns a function that restores its own.
+func (l *Limits) Apply() (restore func()) {
+	if l == nil || l.Umask == nil {
+		return func() {}
+	}
+	old := unix.Umask(*l.Umask)
+	return func() { unix.Umask(old) }
 }
 
 // The walls that sandbox programs change for themselves.

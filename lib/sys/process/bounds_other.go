@@ -27,14 +27,3 @@ func BoundsOf(pid int) (Bounds, error) {
 func Unit(int) string { return "" }
 
 func Inits(int) []Proc { return nil }
-
-// Limits is empty: a process that is restarted gets those of tmux's server.
-type Limits struct{}
-
-func (l *Limits) Below(*Limits) *Limits { return nil }
-
-func (l *Limits) Apply() error { return nil }
-
-func (l *Limits) Around(start func() error) error { return start() }
-
-func (l *Limits) Give(int) error { return nil }
