@@ -22,7 +22,7 @@ import (
 type Server string
 
 // wait bounds every call, so that a server that hangs does not hang its callers.
-const wait = 5 * time.Second
+var wait = 5 * time.Second
 
 // ErrNoServer is returned if no server runs, or tmux is not installed.
 var ErrNoServer = errors.New("no tmux server is running there")
