@@ -146,13 +146,19 @@ func (w *world) getenv(name string) string {
 	return ""
 }
 
-// spent is what the conversations cost together, what forks copied only once.
+// spent is what the conversations, the oldest first, cost together, what forks copied only once.
 func (w *world) spent(all []readertest.Held) conversation.Usage {
 	w.Helper()
 	var tally conversation.UsageTally
 	var sum conversation.Usage
-	for _, c := range all {
-		added, err := tally.Add(readers.Of(c.File.Client), c.File, conversation.Lineage{ID: c.Metadata.ID, Began: c.Metadata.Started, Ancestors: []session.ID{c.Metadata.ForkOf, c.Metadata.Parent}})
+	for i, c := range all {
+		from := conversation.Lineage{ID: c.Metadata.ID, Began: c.Metadata.Started, Ancestors: []session.ID{c.Metadata.ForkOf, c.Metadata.Parent}}
+		for _, earlier := range all[:i] { // Claude Code tells a fork by the message that it begins with
+			if c.Metadata.First != "" && c.Metadata.First == earlier.Metadata.First {
+				from.Ancestors = append(from.Ancestors, earlier.Metadata.ID)
+			}
+		}
+		added, err := tally.Add(readers.Of(c.File.Client), c.File, from)
 		if err != nil {
 			w.Fatal(err)
 		}
