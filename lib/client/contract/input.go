@@ -27,6 +27,7 @@ const (
 	Interrupted // whether the person stopped a tool
 	Moment      // the event's time, as a number or a text
 	Roots       // the working folders, if CWD is a tool's
+	Headless    // whether no person sees the run
 	FullyIdle   // at the end of a turn: false if something runs in the background
 	fieldsEnd
 )

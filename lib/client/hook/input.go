@@ -59,6 +59,7 @@ type Input struct {
 	Notice      string // Notification: its kind, in the client's word
 	Failure     string // StopFailure, PostToolUseFailure: the reason, in the client's words
 	Interrupted bool   // PostToolUseFailure: the person stopped the tool
+	Headless    bool   // no person sees the run; see Invocation.Headless
 
 	background, crons string // Stop: what runs and what will wake the session, as JSON
 	asked, answered   string // PostToolUse: the tool's arguments and result, as JSON
@@ -286,6 +287,8 @@ func parse(data []byte) (in Input, at string) {
 			in.ContextTokens = value.Int()
 		case contract.Interrupted:
 			in.Interrupted = value.Bool()
+		case contract.Headless:
+			in.Headless = value.Bool()
 		case contract.Background:
 			in.background = value.Raw
 		case contract.Crons:

@@ -102,6 +102,7 @@ func TestReadEveryClient(t *testing.T) {
 		"kimi/StopFailure":                  {Event: "StopFailure", Failure: "APIProviderRateLimitError"},
 		"kimi/Interrupt":                    {Event: "Interrupt", Reason: "cancelled"},
 		"kimi/SessionEnd":                   {Event: "SessionEnd", Reason: "exit"},
+		"pi/headless-SessionStart":          {Event: "SessionStart", Source: "startup", Transcript: "T", Headless: true},
 		"antigravity/PreInvocation":         {Event: "UserPromptSubmit", Transcript: "T"},
 		"antigravity/later-PreInvocation":   {Event: "PostToolUse", Transcript: "T"},
 		"antigravity/Stop":                  {Event: "Stop", Transcript: "T"},

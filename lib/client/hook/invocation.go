@@ -329,11 +329,12 @@ func (c *Invocation) EnsureRecord() error {
 	return errors.Join(err, c.BindInstance())
 }
 
-// Headless reports whether no person sees the run of the session's client.
+// Headless reports whether no person sees the run of the session's client, by the hook's
+// input or by the client's process.
 func (c *Invocation) Headless() bool {
 	p := c.Process()
-	if c.Dialect.Headless == nil || !p.IsSet() {
-		return false
+	if c.Input.Headless || c.Dialect.Headless == nil || !p.IsSet() {
+		return c.Input.Headless
 	}
 	args, _ := p.Args() // without them its environment and its screen tell
 	return c.Dialect.Headless(contract.Run{Args: args, Getenv: c.env.Getenv, OnScreen: p.OnScreen})

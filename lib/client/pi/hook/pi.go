@@ -20,13 +20,9 @@ var Client = contract.Client{
 	Processes: processes,
 	StoreVars: []string{storeVar, sessionsVar},
 	Accounts:  accounts,
-	Dialect:   contract.Dialect{MaxContext: maxContext, Shape: contract.Plain, Compaction: true, Headless: headless},
-}
-
-// headless leaves out --mode rpc, by which editors show pi to a person.
-func headless(r contract.Run) bool {
-	i := slices.Index(r.Args, "--mode")
-	return r.HasFlag("-p", "--print") || slices.Contains(r.Args, "--mode=json") || i >= 0 && i+1 < len(r.Args) && r.Args[i+1] == "json"
+	// pi overwrites its arguments, so the extension tells whether a person sees the run.
+	Fields:  []contract.FieldName{{Name: "headless", Field: contract.Headless}},
+	Dialect: contract.Dialect{MaxContext: maxContext, Shape: contract.Plain, Compaction: true},
 }
 
 // sessionsVar names the folder of the sessions only.

@@ -46,6 +46,7 @@ export default function (pi: any) {
     const input = {
       hook_event_name: event, session_id: sessions.getSessionId(), cwd: ctx.cwd,
       transcript_path: sessions.getSessionFile(), pid: process.pid, ...more,
+      headless: ctx.hasUI === false, // an editor (--mode rpc) has one
     };
     return (state.last = state.last.then(() => run(seconds, binary, args, input)));
   };
