@@ -105,7 +105,7 @@ func (w *world) hooksOfCopilot() {
 func TestCopilotStart(t *testing.T) {
 	w := hookedCopilot(t)
 	w.copilot("-p", "run: env; gt-checkpoint write --notes NOTE-CANARY")
-	id := w.latest()
+	id := w.newest()
 	for _, r := range w.model.Turns() {
 		w.oneDocument("startup", r)
 	}
@@ -171,11 +171,11 @@ func TestCopilotSubagent(t *testing.T) {
 	if n := len(w.records()); n != 1 {
 		t.Errorf("one session and its subagent left %d records", n)
 	}
-	w.oneEvent("session_start", w.latest())
+	w.oneEvent("session_start", w.newest())
 	if n := len(w.events("session_start", "")); n != 1 {
 		t.Errorf("one session and its subagent are %d starts in the log", n)
 	}
-	w.oneEvent("session_end", w.latest())
+	w.oneEvent("session_end", w.newest())
 	w.hooksOfCopilot()
 }
 
@@ -354,7 +354,8 @@ func TestCopilotCrash(t *testing.T) {
 	}
 	w.until("the client is gone", func() bool { return w.tmuxOutput("list-panes", "-a", "-F", "#{pane_id}") == "" })
 
-	w.copilot("-p", "where are we?")
+	p = w.open("again", "copilot", "--allow-all-tools", "-i", "where are we?")
+	p.awaitScreen("ANSWER to where are we?")
 	fresh, first := w.latest(), w.asked("where are we?")
 	for _, text := range []string{"- notes: CHECKPOINT-CANARY half of the lamp is done", "- step: step-7", "### Last request"} {
 		if n := first.Count(text); n != 1 {
@@ -369,7 +370,7 @@ func TestCopilotCrash(t *testing.T) {
 	}
 	w.copilot("-p", "a new day")
 	if n := w.asked("a new day").Count("CHECKPOINT-CANARY"); n != 0 {
-		t.Errorf("the session after a clean end is told of the crash %d times", n)
+		t.Errorf("one session later the crash is told %d times", n)
 	}
 }
 

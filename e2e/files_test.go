@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"gt/lib/place"
 )
@@ -95,9 +96,10 @@ type sessionRecord struct {
 	ParentID    string `json:"parent_id"`
 	ChildID     string `json:"child_id"`
 	PID         int
-	TmuxSession string `json:"tmux_session"`
-	TmuxPane    string `json:"tmux_pane"`
-	EndedAt     string `json:"ended_at"`
+	TmuxSession string    `json:"tmux_session"`
+	TmuxPane    string    `json:"tmux_pane"`
+	StartedAt   time.Time `json:"started_at"`
+	EndedAt     string    `json:"ended_at"`
 	Outcome     string
 }
 
@@ -126,7 +128,22 @@ func (w *world) record(id string) sessionRecord {
 	return r
 }
 
-// latest is the session that session_id names.
+// newest is the session whose record began last, with a person or without.
+func (w *world) newest() string {
+	w.Helper()
+	var newest sessionRecord
+	for _, r := range w.records() {
+		if newest.ID == "" || r.StartedAt.After(newest.StartedAt) {
+			newest = r
+		}
+	}
+	if newest.ID == "" {
+		w.Fatal("there is no record of a session")
+	}
+	return newest.ID
+}
+
+// latest is the session that session_id names: the latest of a person.
 func (w *world) latest() string {
 	w.Helper()
 	id, _, _ := strings.Cut(w.read(w.runtime("session_id")), "\n")

@@ -149,7 +149,7 @@ func TestOpenCodeHooksOfSubagent(t *testing.T) {
 	if n := len(w.records()); n != 1 {
 		t.Errorf("%d sessions are recorded, want 1", n)
 	}
-	w.oneEvent("session_end", w.latest())
+	w.oneEvent("session_end", w.newest())
 }
 
 // A conversation that is compacted while it works goes on by itself, and knows
@@ -169,7 +169,7 @@ func TestOpenCodeCompactsByItself(t *testing.T) {
 		return reply
 	})
 	w.ask("please build the WIDGET-CANARY parser")
-	id := w.latest()
+	id := w.newest()
 	w.ask("fill it up", w.resume(id)...)
 	on := w.asked("Continue if you have next steps")
 	if n := on.Count("Context compacted. Continue your previous task."); n != 1 {
@@ -206,7 +206,7 @@ func startPlugged(w *plugged) {
 	t := w.TB
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	w.ask("show me the environment")
-	id := w.latest()
+	id := w.newest()
 	first := w.model.Turns()[0]
 	if !w.oneDocument("startup", first) {
 		return
@@ -258,7 +258,7 @@ func startPlugged(w *plugged) {
 	}
 
 	w.ask("another way", w.fork(id)...)
-	fork := w.latest()
+	fork := w.newest()
 	if e := w.oneEvent("session_start", fork); fork == id || e.Payload.Source != "fork" {
 		t.Errorf("the fork's start says %+v", e.Payload)
 	}
@@ -450,8 +450,8 @@ func (w *plugged) startedWith(p *pane) string {
 	return w.commandLine(p.pid())
 }
 
-// A client that is killed leaves its last checkpoint, which the next session is
-// told of, once.
+// A client that is killed leaves its last checkpoint, which the person's next session is
+// told of, once. A run without a person between them is told of it and takes nothing.
 //
 // S0-13 S0-37 S1-5 S1-84 S1-88
 func crashPlugged(w *plugged) {
@@ -473,7 +473,15 @@ func crashPlugged(w *plugged) {
 		return err != nil || strings.Contains(string(stat), ") Z ")
 	})
 
-	w.ask("where are we?")
+	w.ask("what is here?")
+	if n := w.asked("what is here?").Count("No person sees this run"); n != 1 {
+		t.Errorf("a run without a person is told %d times that it takes nothing", n)
+	}
+	if r := w.record(old); r.Outcome != "" || r.ChildID != "" {
+		t.Errorf("after a run without a person the record of the crashed session says %+v", r)
+	}
+
+	w.say(w.openPane("again"), "where are we?", "")
 	fresh := w.latest()
 	first := w.asked("where are we?")
 	for _, text := range []string{"CHECKPOINT-CANARY half of the lamp is done", "step-7"} {
@@ -489,7 +497,7 @@ func crashPlugged(w *plugged) {
 	}
 	w.ask("a new day")
 	if n := w.asked("a new day").Count("CHECKPOINT-CANARY"); n != 0 {
-		t.Errorf("the session after a clean end is told of the crash %d times", n)
+		t.Errorf("one session later the crash is told %d times", n)
 	}
 }
 
@@ -506,7 +514,7 @@ func killPlugged(w *plugged) {
 	pid := w.record(old).PID
 	w.tmux("kill-session", "-t", "=max")
 	w.until("the client is gone", func() bool { return syscall.Kill(pid, 0) != nil })
-	w.ask("where are we?")
+	w.say(w.openPane("again"), "where are we?", "")
 	if n := w.asked("where are we?").Count("CHECKPOINT-CANARY"); n != 1 {
 		t.Errorf("the next session is told %d times what was noted", n)
 	}
@@ -522,7 +530,7 @@ func twicePlugged(w *plugged) {
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	w.write(filepath.Join(w.project, w.projectHook), w.read(w.hook))
 	w.ask("show me the environment")
-	id := w.latest()
+	id := w.newest()
 	w.oneDocument("startup", w.model.Turns().Last())
 	w.oneEvent("session_start", id)
 	w.oneEvent("session_end", id)
