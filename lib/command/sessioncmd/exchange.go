@@ -32,30 +32,13 @@ import (
 
 // The exported and imported file is agent-deck's sessions.json. What it calls a session is
 // an instance here. The field "gt" holds what only gt knows, so an export and an import
-// lose nothing. Fields that gt does not know are kept.
+// lose nothing of it.
 
 // fields is a JSON object of the file.
 type fields map[string]json.RawMessage
 
 // formatName is the name of gt's own field in each session of the file.
 const formatName = "gt"
-
-func (f fields) set(key string, v any) error {
-	data, err := json.Marshal(v)
-	if err == nil {
-		f[key] = data
-	}
-	return err
-}
-
-// text sets a field, or deletes it if value is empty.
-func (f fields) text(key, value string) error {
-	if value == "" {
-		delete(f, key)
-		return nil
-	}
-	return f.set(key, value)
-}
 
 // get decodes a field into v, if the object has it.
 func (f fields) get(key string, v any) error {
@@ -83,35 +66,18 @@ func (c *export) Run(env *cli.Env) error {
 	if err != nil {
 		return err // an export must be complete
 	}
-	groups, more, err := at.Store.Exported()
+	groups, err := at.Store.Groups()
 	if err != nil {
 		return err
 	}
-	file := fields{}
-	if more != nil {
-		if err := json.Unmarshal(more, &file); err != nil {
-			return err
-		}
-	}
-	instances, all := []fields{}, []fields{}
+	instances, all := []map[string]any{}, []map[string]any{}
 	for _, m := range found[0].Agents {
-		one, err := exported(m, found[0].Table())
-		if err != nil {
-			return err
-		}
-		instances = append(instances, one)
+		instances = append(instances, exported(m, found[0].Table()))
 	}
 	for _, g := range groups {
-		one, err := exportedGroup(g)
-		if err != nil {
-			return err
-		}
-		all = append(all, one)
+		all = append(all, map[string]any{"name": filepath.Base(g.Path), "path": g.Path, "expanded": g.Expanded, "order": g.Order})
 	}
-	if err := errors.Join(file.set("instances", instances), file.set("groups", all)); err != nil {
-		return err
-	}
-	data, err := openjson.File(file)
+	data, err := openjson.File(map[string]any{"instances": instances, "groups": all})
 	if err != nil {
 		return err
 	}
@@ -119,34 +85,26 @@ func (c *export) Run(env *cli.Env) error {
 	return err
 }
 
-func exported(m fleet.Member, known *agent.Table) (fields, error) {
-	f := fields{}
-	if m.Imported != nil {
-		if err := json.Unmarshal(m.Imported, &f); err != nil {
-			return nil, err
-		}
-	}
+func exported(m fleet.Member, known *agent.Table) map[string]any {
 	own := *m.Instance
-	own.Imported, own.Folder, own.Limits = nil, nil, nil // these hold for this machine only
-	title := m.Title
-	if title == "" {
-		title = m.Name
+	own.Folder, own.Limits = nil, nil // these hold for this machine only
+	f := map[string]any{
+		formatName: &own, "id": m.ID, "title": cmp.Or(m.Title, m.Name), "project_path": m.Path, "group_path": m.Group, "tool": m.Agent,
+		"command": commandOf(m.Instance, known), "status": m.Status, "created_at": m.CreatedAt, "updated_at": m.UpdatedAt,
 	}
-	err := errors.Join(
-		f.set(formatName, &own), f.set("id", m.ID), f.set("title", title), f.set("project_path", m.Path), f.set("group_path", m.Group),
-		f.set("tool", m.Agent), f.set("status", m.Status), f.text("parent_session_id", string(m.ParentID)),
-		f.text(m.Agent+"_session_id", string(m.SessionID)), f.set("created_at", m.CreatedAt), f.set("updated_at", m.UpdatedAt),
-	)
+	if m.ParentID != "" {
+		f["parent_session_id"] = m.ParentID
+	}
+	if m.SessionID != "" {
+		f[m.Agent+"_session_id"] = m.SessionID
+	}
 	if !m.SessionAt.IsZero() {
-		err = errors.Join(err, f.set(m.Agent+"_detected_at", m.SessionAt))
+		f[m.Agent+"_detected_at"] = m.SessionAt
 	}
 	if len(m.LoadedMCPNames) > 0 {
-		err = errors.Join(err, f.set("loaded_mcp_names", m.LoadedMCPNames))
+		f["loaded_mcp_names"] = m.LoadedMCPNames
 	}
-	if _, ok := f["command"]; !ok {
-		err = errors.Join(err, f.set("command", commandOf(m.Instance, known)))
-	}
-	return f, err
+	return f
 }
 
 // commandOf returns the command line that starts an instance's agent.
@@ -156,21 +114,6 @@ func commandOf(in *instance.Instance, known *agent.Table) string {
 		words = append(words, term.Quote(word))
 	}
 	return strings.Join(words, " ")
-}
-
-func exportedGroup(g instance.Group) (fields, error) {
-	f := fields{}
-	if g.Imported != nil {
-		if err := json.Unmarshal(g.Imported, &f); err != nil {
-			return nil, err
-		}
-	}
-	if _, ok := f["name"]; !ok {
-		if err := f.set("name", filepath.Base(g.Path)); err != nil {
-			return nil, err
-		}
-	}
-	return f, errors.Join(f.set("path", g.Path), f.set("expanded", g.Expanded), f.set("order", g.Order))
 }
 
 // maxImport limits the size of an imported file, in bytes.
@@ -342,16 +285,7 @@ func imported(at scope, data []byte) (i instance.Imported, err error) {
 		if bad != nil {
 			err = errors.Join(err, fmt.Errorf("group %d: %w", n+1, bad))
 		}
-		if g.Imported, bad = json.Marshal(f); bad != nil {
-			return i, bad
-		}
 		i.Groups = append(i.Groups, g)
-	}
-	delete(file, "instances")
-	delete(file, "groups")
-	if len(file) > 0 {
-		more, bad := json.Marshal(file)
-		i.More, err = more, errors.Join(err, bad)
 	}
 	return i, err
 }
@@ -430,21 +364,6 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 	}
 	if in.UpdatedAt = updated; updated.IsZero() {
 		in.UpdatedAt = in.CreatedAt
-	}
-	for key := range f { // export writes these fields itself
-		switch key {
-		case formatName, "id", "title", "project_path", "group_path", "tool", "status", "parent_session_id", in.Agent + "_session_id",
-			in.Agent + "_detected_at", "loaded_mcp_names", "created_at", "updated_at":
-			delete(f, key)
-		case "command":
-			if own && command == commandOf(in, at.Table()) {
-				delete(f, key)
-			}
-		}
-	}
-	if len(f) > 0 {
-		rest, bad := json.Marshal(f)
-		in.Imported, err = rest, errors.Join(err, bad)
 	}
 	return in, err
 }

@@ -59,11 +59,7 @@ func JSON(path string) (data []byte, left int, err error) {
 			return cmp.Or(bad, err)
 		}
 		return db.Scan("groups", func(r sqlite.Row) bool {
-			g := object{"path": r.Text("path"), "name": r.Text("name"), "expanded": r.Int("expanded") != 0, "order": r.Int("sort_order")}
-			if dir := r.Text("default_path"); dir != "" {
-				g["default_path"] = dir
-			}
-			groups = append(groups, g)
+			groups = append(groups, object{"path": r.Text("path"), "expanded": r.Int("expanded") != 0, "order": r.Int("sort_order")})
 			return true
 		})
 	})
@@ -99,21 +95,15 @@ func session(r sqlite.Row) (object, error) {
 		}
 	}
 	delete(one, "gt") // it would be believed to be gt's own
-	for column, field := range map[string]string{
-		"id": "id", "title": "title", "project_path": "project_path", "group_path": "group_path", "command": "command", "tool": "tool",
-		"wrapper": "wrapper", "status": "status", "parent_session_id": "parent_session_id", "account": "account",
-	} {
-		if text := r.Text(column); text != "" {
+	for _, field := range []string{"id", "title", "project_path", "group_path", "command", "tool", "wrapper", "parent_session_id", "account"} {
+		if text := r.Text(field); text != "" {
 			one[field] = text
 		} else {
 			delete(one, field)
 		}
 	}
-	one["order"] = r.Int("sort_order")
-	for column, field := range map[string]string{"created_at": "created_at", "last_accessed": "last_accessed_at"} {
-		if seconds := r.Int(column); seconds > 0 {
-			one[field] = time.Unix(seconds, 0).UTC()
-		}
+	if seconds := r.Int("created_at"); seconds > 0 {
+		one["created_at"] = time.Unix(seconds, 0).UTC()
 	}
 	return one, nil
 }

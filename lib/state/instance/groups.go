@@ -1,13 +1,10 @@
 package instance
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +15,8 @@ import (
 
 const groupsFile = "groups.json"
 
-// maxGroups bounds the file, in bytes. It contains the unknown parts of an imported file,
-// which can have 100 MB.
+// maxGroups bounds the file, in bytes. v0.2.0 kept the unknown parts of an imported file in it,
+// which could have 100 MB.
 const maxGroups = 256 << 20
 
 // Group is a group of instances. Empty groups are kept.
@@ -27,14 +24,11 @@ type Group struct {
 	Path     string `json:"path"` // such as work/backend
 	Expanded bool   `json:"expanded"`
 	Order    int    `json:"order"` // among its siblings
-	// Imported holds the unknown fields of an imported group, as JSON.
-	Imported json.RawMessage `json:"imported,omitempty"`
 }
 
 type groups struct {
-	Groups   []Group         `json:"groups"`
-	Imported json.RawMessage `json:"imported,omitempty"` // unknown fields of an imported file
-	unknown  openjson.Unknown
+	Groups  []Group `json:"groups"`
+	unknown openjson.Unknown
 }
 
 // MarshalJSON keeps fields of a newer gt.
@@ -152,8 +146,8 @@ func (s Store) changeGroups(change func(*groups) error) error {
 	if err != nil {
 		return err
 	}
-	before, more := slices.Clone(g.Groups), g.Imported
-	if err := change(g); err != nil || reflect.DeepEqual(before, g.Groups) && bytes.Equal(more, g.Imported) {
+	before := slices.Clone(g.Groups)
+	if err := change(g); err != nil || slices.Equal(before, g.Groups) {
 		return err
 	}
 	data, err := openjson.File(g)
@@ -288,7 +282,7 @@ func (g *groups) copy(group, to string) error {
 		g.add(path)
 		for i := range g.Groups {
 			if g.Groups[i].Path == path {
-				g.Groups[i].Expanded, g.Groups[i].Imported = one.Expanded, one.Imported
+				g.Groups[i].Expanded = one.Expanded
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package instance
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,8 +33,6 @@ func Parse(data []byte) (*Instance, error) {
 type Imported struct {
 	Instances []*Instance // with ids; Import names those without a name
 	Groups    []Group
-	// More holds the file's unknown fields, as JSON, for an export.
-	More json.RawMessage
 }
 
 // Import adds instances and returns the added ones. It skips known ids, so that a repeated
@@ -203,17 +200,5 @@ func (g *groups) take(i Imported, added []*Instance) error {
 			g.Groups[n] = i.Groups[at]
 		}
 	}
-	if g.Imported == nil {
-		g.Imported = i.More
-	}
 	return nil
-}
-
-// Exported returns the groups and the unknown fields of an imported file.
-func (s Store) Exported() ([]Group, json.RawMessage, error) {
-	g, err := s.loadGroups()
-	if err != nil {
-		return nil, nil, err
-	}
-	return g.sorted(), g.Imported, nil
 }

@@ -18,7 +18,6 @@
 package instance
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -103,8 +102,6 @@ type Instance struct {
 	Listed string `json:"listed_question,omitempty"`
 	// LoadedMCPNames are the MCP servers in the folder's .mcp.json at the start.
 	LoadedMCPNames []string `json:"loaded_mcp_names,omitempty"`
-	// Imported is the agent in an imported file, as JSON.
-	Imported json.RawMessage `json:"imported,omitempty"`
 
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
