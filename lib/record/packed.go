@@ -3,7 +3,6 @@ package record
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -84,6 +83,15 @@ func (p packed) end() (ending, error) {
 	}
 	e, _ := endIn(rest, p.At)
 	return e, nil
+}
+
+// copyTo writes the record into a file.
+func (p packed) copyTo(f *os.File) error {
+	z, err := gzip.NewReader(bufio.NewReader(io.NewSectionReader(p.f, 0, 1<<62)))
+	if err == nil {
+		_, err = io.Copy(f, z)
+	}
+	return err
 }
 
 // lines is conversation.LinesWithin for a packed record.
@@ -195,27 +203,7 @@ func (s Store) unpack(id ID) error {
 		return err
 	}
 	defer o.Close()
-	z, err := gzip.NewReader(bufio.NewReader(io.NewSectionReader(o.f, 0, 1<<62)))
-	if err != nil {
-		return atomicfile.Error("understand", from, err)
-	}
-	aside := s.Path(id) + ".new"
-	if err := atomicfile.Remove(aside); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return atomicfile.Error("create", aside, err)
-	}
-	if _, err = io.Copy(f, z); err == nil {
-		err = f.Sync()
-	}
-	err = cmp.Or(err, f.Close())
-	if err == nil {
-		err = atomicfile.Rename(aside, s.Path(id), atomicfile.Synced)
-	}
-	if err != nil {
-		atomicfile.Remove(aside)
+	if err := replace(s.Path(id), o.gz.copyTo); err != nil {
 		return atomicfile.Error("unpack", from, err)
 	}
 	return atomicfile.Remove(from)
@@ -233,11 +221,7 @@ func (s Store) Unpacked(id ID, dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	z, err := gzip.NewReader(bufio.NewReader(io.NewSectionReader(o.f, 0, 1<<62)))
-	if err == nil {
-		_, err = io.Copy(f, io.LimitReader(z, o.length()))
-	}
-	if err == nil {
+	if err = o.gz.copyTo(f); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
