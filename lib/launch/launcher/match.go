@@ -147,36 +147,32 @@ func short(program string) string {
 
 // interactive reports whether args are those of an interactive shell.
 func interactive(args []string) bool {
-	if len(args) == 0 || !process.IsShell(args[0]) {
-		return false
-	}
-	for i := 1; i < len(args); i++ {
-		switch arg := args[i]; {
-		case valued(arg):
-			i++
-		case !strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "+"), isLine(arg):
-			return false
-		}
-	}
-	return true
+	end := endOfOptions(args)
+	return end > 0 && end >= len(args)
 }
 
 // line reports whether args are those of a shell with -c.
 func line(args []string) bool {
+	end := endOfOptions(args)
+	return end > 0 && end+1 < len(args) && isLine(args[end])
+}
+
+// endOfOptions returns where a shell's options end: at -c, a script, or after the last word. It
+// returns 0 if args are no shell's.
+func endOfOptions(args []string) int {
 	if len(args) == 0 || !process.IsShell(args[0]) {
-		return false
+		return 0
 	}
-	for i := 1; i < len(args); i++ {
-		switch arg := args[i]; {
-		case valued(arg):
+	for i := 1; ; i++ {
+		switch {
+		case i >= len(args), isLine(args[i]):
+			return i
+		case valued(args[i]):
 			i++
-		case isLine(arg):
-			return i+1 < len(args)
-		case !strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "+"):
-			return false // the rest are the script's arguments
+		case !strings.HasPrefix(args[i], "-") && !strings.HasPrefix(args[i], "+"):
+			return i // the rest are the script's arguments
 		}
 	}
-	return false
 }
 
 // valued reports whether a shell's option has a value.
