@@ -26,10 +26,8 @@ const (
 	lettersAtOnce = 2000
 	bytesPerSec   = 1 << 20
 	bytesAtOnce   = 256 << 20
-	maxStatesBody = 1 << 20
 	savedEvery    = 5 * time.Second
 	asksAtOnce    = 32
-	mostHeld      = 64
 	clocksKept    = 32 // beats: more than a hub keeps for a machine that sleeps
 )
 

@@ -17,7 +17,6 @@ import (
 // record is a parsed line. A block of a message is parsed when it is used: most of a
 // conversation is tool results, of which a summary needs little.
 type record struct {
-	raw        []byte // nil if only a part of the line was read
 	Kind       string // user, assistant, attachment, system, custom-title, …
 	id         string // uuid: the same in a fork's copy
 	parent     string // the id of the record that it follows
@@ -71,7 +70,7 @@ func (b block) failed() bool { return b.Get("is_error").Type == gjson.True }
 // parse parses a line in one pass. If the line is not a record, the result is empty or
 // has what could be parsed.
 func parse(line []byte) record {
-	rec := record{raw: line}
+	var rec record
 	if n := len(line); n > 1 && line[0] == '{' && line[n-1] == '}' && (n > maxChecked || gjson.ValidBytes(line)) {
 		gjson.ParseBytes(line).ForEach(rec.take)
 	}
