@@ -3,6 +3,7 @@ package contract
 import (
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -51,6 +52,11 @@ func Accounts(getenv func(string) string, variable string, patterns []string, fo
 			}
 		}
 	}
+}
+
+// Absolute yields the places whose folder is absolute: one made of an unset variable is not.
+func Absolute(places ...Place) iter.Seq[Place] {
+	return slices.Values(slices.DeleteFunc(places, func(p Place) bool { return !filepath.IsAbs(p.Dir) }))
 }
 
 func escape(path string) string {

@@ -71,15 +71,11 @@ func shows(args []string) bool {
 }
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	var places []contract.Place
-	put := func(dir string, by contract.Origin, folder string) {
-		if filepath.IsAbs(dir) {
-			places = append(places, contract.Place{Dir: dir, By: by, Folders: []string{folder}})
-		}
-	}
-	put(getenv(sessionsVar), contract.Named, ".")
-	put(getenv(dataVar), contract.Named, "sessions")
-	put(getenv(storeVar), contract.Named, "data/sessions")
-	put(filepath.Join(getenv("HOME"), ".cline"), contract.Usual, "data/sessions")
-	return slices.Values(places)
+	data := []string{"data/sessions"}
+	return contract.Absolute(
+		contract.Place{Dir: getenv(sessionsVar), By: contract.Named, Folders: []string{"."}},
+		contract.Place{Dir: getenv(dataVar), By: contract.Named, Folders: []string{"sessions"}},
+		contract.Place{Dir: getenv(storeVar), By: contract.Named, Folders: data},
+		contract.Place{Dir: filepath.Join(getenv("HOME"), ".cline"), By: contract.Usual, Folders: data},
+	)
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"iter"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -80,12 +79,8 @@ func compactsAt(model, dir string, getenv func(string) string) int64 {
 }
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	var places []contract.Place
-	if home := getenv(homeVar); filepath.IsAbs(home) {
-		places = append(places, contract.Place{Dir: filepath.Join(home, ".gemini"), By: contract.Named, Folders: []string{"tmp"}})
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		places = append(places, contract.Place{Dir: filepath.Join(home, ".gemini"), By: contract.Usual, Folders: []string{"tmp"}})
-	}
-	return slices.Values(places)
+	return contract.Absolute(
+		contract.Place{Dir: filepath.Join(getenv(homeVar), ".gemini"), By: contract.Named, Folders: []string{"tmp"}},
+		contract.Place{Dir: filepath.Join(getenv("HOME"), ".gemini"), By: contract.Usual, Folders: []string{"tmp"}},
+	)
 }

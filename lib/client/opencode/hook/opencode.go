@@ -4,7 +4,6 @@ package hook
 import (
 	"iter"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"gt/lib/client/contract"
@@ -28,16 +27,13 @@ func headless(r contract.Run) bool {
 const databaseVar = "OPENCODE_DB"
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	var places []contract.Place
 	itself := []string{"."}
-	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-		places = append(places, contract.Place{Dir: filepath.Join(dir, "opencode"), By: contract.Named, Folders: itself})
+	places := []contract.Place{
+		{Dir: filepath.Join(getenv("XDG_DATA_HOME"), "opencode"), By: contract.Named, Folders: itself},
+		{Dir: filepath.Join(getenv("HOME"), ".local", "share", "opencode"), By: contract.Usual, Folders: itself},
 	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		places = append(places, contract.Place{Dir: filepath.Join(home, ".local", "share", "opencode"), By: contract.Usual, Folders: itself})
-	}
-	if db := getenv(databaseVar); filepath.IsAbs(db) && strings.HasSuffix(db, ".db") {
+	if db := getenv(databaseVar); strings.HasSuffix(db, ".db") {
 		places = append(places, contract.Place{Dir: filepath.Dir(db), By: contract.Named, Folders: itself})
 	}
-	return slices.Values(places)
+	return contract.Absolute(places...)
 }

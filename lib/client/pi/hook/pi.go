@@ -34,9 +34,6 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 		if rest, ok := strings.CutPrefix(name, "~/"); ok {
 			name = filepath.Join(home, rest)
 		}
-		if !filepath.IsAbs(name) {
-			return ""
-		}
 		return name
 	}
 	places := []contract.Place{
@@ -45,12 +42,12 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	}
 	chosen := []contract.Place{{Dir: path(getenv(sessionsVar)), By: contract.Named, Folders: []string{"."}}}
 	for _, p := range places {
-		if p.Dir == "" {
+		if !filepath.IsAbs(p.Dir) {
 			continue // or the working directory's file, a project's, would be read
 		}
 		if data, err := atomicfile.Read(filepath.Join(p.Dir, "settings.json"), 1<<20); err == nil {
 			chosen = append(chosen, contract.Place{Dir: path(gjson.GetBytes(data, "sessionDir").Str), By: p.By, Folders: []string{"."}})
 		}
 	}
-	return slices.Values(slices.DeleteFunc(append(places, chosen...), func(p contract.Place) bool { return p.Dir == "" }))
+	return contract.Absolute(append(places, chosen...)...)
 }

@@ -4,7 +4,6 @@ package hook
 import (
 	"iter"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"gt/lib/client/contract"
@@ -31,16 +30,11 @@ const runtimeVar = "QWEN_RUNTIME_DIR"
 var Folders = []string{"projects", "tmp"}
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	var places []contract.Place
-	for _, name := range []string{runtimeVar, storeVar} {
-		if dir := getenv(name); filepath.IsAbs(dir) {
-			places = append(places, contract.Place{Dir: dir, By: contract.Named, Folders: Folders})
-		}
-	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		places = append(places, contract.Place{Dir: filepath.Join(home, ".qwen"), By: contract.Usual, Folders: Folders})
-	}
-	return slices.Values(places)
+	return contract.Absolute(
+		contract.Place{Dir: getenv(runtimeVar), By: contract.Named, Folders: Folders},
+		contract.Place{Dir: getenv(storeVar), By: contract.Named, Folders: Folders},
+		contract.Place{Dir: filepath.Join(getenv("HOME"), ".qwen"), By: contract.Usual, Folders: Folders},
+	)
 }
 
 // headless reports whether a Qwen Code with these arguments runs without a person: they
