@@ -113,6 +113,8 @@ func (w *world) onlyOurs(record *regexp.Regexp) {
 		switch {
 		case filepath.Dir(rel) == keeps+"/sessions" && record.MatchString(base):
 		case filepath.Dir(rel) == state+"/sessions" && record.MatchString(base+".json"):
+		case rel == keeps+"/handover", rel == keeps+"/handover/taken", rel == keeps+"/handover/waiting":
+		case strings.HasPrefix(rel, keeps+"/handover/") && record.MatchString(base+".json"):
 		case strings.HasPrefix(rel, keeps+"/mail/"):
 		case strings.HasPrefix(rel, keeps+"/checkpoint-") && record.MatchString(base):
 		case strings.HasPrefix(rel, keeps+"/handoff"):

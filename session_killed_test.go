@@ -120,7 +120,7 @@ func TestStartKilled(t *testing.T) {
 		if out := c.must("tmux", "list-panes", "-a", "-F", "of #{session_name}."); strings.Count(out, "of gt-"+name+".") != 1 {
 			t.Errorf("killed after %v, these run:\n%s", at, out)
 		}
-		if out := c.must("tmux", "show-hooks", "-t", "=gt-"+name+":", "pane-died"); !strings.Contains(out, " revive ") {
+		if out := c.must("tmux", "show-hooks", "-p", "-t", "=gt-"+name+":", "pane-died"); !strings.Contains(out, " revive ") {
 			t.Errorf("killed after %v, it is not started again when it crashes: %s", at, out)
 		}
 	}

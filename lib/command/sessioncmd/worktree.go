@@ -237,11 +237,12 @@ func removeWorktree(at scope, held *instance.Locked) (was bool, err error) {
 	} else if !was { // git may know of it: who moved it by hand can have that repaired
 		return false, nil
 	}
-	if err := os.RemoveAll(w.Path + gone); err != nil {
-		return false, atomicfile.Error("remove", w.Path+gone, err)
-	}
+	// The folder goes last: an interrupted removal is recognized by it.
 	if err := git.ForgetWorktree(w.Repository, w.Path); err != nil {
 		at.Env.Warn("git still knows of the worktree '%s': %v", w.Path, err) // the repository may be gone
+	}
+	if err := os.RemoveAll(w.Path + gone); err != nil {
+		return false, atomicfile.Error("remove", w.Path+gone, err)
 	}
 	return true, nil
 }

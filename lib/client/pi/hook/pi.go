@@ -4,7 +4,6 @@ package hook
 import (
 	"iter"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
