@@ -68,8 +68,7 @@ func ExitCode(err error) int {
 }
 
 func hints(err error) []string {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f.hints
 	}
 	return nil

@@ -171,8 +171,7 @@ func (n *counter) count(s *catalog.Session) ([]conversation.DayUsage, bool) {
 	}
 	f, err := transcriptOf(n.env, n.own, s)
 	if err != nil {
-		var foreign *account.ForeignError
-		if errors.As(err, &foreign) {
+		if _, ok := errors.AsType[*account.ForeignError](err); ok {
 			n.lost.Add(err)
 		}
 		return nil, false

@@ -120,8 +120,7 @@ func (r Run) openFolder() error {
 		defer dir.Close()
 		err = dir.Chdir()
 	}
-	var exchanged *place.ExchangedError
-	if errors.As(err, &exchanged) {
+	if _, ok := errors.AsType[*place.ExchangedError](err); ok {
 		return cli.Fail(cli.No, err)
 	}
 	return atomicfile.Error("change to", r.Dir, err)

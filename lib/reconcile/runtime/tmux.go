@@ -62,8 +62,7 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 	}
 	// The pane remains when the agent ends, to show its last words.
 	if err := launch.Survived(server, pane, starting, told); err != nil {
-		var ended *launch.EndedError
-		if errors.As(err, &ended) {
+		if ended, ok := errors.AsType[*launch.EndedError](err); ok {
 			ended.LastWords = launch.Ended(server, pane)
 		}
 		return errors.Join(err, unanswered(server.KillPane(pane.ID)))

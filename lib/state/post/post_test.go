@@ -197,8 +197,7 @@ func TestRefusal(t *testing.T) {
 		"a kind":            Deliver(h.state, h.getenv, h.box, peer.Letter{ID: id, Kind: peer.Work}, good),
 		"a host's name":     Deliver(h.state, h.getenv, peer.Host{Name: "../x"}, peer.Letter{ID: id, Kind: peer.Note}, good),
 	} {
-		var refusal *Refusal
-		if !errors.As(err, &refusal) {
+		if _, ok := errors.AsType[*Refusal](err); !ok {
 			t.Errorf("%s: %v", what, err)
 		}
 		if errors.Is(err, ErrNone) != (what == "no agent" || what == "a path") {

@@ -95,8 +95,8 @@ func hash(id string) uint64 {
 // idIn returns the id in a line, without parsing it, or that of an object in the line.
 func idIn(line []byte) []byte {
 	const key = `"uuid":"`
-	i := bytes.Index(line, []byte(key))
-	if i < 0 {
+	_, after, ok := bytes.Cut(line, []byte(key))
+	if !ok {
 		if !bytes.Contains(line, []byte(`"uuid"`)) {
 			return nil
 		} else if rec := parse(line); rec.id != "" { // another program wrote it
@@ -104,7 +104,7 @@ func idIn(line []byte) []byte {
 		}
 		return nil
 	}
-	id, _, _ := bytes.Cut(line[i+len(key):], []byte(`"`))
+	id, _, _ := bytes.Cut(after, []byte(`"`))
 	return id
 }
 

@@ -547,8 +547,8 @@ func (Reader) Quiet(record []byte, tools bool) bool {
 		kind, _, _ = bytes.Cut(kind, []byte(`"`))
 		return slices.Contains(noted, string(kind))
 	}
-	if i := bytes.Index(front, []byte(`"attachment":{"type":"`)); i >= 0 {
-		return !bytes.Contains(front[:i], []byte(`"message":`)) && !isAsking(record)
+	if before, _, ok := bytes.Cut(front, []byte(`"attachment":{"type":"`)); ok {
+		return !bytes.Contains(before, []byte(`"message":`)) && !isAsking(record)
 	}
 	return !tools && isBringing(record)
 }

@@ -209,15 +209,15 @@ var outcomes = [][]byte{[]byte(`{"questions"`), []byte(`{"answers"`), []byte(`{"
 // are parsed.
 func lookAt(line []byte) lineKind {
 	front := line[:min(len(line), 1024)]
-	if i := bytes.Index(front, userMessage); i >= 0 {
-		content := bytes.TrimPrefix(front[i+len(userMessage):], []byte(`,"content":`))
+	if _, after, ok := bytes.Cut(front, userMessage); ok {
+		content := bytes.TrimPrefix(after, []byte(`,"content":`))
 		if !bytes.HasPrefix(content, toolResult) && !bytes.HasPrefix(content, toolResult2) {
 			return asking
 		}
 		const key = `"toolUseResult":`
-		if i := bytes.Index(line, []byte(key)); i >= 0 {
+		if _, after, ok := bytes.Cut(line, []byte(key)); ok {
 			for _, outcome := range outcomes {
-				if bytes.HasPrefix(line[i+len(key):], outcome) {
+				if bytes.HasPrefix(after, outcome) {
 					return asking
 				}
 			}

@@ -38,13 +38,13 @@ func Unpasted(prompt string) string {
 		}
 		closing := "\n</" + tagName + id + `">`
 		body := rest[from+idLength+len(tagEnd)-1:] // with the line break, which an empty paste shares
-		end := strings.Index(body, closing)
-		if end < 0 {
+		before, after, ok := strings.Cut(body, closing)
+		if !ok {
 			break
 		}
 		add(withoutBreaks(rest[:start], strings.TrimSuffix))
-		add(strings.TrimPrefix(body[:end], "\n"))
-		rest, from = withoutBreaks(body[end+len(closing):], strings.TrimPrefix), 0
+		add(strings.TrimPrefix(before, "\n"))
+		rest, from = withoutBreaks(after, strings.TrimPrefix), 0
 	}
 	add(rest)
 	return text.String()
