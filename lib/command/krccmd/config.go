@@ -109,24 +109,28 @@ func (c *configUnset) Run(env *cli.Env) error {
 type configReset struct{}
 
 func (c *configReset) Run(env *cli.Env) error {
-	p, err := here(env)
-	if err != nil {
-		return err
-	}
-	lock, err := retention.Lock(p.town.Retention())
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
-	if err := retention.Reset(p.town.Retention(), p.warn); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(env.Stdout, "the defaults count again")
-	return err
+	return update(env, "the defaults count again", func(p books) error { return retention.Reset(p.town.Retention(), p.warn) })
 }
 
 // change applies a change to the policy, stores it and prints its effect.
 func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
+	return update(env, said, func(p books) error {
+		policy, err := retention.Repair(p.town.Retention(), p.warn)
+		if err != nil {
+			return err
+		}
+		if err := by(&policy); err != nil {
+			if cli.ExitCode(err) == cli.No {
+				return err
+			}
+			return cli.Fail(cli.Usage, err)
+		}
+		return policy.Store(p.town.Retention(), p.warn)
+	})
+}
+
+// update writes the policy, which it locks, and prints what was done.
+func update(env *cli.Env, said string, write func(books) error) error {
 	p, err := here(env)
 	if err != nil {
 		return err
@@ -136,16 +140,7 @@ func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
 		return err
 	}
 	defer lock.Unlock()
-	if p.policy, err = retention.Repair(p.town.Retention(), p.warn); err != nil {
-		return err
-	}
-	if err := by(&p.policy); err != nil {
-		if cli.ExitCode(err) == cli.No {
-			return err
-		}
-		return cli.Fail(cli.Usage, err)
-	}
-	if err := p.policy.Store(p.town.Retention(), p.warn); err != nil {
+	if err := write(p); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(env.Stdout, term.Clean(said))
