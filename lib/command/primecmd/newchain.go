@@ -46,9 +46,9 @@ func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {
 	if err := thread.Move(state, old, r.ID, r.ID, atomicfile.Synced, call.Warn); err != nil {
 		return err
 	}
-	log := eventlog.Log(call.Home.Town.Events())
-	if log.Last(string(r.ID), eventlog.SessionStart, eventlog.SessionChain).Type != eventlog.SessionChain {
-		call.Warn(log.AppendOr(eventlog.Log(call.Home.Town.Spare()), call.Warn, now, eventlog.SessionChain, r.Actor, struct {
+	log, spare := eventlog.Log(call.Home.Town.Events()), eventlog.Log(call.Home.Town.Spare())
+	if log.Last(spare, string(r.ID), eventlog.SessionStart, eventlog.SessionChain).Type != eventlog.SessionChain {
+		call.Warn(log.AppendOr(spare, call.Warn, now, eventlog.SessionChain, r.Actor, struct {
 			SessionID session.ID `json:"session_id"`
 			ChainID   session.ID `json:"chain_id"`
 			Left      session.ID `json:"left"`

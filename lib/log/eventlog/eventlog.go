@@ -232,15 +232,17 @@ func oneName(f *os.File) error {
 // tailSize is how many bytes Last reads.
 const tailSize = 64 << 10
 
-// Last returns the session's last event of the given types at the end of the log or the
-// archive, to which a prune or rotation may just have moved it. It returns the zero Event
-// if there is none or the log cannot be read. It keeps a process that was killed between an
-// event and its record from logging the event twice.
-func (l Log) Last(session string, types ...string) Event {
-	if e := l.last(session, types); e.Type != "" {
-		return e
+// Last returns the session's last event of the given types at the end of the spare log, of
+// the log, or of the archive, to which a prune or rotation may just have moved it. It
+// returns the zero Event if there is none or the log cannot be read. It keeps a process that
+// was killed between an event and its record from logging the event twice.
+func (l Log) Last(spare Log, session string, types ...string) Event {
+	for _, at := range []Log{spare, l, l.Archive()} {
+		if e := at.last(session, types); e.Type != "" {
+			return e
+		}
 	}
-	return l.Archive().last(session, types)
+	return Event{}
 }
 
 func (l Log) last(session string, types []string) (last Event) {

@@ -397,12 +397,12 @@ func TestLast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := Log(filepath.Join(t.TempDir(), "log"))
 			testenv.Must(t, os.WriteFile(string(l), []byte(c.log), 0o600))
-			if got := l.Last("s1", SessionStart, SessionEnd).Type; got != c.want {
+			if got := l.Last("", "s1", SessionStart, SessionEnd).Type; got != c.want {
 				t.Errorf("%q, not %q", got, c.want)
 			}
 		})
 	}
-	if got := Log(filepath.Join(t.TempDir(), "none")).Last("s1", SessionStart).Type; got != "" {
+	if got := Log(filepath.Join(t.TempDir(), "none")).Last("", "s1", SessionStart).Type; got != "" {
 		t.Error(got)
 	}
 }
@@ -447,7 +447,7 @@ func FuzzAppend(f *testing.F) {
 			last.Actor != strings.ToValidUTF8(actor, "\ufffd") && utf8.ValidString(actor) {
 			t.Fatalf("%+v, %v", last, err)
 		}
-		if got := log.Last("s", SessionEnd); session == "s" && got.Type != SessionEnd {
+		if got := log.Last("", "s", SessionEnd); session == "s" && got.Type != SessionEnd {
 			t.Fatalf("after %q the last event is %q", before, got)
 		}
 	})

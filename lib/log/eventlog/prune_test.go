@@ -196,7 +196,7 @@ func TestRotateSetsTheLogAside(t *testing.T) {
 	if r, err := l.Rotate(now, nil); err != nil || r.Path != "" {
 		t.Errorf("an empty log was rotated: %+v, %v", r, err)
 	}
-	if got := l.Last("s1", SessionStart, SessionEnd).Type; got != SessionStart {
+	if got := l.Last("", "s1", SessionStart, SessionEnd).Type; got != SessionStart {
 		t.Errorf("after the rotation the last event of a session is %q", got)
 	}
 	// A clock that went back changes nothing about the order.

@@ -405,7 +405,7 @@ func (s Store) announce(now time.Time, r *Record, topic, subject string) error {
 
 // lastEvent returns the log's last event of the session's life.
 func (s Store) lastEvent(id ID) eventlog.Event {
-	return s.log().Last(string(id), eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd)
+	return s.log().Last(eventlog.Log(s.Home.Town.Spare()), string(id), eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd)
 }
 
 var (

@@ -123,14 +123,14 @@ func (w Handover) log(h home.Home, now time.Time, warn func(error)) {
 		Note      string     `json:"note,omitempty"`
 		Subject   string     `json:"subject,omitempty"`
 	}{Note: w.Note.ID, Subject: w.Note.Subject}
-	log := eventlog.Log(h.Town.Events())
+	log, spare := eventlog.Log(h.Town.Events()), eventlog.Log(h.Town.Spare())
 	if w.Record != nil {
 		payload.SessionID = w.Record.ID
-		if log.Last(string(w.Record.ID), eventlog.Handoff, eventlog.HandoffCancelled).Type == eventlog.HandoffCancelled {
+		if log.Last(spare, string(w.Record.ID), eventlog.Handoff, eventlog.HandoffCancelled).Type == eventlog.HandoffCancelled {
 			return
 		}
 	}
-	warn(log.AppendOr(eventlog.Log(h.Town.Spare()), warn, now, eventlog.HandoffCancelled, h.Identity.Address(), payload))
+	warn(log.AppendOr(spare, warn, now, eventlog.HandoffCancelled, h.Identity.Address(), payload))
 }
 
 // dropMarker removes the hand-over's marker. A marker that no session's record names is
