@@ -254,6 +254,15 @@ func TestVersion(t *testing.T) {
 	if first == nil || string(first[1]) != cli.Number {
 		t.Errorf("CHANGELOG.md begins with %q, and the programs are %s", first, cli.Number)
 	}
+	for _, plugin := range []string{".claude-plugin/plugin.json", "hooks/.claude-plugin/plugin.json"} {
+		data, err := os.ReadFile(plugin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(data), `"version": "`+strings.TrimPrefix(cli.Number, "v")+`"`) {
+			t.Errorf("%s is not of %s", plugin, cli.Number)
+		}
+	}
 	if !strings.Contains(string(text), "\n## v0.1.0\n") {
 		t.Error("CHANGELOG.md has no v0.1.0, which was the first")
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Number is the version: the topmost section of CHANGELOG.md. install.sh reads it here.
-const Number = "v0.2.0"
+const Number = "v0.3.0"
 
 // commit is set by builds that cannot ask git:
 //
