@@ -64,3 +64,23 @@ func TestQuestionDigest(t *testing.T) {
 		}
 	}
 }
+
+// Beside a border, a dialog is what has that border: the conversation above it may still be
+// drawn.
+func TestQuestionDigestBesideBorder(t *testing.T) {
+	digest := func(above, command string) string {
+		q, ok := Builtin().Of("opencode").Question(above + "\n  ┃\n  ┃  △ Permission required\n  ┃\n  ┃  $ " + command +
+			"\n  ┃\n  ┃  \x1b[44m Allow once \x1b[49m  Allow always   Reject \n")
+		if !ok || len(q.Options) != 3 {
+			t.Fatalf("the question is %+v", q)
+		}
+		return q.Digest()
+	}
+	of := digest("  ┃  list it\n\n     ▣  Build · 7.2s\n", "ls")
+	if same := digest("  ┃  list it\n\n     I do.\n\n     ▣  Build · 9.9s\n", "ls"); same != of {
+		t.Errorf("the same question is %s and %s", of, same)
+	}
+	if digest("  ┃  list it\n\n     ▣  Build · 7.2s\n", "rm -rf ~") == of {
+		t.Errorf("another question is %s too", of)
+	}
+}

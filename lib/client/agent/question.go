@@ -49,7 +49,8 @@ func (q Question) Digest() string {
 const maxAsked = 20
 
 // asked returns the lines above a question's options, up to the rule or border that begins
-// the dialog. Lines that show how long the client has worked change all the time.
+// the dialog, or to the first line without the border that stands left of the options. Lines
+// that show how long the client has worked change all the time, and so can what stands above.
 func (c Client) asked(screen string, q Question) string {
 	lines := strings.Split(screen, "\n")
 	at := len(lines)
@@ -61,7 +62,11 @@ func (c Client) asked(screen string, q Question) string {
 		}
 	}
 	var text []string
-	for at--; at >= 0 && len(text) < maxAsked; at-- {
+	left := ""
+	if at < len(lines) {
+		left = leftBorder(lines[at])
+	}
+	for at--; at >= 0 && len(text) < maxAsked && (left == "" || leftBorder(lines[at]) == left); at-- {
 		line := strings.Trim(lines[at], " \u00a0│┃|")
 		if strings.Trim(line, "─━═▔╌╭╮┌┐┏┓") == "" && utf8.RuneCountInString(line) > 5 {
 			break
@@ -72,6 +77,15 @@ func (c Client) asked(screen string, q Question) string {
 	}
 	slices.Reverse(text)
 	return strings.Join(text, "\n")
+}
+
+// leftBorder returns a line up to the border that it begins with, "" without one.
+func leftBorder(line string) string {
+	rest := strings.TrimLeft(line, " \u00a0")
+	if at := len(line) - len(rest); strings.HasPrefix(rest, "│") || strings.HasPrefix(rest, "┃") {
+		return line[:at+len("│")]
+	}
+	return ""
 }
 
 // isMenu reports whether a screen without an input box ends in options of which one is
