@@ -2,6 +2,7 @@ package hook
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/tidwall/gjson"
 )
@@ -12,14 +13,24 @@ const maxRunning = 20
 // Background reports whether a subagent or command of the session still runs in the
 // background at the end of a turn.
 func (in Input) Background() bool {
-	return in.unfinished || gjson.Parse(in.background).Get("0").Exists()
+	running := in.unfinished
+	gjson.Parse(in.background).ForEach(func(_, t gjson.Result) bool {
+		running = running || isRunning(t)
+		return !running
+	})
+	return running
+}
+
+// isRunning reports whether a background task has not ended: Qwen Code lists those too.
+func isRunning(t gjson.Result) bool {
+	return t.IsObject() && !slices.Contains([]string{"completed", "failed", "cancelled"}, t.Get("status").Str)
 }
 
 // Running returns what still runs in the background at the end of a turn and what the
 // session has planned, one line each, in the client's words.
 func (in Input) Running() (all []string) {
 	gjson.Parse(in.background).ForEach(func(_, t gjson.Result) bool {
-		if !t.IsObject() {
+		if !isRunning(t) {
 			return true
 		}
 		kind, text := cmp.Or(t.Get("type").Str, "task"), t.Get("description").Str
