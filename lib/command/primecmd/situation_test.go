@@ -73,7 +73,6 @@ var (
 	noPane     = fact{"it ran outside tmux", func(f *facts) { older(f).TmuxPane = "" }}
 	others     = fact{"others hold the home's lock", func(f *facts) { f.access = busy }}
 	noLock     = fact{"the lock cannot be had", func(f *facts) { f.access = denied }}
-	justLooks  = fact{"somebody only looks", func(f *facts) { f.access = looking }}
 )
 
 // Sessions before.
