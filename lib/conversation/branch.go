@@ -72,7 +72,8 @@ type Branch []Link
 // That is the path from the last record back to the first. A record beside the path, such
 // as one of several results, is part of it unless it follows a prompt beside the path. A
 // record that follows none, or an unknown one, follows the one before it, but for a prompt
-// that says that it follows none.
+// that says that it follows none. A record can stand before the one that it follows: Claude
+// Code can write the records of its first turn in another order.
 func (b Branch) Gone() map[int64]bool {
 	first := make(map[uint64]int, len(b))
 	linked := false
@@ -88,7 +89,7 @@ func (b Branch) Gone() map[int64]bool {
 	}
 	parent := func(i int) int {
 		l := b[i]
-		if at, known := first[l.Parent]; known && l.Parent != 0 && at < i {
+		if at, known := first[l.Parent]; known && l.Parent != 0 && at != i {
 			return at
 		}
 		if l.Parent == 0 && l.Begins && !l.Unlinked {
@@ -100,10 +101,20 @@ func (b Branch) Gone() map[int64]bool {
 	for i := len(b) - 1; i >= 0 && !on[i]; i = parent(i) {
 		on[i] = true
 	}
+	beside := func(i int) bool {
+		for range b { // links can form a circle
+			if i < 0 || on[i] {
+				return false
+			} else if b[i].Begins {
+				return true
+			}
+			i = parent(i)
+		}
+		return false
+	}
 	var gone map[int64]bool
 	for i, l := range b {
-		p := parent(i)
-		if on[i] || !l.Begins && (p < 0 || !gone[b[p].At]) {
+		if !beside(i) {
 			continue
 		}
 		if gone == nil {
