@@ -22,7 +22,7 @@ const (
 	lockSuffix   = ".gt-lock"
 
 	maxSize  = 4 << 20 // far larger than any settings file
-	lockWait = 5 * time.Second
+	lockWait = 30 * time.Second // a person waits for it, not an agent
 )
 
 // Read returns the content of a settings file, and follows symbolic links. It returns nil
