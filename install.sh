@@ -324,13 +324,13 @@ build() {
 	mkdir -p "$bin" || die "cannot make '$bin'"
 	stage=$(mktemp -d "$bin/.gt-install.XXXXXX") || die "cannot write to '$bin'"
 	say "building gt $version; the first time takes some minutes"
-	mkfifo "$stage/steps" || die "cannot write to '$bin'"
-	show_steps <"$stage/steps" >&2 &
+	mkfifo "$stage/.steps" || die "cannot write to '$bin'"
+	show_steps <"$stage/.steps" >&2 &
 	CGO_ENABLED=0 go build -v -trimpath -buildvcs=false \
-		-ldflags "-s -w -X 'gt/lib/cli.commit=$commit'" -o "$stage/" ./cmd/... ./internal/man 2>"$stage/steps" ||
+		-ldflags "-s -w -X 'gt/lib/cli.commit=$commit'" -o "$stage/" ./cmd/... ./internal/man 2>"$stage/.steps" ||
 		unbuilt
 	wait
-	rm -f "$stage/steps" "$stage/said"
+	rm -f "$stage/.steps" "$stage/said"
 	pages "$stage/man"
 	chmod 755 "$stage"/*
 	mv -f "$stage"/* "$bin/"

@@ -181,9 +181,9 @@ func TestInstall(t *testing.T) {
 			most = 8 << 20
 		case "gt-handoff": // a hook runs it, and it reads every agent's conversations
 			most = 9 << 20
-		case "gt-hooks", "gt-pick", "gt-reconcile", "gt-record", "gt-seance", "gt-watch": // a database, and a screen or a network
+		case "gt-hooks", "gt-pick", "gt-reconcile", "gt-seance", "gt-watch": // a database, and a screen or a network
 			most = 16 << 20
-		case "gt-session": // the same, and all that starts, moves and examines an agent
+		case "gt-record", "gt-session": // the same, and what unpacks; all that starts, moves and examines an agent
 			most = 17 << 20
 		case "gt-relay": // a network
 			most = 14 << 20
