@@ -21,7 +21,7 @@ const (
 	BackupSuffix = ".gt-backup"
 	lockSuffix   = ".gt-lock"
 
-	maxSize  = 4 << 20 // far larger than any settings file
+	maxSize  = 4 << 20          // far larger than any settings file
 	lockWait = 30 * time.Second // a person waits for it, not an agent
 )
 
