@@ -111,7 +111,7 @@ attempt() {
 # know what the programs under test read.
 tests() {
 	go run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped -- \
-		-vet=off -count=1 -timeout 40m -p 4 "$@"
+		-vet=off -count=1 -timeout 40m -p 4 -parallel 6 "$@"
 }
 
 stories() { tests -tags e2e -parallel 3 ./e2e ./hooks; }
