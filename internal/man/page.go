@@ -7,6 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"gt/internal/programs"
 	"gt/lib/cli"
 )
 
@@ -47,7 +48,7 @@ func page(p cli.Program) (string, error) {
 	}
 	w.macro("SH", "SEE ALSO")
 	var others []string
-	for _, other := range programs() {
+	for _, other := range programs.All() {
 		if other.Name != p.Name {
 			others = append(others, "\\fB"+escape(other.Name)+"\\fR(1)")
 		}

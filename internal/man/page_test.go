@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"gt/internal/programs"
 	"gt/lib/cli"
 )
 
@@ -25,14 +26,14 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(commands) != len(programs()) {
-		t.Errorf("%d programs have a page, and there are %d", len(programs()), len(commands))
+	if len(commands) != len(programs.All()) {
+		t.Errorf("%d programs have a page, and there are %d", len(programs.All()), len(commands))
 	}
 	man := ""
 	if runtime.GOOS == "linux" {
 		man, _ = exec.LookPath("man")
 	}
-	for _, p := range programs() {
+	for _, p := range programs.All() {
 		path := filepath.Join(dir, p.Name+".1")
 		text, err := os.ReadFile(path)
 		if err != nil {

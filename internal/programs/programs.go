@@ -39,3 +39,11 @@ var Mains = map[string]func(*cli.Env) int{
 	"gt-session":    sessioncmd.Main,
 	"gt-watch":      watchcmd.Main,
 }
+
+// All returns the programs, in the order of their names.
+func All() []cli.Program {
+	return []cli.Program{
+		checkpointcmd.Program(), handoffcmd.Program(), hookscmd.Program(), hubcmd.Program(), keepalivecmd.Program(), krccmd.Program(), mailcmd.Program(),
+		pickcmd.Program(), primecmd.Program(), reconcilecmd.Program(), recordcmd.Program(), relaycmd.Program(), seancecmd.Program(), sessioncmd.Program(), watchcmd.Program(),
+	}
+}
