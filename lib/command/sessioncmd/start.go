@@ -517,6 +517,14 @@ type restore struct {
 	Continue bool `help:"Have those go on whose turn was interrupted."`
 }
 
+// hangup is how long an agent has to end after its pane is gone, as with tmux's server.
+const hangup = 2 * time.Second
+
+// stays reports whether an agent's process runs, and does not end with its pane by then.
+func stays(m fleet.Member, by time.Time) bool {
+	return m.Process.IsSet() && (m.Pane.ID != "" || m.Adopted != nil || !live.Gone([]process.Proc{m.Process}, time.Until(by)))
+}
+
 // Run starts every agent that should run and does not, in all scopes if no profile is
 // named.
 func (c *restore) Run(env *cli.Env) error {
@@ -526,6 +534,7 @@ func (c *restore) Run(env *cli.Env) error {
 	}
 	at, err := roster.Read(env, all)
 	unread = errors.Join(unread, err)
+	hungUp := time.Now().Add(hangup)
 	var gone, down []*instance.Instance
 	starters := map[*instance.Instance]launch.Starter{}
 	where := map[*instance.Instance]string{}
@@ -536,7 +545,7 @@ func (c *restore) Run(env *cli.Env) error {
 				down = append(down, m.Instance)
 				of[m.Instance], where[m.Instance] = s.Scope, s.In()
 			}
-			if m.Managed == nil && m.Wanted() && m.Moved == nil && !m.Process.IsSet() && m.Status != "unknown" {
+			if m.Managed == nil && m.Wanted() && m.Moved == nil && !stays(m, hungUp) && m.Status != "unknown" {
 				gone = append(gone, m.Instance)
 				of := starter(s.Scope)
 				if c.Continue && m.Interrupted() {

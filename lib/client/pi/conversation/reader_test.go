@@ -88,7 +88,7 @@ func TestVersions(t *testing.T) {
 		`{"type":"message","id":"c","parentId":"gone","message":{"role":"user","content":"left"}}`,
 		`{"type":"message","id":"d","parentId":"a","message":{"role":"user","content":"three"}}`,
 		`{"type":"session_info","id":"e","parentId":"d","name":""}`)
-	if got := h.Texts(conversation.Prompt); !slices.Equal(got, []string{"one", "three"}) || h.Metadata.ID != "old" {
+	if got := h.Texts(conversation.Prompt); !slices.Equal(got, []string{"one", "[image]\ntwo", "three"}) || h.Metadata.ID != "old" {
 		t.Errorf("%q, %+v", got, h.Metadata)
 	}
 }
