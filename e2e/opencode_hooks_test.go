@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gt/e2e/client"
 	"gt/e2e/model"
 )
 
@@ -80,7 +81,7 @@ func pluggedOpenCode(t *testing.T) *plugged {
 	w := newOpenCode(t)
 	w.model.Answer(lighthouse)
 	w.install("opencode")
-	w.fetched(w.client.Version)
+	w.fetched(filepath.Join(w.home, ".config", "opencode"))
 	return &plugged{
 		world: w, name: "opencode", hook: filepath.Join(w.home, ".config", "opencode", "plugins", "gt.js"), projectHook: ".opencode/plugins/gt.js",
 		ask: func(prompt string, flags ...string) { w.opencode(append(flags, prompt)...) },
@@ -95,12 +96,12 @@ func pluggedOpenCode(t *testing.T) *plugged {
 	}
 }
 
-// fetched is what OpenCode fetches at its first start. While that is not there it
-// holds a lock that it leaves behind when it ends, for a minute, and each start
+// fetched is what OpenCode fetches for a folder of plugins at its first start. While that is
+// not there it holds a lock that it leaves behind when it ends, for a minute, and each start
 // with a plugin waits for it.
-func (w *world) fetched(version string) {
+func (w *world) fetched(dir string) {
 	w.Helper()
-	dir := filepath.Join(w.home, ".config", "opencode")
+	version := client.Demand(w.TB, "opencode").Version
 	deps := map[string]any{"dependencies": map[string]string{"@opencode-ai/plugin": version}}
 	w.writeJSON(filepath.Join(dir, "package.json"), deps)
 	w.writeJSON(filepath.Join(dir, "package-lock.json"), map[string]any{"lockfileVersion": 3, "packages": map[string]any{"": deps}})
@@ -530,6 +531,9 @@ func killPlugged(w *plugged) {
 func twicePlugged(w *plugged) {
 	w.role("You keep the lighthouse. ROLE-CANARY")
 	w.write(filepath.Join(w.project, w.projectHook), w.read(w.hook))
+	if w.name == "opencode" {
+		w.fetched(filepath.Join(w.project, ".opencode"))
+	}
 	w.ask("show me the environment")
 	id := w.newest()
 	w.oneDocument("startup", w.model.Turns().Last())

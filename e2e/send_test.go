@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gt/e2e/client"
 	"gt/e2e/model"
 	"gt/lib/client/agent"
 	claudehook "gt/lib/client/claude/hook"
@@ -257,7 +256,7 @@ func (w *world) wireAgent(name string) {
 		w.trustHooks()
 		return
 	case "opencode":
-		w.fetched(client.Demand(w.TB, "opencode").Version)
+		w.fetched(filepath.Join(w.home, ".config", "opencode"))
 	}
 	w.install(name)
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"gt/e2e/client"
 	"gt/e2e/model"
 )
 
@@ -78,7 +77,7 @@ func TestThreadAcrossAgents(t *testing.T) {
 	}
 	w.wireCodex()
 	w.trustHooks()
-	w.fetched(client.Demand(t, "opencode").Version)
+	w.fetched(filepath.Join(w.home, ".config", "opencode"))
 	// Else a person would have to allow them the command.
 	w.write(filepath.Join(w.home, ".config", "gt", "agents.toml"), `
 [agents.gemini]
