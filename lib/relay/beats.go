@@ -115,6 +115,7 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool, age time.Durat
 			from.clocks = from.clocks[1:]
 		}
 	}
+	from.pulse.wanted = false
 	r.judge(from, r.Now().Add(-age))
 	return nil
 }
@@ -177,7 +178,9 @@ func (r *Relay) see(from *remote, h seal.Header, live bool, age time.Duration) (
 	if at.Before(from.host.Clock) {
 		from.clocks = nil
 	}
-	if p.wanted, from.host.Clock, from.changed = false, at, true; live {
+	// How far its logs have grown is known from a beat alone.
+	p.wanted = p.wanted && from.heads == nil
+	if from.host.Clock, from.changed = at, true; live {
 		p.asks, from.silence = 0, 0
 	}
 	if seen := r.Now().Add(-age); seen.After(from.host.LastSeen) || live {

@@ -137,7 +137,9 @@ type Relay struct {
 	// latest is the time of the newest message of this host that the hub keeps, as its receivers
 	// know it: this host's clock may have been set back.
 	latest int64
-	lastAt int64 // of a header
+	// newestStored are those messages by their subject, over this connection.
+	newestStored map[string]stored
+	lastAt       int64 // of a header
 
 	recordSource *mirror.Source // nil before a host may read the records
 	recordsAt    time.Time      // when they were last looked at
@@ -324,7 +326,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		r.server, r.sent, r.taken = server, map[peer.Letter]time.Time{}, 0
 	}
 	r.states, r.statesAt, r.lastBeat = nil, time.Time{}, time.Time{}
-	r.pending, r.helloSent = map[string]int{}, false
+	r.pending, r.newestStored, r.helloSent = map[string]int{}, map[string]stored{}, false
 	for _, m := range r.remotes {
 		m.allowsSent, m.silence, m.pulse = false, 0, pulse{}
 		r.recordsAnew(m)
@@ -512,13 +514,54 @@ func (r *Relay) subject(kind string, to ...string) string {
 
 // keep publishes a message and waits until the hub has stored it.
 func (r *Relay) keep(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
+	_, err := r.store(ctx, subject, data, opts...)
+	return err
+}
+
+// store is keep, and returns the message's number in its stream.
+func (r *Relay) store(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) (seq uint64, err error) {
 	ctx, done := context.WithTimeout(ctx, publishWait)
 	defer done()
-	_, err := r.js.Publish(ctx, subject, data, opts...)
+	ack, err := r.js.Publish(ctx, subject, data, opts...)
 	if errors.Is(err, context.DeadlineExceeded) { // what NATS does then
-		return errSilent
+		return 0, errSilent
+	} else if err != nil {
+		return 0, err
+	}
+	return ack.Sequence, nil
+}
+
+// stored is the newest message of a subject of which the hub keeps the last one.
+type stored struct {
+	at  int64
+	seq uint64
+}
+
+// storeNewest stores the message that newest has made, in the place of the one before.
+func (r *Relay) storeNewest(ctx context.Context, subject string, data []byte) error {
+	at := r.latest
+	seq, err := r.store(ctx, subject, data)
+	if err == nil {
+		r.newestStored[subject] = stored{at, seq}
 	}
 	return err
+}
+
+// tellAgain tells again what the hub has replaced by an older word of this host: whoever reads
+// it now would believe that one.
+func (r *Relay) tellAgain(subject []string, at int64, seq uint64) {
+	newest := r.newestStored[strings.Join(subject, ".")]
+	if seq <= newest.seq || at >= newest.at {
+		return
+	}
+	switch subject[2] {
+	case "states":
+		r.states = nil
+	case "allows":
+		if to := r.remotes[subject[len(subject)-1]]; to != nil {
+			to.allowsSent = false
+		}
+	}
 }
 
 var errSilent = errors.New("the hub acknowledges nothing: its disk may be full")
@@ -566,6 +609,7 @@ func (r *Relay) scan(ctx context.Context) error {
 		}
 		r.helloSent = true
 	}
+	first := r.lastBeat.IsZero()
 	if err := r.beat(now); err != nil {
 		return err
 	}
@@ -575,8 +619,12 @@ func (r *Relay) scan(ctx context.Context) error {
 	if err := r.tellAllowed(ctx); err != nil {
 		return err
 	}
-	if err := r.sendLogs(ctx); err != nil {
+	if sent, err := r.sendLogs(ctx); err != nil {
 		return err
+	} else if sent && first { // the first beat did not tell of them
+		if err := r.publishBeat(); err != nil {
+			return err
+		}
 	}
 	if err := r.sendStates(ctx, now); err != nil {
 		return err
@@ -652,7 +700,7 @@ func (r *Relay) tellAllowed(ctx context.Context) error {
 		}
 		msg, err := r.keys.ForHost(m.host.Box, r.newest("allows", key, ""), []byte(strings.Join(m.trust.Allowed, " ")))
 		if err == nil {
-			err = r.keep(ctx, r.subject("allows", key), msg)
+			err = r.storeNewest(ctx, r.subject("allows", key), msg)
 		}
 		if err != nil {
 			return err
@@ -662,10 +710,9 @@ func (r *Relay) tellAllowed(ctx context.Context) error {
 	return nil
 }
 
-// sendLogs sends what was appended to this host's logs.
-func (r *Relay) sendLogs(ctx context.Context) error {
+// sendLogs sends what was appended to this host's logs, and reports whether there was any.
+func (r *Relay) sendLogs(ctx context.Context) (sent bool, err error) {
 	logs := r.Logs()
-	changed := false
 	for _, name := range slices.Sorted(maps.Keys(logs)) {
 		for {
 			c, ok, err := r.source.Next(name, logs[name], r.Now())
@@ -677,26 +724,26 @@ func (r *Relay) sendLogs(ctx context.Context) error {
 			}
 			body, err := c.Marshal()
 			if err != nil {
-				return err
+				return sent, err
 			}
 			msg, err := r.keys.Plain(r.header("feed", "", ""), body)
 			if err != nil {
-				return err
+				return sent, err
 			}
 			if err := r.keep(ctx, r.subject("feed"), msg); err != nil {
-				return err
+				return sent, err
 			}
-			changed = true
+			sent = true
 			if err := r.source.Sent(c, logs[name]); err != nil {
 				r.Warn(err)
 				break
 			}
 		}
 	}
-	if changed {
-		return r.source.Store()
+	if sent {
+		err = r.source.Store()
 	}
-	return nil
+	return sent, err
 }
 
 // sendStates sends what this host's agents do, if it has changed.
@@ -720,7 +767,7 @@ func (r *Relay) sendStates(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := r.keep(ctx, r.subject("states"), msg); err != nil {
+	if err := r.storeNewest(ctx, r.subject("states"), msg); err != nil {
 		return err
 	}
 	r.states = append([]byte{}, states...)

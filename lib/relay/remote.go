@@ -144,6 +144,7 @@ func (r *Relay) take(msg message) error {
 	}
 	if m.From == own && msg.stream == streams.Fleet && m.Kind != "hello" {
 		r.latest = max(r.latest, m.At)
+		r.tellAgain(parts, m.At, msg.seq)
 	}
 	if m.To != "" && m.To != own {
 		if len(parts) > 3 && parts[3] == own {
