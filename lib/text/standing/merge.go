@@ -34,7 +34,7 @@ func subject(text string) []string {
 	var words []string
 	for w := range strings.FieldsSeq(strings.ToLower(text)) {
 		w = strings.Trim(w, ".,:;!?()-`'\"*…")
-		if isCJK(w) || oneOf(w, "never always only do don't dont not no must should shall may can you we i it to the a an any and or but please from now on in at of for with is are be that this again also ever ok okay fine free feel allowed it's so then if want just still yes after all there here have has longer need anymore forget rule about what said nie niemals immer nur bitte nicht kein keine keinen du darfst kannst jetzt ab sofort auf den die das der ein eine und aber zu mehr wieder doch jamais toujours ne pas le la les de tu peux maintenant et à sur des un une nunca siempre el los las y en ya puedes ahora por favor") {
+		if isCJK(w) || oneOf(w, "never always only do don't dont not no must should shall may can you we i it to the a an any and or but please from now on in at of for with is are be that this again also ever ok okay fine free feel allowed it's so then if want just still yes after all there here have has longer need anymore forget rule about what said nie niemals immer nur bitte nicht kein keine keinen du darfst kannst jetzt ab sofort auf den die das der ein eine und aber zu mehr wieder doch jamais toujours ne pas le la les de tu peux maintenant et à sur des un une nunca siempre el los las y en ya puedes ahora por favor никогда не всегда только больше пожалуйста в на 절대 항상 반드시 asla her zaman sadece nigdy zawsze tylko jangan selalu hanya đừng luôn chỉ कभी हमेशा केवल") {
 			continue
 		}
 		for _, end := range []string{"s", "e", "ing", "ed"} {

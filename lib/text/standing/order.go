@@ -1,6 +1,7 @@
 package standing
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -23,7 +24,7 @@ const (
 	lasting    = "from now on|from here on|going forward|henceforth|ab jetzt|ab sofort|von jetzt an|von nun an|künftig|in zukunft|désormais|dorénavant|à partir de maintenant|a partir de ahora|de ahora en adelante|d'ora in poi|d'ora in avanti|a partir de agora|daqui em diante|vanaf nu|voortaan|until i say|until i tell|until i ask|until i've|unless i ask|unless i say|unless i tell|without asking me|ohne rücksprache|sans me demander|sin preguntarme"
 	recurring  = "before every|before each|before any|after every|after each|every time you|whenever you|whatever you do|no matter what|at all times"
 	passing    = "yet|for now|this time|right now|for the moment|at the moment|like that|like this|while we're|erstmal|vorerst|noch nicht|noch nichts|pour l'instant|pour le moment|por ahora|de momento|per ora|per adesso|por enquanto|voorlopig"
-	bounds     = "out of the question|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not change|must not break|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|must never be changed|must never be touched|must never be modified|must never be rebuilt|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert"
+	bounds     = "out of the question|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not change|must not break|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|must never be changed|must never be touched|must never be modified|must never be rebuilt|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert|auf keinen fall|unter keinen umständen|en aucun cas|sous aucun prétexte|bajo ningún concepto|em hipótese alguma|in nessun caso|in geen geval"
 )
 
 // tellers are words with which a clause begins that tells what is or was.
@@ -31,12 +32,19 @@ const tellers = "i it it's they he she we who if when because i'm i've that this
 
 // instructs returns the kind of the instruction that a sentence is, None if it is none.
 func (s *sentence) instructs() Kind {
-	switch {
-	case s.lifts():
+	if s.lifts() {
 		return Lifted
-	case isCJK(s.text):
-		return s.cjk()
-	case s.isVetoed(), utf8.RuneCountInString(s.text) > MaxLength:
+	}
+	if utf8.RuneCountInString(s.text) > MaxLength {
+		return None
+	}
+	if l := s.language(); l != nil {
+		if kind := l.instructs(s); kind != None || l.script != nil && s.words[0][0] >= utf8.RuneSelf {
+			return kind
+		}
+	}
+	switch {
+	case s.isVetoed():
 		return None
 	case holdsAny(s.words, lasting):
 		return s.kind()
@@ -60,6 +68,17 @@ func (s *sentence) isVetoed() bool {
 		return !oneOf(first, "can could would will please kannst könntest peux puedes") || !anyOf(s.words, neverWords+" "+alwaysWords)
 	}
 	return holdsAny(s.words, passing) && !holdsAny(s.words, "until i") || oneOf(first, "why how which who where warum wieso wie pourquoi comment perché waarom")
+}
+
+// onlyLasts reports whether a sentence says that the one before it holds from now on, and
+// nothing else.
+func (s *sentence) onlyLasts() bool {
+	if l := s.language(); l != nil && l.lasting != "" {
+		text := l.textOf(s)
+		rest := compiled(l.lasting).ReplaceAllString(text, "")
+		return rest != text && strings.Trim(rest, " ,") == ""
+	}
+	return slices.Contains(strings.Split(lasting, "|"), strings.Join(body(s.words), " "))
 }
 
 // kind returns the kind of a sentence that is known to be an instruction.

@@ -24,7 +24,7 @@ func sentences(line string) []sentence {
 			continue
 		}
 		text := strings.TrimLeft(line[begin:end], " \t.,!?)\"'*")
-		s := sentence{text: text, clauses: clauses(masked[end-len(text) : end]), asks: r == '?' || r == '？'}
+		s := sentence{text: text, clauses: clauses(masked[end-len(text) : end]), asks: strings.ContainsRune("?？؟", r)}
 		if s.words = slices.Concat(s.clauses...); len(s.words) > 0 {
 			all = append(all, s)
 		}
@@ -39,7 +39,7 @@ func ends(line string, i int, mark rune) bool {
 		word := line[strings.LastIndexAny(line[:i], " (\t")+1 : i]
 		return strings.IndexByte(" \t\"')*", line[i+1]) >= 0 && !oneOf(strings.ToLower(word), "e.g i.e vs z.b bzw d.h ca usw p.ex nr cf incl")
 	}
-	return strings.ContainsRune("。！？；", mark)
+	return strings.ContainsRune("。！？；।؟", mark)
 }
 
 // mask returns a line with "x" for each byte of what stands between backquotes and of
@@ -67,10 +67,10 @@ func mask(line string) string {
 // clauses are those of a masked sentence.
 func clauses(text string) [][]string {
 	var all [][]string
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",:;()—–…→，、：（）", r) }) {
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",:;()—–…→，、：（）،؛", r) }) {
 		begins := true
 		for field := range strings.FieldsSeq(part) {
-			w := strings.Trim(strings.ToLower(strings.ReplaceAll(field, "’", "'")), ".!?*_\"'“”。！？-")
+			w := strings.Trim(strings.ToLower(strings.ReplaceAll(field, "’", "'")), ".!?*_\"'“”。！？।؟-")
 			switch {
 			case w == "" || !begins && oneOf(w, "and but then plus und aber et mais pero maar"):
 				begins = true

@@ -47,11 +47,22 @@ type Instruction struct {
 func Find(text string) []Instruction {
 	var all []Instruction
 	for _, l := range prose(strings.ToValidUTF8(text[:min(len(text), maxText)], "")) {
+		before := ""
 		for i, s := range sentences(l.text) {
 			kind := s.instructs()
 			if kind == None && l.ruled && i == 0 && !s.asks { // by its place alone
 				kind = s.kind()
 			}
+			said := s.text
+			if s.onlyLasts() {
+				if kind = Always; before == "" {
+					kind = None
+				}
+				if s.text = before + s.text; !isCJK(before) {
+					s.text = before + " " + said
+				}
+			}
+			before = said
 			found := Instruction{s.line(), kind}
 			if kind != None && !slices.Contains(all, found) && len(all) < maxFound {
 				all = append(all, found)

@@ -128,6 +128,8 @@ func TestReplaces(t *testing.T) {
 		{"Don't commit anything.\nyou can commit anything again", ""},
 		{"Never push to main.\nNever push to main.", "Never push to main."},
 		{"You can see it now.\nnever use sudo", "never use sudo"},
+		{"Никогда не пушь в main.\nВсегда пушь в main.", "Всегда пушь в main."},
+		{"절대 테스트 파일을 수정하지 마세요.\n절대 설정 파일을 수정하지 마세요.", "절대 테스트 파일을 수정하지 마세요.|절대 설정 파일을 수정하지 마세요."},
 		{"不要修改测试文件。\n不要修改配置文件。", "不要修改测试文件。|不要修改配置文件。"},
 		{"Never touch lexer.go in the big old module of billing code.\nNever touch parser.go in the big old module of billing code.", "Never touch lexer.go in the big old module of billing code.|Never touch parser.go in the big old module of billing code."},
 	} {
@@ -239,5 +241,55 @@ func TestFind(t *testing.T) {
 	}
 	if n := len(Find("Rules:\n- " + strings.Join(strings.Split("abcdefghijklmnopqrstuvwxyz", ""), "\n- "))); n != maxFound {
 		t.Errorf("of 25 rules are found %d, want %d", n, maxFound)
+	}
+}
+
+// An order is found in each language that docs/thread.md names, and a statement, a
+// question or an order for the moment is none in any of them.
+func TestLanguages(t *testing.T) {
+	data, err := os.ReadFile("testdata/languages.txt")
+	testenv.Must(t, err)
+	language, right := "", 0
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		want, text, ok := strings.Cut(line, "\t")
+		if name, heads := strings.CutPrefix(line, "== "); heads {
+			language = name
+		}
+		if !ok {
+			continue
+		}
+		got := "none"
+		for _, found := range Find(text) {
+			if got = string(found.Kind); found.Text != text {
+				t.Errorf("%s: of %q there is %q", language, text, found.Text)
+			}
+		}
+		// What holds from now on can be a prohibition, too.
+		if got != want && !(want == "always" && got == "only") {
+			t.Errorf("%s: %q is %s, want %s", language, text, got, want)
+		} else {
+			right++
+		}
+	}
+	if right == 0 {
+		t.Error("there is no sentence")
+	}
+	for text, want := range map[string]string{
+		"コメントは日本語で書いてください。今後も。": "コメントは日本語で書いてください。今後も。",
+		"今後も。":                               "",
+		"Use tabs. From now on.":             "Use tabs. From now on.",
+		"From now on.":                       "",
+		"Never translate the word привет.":   "Never translate the word привет.",
+		"Не трогай тесты. Никогда.":          "Не трогай тесты.",
+		"Never touch テスト, and push nothing.": "Never touch テスト, and push nothing.",
+	} {
+		var texts []string
+		for _, found := range Find(text) {
+			texts = append(texts, found.Text)
+		}
+		if got := strings.Join(texts, "|"); got != want {
+			t.Errorf("%q gives %q, want %q", text, got, want)
+		}
 	}
 }
