@@ -7,7 +7,11 @@ package pickcmd
 import (
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
+	"time"
 
 	fzf "github.com/junegunn/fzf/src"
 
@@ -100,6 +104,7 @@ func (g *grammar) Run(env *cli.Env) error {
 			}
 		}
 	})
+	endWithTerminal(over)
 	var said []string
 	options.Printer = func(s string) { said = append(said, s) }
 	code, err := fzf.Run(options)
@@ -117,6 +122,28 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	_, err = io.WriteString(env.Stdout, id+"\n")
 	return err
+}
+
+// endWithTerminal ends the finder as SIGTERM does, which it answers by putting the terminal
+// back, when the terminal hangs up or the program that started gt-pick is gone.
+func endWithTerminal(over <-chan struct{}) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	parent := os.Getppid()
+	cli.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for os.Getppid() == parent {
+			select {
+			case <-hangup:
+				parent = 0
+			case <-tick.C:
+			case <-over:
+				return
+			}
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+	})
 }
 
 // named returns the name of a key's action. The finder reports a double click as a key

@@ -4,11 +4,14 @@ package pick
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"gt/lib/catalog"
 	"gt/lib/cli"
@@ -32,7 +35,11 @@ func One(env *cli.Env, keys []Key, sessions iter.Seq[*catalog.Session]) (action 
 		args = append(args, "--action", k.Key+"="+k.Action)
 	}
 	var said bytes.Buffer
-	cmd := exec.Command(path, args...)
+	// A signal for this process is one for gt-pick, which puts the terminal back.
+	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+	defer stop()
+	cmd := exec.CommandContext(ended, path, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = env.Dir, env.Environ, &said, env.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -46,14 +53,14 @@ func One(env *cli.Env, keys []Key, sessions iter.Seq[*catalog.Session]) (action 
 		if err == nil {
 			_, err = in.Write(line)
 		}
-		if err != nil {
+		if err != nil || ended.Err() != nil {
 			break // gt-pick stops reading after a choice
 		}
 	}
 	in.Close()
 	var exit *exec.ExitError
 	switch err := cmd.Wait(); {
-	case errors.As(err, &exit) && exit.ExitCode() == cli.No:
+	case ended.Err() != nil, errors.As(err, &exit) && exit.ExitCode() == cli.No:
 		return "", "", cli.Silent
 	case err != nil:
 		return "", "", fmt.Errorf("gt-pick failed: %w", err)
