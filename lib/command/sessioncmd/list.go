@@ -490,6 +490,7 @@ func (c *attach) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	kind, terminal := env.Getenv("TERM"), ""
 	server, peek := tmux.Server(m.TmuxServer), fmt.Sprintf("gt-session peek %s prints its screen", m.Name)
 	socket, _ := tmux.FromEnv(env.Getenv)
 	switch {
@@ -502,8 +503,14 @@ func (c *attach) Run(env *cli.Env) error {
 		_ = server.Say("#{prefix} L goes back") // tmux before 3.2 has no display-message -d
 	case !term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, fmt.Errorf("attaching needs a terminal"), peek)
-	case !tmux.HasScreen(env.Getenv("TERM")):
-		return cli.Fail(cli.No, fmt.Errorf("tmux cannot show %s in the terminal TERM=%s", m.Name, env.Getenv("TERM")), peek)
+	default:
+		if terminal = tmux.Terminal(kind); terminal == "" {
+			err := cli.Fail(cli.No, fmt.Errorf("tmux cannot show %s in the terminal TERM=%s", m.Name, kind), peek)
+			if kind != "" && kind != "dumb" {
+				err = cli.WithHint(err, "in most terminals, TERM=xterm-256color gt-session attach %s works", m.Name)
+			}
+			return err
+		}
 	}
 	if err := acknowledge(at, m.ID); err != nil {
 		env.Warn("%v", err)
@@ -511,7 +518,7 @@ func (c *attach) Run(env *cli.Env) error {
 	if socket != "" {
 		return nil
 	}
-	return server.Attach(m.Pane.Session)
+	return server.Attach(m.Pane.Session, terminal)
 }
 
 type ack struct {

@@ -3,9 +3,12 @@ package watchcmd
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/bubbles/v2/textarea"
 	tea "charm.land/bubbletea/v2"
+
+	"gt/lib/text/term"
 )
 
 // binding is a key and what it does.
@@ -16,6 +19,8 @@ type binding struct {
 	short  string // in the line at the bottom, "" leaves it out
 	always bool   // it is of use without an agent, too
 	do     func(m *model) tea.Cmd
+
+	harmless bool // it changes what is on the screen, and no agent
 }
 
 // bindings are the keys while nothing is typed. The help has them in this order.
@@ -26,7 +31,7 @@ func bindings() []binding {
 		{keys: []string{"enter"}, short: "attach", do: (*model).attach,
 			does: "attach; Ctrl-b d leaves it, in tmux Ctrl-b L"},
 		{keys: []string{"a"}, short: "answer", does: "answer what it asks", do: (*model).answer},
-		{keys: []string{"s"}, short: "send", does: "send it a prompt", do: func(m *model) tea.Cmd {
+		{keys: []string{"s"}, harmless: true, short: "send", does: "send it a prompt", do: func(m *model) tea.Cmd {
 			text := ""
 			if m.unsent.about == m.chosen { // nobody types it twice
 				text = m.unsent.input
@@ -42,16 +47,16 @@ func bindings() []binding {
 			return m.prompt(ask{title: "name of the fork of", empty: true, do: fork}, "")
 		}},
 		{keys: []string{"m"}, does: "move it to a group", do: (*model).move},
-		{keys: []string{"n", "space"}, short: "next", does: "next agent that waits", do: func(m *model) tea.Cmd { m.chooseNext(); return nil }},
-		{keys: []string{"tab"}, short: "waiting", does: "only what waits, and all again", do: func(m *model) tea.Cmd { m.onlyWaiting(); return nil }},
-		{keys: []string{"/"}, short: "filter", does: "filter by name, group, status, agent, host …", do: (*model).search},
-		{keys: []string{"esc"}, does: "no filter", do: func(m *model) tea.Cmd { m.all(); return nil }},
-		{keys: []string{"down", "j"}, label: "up, down, k, j", does: "choose, as pgup, pgdown, a click and the wheel", do: func(m *model) tea.Cmd { m.step(1); return nil }},
-		{keys: []string{"up", "k"}, do: func(m *model) tea.Cmd { m.step(-1); return nil }},
+		{keys: []string{"n", "space"}, harmless: true, short: "next", does: "next agent that waits", do: func(m *model) tea.Cmd { m.chooseNext(); return nil }},
+		{keys: []string{"tab"}, harmless: true, short: "waiting", does: "only what waits, and all again", do: func(m *model) tea.Cmd { m.onlyWaiting(); return nil }},
+		{keys: []string{"/"}, harmless: true, short: "filter", does: "filter by name, group, status, agent, host …", do: (*model).search},
+		{keys: []string{"esc"}, harmless: true, does: "no filter", do: func(m *model) tea.Cmd { m.all(); return nil }},
+		{keys: []string{"down", "j"}, harmless: true, label: "up, down, k, j", does: "choose, as pgup, pgdown, a click and the wheel", do: func(m *model) tea.Cmd { m.step(1); return nil }},
+		{keys: []string{"up", "k"}, harmless: true, do: func(m *model) tea.Cmd { m.step(-1); return nil }},
 		{keys: []string{"pgdown", "ctrl+f"}, do: func(m *model) tea.Cmd { m.step(m.listHeight()); return nil }},
 		{keys: []string{"pgup", "ctrl+b"}, do: func(m *model) tea.Cmd { m.step(-m.listHeight()); return nil }},
-		{keys: []string{"home", "g"}, label: "g, G", does: "first and last", do: func(m *model) tea.Cmd { m.choose(0); return nil }},
-		{keys: []string{"end", "G"}, do: func(m *model) tea.Cmd { m.choose(len(m.items) - 1); return nil }},
+		{keys: []string{"home", "g"}, harmless: true, label: "g, G", does: "first and last", do: func(m *model) tea.Cmd { m.choose(0); return nil }},
+		{keys: []string{"end", "G"}, harmless: true, do: func(m *model) tea.Cmd { m.choose(len(m.items) - 1); return nil }},
 		{keys: []string{"?"}, short: "help", always: true, does: "this help", do: func(m *model) tea.Cmd { m.mode, m.scroll = helping, 0; return nil }},
 		{keys: []string{"ctrl+z"}, do: func(*model) tea.Cmd { return tea.Suspend }},
 		{keys: []string{"q", "ctrl+c"}, label: "q", short: "quit", always: true, does: "leave; the agents go on", do: func(*model) tea.Cmd { return tea.Quit }},
@@ -67,6 +72,9 @@ func (b binding) name() string {
 }
 
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
+	if m.mode != typing || msg.Mod&(tea.ModCtrl|tea.ModAlt) != 0 {
+		msg = latin(msg)
+	}
 	key := msg.String()
 	switch {
 	case key == "ctrl+c" && m.mode == browsing:
@@ -101,9 +109,17 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.typed(msg)
 	}
 	m.message = message{}
+	if b := bindingOf(key); b != nil {
+		return b.do(m)
+	}
+	return nil
+}
+
+// bindingOf returns what a key does in the list, nil for nothing.
+func bindingOf(key string) *binding {
 	for _, b := range bindings() {
 		if slices.Contains(b.keys, key) {
-			return b.do(m)
+			return &b
 		}
 	}
 	return nil
@@ -152,6 +168,8 @@ func (m *model) begin(text string) tea.Cmd {
 	m.input.SetStyles(textarea.Styles{})
 	m.input.SetVirtualCursor(false)
 	m.input.KeyMap.Paste.SetEnabled(false) // it runs programs; a terminal pastes by itself
+	m.input.KeyMap.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j")
+	m.input.KeyMap.InsertNewline.SetEnabled(m.ask.lines)
 	m.input.CharLimit, m.input.MaxContentHeight = 0, maxContent
 	m.input.DynamicHeight, m.input.MaxHeight = true, maxInput
 	m.input.SetValue(text)
@@ -166,19 +184,35 @@ func (m *model) typed(msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	if text, ok := msg.(tea.PasteMsg); ok {
-		content := strings.TrimRight(text.Content, "\r\n")
+		content := strings.TrimRight(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text.Content), "\n")
 		if !m.ask.lines {
 			content = strings.Join(strings.Fields(content), " ")
 		}
 		msg = tea.PasteMsg{Content: content}
 	}
 	var cmd tea.Cmd
+	characters := func() int { return utf8.RuneCountInString(m.input.Value()) }
+	again, left := m.clusterBefore(msg)-1, characters()-1
 	m.input, cmd = m.input.Update(msg)
+	for ; again > 0 && characters() == left; again-- { // a selection is gone at once
+		left--
+		m.input, cmd = m.input.Update(msg)
+	}
 	if m.about == "" { // the filter counts while it is typed
 		m.filter = m.input.Value()
 		m.list()
 	}
 	return cmd
+}
+
+// clusterBefore returns how many characters backspace deletes: all of what a person sees as
+// one.
+func (m *model) clusterBefore(msg tea.Msg) int {
+	if key, ok := msg.(tea.KeyPressMsg); !ok || key.String() != "backspace" {
+		return 1
+	}
+	line := []rune(strings.Split(m.input.Value(), "\n")[m.input.Line()])
+	return utf8.RuneCountInString(term.LastCluster(string(line[:min(m.input.Column(), len(line))])))
 }
 
 // maxInput bounds the lines of an input that are on the screen, maxContent all.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"syscall"
 
@@ -17,7 +18,6 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/startenv"
-	"gt/lib/sys/tmux"
 	"gt/lib/text/term"
 	"gt/lib/view/palette"
 )
@@ -68,7 +68,7 @@ func (g *grammar) Run(env *cli.Env) error {
 	switch {
 	case !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout):
 		return cli.Fail(cli.Usage, errors.New("watching needs a terminal"), list)
-	case !tmux.HasScreen(env.Getenv("TERM")):
+	case env.Getenv("TERM") == "" || env.Getenv("TERM") == "dumb":
 		return cli.Fail(cli.Usage, fmt.Errorf("the terminal TERM=%s has no screen", env.Getenv("TERM")), list)
 	}
 	r := &reader{env: env, profile: g.Profile, everywhere: g.Everywhere, changes: newChanges(), every: soon}
@@ -83,9 +83,13 @@ func (g *grammar) Run(env *cli.Env) error {
 	m := newModel(env, r, palette.StyleFor(env.Stdout, env.Getenv))
 	m.notified = agent.LoadPreferences(env.Getenv, func(error) {}).Notify
 	m.take(first)
+	input := env.Stdin
+	if f, ok := input.(*os.File); ok {
+		input = &typedInput{File: f}
+	}
 	io.WriteString(env.Stdout, pushTitle)
 	defer io.WriteString(env.Stdout, popTitle)
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(env.Stdin), tea.WithOutput(env.Stdout), tea.WithEnvironment(env.Environ), tea.WithFPS(framesPerSecond)).Run()
+	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(input), tea.WithOutput(env.Stdout), tea.WithEnvironment(env.Environ), tea.WithFPS(framesPerSecond)).Run()
 	switch {
 	case errors.Is(err, tea.ErrProgramPanic):
 		return cli.Fail(cli.Bug, err)

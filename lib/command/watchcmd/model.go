@@ -143,6 +143,9 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case options:
 		m.offer(msg)
 	case tea.PasteMsg:
+		if text, ok := strings.CutPrefix(msg.Content, burstMark); ok {
+			return m.burst(text)
+		}
 		return m.typed(msg)
 	case tea.KeyPressMsg:
 		return m.key(msg)

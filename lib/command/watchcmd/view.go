@@ -91,6 +91,7 @@ func (m *model) panelHeight() int { return m.body() - m.listHeight() }
 func (m *model) View() tea.View {
 	v := tea.NewView("")
 	v.AltScreen, v.MouseMode, v.WindowTitle = true, tea.MouseModeCellMotion, m.title()
+	v.KeyboardEnhancements.ReportAlternateKeys = true // see latin
 	if m.width < 1 || m.height < 1 {
 		return v
 	}

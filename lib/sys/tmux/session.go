@@ -265,19 +265,28 @@ func (s Server) KillPane(id string) error {
 	return nil
 }
 
-// HasScreen reports whether tmux can run in a terminal of that kind, according to tput.
-// tmux itself would only fail when it is asked to.
-func HasScreen(kind string) bool {
+// Terminal returns the kind of terminal as which tmux can use one of the given kind, "" if
+// there is none: often a machine that is reached by ssh does not know the terminal at which
+// the person sits. tmux itself would only fail when it is asked to.
+func Terminal(kind string) string {
 	tput, err := process.LookPath("tput", "", os.Environ())
-	if err != nil {
-		return kind != "" && kind != "dumb"
+	knows := func(kind string) bool {
+		return kind != "" && (err != nil && kind != "dumb" || err == nil && exec.Command(tput, "-T", kind, "clear").Run() == nil)
 	}
-	return exec.Command(tput, "-T", kind, "clear").Run() == nil
+	for _, like := range [][2]string{{"tmux", "screen-256color"}, {"xterm", ""}, {"alacritty", ""}, {"foot", ""}, {"ghostty", ""}, {"kitty", ""}, {"wezterm", ""}, {"konsole", ""}, {"vte", ""}, {"gnome", ""}, {"rio", ""}, {"contour", ""}, {"st-", ""}} {
+		if other := cmp.Or(like[1], "xterm-256color"); strings.HasPrefix(kind, like[0]) && !knows(kind) && knows(other) {
+			return other
+		}
+	}
+	if !knows(kind) {
+		return ""
+	}
+	return kind
 }
 
-// Attach replaces this process by a tmux client that shows a session. It returns only on
-// failure.
-func (s Server) Attach(session string) error {
+// Attach replaces this process by a tmux client that shows a session in a terminal of that
+// kind. It returns only on failure.
+func (s Server) Attach(session, terminal string) error {
 	at := s.socket()
 	socket, err := at.trusted()
 	if err != nil {
@@ -288,6 +297,7 @@ func (s Server) Attach(session string) error {
 	if err != nil {
 		return ErrNoTmux
 	}
-	err = syscall.Exec(program, []string{"tmux", "-u", "-S", string(at), "attach-session", "-t", "=" + session}, os.Environ())
+	environ := append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "TERM=") }), "TERM="+terminal)
+	err = syscall.Exec(program, []string{"tmux", "-u", "-S", string(at), "attach-session", "-t", "=" + session}, environ)
 	return fmt.Errorf("cannot run '%s': %w", program, err)
 }

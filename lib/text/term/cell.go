@@ -41,6 +41,15 @@ func Pad(s string, width int) string {
 // Columns returns the columns that s takes.
 func Columns(s string) int { return uniseg.StringWidth(s) }
 
+// LastCluster returns what a person sees as the last character of s: with its accents, or
+// all parts of a joined emoji.
+func LastCluster(s string) (last string) {
+	for state := -1; s != ""; {
+		last, s, _, state = uniseg.FirstGraphemeClusterInString(s, state)
+	}
+	return last
+}
+
 // Day formats a time in a column's width, like ls: with the hour if it is recent, else with
 // the year; "" for zero.
 func Day(t, now time.Time) string {
