@@ -61,6 +61,8 @@ main() {
 	*) die "PREFIX has to be an absolute path, not '$PREFIX'" ;;
 	esac
 	[ -f "$here/go.mod" ] || die "run install.sh from the folder that holds gt's source"
+	[ "$(id -u)" != 0 ] || [ -n "$(find "$HOME/." -prune -user 0)" ] ||
+		die "$HOME belongs to another user, and this runs as root; run it as that user, or by sudo -H"
 	cd "$here"
 	trap clean EXIT
 	trap 'exit 1' HUP INT TERM

@@ -229,6 +229,11 @@ func TestSudo(t *testing.T) {
 					t.Errorf("%v", r)
 				}
 			}
+			for _, args := range [][]string{{"install", "claude"}, {"install", "--all", "--record"}, {"uninstall", "--all"}} {
+				if r := root.Run("theirs/work", nil, append([]string{"gt-hooks"}, args...)...); r.Code == 0 || !strings.Contains(r.Errs, "another user") {
+					t.Errorf("%v", r)
+				}
+			}
 			if changed := changes(before, w.listing("theirs")); changed != "" {
 				t.Errorf("root has left %s", changed)
 			}

@@ -54,8 +54,7 @@ func Update(path string, edit func(old []byte) (Edit, error)) (backup string, er
 	if err != nil || bytes.Equal(old, next.Text) {
 		return "", err
 	}
-	// The program itself creates its folder with this mode.
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return "", atomicfile.Error("create", filepath.Dir(path), err)
 	}
 	lock, err := flock.Acquire(path+lockSuffix, lockWait)
@@ -70,12 +69,26 @@ func Update(path string, edit func(old []byte) (Edit, error)) (backup string, er
 	if err != nil || bytes.Equal(old, next.Text) {
 		return "", err
 	}
+	made := false
 	if next.Backup && old != nil {
-		if backup, err = keep(path, old); err != nil {
+		if backup, made, err = keep(path, old); err != nil {
 			return "", err
 		}
 	}
-	return backup, replace(path, next.Text)
+	err = replace(path, next.Text)
+	if errors.Is(err, syscall.EBUSY) { // it is mounted, as a container's runtime does with a single file
+		if backup == "" && len(old) > 0 { // a kill in the middle must lose nothing
+			if backup, made, err = keep(path, old); err != nil {
+				return "", err
+			}
+		}
+		err = overwrite(path, next.Text)
+	}
+	if err != nil && made {
+		_ = atomicfile.Remove(backup) // of a change that was not made
+		backup = ""
+	}
+	return backup, err
 }
 
 func plan(path string, edit func([]byte) (Edit, error)) (old []byte, next Edit, err error) {
@@ -102,29 +115,86 @@ func replace(path string, text []byte) error {
 	if err := atomicfile.WriteMode(target, text, perm, atomicfile.Synced); err != nil {
 		return err
 	}
-	// Root must not take a file in somebody's home from its owner.
-	if info != nil {
-		if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
-			return atomicfile.Error("give back", target, os.Chown(target, int(st.Uid), int(st.Gid)))
+	if info == nil {
+		if info, err = os.Stat(filepath.Dir(target)); err != nil {
+			return atomicfile.Error("give back", target, err)
 		}
 	}
-	return nil
+	return give(target, info)
 }
 
-// keep writes a backup. It overwrites none, and writes none if an existing one has the
-// same content.
-func keep(path string, content []byte) (string, error) {
+// give gives what root has made to the owner of the file that it replaces, or of the folder
+// that it is in: a container's root must not keep an agent from its own settings.
+func give(path string, like fs.FileInfo) error {
+	st, ok := like.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 || st.Uid == 0 {
+		return nil
+	}
+	return atomicfile.Error("give back", path, os.Lchown(path, int(st.Uid), int(st.Gid)))
+}
+
+// makeFolder makes a folder and its missing parents, with the mode that the client itself
+// gives them.
+func makeFolder(dir string) error {
+	above, err := os.Stat(filepath.Dir(dir))
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		if err = makeFolder(filepath.Dir(dir)); err == nil {
+			above, err = os.Stat(filepath.Dir(dir))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	switch err := os.Mkdir(dir, 0o755); {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return give(dir, above)
+}
+
+// overwrite replaces the content of a file that cannot be renamed to. It is not atomic.
+func overwrite(path string, text []byte) error {
+	target, err := follow(path)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(target, os.O_WRONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return atomicfile.Error("write", target, err)
+	}
+	defer f.Close()
+	if _, err = f.Write(text); err == nil {
+		err = f.Truncate(int64(len(text)))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return atomicfile.Error("write", target, err)
+}
+
+// keep writes a backup, and reports whether it is new. It overwrites none, and writes none
+// if an existing one has the same content.
+func keep(path string, content []byte) (backup string, made bool, err error) {
+	folder, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return "", false, err
+	}
 	for n := 0; ; n++ {
 		backup := path + BackupSuffix
 		if n > 0 {
 			backup = fmt.Sprintf("%s.%d", backup, n)
 		}
 		err := atomicfile.Create(backup, content, atomicfile.Synced)
+		if err == nil {
+			return backup, true, give(backup, folder)
+		}
 		if !errors.Is(err, fs.ErrExist) {
-			return backup, err
+			return "", false, err
 		}
 		if there, err := atomicfile.Read(backup, maxSize); err == nil && bytes.Equal(there, content) {
-			return backup, nil
+			return backup, false, nil
 		}
 	}
 }

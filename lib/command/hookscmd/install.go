@@ -1,7 +1,10 @@
 package hookscmd
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +12,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/wiring"
+	"gt/lib/place"
 	"gt/lib/text/count"
 	"gt/lib/text/term"
 )
@@ -25,6 +29,9 @@ type install struct {
 
 // Run writes the wiring into the settings of one scope of each agent.
 func (c *install) Run(env *cli.Env) error {
+	if err := place.CheckPerson(env.Getenv); err != nil {
+		return err
+	}
 	all, err := table(env)
 	if err != nil {
 		return err
@@ -106,13 +113,20 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if err := stays(env, c.Scope, path); err != nil {
 		return err
 	}
-	want, err := t.wanted(dir)
+	run, strange, err := t.shared(env, c.Scope, path, dir)
+	if err != nil {
+		return err
+	}
+	want, err := t.wanted(run)
 	if err != nil {
 		return err
 	}
 	done, err := alter(t, path, want, c.DryRun)
 	if err != nil {
 		return err
+	}
+	if strange != "" {
+		env.Hint("'%s' had the hooks of another home or machine, in %s, which is not here: they run gt by its name now, which has to be on PATH in both", path, strange)
 	}
 	what := count.Of(len(want), "hook")
 	if t.client.Shape == wiring.Script {
@@ -121,7 +135,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	var written []string
 	if t.commanded(path) {
 		var typed string
-		if typed, written, err = t.writeCommand(env, dir, true, c.DryRun); err != nil {
+		if typed, written, err = t.writeCommand(env, run, true, c.DryRun); err != nil {
 			return err
 		}
 		if typed != "" && say.brief {
@@ -150,8 +164,62 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	default:
 		say.changes(path, done, c.DryRun, fmt.Sprintf("%s wired, binaries in %s", what, dir))
 	}
-	c.hint(env, say, t, len(done.changes) > 0)
+	c.hint(env, say, t, len(done.changes) > 0 && run != byName)
 	return nil
+}
+
+// byName is the folder of programs that are run by their names, from PATH.
+const byName = "."
+
+// shared returns the folder of the programs that an agent's hooks in a file run: dir, or
+// byName if all of the file's hooks run gt by name, or some are those of another home or machine whose
+// programs are not here. strange is the folder of those. Only a person knows whether they
+// are still used, so if gt is not on PATH here, shared fails.
+func (t target) shared(env *cli.Env, scope, path, dir string) (run, strange string, err error) {
+	ours := t.inspect(scope, path).Ours()
+	named := len(ours) > 0
+	for _, h := range ours {
+		for _, program := range t.client.Programs(h) {
+			named = named && !strings.ContainsAny(program, "/~$`")
+			if _, err := os.Stat(program); filepath.IsAbs(program) && errors.Is(err, fs.ErrNotExist) && anotherHome(env, path, program) {
+				strange = filepath.Dir(program)
+			}
+		}
+	}
+	if !named && strange == "" {
+		return dir, "", nil
+	}
+	own := filepath.Join(dir, wiring.Binaries[0])
+	if file, err := onPath(env, wiring.Binaries[0]); err == nil && sameFile(file, own) {
+		return byName, strange, nil
+	}
+	if strange == "" {
+		return dir, "", nil
+	}
+	err = cli.Failf(cli.No, "'%s' has the hooks of another home or machine, in %s, which is not here: nothing was changed", path, strange)
+	err = cli.WithHint(err, "put %s on PATH and try again: then the hooks run gt by its name, in both places", dir)
+	return "", "", cli.WithHint(err, "if nothing uses %s any more: %s, then try again", strange, t.remedy("uninstall", scope))
+}
+
+// anotherHome reports whether a program that is not here is more likely one of another home
+// or machine than one that was moved: it lies in another home, or the settings that name it
+// are a mount or a link, such as those of dotfiles.
+func anotherHome(env *cli.Env, settings, program string) bool {
+	home := place.Real(env.Getenv("HOME"))
+	if place.Inside(program, home) {
+		return false
+	}
+	for _, homes := range []string{"/home/", "/Users/", "/root/", filepath.Dir(home) + "/"} {
+		if homes != "//" && strings.HasPrefix(program, homes) {
+			return true
+		}
+	}
+	if !place.Inside(place.Real(settings), home) {
+		return true
+	}
+	file, err := place.Identify(settings)
+	own, oerr := place.Identify(home)
+	return err == nil && oerr == nil && file.Device != own.Device
 }
 
 // hint prints what a person has to know about a wired agent, and what keeps its hooks from
@@ -179,6 +247,9 @@ type uninstall struct {
 
 // Run removes our entries from the settings of one scope of each agent.
 func (c *uninstall) Run(env *cli.Env) error {
+	if err := place.CheckPerson(env.Getenv); err != nil {
+		return err
+	}
 	all, err := table(env)
 	if err != nil {
 		return err

@@ -5,14 +5,17 @@ package hookscmd
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"gt/lib/cli"
 	"gt/lib/client/settings"
 	"gt/lib/client/startenv"
 	"gt/lib/client/wiring"
+	"gt/lib/place"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 	"gt/lib/text/term"
@@ -100,7 +103,25 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 	if errors.Is(err, flock.ErrBusy) {
 		err = cli.Fail(cli.Busy, err, "another gt-hooks is changing that file")
 	}
-	return done, err
+	return done, t.unwritable(path, err)
+}
+
+// unwritable adds to the error of a settings file that cannot be written who can change it.
+func (t target) unwritable(path string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.EBUSY) {
+		return err
+	}
+	if real := place.Real(path); real != filepath.Clean(path) {
+		return cli.WithHint(err, "it is really '%s'; whatever makes that file, such as Home Manager, has to put gt's hooks into it (docs/where.md)", real)
+	}
+	info, serr := os.Stat(path)
+	if serr != nil {
+		info, serr = os.Stat(filepath.Dir(path))
+	}
+	if serr == nil && atomicfile.Owner(info) != os.Geteuid() {
+		return cli.WithHint(err, "it belongs to another user; sudo chown -R %d '%s' makes it yours", os.Geteuid(), filepath.Dir(path))
+	}
+	return cli.WithHint(err, "gt needs to write there, and a backup beside it: is it a mount that is read-only? (docs/where.md)")
 }
 
 // update is settings.Update; dryRun only calls edit.

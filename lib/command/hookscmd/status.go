@@ -176,7 +176,11 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 	r.places = survey(env, t)
 	for _, p := range r.places {
 		r.all = append(r.all, judge(env, p, r.want)...)
-		if f, ok := p.command(dir); ok {
+		run := dir
+		if named, _, err := t.shared(env, p.Scope, p.File, dir); err == nil {
+			run = named
+		}
+		if f, ok := p.command(run); ok {
 			r.all = append(r.all, f)
 		}
 		if f, ok := p.allowed(dir); ok {
