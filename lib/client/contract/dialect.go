@@ -109,39 +109,38 @@ const (
 
 // Reply returns a text for the model in the client's form. An empty text is an empty
 // reply.
-func (d Dialect) Reply(event, text string) string {
-	if text == "" {
-		return ""
-	}
-	var reply any
-	switch d.Shape {
-	case Plain:
-		return text
-	case Nested:
-		reply = map[string]any{"hookSpecificOutput": map[string]string{
-			"hookEventName": event, "additionalContext": text,
-		}}
-	case TopLevel:
-		reply = map[string]string{"additionalContext": text}
-	case Snake:
-		reply = map[string]string{"additional_context": text}
-	case Steps:
-		reply = map[string]any{"injectSteps": []map[string]string{{"ephemeralMessage": text}}}
-	}
-	data, err := json.Marshal(reply)
-	if err != nil { // strings always marshal
-		panic(err)
-	}
-	return string(data) + "\n"
-}
+func (d Dialect) Reply(event, text string) string { return d.ReplyWith(event, text, "") }
 
 // Notice returns a text that the client shows only to the person, or "" if it has no form
 // for that.
-func (d Dialect) Notice(text string) string {
-	if !d.SystemMessage || text == "" {
+func (d Dialect) Notice(text string) string { return d.ReplyWith("", "", text) }
+
+// ReplyWith is Reply together with Notice.
+func (d Dialect) ReplyWith(event, text, notice string) string {
+	reply, shape := map[string]any{}, d.Shape
+	if notice != "" && d.SystemMessage {
+		reply["systemMessage"] = notice
+		if shape == Plain { // a text beside the notice has the other form of the same clients
+			shape = Nested
+		}
+	}
+	switch {
+	case text == "":
+	case shape == Plain:
+		return text
+	case shape == Nested:
+		reply["hookSpecificOutput"] = map[string]string{"hookEventName": event, "additionalContext": text}
+	case shape == TopLevel:
+		reply["additionalContext"] = text
+	case shape == Snake:
+		reply["additional_context"] = text
+	case shape == Steps:
+		reply["injectSteps"] = []map[string]string{{"ephemeralMessage": text}}
+	}
+	if len(reply) == 0 {
 		return ""
 	}
-	data, err := json.Marshal(map[string]string{"systemMessage": text})
+	data, err := json.Marshal(reply)
 	if err != nil { // strings always marshal
 		panic(err)
 	}

@@ -46,9 +46,9 @@ func (c *commit) begin() error {
 	c.warn(c.chooseMirror())
 	lock, err := c.call.Home.LockWithin(lockWait)
 	if err != nil {
-		refused := denied
-		if errors.Is(err, flock.ErrBusy) {
-			refused = busy
+		refused := busy
+		if !errors.Is(err, flock.ErrBusy) {
+			refused, c.unkept = denied, term.Clean(c.env.Redact(err.Error()))
 		}
 		c.facts = c.collect(refused)
 		c.situation = assess(c.facts)
@@ -244,6 +244,7 @@ func (c *commit) record(records []*session.Record) error {
 	now := c.env.Now()
 	started, err := c.call.Store.Start(now, records, p)
 	if err != nil {
+		c.unkept = term.Clean(c.env.Redact(err.Error()))
 		return err
 	}
 	if c.duplicate = started.Duplicate; c.duplicate {

@@ -126,6 +126,7 @@ type start struct {
 	session session.StartParams
 	asker   asker
 	thread  *thread.Thread // the last that was read, or nil
+	unkept  string         // why the session could not be recorded; "" if it was, or if others held the lock
 }
 
 func newStart(env *cli.Env, call *hook.Invocation) *start {

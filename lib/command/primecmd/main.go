@@ -137,11 +137,15 @@ func (g *grammar) show(s *start) error {
 func (g *grammar) tell(s *start, situation situation, others []*session.Record) error {
 	text := s.page(situation, others).render()
 	if g.Client.Hook {
+		notice := ""
+		if s.unkept != "" && begins(s.call) {
+			notice = keepsNothing + s.unkept
+		}
 		event := "SessionStart"
 		if atPrompt(s.call) {
 			event = s.call.Input.Event
 		}
-		reply := s.call.Dialect.Reply(event, text)
+		reply := s.call.Dialect.ReplyWith(event, text, notice)
 		if s.call.Dialect.ForgetsContext && s.call.ID != "" {
 			s.warn(s.keepRepeated(text))
 		}
@@ -180,14 +184,22 @@ func again(env *cli.Env, call *hook.Invocation) error {
 	return nil
 }
 
-// excuse tells the person once a session why gt keeps nothing here. The model could not do
-// anything about it, so it is not told.
+// keepsNothing begins what the person is told once a session if gt can keep nothing of it.
+const keepsNothing = "gt keeps nothing of this session: "
+
+// begins reports whether a hook is the first of a session's process.
+func begins(call *hook.Invocation) bool {
+	return call.Input.Kind() == "SessionStart" && (call.Input.Source == "startup" || call.Input.Source == "resume")
+}
+
+// excuse tells the person why gt keeps nothing here. The model could not do anything about
+// it, so it is not told.
 func (g *grammar) excuse(env *cli.Env, call *hook.Invocation) error {
-	if call.Home.Problem == nil || call.Input.Kind() != "SessionStart" || call.Input.Source != "startup" && call.Input.Source != "resume" {
+	if call.Home.Problem == nil || !begins(call) {
 		return nil
 	}
 	why := term.Clean(env.Redact(call.Home.Problem.Error()))
-	_, err := io.WriteString(env.Stdout, call.Dialect.Notice("gt keeps nothing of this session: "+why))
+	_, err := io.WriteString(env.Stdout, call.Dialect.Notice(keepsNothing+why))
 	return err
 }
 

@@ -38,13 +38,14 @@ type page struct {
 	commits []git.Commit   // since the crashed session began
 	inGit   bool           // the home is in a git worktree
 	bin     string         // the folder of gt's programs with a slash, empty if they are on the PATH
+	unkept  bool           // nothing of the session can be kept, so no hand-over is offered
 }
 
 // page reads what the text contains besides the situation.
 func (s *start) page(now situation, others []*session.Record) *page {
 	p := &page{
 		situation: now, env: s.env, home: s.call.Home, dialect: s.call.Dialect, session: s.session, others: others,
-		inGit: s.session.Branch != "",
+		inGit: s.session.Branch != "", unkept: s.unkept != "",
 	}
 	if !onPath("gt-mail", s.env.Getenv("PATH")) {
 		if beside := process.SiblingBinary("gt-mail"); beside != "gt-mail" {
@@ -614,12 +615,17 @@ func (p *page) ordinary() []section {
 			p.gt("checkpoint read") + ", " + p.gt("seance show "+string(p.predecessor.ID)) + "."
 	}
 	handOver := p.gt("handoff -s SUBJECT -m 'what is done, what is next, what to watch out for'")
-	if p.session.TmuxPane != "" {
+	switch {
+	case p.unkept:
+		text += "\nNothing of this session can be saved, so there is no hand-over: what the next session must know has to stand in the files or in your last answer."
+	case p.session.TmuxPane != "":
 		text += "\nWhen your context fills up in the middle of a task, hand over to a fresh session, which takes your place here: " + handOver
-	} else {
+	default:
 		text += "\nWhen your context fills up in the middle of a task, save what the next session must know: " + handOver
 	}
-	text += "\nA question is no reason to hand over: ask it and wait for the answer."
+	if !p.unkept {
+		text += "\nA question is no reason to hand over: ask it and wait for the answer."
+	}
 	sections := []section{{body: text}}
 	if p.predecessor.how == session.Done {
 		return p.withPrompts(append(sections, p.lasting()), p.rest())
