@@ -219,8 +219,29 @@ var noise = map[string][]string{
 	},
 }
 
+// parts are combined to messages of which hardly two are alike.
+var parts = map[string][3][]string{
+	"tuned": {
+		{"simplify", "look at", "inline", "document", "write a test for", "undo what you did to", "speed up", "move", "reread", "explain"},
+		{"the retry loop", "the error message", "the config reader", "that big switch", "the second constructor", "the buffer handling", "the way we quote", "the date parser", "the sort order", "the fallback", "the old wrapper", "the progress bar", "the help text", "the locking", "the mock"},
+		{" in {f}", ", it is too long", " before lunch", " like we did for {p}", " and tell me what you find", ", line {n} is odd", "", ", the tests pass anyway", " again", " when {p} is through", ", wie vorhin", ", por favor"},
+	},
+	"held": {
+		{"have another go at", "tidy up", "trace", "rewrite", "compare", "shorten", "profile", "drop", "bring back", "double check"},
+		{"the handshake", "the table header", "the upload path", "the nested if", "the template cache", "the flag parsing", "that regex", "the paging", "the color scheme", "the worker pool", "the banner", "the checksum step", "the tooltip", "the dry run", "the fixture"},
+		{" of {f}", ", users complain", " once {p} is green", ", {n} calls is a lot", " and show me", "", ", same as in {f}", " tomorrow", " on the side", ", merci", ", 谢谢", ", danke dir"},
+	},
+}
+
 func (v values) noise(set string) string {
 	all := noise[set]
+	if v.IntN(2) == 0 {
+		text := ""
+		for _, part := range parts[set] {
+			text = strings.TrimLeft(text+" "+part[v.IntN(len(part))], " ")
+		}
+		all = []string{strings.ReplaceAll(strings.ReplaceAll(text, "  ", " "), " ,", ",")}
+	}
 	words := strings.Fields("ledger parser export import cache queue router session token invoice widget report filter schema loader writer")
 	word := func() string { return words[v.IntN(len(words))] }
 	return strings.NewReplacer(

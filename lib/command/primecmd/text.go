@@ -308,25 +308,27 @@ func (p *page) lasting() section {
 }
 
 // withPrompts puts between sections the person's messages in the chain that no other section
-// tells. They have the room that the others leave, but at least three tenths of the text and
-// at most four.
+// tells. They have the room that the others leave, but at least three tenths of the text.
 func (p *page) withPrompts(before, after []section) []section {
 	if p.thread == nil {
 		return slices.Concat(before, after)
 	}
 	limit, size := p.dialect.MaxContext, p.dialect.Size
-	room := limit
-	for _, s := range slices.Concat(before, after) {
-		room -= s.size(size)
-	}
-	room = min(max(room, limit*3/10), limit*4/10)
-	told := document(limit-room, size, slices.Concat(before, after))
 	all := p.gt("seance thread " + string(p.thread.ChainID))
-	lines := brief.Brief{Thread: p.thread}.Clean(p.env.Redact).Prompts(told, room, size, all)
 	prompts := section{
 		title: "What else the person said in this work, oldest first",
 		all:   all, whole: true,
-	}.frame("the person", p.words(strings.Join(lines, "\n")))
+	}.frame("the person", "-")
+	room := limit - prompts.size(size)
+	for _, s := range slices.Concat(before, after) {
+		if strings.Trim(s.body, "\n") != "" {
+			room -= s.size(size)
+		}
+	}
+	room = max(room, limit*3/10)
+	told := document(limit-room, size, slices.Concat(before, after))
+	lines := brief.Brief{Thread: p.thread}.Clean(p.env.Redact).Prompts(told, room, size, all)
+	prompts = prompts.frame("the person", p.words(strings.Join(lines, "\n")))
 	return slices.Concat(before, []section{prompts}, after)
 }
 

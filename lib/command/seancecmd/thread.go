@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/registry"
+	"gt/lib/conversation/brief"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
 	"gt/lib/state/session"
@@ -18,9 +19,11 @@ import (
 )
 
 type threadOf struct {
-	ID     string `arg:"" optional:"" help:"A session of the chain, by its id or the beginning of it (default: the session that asks, or else the last one in this folder)."`
-	JSON   bool   `name:"json" help:"One JSON object, as the file has it."`
-	Forget bool   `help:"Remove the thread, with its earlier contents."`
+	ID      string `arg:"" optional:"" help:"A session of the chain, by its id or the beginning of it (default: the session that asks, or else the last one in this folder)."`
+	JSON    bool   `name:"json" help:"One JSON object, as the file has it."`
+	Forget  bool   `help:"Remove the thread, with its earlier contents."`
+	Explain bool   `help:"Print what each message counts, for what, and whether a start-up text tells it."`
+	Room    int    `help:"With --explain: the characters that such a text has for messages." default:"6000"`
 
 	logs
 }
@@ -45,7 +48,11 @@ func (c *threadOf) Run(env *cli.Env) error {
 	if c.JSON {
 		return env.JSON(t)
 	}
-	_, err = env.Stdout.Write([]byte(threadText(env, t)))
+	text := threadText
+	if c.Explain {
+		text = c.explain
+	}
+	_, err = env.Stdout.Write([]byte(text(env, t)))
 	return err
 }
 
@@ -66,6 +73,9 @@ func (c *threadOf) forget(env *cli.Env, chain session.ID) error {
 func (c *threadOf) Validate() error {
 	if c.Forget && c.JSON {
 		return cli.Failf(cli.Usage, "--forget cannot be combined with --json")
+	}
+	if c.Explain && (c.JSON || c.Forget) {
+		return cli.Failf(cli.Usage, "--explain stands alone")
 	}
 	return nil
 }
@@ -141,6 +151,31 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 	head(fmt.Sprintf("Sessions: %d", len(t.Sessions)))
 	for _, s := range t.Sessions {
 		b.WriteString("  " + string(s.ID) + "  " + term.OneLine(term.Clean(s.Agent)) + "\n")
+	}
+	return b.String()
+}
+
+// explain returns the points of each message, the most first, with what they are for.
+func (c *threadOf) explain(env *cli.Env, t *thread.Thread) string {
+	var b strings.Builder
+	width := term.Width(env.Stdout, env.Getenv)
+	t.Prompts = t.Distinct()
+	told := brief.Brief{Thread: t}.Chosen(c.Room)
+	scores := t.Explain()
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return scores[j].Points - scores[i].Points })
+	for _, i := range order {
+		how := "not told"
+		if told[i] != "" {
+			how = "told"
+		}
+		fmt.Fprintf(&b, "%4d  %-8s  %s\n", scores[i].Points, how, term.Cut(term.OneLine(term.Clean(t.Prompts[i].Text)), max(width-17, 20)))
+		for line := range strings.Lines(term.Indent(strings.Join(scores[i].Why, "; ")+"\n", max(width-14, 20))) {
+			b.WriteString(strings.Repeat(" ", 14) + line)
+		}
 	}
 	return b.String()
 }

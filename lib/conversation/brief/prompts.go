@@ -1,13 +1,14 @@
 package brief
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"gt/lib/conversation/summary"
+	"gt/lib/state/thread"
 	"gt/lib/text/count"
 	"gt/lib/text/frame"
 	"gt/lib/text/term"
@@ -18,43 +19,45 @@ const (
 	// hand-over, and for a summariser.
 	promptRoom      = 4000
 	promptRoomShort = 1500
-	// maxListed limits the messages of which a list is made, to the latest.
-	maxListed = 150
-	// maxAbout is how much of a message is searched for what it is about, in characters.
-	maxAbout = 200
+	// maxListed limits the messages of which a list is made, to those with the most points.
+	maxListed = 1000
 )
 
-// promptLengths are the lengths to which messages are cut, in characters. The first with
-// which all of them have room is used.
-var promptLengths = []int{1500, 600, 280, 140, 90}
+// promptLengths are the lengths to which messages are cut, in characters. As many as there
+// is room for get the first; then those with the most points get the others.
+var promptLengths = []int{280, 600, 1500}
 
 // Prompts lists the messages of the person in the chain, oldest first, a line each, without
 // those that the reader is told elsewhere, in the text told. The list is at most room long,
-// as size counts it. If it leaves out messages, it says how many and names the command that
-// prints all of them. Only what is cut is cleaned (see Clean), so the caller cleans the list.
+// as size counts it, and fills that if it leaves out messages. Then it says how many and
+// names the command that prints all of them. Of those that say the same with other values
+// it has the last, with the values of the others. Only what is cut is cleaned (see Clean), so the caller cleans the
+// list.
 func (b Brief) Prompts(told string, room int, size func(string) int, command string) []string {
-	all, older := b.untold(told)
-	if len(all) == 0 {
-		return nil
-	}
-	l := list{all: all, clean: b.clean, size: size}
-	for _, l.length = range promptLengths {
-		if l.fits(room) {
-			break
-		}
-	}
-	chosen := make([]bool, len(all))
-	left := older + l.choose(chosen, room-size(leftOut(len(all)+older, command)))
+	l := b.choose(told, room, size, command)
 	var lines []string
-	if left > 0 {
+	if left := l.left(); left > 0 {
 		lines = append(lines, leftOut(left, command))
 	}
-	for i := range all {
-		if chosen[i] {
-			lines = append(lines, l.line(i))
+	for _, line := range l.lines {
+		if line != "" {
+			lines = append(lines, line)
 		}
 	}
 	return lines
+}
+
+// Chosen returns the line of each of the thread's Distinct messages that a list of room
+// characters has, "" for the others.
+func (b Brief) Chosen(room int) []string {
+	return b.choose("", room, utf8.RuneCountInString, b.threadCommand()).lines
+}
+
+func (b Brief) choose(told string, room int, size func(string) int, command string) list {
+	l := b.untold(told)
+	l.size = size
+	l.choose(room - size(leftOut(len(l.all), command)))
+	return l
 }
 
 func leftOut(n int, command string) string {
@@ -65,28 +68,144 @@ func leftOut(n int, command string) string {
 	return fmt.Sprintf("- [%s %s left out here: %s prints all]", count.Of(n, "message"), verb, command)
 }
 
-// untold returns the latest messages, on a line each, that a text does not have, and how
-// many older ones there are.
-func (b Brief) untold(told string) (all []string, older int) {
+// list is a list of messages that are being chosen.
+type list struct {
+	all   []thread.Quote
+	known []bool // the reader is told it elsewhere
+	order []int  // the indices of the others, those with the most points first
+	lines []string
+	alike map[int][]int // the indices of a group's messages
+	clean func(string) string
+	size  func(string) int
+}
+
+// untold returns the messages and which of them a text has.
+func (b Brief) untold(told string) (l list) {
 	if b.Thread == nil {
-		return nil, 0
+		return l
 	}
+	l.clean = b.clean
 	const telling = 40 // a shorter text can be part of another one by chance
 	lines := map[string]bool{}
 	for line := range strings.Lines(told) {
 		lines[strings.TrimPrefix(strings.TrimSpace(line), "- ")] = true
 	}
 	told = term.OneLine(told)
-	said := b.Thread.Distinct()
-	older = max(0, len(said)-maxListed)
-	for _, q := range said[older:] {
-		text := term.OneLine(q.Text)
-		if lines[text] || len(text) >= telling && (isTold(told, text) || isTold(told, framed(q.Text))) {
+	l.all = b.Thread.Distinct()
+	l.known, l.lines, l.alike = make([]bool, len(l.all)), make([]string, len(l.all)), map[int][]int{}
+	for i, q := range l.all {
+		l.order = append(l.order, i)
+		if q.Group != 0 {
+			l.alike[q.Group] = append(l.alike[q.Group], i)
+		}
+	}
+	slices.SortFunc(l.order, func(i, j int) int { return cmp.Or(l.all[j].Points-l.all[i].Points, j-i) })
+	l.order = slices.DeleteFunc(firstN(l.order, maxListed), func(i int) bool {
+		text := term.OneLine(l.all[i].Text)
+		l.known[i] = lines[text] || len(text) >= telling && (isTold(told, text) || isTold(told, framed(l.all[i].Text)))
+		return l.known[i]
+	})
+	return l
+}
+
+// choose makes the lines of the messages with the most points. The beginning of one more
+// gets what room is left; otherwise long ones are cut less, and the values of those that are
+// alike are listed.
+func (l list) choose(room int) {
+	set := func(i int, line string) bool {
+		n := l.size(line + "\n")
+		if l.lines[i] != "" {
+			n -= l.size(l.lines[i] + "\n")
+		}
+		if n > room {
+			return false
+		}
+		l.lines[i], room = line, room-n
+		return true
+	}
+	short, cut := min(promptLengths[0], max(room/5, 90)), false
+	for _, i := range l.order {
+		if !l.isAlike(i) && !set(i, l.line(i, short)+l.before(i, 0)) && !cut {
+			for n := min(room, short); n > 80 && !cut; n -= 20 {
+				cut = set(i, l.line(i, n))
+			}
+		}
+	}
+	for _, length := range promptLengths {
+		for _, i := range l.order {
+			if l.lines[i] != "" && !cut {
+				set(i, l.line(i, length)+l.before(i, 0))
+			}
+		}
+	}
+	for _, i := range l.order {
+		if text := l.before(i, room); text != "" && l.lines[i] != "" && !cut {
+			set(i, strings.TrimSuffix(l.lines[i], l.before(i, 0))+text)
+		}
+	}
+}
+
+// isAlike reports whether a later message says the same with other values.
+func (l list) isAlike(i int) bool {
+	group := l.alike[l.all[i].Group]
+	return len(group) > 0 && i != group[len(group)-1]
+}
+
+// left counts the messages of which nothing is told.
+func (l list) left() (n int) {
+	for i := range l.all {
+		at := i
+		if l.isAlike(i) {
+			group := l.alike[l.all[i].Group]
+			at = group[len(group)-1]
+		}
+		if l.lines[i] == "" && l.lines[at] == "" && !l.known[i] && !l.known[at] {
+			n++
+		}
+	}
+	return n
+}
+
+// before says how often a message was said before with other values, and with which: all of
+// a few, otherwise the latest for which there is room.
+func (l list) before(i, room int) string {
+	const few, longest = 3, 60
+	group := l.alike[l.all[i].Group]
+	if len(group) < 2 {
+		return ""
+	}
+	group = group[:len(group)-1]
+	var values []string
+	now := strings.Fields(l.all[i].Text)
+	for _, j := range slices.Backward(group) {
+		other := slices.DeleteFunc(strings.Fields(l.all[j].Text), func(w string) bool { return slices.Contains(now, w) })
+		value := strings.TrimRight(summary.Cut(strings.Join(other, " "), longest), ".,:;")
+		if value == "" || slices.Contains(values, value) {
 			continue
 		}
-		all = append(all, text)
+		if room -= l.size(value + "; "); room < 0 && len(group) > few {
+			break
+		}
+		values = append(values, value)
 	}
-	return all, older
+	text := fmt.Sprintf(" (%d times before", len(group))
+	if len(group) <= few {
+		text = " (before"
+	}
+	if len(values) > 0 {
+		text += ": " + strings.Join(values, "; ")
+	}
+	return text + ")"
+}
+
+// line returns the line of a message, cut to a length. One that is cut is cleaned before,
+// but not all of a long one, of which little is shown.
+func (l list) line(i, length int) string {
+	text := term.OneLine(l.all[i].Text)
+	if l.clean != nil && utf8.RuneCountInString(text) > length { // mutant never: TestPromptsFit
+		text = term.OneLine(l.clean(summary.Cut(text, 4*length)))
+	}
+	return "- " + summary.Cut(text, length)
 }
 
 // isTold reports whether a text has a message: all of one that is never cut, else what is
@@ -113,108 +232,6 @@ func runeStart(text string, n int) int {
 		n--
 	}
 	return n
-}
-
-// list is a list of messages that are cut to a length, in characters. The latest ones are
-// cut less.
-type list struct {
-	all    []string
-	length int
-	clean  func(string) string
-	size   func(string) int
-}
-
-const (
-	latest       = 3
-	latestLength = 400
-)
-
-func (l list) lengthOf(i int) int {
-	if i >= len(l.all)-latest {
-		return max(l.length, latestLength)
-	}
-	return l.length
-}
-
-// line returns the line of a message. One that is cut is cleaned before, but not all of a
-// long one, of which little is shown.
-func (l list) line(i int) string {
-	text, length := l.all[i], l.lengthOf(i)
-	if l.clean != nil && utf8.RuneCountInString(text) > length { // mutant never: TestPromptsFit
-		text = term.OneLine(l.clean(summary.Cut(text, 4*length)))
-	}
-	return "- " + summary.Cut(text, length)
-}
-
-func (l list) fits(room int) bool {
-	for i, text := range l.all {
-		if room -= l.size(summary.Cut(text, l.lengthOf(i))) + len("- \n"); room < 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// choose marks the messages that have room, and returns how many have none. The latest come
-// first; with a message that takes an earlier one back comes that one.
-func (l list) choose(chosen []bool, room int) (left int) {
-	pairs := func(int) (int, bool) { return 0, false }
-	if !l.fits(room) {
-		pairs = earlier(l.all)
-	}
-	add := func(i int) bool {
-		n := l.size(l.line(i) + "\n")
-		if chosen[i] || n > room {
-			return chosen[i]
-		}
-		chosen[i] = true
-		room -= n
-		return true
-	}
-	for i := len(l.all) - 1; i >= 0 && add(i); i-- {
-		if j, ok := pairs(i); ok {
-			add(j)
-		}
-	}
-	for _, c := range chosen {
-		if !c {
-			left++
-		}
-	}
-	return left
-}
-
-// earlier returns a function that returns the message that another is most likely about:
-// the last one before it that shares a word with it that few messages have.
-func earlier(all []string) func(i int) (int, bool) {
-	const few = 3
-	words := make([][]string, len(all))
-	having := map[string][]int{}
-	for i, text := range all {
-		words[i] = about(text)
-		for _, w := range words[i] {
-			having[w] = append(having[w], i)
-		}
-	}
-	return func(i int) (int, bool) {
-		best, fewest := -1, few+1
-		for _, w := range words[i] {
-			in := having[w]
-			at, _ := slices.BinarySearch(in, i)
-			if at > 0 && (len(in) < fewest || len(in) == fewest && in[at-1] > best) {
-				best, fewest = in[at-1], len(in)
-			}
-		}
-		return best, best >= 0
-	}
-}
-
-// about returns the words of a text that can tell what it is about, each once.
-func about(text string) []string {
-	words := strings.FieldsFunc(strings.ToLower(summary.Cut(text, maxAbout)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
-	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < 3 })
-	slices.Sort(words)
-	return slices.Compact(words)
 }
 
 // hasPrompts reports whether a reader of the brief gets the person's messages.

@@ -19,6 +19,7 @@ func threadOf(prompts ...string) *thread.Thread {
 	for i, text := range prompts {
 		t.Prompts = append(t.Prompts, thread.Quote{Text: text, Session: "s", Time: at.Add(time.Duration(i) * time.Minute)})
 	}
+	t.Rank()
 	return t
 }
 
@@ -50,28 +51,29 @@ func TestPromptsAreToldOnce(t *testing.T) {
 	}
 }
 
-// With little room, long messages are shortened first. Then the oldest are left out and
-// counted, but not the one that a later message takes back.
+// With little room, those messages are told that carry most, in their order; the others are
+// counted, and the room is full.
 func TestPromptsFit(t *testing.T) {
 	var said []string
 	for i := range 100 {
-		said = append(said, fmt.Sprintf("step %d of the work on module%d, with some words", i, i))
+		said = append(said, fmt.Sprintf("step %c%c of the work on module%c%c, with some words", 'a'+i/26, 'a'+i%26, 'a'+i/26, 'a'+i%26))
 	}
 	said[3] = "export everything as CSV as well"
+	said[20] = "never write to build-03:7443"
 	said[97] = "actually drop the CSV path"
 	said[98] = "fix this: " + strings.Repeat("long ", 500)
 	b := Brief{Thread: threadOf(said...)}
-	for _, room := range []int{200, 1000, 2000, 4000} {
+	for _, room := range []int{400, 1000, 2000, 4000} {
 		got := promptsOf(b, "", room)
-		if n := utf8.RuneCountInString(got); n > room || n < room/2 {
+		if n := utf8.RuneCountInString(got); n > room || n < room-80 {
 			t.Errorf("room for %d: %d\n%s", room, n, got)
 		}
 		lines := strings.Split(got, "\n")
-		if !strings.HasPrefix(lines[0], "- [") || !strings.Contains(lines[0], "messages are left out here: `all` prints all]") || !strings.HasPrefix(lines[len(lines)-1], "- step 99 ") {
+		if !strings.HasPrefix(lines[0], "- [") || !strings.Contains(lines[0], "messages are left out here: `all` prints all]") || !strings.HasPrefix(lines[len(lines)-1], "- step dv ") {
 			t.Errorf("room for %d:\n%s", room, got)
 		}
-		if room > 1000 && !strings.Contains(got, said[3]+"\n- ") {
-			t.Errorf("room for %d: what was taken back is missing:\n%s", room, got)
+		if !strings.Contains(got, said[20]+"\n- ") || room > 400 && !strings.Contains(got, said[3]+"\n- ") {
+			t.Errorf("room for %d: what carries most is missing:\n%s", room, got)
 		}
 		if left := 100 - (len(lines) - 1); !strings.HasPrefix(lines[0], fmt.Sprintf("- [%d message", left)) {
 			t.Errorf("%d are left out: %s", left, lines[0])
@@ -87,6 +89,28 @@ func TestPromptsFit(t *testing.T) {
 		b = b.Clean(func(s string) string { return strings.ReplaceAll(s, secret, "***") })
 		if got := promptsOf(b, "", 1000); strings.Contains(got, "SECR") || strings.Contains(got, "xxx") {
 			t.Errorf("%d words before the secret:\n%s", i, got)
+		}
+	}
+}
+
+// What was said several times with other values is told once, where it was said last: with
+// the other values if they are few, otherwise with as many as there is room for. It counts
+// as told.
+func TestPromptsAlike(t *testing.T) {
+	var said []string
+	for i := range 40 {
+		said = append(said, fmt.Sprintf("please check a%d.go: add a smoke test after each deploy", i))
+	}
+	said[7] = "the budget is $201 in total"
+	said[30] = "the budget is $956 in total"
+	b := Brief{Thread: threadOf(said...)}
+	for room, want := range map[int]string{
+		200:  "- the budget is $956 in total (before: $201)\n- please check a39.go: add a smoke test after each deploy (37 times before: a38.go; a37.go; a36.go)",
+		1000: "a2.go; a1.go; a0.go)",
+	} {
+		got := promptsOf(b, "", room)
+		if !strings.Contains(got, want) || strings.Count(got, "smoke") != 1 || strings.Contains(got, "left out") || utf8.RuneCountInString(got) > room {
+			t.Errorf("room for %d:\n%s", room, got)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (t *Thread) hear(q Quote) bool {
 			return false
 		}
 		again := q.Time.Sub(old.Time) > sameTime
-		old.Time = q.Time
+		old.Time, old.Points = q.Time, 0
 		t.Prompts = slices.Delete(t.Prompts, i, i+1)
 		t.place(old)
 		return again

@@ -87,6 +87,15 @@ type Quote struct {
 	// Whole is the digest of the text before it was shortened for lack of room; empty if
 	// it was not.
 	Whole string `json:"whole,omitempty"`
+	// Reply reports that it answers a question of the agent.
+	Reply bool `json:"reply,omitempty"`
+	// Points is how much it carries (Score); 0 if that is unknown. Cues are those of them
+	// that do not depend on other messages.
+	Points int `json:"points,omitempty"`
+	Cues   int `json:"cues,omitempty"`
+	// Group is a number that it shares with the messages that say the same with other
+	// values; 0 if there are none.
+	Group int `json:"group,omitempty"`
 }
 
 // Instruction is a standing instruction and its source.
@@ -493,6 +502,7 @@ func load(chain session.ID, f atomicfile.Rolling, prompts []entry, read func(ato
 	for _, e := range prompts {
 		t.Hear(Part{Session: e.Session, Agent: e.Agent, Prompts: []Quote{e.Quote}, Time: e.Time})
 	}
+	t.Rank()
 	return t, data, nil
 }
 
@@ -542,6 +552,7 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 		return nil, err
 	}
 	change(t)
+	t.Rank()
 	return t, t.write(state, f, before, d)
 }
 

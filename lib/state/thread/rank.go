@@ -1,0 +1,222 @@
+package thread
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gt/lib/text/standing"
+)
+
+// Score is how much a message carries, in points, and why.
+type Score struct {
+	Points int
+	Why    []string
+}
+
+func (s *Score) add(points int, why string, values ...any) {
+	if s.Points += points; points != 0 {
+		s.Why = append(s.Why, fmt.Sprintf("%+d ", points)+fmt.Sprintf(why, values...))
+	}
+}
+
+// The points of a message. What is told of a chain with more messages than there is room
+// for are those with the most points.
+const (
+	pointsNew     = 10 // for words that no later message has
+	pointsValue   = 3  // for each name, number, path or the like that no later message has
+	maxValues     = 4
+	pointsRule    = 8 // it says what must, may or should be, or what somebody wants
+	pointsLabel   = 4 // it begins with what it is: "FACT: …"
+	pointsCorrect = 4 // it says that something is another way
+	pointsReply   = 3 // it answers a question of the agent
+	pointsAsks    = -3
+	pointsRecent  = 4 // it is one of the last
+	recent        = 10
+	pointsLast    = 100 // of the last three, which are told before all others
+	last          = 3
+	pointsAlike   = -100 // for one that a later message says again with other values
+)
+
+// score adds up what a message carries: the cues, which belong to the message alone, what
+// later messages do not say, and its place, counted from the last message, which is 0.
+func score(q Quote, cues Score, words []word, later map[string]int, place int) Score {
+	s := cues
+	total, fresh, values := 0.0, 0.0, 0.0
+	for _, w := range words {
+		share := 1 / float64(1+later[w.text])
+		total, fresh = total+w.weight, fresh+w.weight*share
+		if w.value {
+			values += share
+		}
+	}
+	s.add(int(pointsNew*fresh/max(total, 8)), "words that are new")
+	s.add(int(pointsValue*min(values, maxValues)), "names, numbers, paths")
+	switch {
+	case place < last:
+		s.add(pointsLast, "among the last %d", last)
+	case place < recent:
+		s.add(pointsRecent, "among the last %d", recent)
+	}
+	return s
+}
+
+// cuesOf returns the points for what a message says by its form.
+func cuesOf(q Quote) (s Score) {
+	s.Points = 1 // a message without points was never scored
+	text := strings.TrimSpace(q.Text)
+	obliges, corrects := standing.Cues(text)
+	if obliges {
+		s.add(pointsRule, "says what must or should be")
+	}
+	if corrects {
+		s.add(pointsCorrect, "corrects something")
+	}
+	if label, rest, ok := strings.Cut(text, ": "); ok && rest != "" && len(label) < 40 && strings.ToUpper(label) == label && strings.ContainsFunc(label, unicode.IsLetter) {
+		s.add(pointsLabel, "begins with what it is")
+	}
+	if q.Reply {
+		s.add(pointsReply, "answers a question")
+	}
+	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") {
+		s.add(pointsAsks, "asks")
+	}
+	return s
+}
+
+// Rank gives each message its points, and one number to those that say the same with other
+// values. It does nothing if all have points. Writers call it, so that a start need not.
+func (t *Thread) Rank() {
+	if !slices.ContainsFunc(t.Prompts, func(q Quote) bool { return q.Points == 0 }) {
+		return
+	}
+	for i, s := range t.scores(func(q *Quote) Score {
+		if q.Cues == 0 {
+			q.Cues = cuesOf(*q).Points
+		}
+		return Score{Points: q.Cues}
+	}) {
+		t.Prompts[i].Points = s.Points
+	}
+}
+
+// Explain returns the score of each of Prompts.
+func (t *Thread) Explain() []Score { return t.scores(func(q *Quote) Score { return cuesOf(*q) }) }
+
+func (t *Thread) scores(cues func(*Quote) Score) []Score {
+	all := make([]Score, len(t.Prompts))
+	later, groups, sizes := map[string]int{}, map[string]int{}, map[int]int{}
+	for i := range t.Prompts {
+		q := &t.Prompts[len(t.Prompts)-1-i]
+		words, frame := wordsOf(q.Text)
+		s := score(*q, cues(q), words, later, i)
+		for _, w := range words {
+			later[w.text]++
+		}
+		if q.Group = groups[frame]; q.Group != 0 {
+			s.add(pointsAlike, "a later message says it with other values")
+		} else if frame != "" {
+			q.Group = len(groups) + 1
+			groups[frame] = q.Group
+		}
+		sizes[q.Group]++
+		all[len(all)-1-i] = s
+	}
+	for i := range t.Prompts {
+		if q := &t.Prompts[i]; sizes[q.Group] == 1 {
+			q.Group = 0
+		}
+	}
+	return all
+}
+
+// word is one of a message's words or values.
+type word struct {
+	text   string
+	value  bool // a name, a number, a path or the like
+	weight float64
+}
+
+const (
+	// maxScored is how much of a message counts for its points, in bytes.
+	maxScored = 1 << 10
+	// minFrame is the smallest number of words that make a frame.
+	minFrame = 2
+)
+
+// wordsOf returns a message's words, each once, and its frame: the words in their order with
+// a mark for each value. Two messages with one frame say the same with other values. A
+// message of values alone has none.
+func wordsOf(text string) (words []word, frame string) {
+	var b strings.Builder
+	begins, capital := true, false // of a sentence; the word before is capitalised
+	var before string
+	plain := 0
+	if len(text) > maxScored {
+		text = text[:start(text, maxScored)]
+	}
+	for field := range strings.FieldsFuncSeq(text, isBlank) {
+		w := strings.TrimRight(field, ".,:;!?…")
+		ends := w != field
+		if w = strings.TrimLeft(w, ".,:;!?"); w == "" {
+			continue
+		}
+		first, _ := utf8.DecodeRuneInString(w)
+		isCapital := unicode.IsUpper(first)
+		value := isValue(w)
+		switch {
+		case isCapital && capital && !begins && strings.ToUpper(w) != w: // a name of two words
+			value = true
+			if before != "\x00" {
+				plain--
+			}
+		case before != "":
+			b.WriteString(before + " ")
+		}
+		lower := strings.ToLower(w)
+		if before = lower; value {
+			before = "\x00"
+		} else {
+			plain++
+		}
+		weight := 1.0
+		if value || isCapital && !begins {
+			weight = 3
+		} else if first >= 0x2e80 { // written without blanks
+			weight += float64(utf8.RuneCountInString(w)) / 4
+		}
+		if !slices.ContainsFunc(words, func(o word) bool { return o.text == lower }) {
+			words = append(words, word{lower, value || isCapital && !begins, weight})
+		}
+		begins, capital = ends && strings.ContainsAny(field[len(field)-1:], ".!?:"), isCapital && !ends
+	}
+	if plain < minFrame {
+		return words, ""
+	}
+	return words, b.String() + before
+}
+
+// isBlank reports whether a character parts words.
+func isBlank(r rune) bool {
+	switch r {
+	case '(', ')', '[', ']', '{', '}', '<', '>', '"', '\'', '`', ',', ';', '|', '“', '”', '„', '«', '»', '「', '」', '、', '。', '，', '！', '？', '：', '；':
+		return true
+	}
+	return r <= ' ' || r >= utf8.RuneSelf && unicode.IsSpace(r)
+}
+
+// isValue reports whether a word is a number, a path, an address, an identifier or the like.
+func isValue(w string) bool {
+	upper, lower := false, false
+	for i, r := range w {
+		switch {
+		case r >= '0' && r <= '9', r == '/', r == '\\', r == '_', r == '@', r == '#', r == '$', r == '€', r == '%', r == '=', r == '~', i > 0 && r == '.':
+			return true
+		case i > 0:
+			upper, lower = upper || unicode.IsUpper(r), lower || unicode.IsLower(r)
+		}
+	}
+	return upper && lower // not one that is stressed, or an abbreviation
+}

@@ -1,0 +1,107 @@
+package thread
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func said(texts ...string) *Thread {
+	t := &Thread{ChainID: "c"}
+	at := time.Date(2026, 1, 17, 1, 0, 0, 0, time.UTC)
+	for i, text := range texts {
+		t.Prompts = append(t.Prompts, Quote{Text: text, Session: "s", Time: at.Add(time.Duration(i) * time.Minute)})
+	}
+	return t
+}
+
+// Of two messages in the middle of a long conversation the first carries more.
+func TestScore(t *testing.T) {
+	var plain []string
+	for i := range 40 {
+		plain = append(plain, fmt.Sprintf("please look at the %s again and go on with it", []string{"importer", "parser", "export", "cache"}[i%4]))
+	}
+	for name, c := range map[string][2]string{
+		"what must not be done":   {"never look at the export", "please look at the export"},
+		"a wish":                  {"I want the export in parts", "show me the export in parts"},
+		"a name of a machine":     {"the box is build-03", "the box is slow"},
+		"a number":                {"the port is 7443", "the port is open"},
+		"a person":                {"the report goes to Dana Reeve", "the report goes to the printer"},
+		"a label":                 {"FACT: the cache is cold", "well, the cache is cold"},
+		"a correction":            {"the parser is right, not the importer", "the parser is right, and the importer"},
+		"a fact before a request": {"production runs the old kernel since monday", "please look at the parser again and go on"},
+		"a statement":             {"the cache is too small", "is the cache too small?"},
+		"in German":               {"nie auf den Server schreiben", "mal auf den Server schreiben"},
+		"in Japanese":             {"本番には絶対に触らないで", "次のファイルを見て"},
+		"in Spanish":              {"nunca toques el archivo", "mira el archivo"},
+		"the later value":         {"the deadline of the port is the 21st", "the deadline of the port is the 14th"},
+	} {
+		all := slices.Concat(plain, []string{c[1]}, plain, []string{c[0]}, plain)
+		if name != "the later value" { // the place decides there
+			all = slices.Concat(plain, []string{c[0]}, plain, []string{c[1]}, plain)
+		}
+		th := said(all...)
+		th.Rank()
+		points := map[string]int{}
+		for _, q := range th.Prompts {
+			points[q.Text] = q.Points
+		}
+		if points[c[0]] <= points[c[1]] {
+			t.Errorf("%s: %q has %d, %q has %d", name, c[0], points[c[0]], c[1], points[c[1]])
+		}
+	}
+}
+
+// What says the same with other values is a group; what speaks of something else is none.
+func TestGroups(t *testing.T) {
+	for _, c := range []struct {
+		one, other string
+		same       bool
+	}{
+		{"the budget is $201 in total", "the budget is $956 in total", true},
+		{"please check a/b.go: add a smoke test", "please check c.go: add a smoke test", true},
+		{"Mara Lind reviews the release", "Toni Brandt reviews the release", true},
+		{"the production database is MySQL 8", "the staging database is MySQL 8", false},
+		{"schau dir bitte a/b.go an", "schau dir bitte c.go an", true},
+		{"{a.go} を見てください", "{b.go} を見てください", false}, // one word is no frame
+		{"a.go を見て、テストを足して", "b.go を見て、テストを足して", true},
+		{"option 2", "option 3", false},
+	} {
+		th := said(c.one, c.other)
+		th.Rank()
+		if same := th.Prompts[0].Group != 0 && th.Prompts[0].Group == th.Prompts[1].Group; same != c.same {
+			t.Errorf("%q and %q: %v", c.one, c.other, same)
+		}
+		if c.same && th.Prompts[0].Points >= th.Prompts[1].Points {
+			t.Errorf("%q has %d points, which %q replaces", c.one, th.Prompts[0].Points, c.other)
+		}
+	}
+}
+
+// Explain says why, and what the points add up to.
+func TestExplain(t *testing.T) {
+	th := said("FACT: the box is build-03", "and never reboot it", "yes", "ok", "go on")
+	th.Rank()
+	for i, s := range th.Explain() {
+		if s.Points != th.Prompts[i].Points {
+			t.Errorf("%q has %d points, explained are %d: %q", th.Prompts[i].Text, th.Prompts[i].Points, s.Points, s.Why)
+		}
+	}
+	if why := strings.Join(th.Explain()[0].Why, "; "); !strings.Contains(why, "begins with what it is") || !strings.Contains(why, "names") {
+		t.Errorf("%s", why)
+	}
+}
+
+func BenchmarkRank(b *testing.B) {
+	var all []string
+	for i := range 2500 {
+		all = append(all, fmt.Sprintf("please look at the importer number %d again, the retry in internal/x%d.go backs off with jitter %d", i, i%50, i*7))
+	}
+	th := said(all...)
+	for b.Loop() {
+		th.Prompts[0].Points = 0
+		th.Rank()
+	}
+}
