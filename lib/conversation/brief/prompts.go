@@ -189,7 +189,10 @@ func (l list) before(i, room int) string {
 		values = append(values, value)
 	}
 	text := fmt.Sprintf(" (%d times before", len(group))
-	if len(group) <= few {
+	switch {
+	case len(group) <= few && len(values) == 0: // a message that says what does not hold
+		return ""
+	case len(group) <= few:
 		text = " (before"
 	}
 	if len(values) > 0 {

@@ -103,9 +103,10 @@ func TestPromptsAlike(t *testing.T) {
 	}
 	said[7] = "the budget is $201 in total"
 	said[30] = "the budget is $956 in total"
+	said[31], said[32] = "the box listens on 443", "the box listens on 7443, not 443"
 	b := Brief{Thread: threadOf(said...)}
 	for room, want := range map[int]string{
-		200:  "- the budget is $956 in total (before: $201)\n- please check a39.go: add a smoke test after each deploy (37 times before: a38.go; a37.go; a36.go)",
+		270:  "- the budget is $956 in total (before: $201)\n- the box listens on 7443, not 443\n- please check a39.go: add a smoke test after each deploy (35 times before",
 		1000: "a2.go; a1.go; a0.go)",
 	} {
 		got := promptsOf(b, "", room)

@@ -107,19 +107,29 @@ func (t *Thread) Explain() []Score { return t.scores(func(q *Quote) Score { retu
 
 func (t *Thread) scores(cues func(*Quote) Score) []Score {
 	all := make([]Score, len(t.Prompts))
-	later, groups, sizes := map[string]int{}, map[string]int{}, map[int]int{}
+	later, groups, sizes, number := map[string]int{}, map[string]int{}, map[int]int{}, 0
+	denied := map[string]denial{} // by value
 	for i := range t.Prompts {
 		q := &t.Prompts[len(t.Prompts)-1-i]
 		words, frame := wordsOf(q.Text)
 		s := score(*q, cues(q), words, later, i)
-		for _, w := range words {
-			later[w.text]++
+		if q.Group = groups[frame]; q.Group == 0 {
+			q.Group = deniedBy(denied, words)
 		}
-		if q.Group = groups[frame]; q.Group != 0 {
+		if q.Group != 0 {
 			s.add(pointsAlike, "a later message says it with other values")
-		} else if frame != "" {
-			q.Group = len(groups) + 1
+		} else {
+			number++
+			q.Group = number
+		}
+		if _, ok := groups[frame]; !ok && frame != "" {
 			groups[frame] = q.Group
+		}
+		for k, w := range words {
+			later[w.text]++
+			if k > 0 && w.value && standing.Denies(words[k-1].text) {
+				denied[w.text] = denial{q.Group, words}
+			}
 		}
 		sizes[q.Group]++
 		all[len(all)-1-i] = s
@@ -130,6 +140,26 @@ func (t *Thread) scores(cues func(*Quote) Score) []Score {
 		}
 	}
 	return all
+}
+
+// denial is a message that says that a value does not hold: "the port is 7443, not 443".
+type denial struct {
+	group int
+	words []word
+}
+
+// deniedBy returns the group of a later message that denies one of the values among the
+// words and speaks of the same, 0 if there is none.
+func deniedBy(denied map[string]denial, words []word) int {
+	for _, w := range words {
+		d, ok := denied[w.text]
+		if ok && slices.ContainsFunc(words, func(a word) bool {
+			return !a.value && len(a.text) > 2 && slices.ContainsFunc(d.words, func(b word) bool { return a.text == b.text })
+		}) {
+			return d.group
+		}
+	}
+	return 0
 }
 
 // word is one of a message's words or values.
@@ -147,11 +177,12 @@ const (
 )
 
 // wordsOf returns a message's words, each once, and its frame: the words in their order with
-// a mark for each value. Two messages with one frame say the same with other values. A
-// message of values alone has none.
+// a mark for each value, without a label before them. Two messages with one frame say the
+// same with other values. A message of values alone has none.
 func wordsOf(text string) (words []word, frame string) {
 	var b strings.Builder
 	begins, capital := true, false // of a sentence; the word before is capitalised
+	shouts := true                 // no word so far has a small letter
 	var before string
 	plain := 0
 	if len(text) > maxScored {
@@ -189,6 +220,10 @@ func wordsOf(text string) (words []word, frame string) {
 		}
 		if !slices.ContainsFunc(words, func(o word) bool { return o.text == lower }) {
 			words = append(words, word{lower, value || isCapital && !begins, weight})
+		}
+		if shouts = shouts && strings.ToUpper(w) == w; shouts && strings.HasSuffix(field, ":") { // a label
+			b.Reset()
+			before, plain = "", 0
 		}
 		begins, capital = ends && strings.ContainsAny(field[len(field)-1:], ".!?:"), isCapital && !ends
 	}

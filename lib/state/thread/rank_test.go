@@ -68,6 +68,10 @@ func TestGroups(t *testing.T) {
 		{"{a.go} を見てください", "{b.go} を見てください", false}, // one word is no frame
 		{"a.go を見て、テストを足して", "b.go を見て、テストを足して", true},
 		{"option 2", "option 3", false},
+		{"the budget is 201 for now", "the budget is 956, not 201", true},
+		{"Der Port ist 443", "der Port ist 7443, nicht 443", true},
+		{"look at line 201 of a.go", "the budget is 956, not 201", false},
+		{"FACT: the freeze is on 2027-01-02", "the freeze is on 2027-03-04", true},
 	} {
 		th := said(c.one, c.other)
 		th.Rank()

@@ -21,3 +21,6 @@ func Cues(text string) (obliges, corrects bool) {
 		slices.ContainsFunc(strings.Fields(scriptCues), func(c string) bool { return strings.Contains(text, c) })
 	return obliges, anyOf(words, notWords+" "+correctWords)
 }
+
+// Denies reports whether a word, in small letters, says that what follows does not hold.
+func Denies(word string) bool { return oneOf(word, notWords+" than statt anstatt") }
