@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
 	"gt/lib/cli"
 	"gt/lib/command/checkpointcmd"
 	"gt/lib/command/handoffcmd"
@@ -38,6 +39,7 @@ func (w *world) under(now time.Time, main func(*cli.Env) int, dir, stdin string,
 // a wrong clock neither blocks nor counts as new.
 // Lines: S1-5 S1-87 S1-110.
 func TestHostileClock(t *testing.T) {
+	testenv.Sample(t, 3)
 	w := newWorld(t)
 	t.Setenv("HOME", w.Path(homeDir)) // for git
 	w.Env = append(w.Env, "GT_SESSION_UUID=s1")

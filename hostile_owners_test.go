@@ -254,7 +254,7 @@ func TestHostileOwners(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if told := hooks(t, "locked"); !strings.Contains(told, "permission denied") || !strings.HasPrefix(told, "You work in ") {
+		if told := hooks(t, "locked"); !strings.Contains(told, "permission denied") || !strings.Contains(told, `"additionalContext":"You work in `) {
 			t.Error(told)
 		}
 		for _, args := range [][]string{{"gt-keepalive", "touch"}, {"gt-checkpoint", "write"}, {"gt-mail", "send", "self", "-s", "x", "-m", "y"}, {"gt-handoff", "-m", "x"}} {

@@ -183,6 +183,7 @@ func folder(t *testing.T) string {
 // newWorld makes a world in which sessions have left what they leave.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	testenv.Sample(t, 5)
 	root := folder(t)
 	w := &world{World: testenv.NewWorld(t, filepath.Join(root, "w")), copy: filepath.Join(root, "copy")}
 	w.Env = append(w.Env, "GOMAXPROCS=2", "CLAUDE_ENV_FILE="+w.Path("env"), "TMUX_TMPDIR="+root)

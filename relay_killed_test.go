@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
 	"gt/lib/place"
 	"gt/lib/state/mail"
 	"gt/lib/state/peer"
@@ -32,6 +33,7 @@ type relayWorld struct {
 
 func newRelayWorld(t *testing.T) *relayWorld {
 	t.Helper()
+	testenv.Sample(t, 3)
 	bin, _, _ := strings.Cut(os.Getenv("PATH"), ":") // see TestMain
 	w := &relayWorld{t: t, dir: t.TempDir(), path: bin + ":/usr/bin:/bin", killed: map[string]int{}, runs: map[string]*exec.Cmd{}}
 	t.Cleanup(func() {

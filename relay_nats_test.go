@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"gt/internal/testenv"
 )
 
 // TestPrintedConfig shows that a NATS server with what gt-hub --print-config prints, and hosts
 // that have only the rights that it names, is a hub: a note and a log come through it.
 func TestPrintedConfig(t *testing.T) {
+	testenv.Sample(t, 3)
 	t.Parallel()
 	bin, _, _ := strings.Cut(os.Getenv("PATH"), ":") // see TestMain
 	w := &relayWorld{t: t, dir: t.TempDir(), path: bin + ":/usr/bin:/bin", runs: map[string]*exec.Cmd{}}

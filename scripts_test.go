@@ -79,7 +79,7 @@ var update = flag.Bool("u", false, "update the golden files in testdata/scripts"
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "scripts"),
+		Files:               chooseScripts(t),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -105,6 +105,18 @@ func TestScripts(t *testing.T) {
 			"collector": collector,
 		},
 		Condition: condition,
+	})
+}
+
+// chooseScripts returns all scenarios; with -short README's, the one of a whole thread, and
+// one of six others. A scenario that -run names is always run.
+func chooseScripts(t *testing.T) []string {
+	all, err := filepath.Glob(filepath.Join("testdata", "scripts", "*.txtar"))
+	testenv.Must(t, err)
+	named := strings.Contains(flag.Lookup("test.run").Value.String(), "/")
+	return slices.DeleteFunc(all, func(path string) bool {
+		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		return !named && name != "page_readme" && name != "flow_thread" && !testenv.InSample(name, 6)
 	})
 }
 

@@ -37,6 +37,7 @@ type crowd struct {
 
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
+	testenv.Sample(t, 3)
 	c := &crowd{World: testenv.NewWorld(t, "")}
 	c.Env = append(c.Env, "WORK="+c.Root, "TMUX_TMPDIR="+c.Tmux(), "GOMAXPROCS=2")
 	t.Cleanup(func() {

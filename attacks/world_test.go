@@ -35,9 +35,10 @@ func (w *world) within(args ...string) *world {
 	return other
 }
 
-// newWorld makes a world with a git identity and nothing else.
+// newWorld makes a world with a git identity and nothing else. With -short it skips most tests.
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	testenv.Sample(t, 6)
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ type world struct {
 
 func newWorld(t *testing.T, name string) *world {
 	t.Helper()
+	testenv.Sample(t, 10)
 	w := &world{World: testenv.NewWorld(t, filepath.Join(scratch, name), bin)}
 	w.Programs, w.vars = bin, map[string]string{"WORLD": w.Root}
 	w.Env = append(w.Env, "TMPDIR="+w.Path("tmp"), "GIT_CONFIG_GLOBAL="+w.Path("home", ".gitconfig"), "TZ=UTC", "SCENE="+w.Root)

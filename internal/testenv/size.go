@@ -1,8 +1,11 @@
 package testenv
 
 import (
+	"hash/fnv"
+	"io"
 	"os"
 	"strconv"
+	"testing"
 )
 
 // Thorough reports whether tests try every case instead of a sample: GT_THOROUGH=1, which
@@ -16,4 +19,23 @@ func Thorough() bool { return os.Getenv("GT_THOROUGH") == "1" }
 func Turn() int {
 	n, _ := strconv.Atoi(os.Getenv("GT_TURN"))
 	return max(n, 0)
+}
+
+// InSample reports whether a case is the one of so many that -short tries in this turn.
+// Without -short, or with GT_WHOLE=1, which test.sh --ci sets, every case is tried.
+func InSample(name string, oneOf int) bool {
+	if !testing.Short() || os.Getenv("GT_WHOLE") == "1" {
+		return true
+	}
+	h := fnv.New32a()
+	io.WriteString(h, name)
+	return (int(h.Sum32())+Turn())%oneOf == 0
+}
+
+// Sample skips a test or subtest that is not in the sample of one in so many.
+func Sample(t testing.TB, oneOf int) {
+	t.Helper()
+	if !InSample(t.Name(), oneOf) {
+		t.Skipf("not in this commit's sample of one in %d; it runs without -short", oneOf)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
 	"gt/lib/conversation"
 	"gt/lib/log/eventlog"
 	"gt/lib/state/session"
@@ -16,6 +17,7 @@ import (
 // However two towns share the events, as when one was made while sessions ran, joining
 // them gives the same as one log, in either order.
 func TestJoin(t *testing.T) {
+	testenv.Sample(t, 3)
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		dir := t.TempDir()

@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server/ats"
 	"github.com/nats-io/nats.go"
 
+	"gt/internal/testenv"
 	"gt/lib/place"
 	"gt/lib/record"
 	"gt/lib/relay"
@@ -63,6 +64,7 @@ type fleet struct {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
+	testenv.Sample(t, 3)
 	f := &fleet{t: t, root: t.TempDir()}
 	f.store = filepath.Join(f.root, "hub")
 	f.start()

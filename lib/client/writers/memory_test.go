@@ -54,6 +54,7 @@ func TestMemory(t *testing.T) {
 	}
 	for _, w := range writers.All {
 		t.Run(w.Client(), func(t *testing.T) {
+			testenv.Sample(t, 5)
 			before := heapOf(t)
 			settled, err := conversation.PairResults(source)
 			testenv.Must(t, err)
@@ -96,6 +97,7 @@ func TestSyncMemory(t *testing.T) {
 	testenv.Must(t, err)
 	for i, w := range writers.All {
 		t.Run(w.Client(), func(t *testing.T) {
+			testenv.Sample(t, 5)
 			home := t.TempDir()
 			getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
 			c := &conversation.Copy{ID: w.NewID(at), From: "other", CWD: home, Now: at, Settled: settled}

@@ -66,6 +66,7 @@ func worldOf(t testing.TB, client, name string) world {
 func eachClient(t *testing.T, test func(t *testing.T, w world, data []byte)) {
 	for client, path := range fixtures(t) {
 		t.Run(client, func(t *testing.T) {
+			testenv.Sample(t, 2)
 			data, err := os.ReadFile(path)
 			testenv.Must(t, err)
 			w := worldOf(t, client, path)

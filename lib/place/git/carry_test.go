@@ -106,6 +106,7 @@ func TestCarryRefuses(t *testing.T) {
 // What a bundle and files cannot make anew elsewhere is refused by name; what only stays is
 // told.
 func TestPortable(t *testing.T) {
+	testenv.Sample(t, 3)
 	lfs := "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("ab", 32) + "\nsize 3\n"
 	object := ".git/lfs/objects/ab/ab/" + strings.Repeat("ab", 32)
 	submodule := func(t *testing.T, dir string) string {

@@ -133,6 +133,7 @@ func TestAddWorktree(t *testing.T) {
 
 // git that lists worktrees fails where another git is in the middle of adding one.
 func TestAddWorktreesAtOnce(t *testing.T) {
+	testenv.Sample(t, 3)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	dir := repository(t, "a")
 	beside := t.TempDir()
@@ -323,6 +324,7 @@ func TestSaved(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			testenv.Sample(t, 3)
 			dir := repository(t, "a")
 			write(t, os.Getenv("HOME"), ".gitconfig", "[user]\nname = T\nemail = t@example.org\n")
 			write(t, dir, ".gitignore", "ignored/\n")

@@ -392,6 +392,7 @@ func TestFailClosed(t *testing.T) {
 // Each row of the repair table, on real files: afterwards a marker is only where work may
 // come, and what may not run does not. [S4-62 to S4-81]
 func TestRepairs(t *testing.T) {
+	testenv.Sample(t, 4)
 	for _, row := range tick.Repairs {
 		for _, marker := range []int{0, 1} {
 			for _, runs := range []tick.Liveness{tick.Unknown, tick.No, tick.Yes} {
@@ -1021,6 +1022,7 @@ func TestNews(t *testing.T) {
 
 // The records of sessions that never ran are kept to a bound, also where none is ever started.
 func TestFailedCreations(t *testing.T) {
+	testenv.Sample(t, 4)
 	s := newScene(t, pool(1, 1, "creation_timeout = \"1s\"\nquarantine_backoff_cap = \"0s\"\nmax_archived = 2"))
 	s.broken = errors.New("no such program")
 	for range 300 {

@@ -637,6 +637,7 @@ func TestHistories(t *testing.T) {
 // leave it active with the work that it had, or gone and its work blocked for that. [S4-51,
 // S4-52, S4-54, S4-57]
 func TestCutShort(t *testing.T) {
+	testenv.Sample(t, 3)
 	ctx := context.Background()
 	for _, c := range []struct {
 		end    func(*perform.World, instance.ID) error

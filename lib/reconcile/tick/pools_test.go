@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
 	"gt/lib/state/lifecycle"
 )
 
@@ -799,6 +800,7 @@ func TestAStateOfANewerVersion(t *testing.T) {
 // doubles too. The template is reported once. A session without a pool stays in quarantine.
 // [S4-36, S4-42, S4-46, S4-96]
 func TestStartsThatFail(t *testing.T) {
+	testenv.Sample(t, 3)
 	for _, pool := range []bool{true, false} {
 		w := newWorld(template("worker", pooled(0, 1)))
 		w.broken = true

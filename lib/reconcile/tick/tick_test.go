@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
 	"gt/lib/state/lifecycle"
 )
 
@@ -126,6 +127,7 @@ func TestRepairs(t *testing.T) {
 // hold at every moment, comes to rest, and stays there; also when the controller is killed
 // before one of its steps. [S4-4, S4-15, S4-40, S4-61, S4-95]
 func TestEachWorldComesToRest(t *testing.T) {
+	testenv.Sample(t, 4)
 	type corner struct {
 		state  lifecycle.State
 		marker bool

@@ -14,6 +14,7 @@ import (
 // Whatever byte of it is changed, and wherever it is cut off, a query fails or has the
 // same result.
 func TestOwn(t *testing.T) {
+	testenv.Sample(t, 3)
 	path := filepath.Join(t.TempDir(), "own")
 	f, err := os.Create(path)
 	testenv.Must(t, err)

@@ -450,6 +450,7 @@ func TestViews(t *testing.T) {
 // A definition can be written many times in a small file: of tables that take longer the
 // more there are, and of columns that take memory.
 func TestManyDefinitions(t *testing.T) {
+	testenv.Sample(t, 3)
 	defer func(before int64) { maxMemory = before }(maxMemory)
 	maxMemory = 16 << 20
 	wide := "a"
