@@ -61,6 +61,7 @@ var only = []struct {
 	{"github.com/BurntSushi/toml", []string{"lib/place/rig", "lib/launch/ask", "lib/client/agent", "lib/client/codex/wiring", "lib/client/kimi/wiring", "lib/reconcile/template"}, "no hook that is on the way of every prompt carries a TOML parser"},
 	{"github.com/tailscale/hujson", []string{"lib/text/jsonedit"}, "settings are changed in one place, which keeps what it does not change"},
 	{"github.com/rivo/uniseg", []string{"lib/text/term"}, "columns are counted in one place"},
+	{"golang.org/x/text/unicode/norm", []string{"lib/text/fold"}, "what a person types is compared in one place"},
 	{"golang.org/x/term", []string{"lib/text/term"}, "so is the terminal's width"},
 	{"github.com/google/uuid", []string{"lib/state/session"}, "ids are made in one place"},
 	{"mvdan.cc/sh/v3/syntax", []string{"lib/client/hook", "lib/launch/launcher"}, "what a command line runs is asked in one place, and what words it has in another"},

@@ -98,12 +98,12 @@ func words(literal []rune, fold bool) (all []string) {
 
 func plainRune(r rune, fold bool) bool {
 	switch {
-	case fold && (r == 'k' || r == 'K' || r == 's' || r == 'S'):
-		return false // K (Kelvin) and ſ fold to these letters, but have other bytes
+	case r == 'K' || fold && (r == 'k' || r == 's' || r == 'S'):
+		return false // K (Kelvin) and ſ become these letters, but have other bytes
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
 		return true
 	}
-	return r < 0x80 && strings.ContainsRune("!#$%()*,-.;?@[]^_{|}~", r)
+	return r < 0x80 && strings.ContainsRune("!#$%()*,-.?@[]^_{|}~", r)
 }
 
 // frequent are the bytes of transcripts, most frequent first.

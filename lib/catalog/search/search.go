@@ -21,6 +21,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
+	"gt/lib/text/fold"
 )
 
 // Query is a search in the text of conversations, line by line, as a person reads it. It
@@ -42,20 +43,21 @@ type Query struct {
 }
 
 // New returns a query for a regular expression (RE2) or, with fixed, for a literal text.
-// With fold, it ignores case.
-func New(pattern string, fixed, fold bool) (*Query, error) {
-	if fixed {
+// With ignoreCase, it ignores case. Pattern and text are compared in one form (see
+// fold.Name), in which hits have their text, too.
+func New(pattern string, fixed, ignoreCase bool) (*Query, error) {
+	if pattern = fold.Name(pattern); fixed {
 		pattern = regexp.QuoteMeta(pattern)
 	}
 	flags := syntax.Perl
-	if fold {
+	if ignoreCase {
 		flags |= syntax.FoldCase
 	}
 	tree, err := syntax.Parse(pattern, flags)
 	if err != nil {
 		return nil, err
 	}
-	if fold {
+	if ignoreCase {
 		pattern = "(?i:" + pattern + ")"
 	}
 	re, err := regexp.Compile(pattern)
@@ -420,10 +422,10 @@ func (q *Query) match(e conversation.Entry) (Hit, bool) {
 	default:
 		return Hit{}, false
 	}
-	if !q.matches(e.Text) {
+	text := fold.Name(e.Text)
+	if !q.matches(text) {
 		return Hit{}, false
 	}
-	text := e.Text
 	if q.Clean != nil {
 		text = q.Clean(text)
 	}

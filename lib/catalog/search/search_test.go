@@ -20,6 +20,7 @@ import (
 	"gt/lib/client/readers"
 	"gt/lib/conversation"
 	"gt/lib/state/session"
+	"gt/lib/text/fold"
 )
 
 // A search gives the same as one that parses everything and matches every line, for any
@@ -146,6 +147,7 @@ func readAll(t *testing.T, all []conversation.Conversation) []entries {
 			if e.Kind == conversation.Prompt {
 				turn++
 			}
+			e.Text = fold.Name(e.Text)
 			read[i].told, read[i].turns = append(read[i].told, e), append(read[i].turns, turn)
 			return true
 		}); err != nil {
@@ -510,4 +512,29 @@ func TestASearchInWhatChanges(t *testing.T) {
 	}()
 	q.Clean = func(string) string { panic("oh") }
 	_ = q.Search(all, func(int, Hit) bool { return true }, func(int64, int64) {})
+}
+
+// A letter is found in each of its forms in Unicode, whichever was typed.
+func TestForms(t *testing.T) {
+	for _, pattern := range []string{"résumé", "re\u0301sume\u0301", "r.sum[é]"} {
+		for _, text := range []string{"my résumé", "my re\u0301sume\u0301"} {
+			q, err := New(pattern, false, false)
+			testenv.Must(t, err)
+			record, err := json.Marshal(text)
+			testenv.Must(t, err)
+			if h, ok := q.match(conversation.Entry{Kind: conversation.Prompt, Text: text}); !ok || h.Lines[0].Text != "my résumé" {
+				t.Errorf("%q is not found in %q: %+v", pattern, text, h)
+			}
+			for _, n := range q.needles {
+				if n.index(record) < 0 {
+					t.Errorf("%q: %q is not in %s", pattern, n.word, record)
+				}
+			}
+		}
+	}
+	q, err := New("RÉSUME\u0301", true, true)
+	testenv.Must(t, err)
+	if _, ok := q.match(conversation.Entry{Kind: conversation.Prompt, Text: "re\u0301sumé"}); !ok {
+		t.Error("-i does not find it")
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"gt/lib/catalog"
 	"gt/lib/cli"
+	"gt/lib/text/fold"
 	"gt/lib/text/term"
 )
 
@@ -75,7 +76,7 @@ func (c *candidates) line(s *catalog.Session) (string, bool) {
 	if id == "" || len(id) > maxID || id[0] == '-' || term.Quote(id) != id {
 		return "", false
 	}
-	clean := func(text string) string { return term.OneLine(term.Clean(c.env.Redact(text))) }
+	clean := func(text string) string { return term.OneLine(term.Clean(c.env.Redact(fold.Name(text)))) }
 	who := clean(s.Actor)
 	if who == "" {
 		place := term.Tilde(s.CWD, c.home)

@@ -10,6 +10,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/launch"
 	"gt/lib/state/instance"
+	"gt/lib/text/fold"
 	"gt/lib/text/term"
 )
 
@@ -39,6 +40,7 @@ func (c *rename) Run(env *cli.Env) error {
 	if held.Managed != nil {
 		return cli.Failf(cli.No, "%s was made from a template, and keeps its name: its marker has it, too", held.Name)
 	}
+	c.To = fold.Name(c.To)
 	if err := instance.CheckName(c.To); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
@@ -155,7 +157,7 @@ func (c *rm) Run(env *cli.Env) error {
 
 // groupNamed returns the path of a group as a person types it, and an error if it is invalid.
 func groupNamed(typed string) (string, error) {
-	group := strings.Trim(typed, "/")
+	group := fold.Name(strings.Trim(typed, "/"))
 	return group, cli.Fail(cli.Usage, instance.CheckGroup(group))
 }
 
@@ -234,7 +236,7 @@ func (c *groupRename) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	from := strings.Trim(c.Group, "/")
+	from := fold.Name(strings.Trim(c.Group, "/"))
 	did := "renamed the group %s to %s"
 	if groups, _ := at.Store.Groups(); slices.ContainsFunc(groups, func(g instance.Group) bool { return g.Path == to }) {
 		did = "put the group %s into %s, which was there already"
@@ -252,6 +254,6 @@ func (c *groupRm) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	group := strings.Trim(c.Group, "/")
+	group := fold.Name(strings.Trim(c.Group, "/"))
 	return done(env, withExitCode("", at.Store.RemoveGroup(group)), "removed the group %s", env.Line(group, maxCell))
 }

@@ -11,6 +11,7 @@ import (
 	"gt/lib/launch"
 	"gt/lib/state/instance"
 	"gt/lib/sys/tmux"
+	"gt/lib/text/fold"
 )
 
 type fork struct {
@@ -52,11 +53,12 @@ func (c *fork) Run(env *cli.Env) (err error) {
 		ParentID: parent.ID, Agent: parent.Agent, Args: slices.Concat(parent.Args, c.Arg), Account: parent.Account, Launcher: parent.Launcher, Limits: parent.Limits, Theme: parent.Theme, Remain: parent.Remain, Respawn: parent.Respawn,
 		Desired: instance.Stopped, TmuxServer: cmp.Or(parent.TmuxServer, string(tmux.Around())), ForkOf: of,
 	}
+	in.Name = fold.Name(in.Name)
 	if err := instance.CheckName(in.Name); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
 	if c.Group != nil {
-		if in.Group = strings.Trim(*c.Group, "/"); in.Group != "" {
+		if in.Group = fold.Name(strings.Trim(*c.Group, "/")); in.Group != "" {
 			if err := instance.CheckGroup(in.Group); err != nil {
 				return cli.Fail(cli.Usage, err)
 			}

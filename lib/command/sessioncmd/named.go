@@ -10,6 +10,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/peer"
 	"gt/lib/state/session"
+	"gt/lib/text/fold"
 	"gt/lib/view/roster"
 )
 
@@ -17,12 +18,14 @@ import (
 func meant(at scope, all []*instance.Instance, name string) []*instance.Instance {
 	id, notID := session.ParseID(name)
 	for _, matches := range []func(*instance.Instance) bool{
-		func(in *instance.Instance) bool { return in.Name == name || string(in.ID) == name },
+		func(in *instance.Instance) bool { return fold.Same(in.Name, name) || string(in.ID) == name },
 		func(in *instance.Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
 		func(in *instance.Instance) bool { return len(name) >= 4 && strings.HasPrefix(string(in.ID), name) },
 		func(in *instance.Instance) bool { return notID == nil && at.Store.Session(in) == id },
-		func(in *instance.Instance) bool { return in.Title != "" && in.Title == name },
-		func(in *instance.Instance) bool { return strings.Contains(name, "/") && in.Path == at.Env.Abs(name) },
+		func(in *instance.Instance) bool { return in.Title != "" && fold.Same(in.Title, name) },
+		func(in *instance.Instance) bool {
+			return strings.Contains(name, "/") && fold.Same(in.Path, at.Env.Abs(name))
+		},
 		func(in *instance.Instance) bool { return slices.Contains(selected(all, name), in) },
 		func(in *instance.Instance) bool { return in.TmuxSession == name && name != "" },
 	} {
@@ -70,7 +73,9 @@ func having(all []*instance.Instance, matches func(*instance.Instance) bool) (fo
 
 // beginning returns the instances whose name begins like that.
 func beginning(all []*instance.Instance, name string) []*instance.Instance {
-	return having(all, func(in *instance.Instance) bool { return name != "" && strings.HasPrefix(in.Name, name) })
+	return having(all, func(in *instance.Instance) bool {
+		return name != "" && strings.HasPrefix(fold.Text(in.Name), fold.Text(name))
+	})
 }
 
 // only returns the one instance that a name means, or an error that lists what it could be.

@@ -26,6 +26,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
+	"gt/lib/text/fold"
 	"gt/lib/view/roster"
 )
 
@@ -137,6 +138,7 @@ func (c *newOne) setName(at scope, in *instance.Instance, _ agent.Client) error 
 			}
 		}
 	}
+	in.Name, in.Group = fold.Name(in.Name), fold.Name(in.Group)
 	if err := instance.CheckName(in.Name); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}

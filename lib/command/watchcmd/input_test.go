@@ -156,3 +156,16 @@ func TestTyping(t *testing.T) {
 		t.Errorf("a filter has several lines: %q", m.input.Value())
 	}
 }
+
+// The filter finds a letter in each of its forms.
+func TestFilterForms(t *testing.T) {
+	m := testModel(80, 24, []row{testRow("", "re\u0301sume\u0301", "", "~/a", status.Idle, "", 0), testRow("", "한글", "", "~/b", status.Idle, "", 0)})
+	for filter, want := range map[string]string{"RÉSUMÉ": "re\u0301sume\u0301", "\u1112\u1161\u11ab": "한글", "ｒé": "re\u0301sume\u0301"} {
+		press(m, "/")
+		m.Update(tea.PasteMsg{Content: filter})
+		if len(m.items) != 1 || m.row() == nil || m.row().Name != want {
+			t.Errorf("%q: %+v", filter, m.items)
+		}
+		press(m, "esc")
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/live/status"
+	"gt/lib/text/fold"
 	"gt/lib/view/palette"
 )
 
@@ -208,7 +209,7 @@ func (m *model) tells(r *row) bool {
 // list finds what the list shows.
 func (m *model) list() {
 	m.items = m.items[:0]
-	words := strings.Fields(strings.ToLower(m.filter))
+	words := strings.Fields(fold.Text(m.filter))
 	section, heading := "", -1
 	for i := range m.rows {
 		r := &m.rows[i]
@@ -235,7 +236,7 @@ func (r *row) matches(words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	text := strings.ToLower(strings.Join([]string{r.address(), r.title, r.section(), r.Text, r.Agent, r.Folder}, "\n"))
+	text := fold.Text(strings.Join([]string{r.address(), r.title, r.section(), r.Text, r.Agent, r.Folder}, "\n"))
 	for _, word := range words {
 		if !strings.Contains(text, word) {
 			return false

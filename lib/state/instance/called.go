@@ -8,6 +8,7 @@ import (
 
 	"gt/lib/place"
 	"gt/lib/state/session"
+	"gt/lib/text/fold"
 )
 
 // Called is an agent that a list shows.
@@ -31,7 +32,7 @@ func Named(state place.State, name string) (found []Called, unread error) {
 		all, err := s.All()
 		unread = errors.Join(unread, err)
 		for _, in := range all {
-			if in.Name == name || string(in.ID) == name || pane && in.TmuxPane == name && in.Desired == Running {
+			if fold.Same(in.Name, name) || string(in.ID) == name || pane && in.TmuxPane == name && in.Desired == Running {
 				found = append(found, Called{in.Name, in.Path, s.Session(in), s.Name(in.ID)})
 			}
 		}

@@ -30,6 +30,7 @@ import (
 	"gt/lib/place"
 	"gt/lib/state/session"
 	"gt/lib/sys/process"
+	"gt/lib/text/fold"
 	"gt/lib/text/openjson"
 )
 
@@ -214,7 +215,7 @@ func CheckName(name string) error {
 	}
 	for i, r := range name {
 		alnum := unicode.IsLetter(r) || unicode.IsDigit(r)
-		if !alnum && (i == 0 || r != '-' && r != '_' && !unicode.Is(unicode.Mn, r)) || r == utf8.RuneError {
+		if !alnum && (i == 0 || r != '-' && r != '_' && !unicode.IsMark(r)) || r == utf8.RuneError {
 			if r == '-' || r == '_' {
 				return fmt.Errorf("invalid name '%s': it begins with %q (begin with a letter or digit)", name, r)
 			}
@@ -227,9 +228,9 @@ func CheckName(name string) error {
 // NameFor makes a name from a text, such as a folder's name.
 func NameFor(text string) string {
 	var b strings.Builder
-	for _, r := range text {
+	for _, r := range fold.Name(text) {
 		switch {
-		case unicode.IsLetter(r) || unicode.IsDigit(r), r == '_', unicode.Is(unicode.Mn, r) && b.Len() > 0:
+		case unicode.IsLetter(r) || unicode.IsDigit(r), r == '_', unicode.IsMark(r) && b.Len() > 0:
 			b.WriteRune(r)
 		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
 			b.WriteByte('-')
@@ -278,6 +279,7 @@ func CheckGroup(group string) error {
 
 // In reports whether a group is other or below it.
 func In(group, other string) bool {
+	group, other = fold.Name(group), fold.Name(other)
 	return group == other || strings.HasPrefix(group, other+"/")
 }
 

@@ -33,7 +33,7 @@ func make1(t *testing.T, s Store, name, group string) *Instance {
 
 func TestNames(t *testing.T) {
 	for name, ok := range map[string]bool{
-		"api": true, "größe": true, "a_b-1": true, "日本": true, strings.Repeat("a", 64): true,
+		"api": true, "größe": true, "a_b-1": true, "日本": true, "परियोजना": true, strings.Repeat("a", 64): true,
 		"": false, "a.b": false, "a:b": false, "-a": false, "=a": false, "%3": false, "a b": false, "a/b": false,
 		"a\n": false, "\xff": false, "a#(x)": false, strings.Repeat("a", 65): false, "..": false, "a\u202eb": false,
 	} {
@@ -42,7 +42,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"api": "api", "my work": "my-work", ".config": "config", "größe": "größe", "a#(touch x)": "a-touch-x", "": "agent", "...": "agent", "-_-": "agent",
+		"api": "api", "my work": "my-work", ".config": "config", "größe": "größe", "re\u0301sume\u0301": "résumé", "परियोजना": "परियोजना", "a#(touch x)": "a-touch-x", "": "agent", "...": "agent", "-_-": "agent",
 		strings.Repeat("ä", 99): strings.Repeat("ä", 32),
 	} {
 		got := NameFor(text)

@@ -17,6 +17,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
+	"gt/lib/text/fold"
 	"gt/lib/text/openjson"
 )
 
@@ -441,7 +442,7 @@ func (h *Locked) Rename(name string, now time.Time) error {
 		return err
 	}
 	for _, other := range all {
-		if other.Name == name && other.ID != h.ID {
+		if fold.Same(other.Name, name) && other.ID != h.ID {
 			return fmt.Errorf("%w: %s", ErrTaken, name)
 		}
 	}
