@@ -117,6 +117,8 @@ func TestRun(t *testing.T) {
 		"too many":   {[]string{"a", "b\n"}, 80, "", "gt-x: error: unexpected argument b\ngt-x: hint: gt-x --help shows the usage\n"},
 		"a value":    {[]string{"--how", "-rf"}, 0, "well\n", ""},
 		"a version":  {[]string{"--version"}, 0, "gt-x " + Number + "\n", ""},
+		"-v":         {[]string{"-v"}, 0, "gt-x " + Number + "\n", ""},
+		"-V":         {[]string{"-V"}, 0, "gt-x " + Number + "\n", ""},
 		"version is": {[]string{"--version", "--how=panic"}, 0, "gt-x " + Number + "\n", ""},
 
 		// A hook never harms its agent.
@@ -291,5 +293,28 @@ func TestTold(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("%s: %q, want %q", name, c.got, c.want)
 		}
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// What cannot be written is no wrong usage.
+func TestHelpThatCannotBeWritten(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"--version"}, {"list", "--help"}, {"help", "list"}, {"version"}, {"completion", "bash"}} {
+		var errs strings.Builder
+		env := &Env{Args: args, Stdout: full{}, Stderr: &errs}
+		if code := Run(env, Program{Name: "gt-x", Grammar: &tree{}}); code != IO || errs.String() != "gt-x: error: no space left on device\n" {
+			t.Errorf("%q: %d, %s", args, code, &errs)
+		}
+	}
+}
+
+// The version is a command, too, where there are commands.
+func TestVersionCommand(t *testing.T) {
+	var out strings.Builder
+	if code := Run(&Env{Args: []string{"version"}, Stdout: &out, Stderr: &out}, Program{Name: "gt-x", Grammar: &tree{}}); code != Done || out.String() != "gt-x "+Number+"\n" {
+		t.Errorf("%d, %s", code, &out)
 	}
 }

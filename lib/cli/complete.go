@@ -4,9 +4,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
+	"gt/lib/text/fold"
+	"gt/lib/text/plain"
 	"gt/lib/text/term"
 )
 
@@ -113,11 +117,23 @@ func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candid
 	}
 	for _, c := range found {
 		// Leave out words that a shell would interpret: bash inserts them verbatim.
-		if strings.HasPrefix(c.Word, begin) && term.Quote(c.Word) == c.Word {
+		if strings.HasPrefix(fold.Name(c.Word), fold.Name(begin)) && isPlainWord(c.Word) {
 			fit = append(fit, c)
 		}
 	}
 	return fit, files && len(fit) == 0
+}
+
+// isPlainWord reports whether every shell takes a word as it is. No shell gives letters of
+// other scripts a meaning.
+func isPlainWord(word string) bool {
+	ascii := strings.Map(func(r rune) rune {
+		if r >= utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)) {
+			return -1
+		}
+		return r
+	}, word)
+	return word != "" && plain.IsLine(word) && (ascii == "" || term.Quote(ascii) == ascii)
 }
 
 // joined joins what bash splits: --flag=value arrives as three words. value reports that
@@ -256,11 +272,12 @@ func (l *line) words(env *Env, p Program, app *kong.Node, begin string) (found [
 }
 
 // values returns the candidates for the value of a flag or argument: from the program's
-// Completer of that name, or an enum's words. files reports that its type or placeholder is
-// a file.
+// Completer of that name, or an enum's words. files reports that its name, type, placeholder
+// or the tag path says that it can be a file or folder.
 func values(env *Env, p Program, v *kong.Value, begin string) (found []Candidate, files bool) {
+	files = v.Name == "dir" || v.Name == "file" || v.Tag.Has("path")
 	if c := p.Complete[v.Name]; c != nil {
-		return c(env, begin), false
+		return c(env, begin), files
 	}
 	for _, word := range v.EnumSlice() {
 		if word != "" {

@@ -22,6 +22,10 @@ type tree struct {
 		From string `placeholder:"FILE"`
 		File string `arg:"" type:"existingfile"`
 	} `cmd:""`
+	Open struct {
+		Dir string `arg:""`
+		To  string `arg:"" path:""`
+	} `cmd:""`
 }
 
 type list struct {
@@ -38,9 +42,9 @@ func (tree) Run(*Env) error { return nil }
 // stands in it, and nothing that a shell would read.
 func TestComplete(t *testing.T) {
 	ids := func(_ *Env, begin string) []Candidate {
-		return []Candidate{{"b2", "the second\tof\nthem"}, {"a1", "first"}, {"$(x)", ""}, {"b 3", ""}, {"b'", ""}, {"", ""}}
+		return []Candidate{{"b2", "the second\tof\nthem"}, {"a1", "first"}, {"$(x)", ""}, {"b 3", ""}, {"b'", ""}, {"", ""}, {"größe", ""}, {"日本", ""}, {"d\u202e", ""}}
 	}
-	program := Program{Name: "gt-x", Grammar: &tree{}, Complete: map[string]Completer{"id": ids, "more": ids, "agent": ids}}
+	program := Program{Name: "gt-x", Grammar: &tree{}, Complete: map[string]Completer{"id": ids, "more": ids, "agent": ids, "to": ids}}
 	complete := func(words ...string) (string, int) {
 		var out, errs strings.Builder
 		env := &Env{Args: append([]string{"__complete"}, words...), Stdout: &out, Stderr: &errs}
@@ -54,7 +58,7 @@ func TestComplete(t *testing.T) {
 		typed string // words, a | between them
 		want  string // words, a blank behind each
 	}{
-		"all":                        {"", "list show read completion help "},
+		"all":                        {"", "list show read open completion help "},
 		"a beginning":                {"l", "list "},
 		"none":                       {"x", ""},
 		"a command whose help":       {"help|sh", "show "},
@@ -62,7 +66,7 @@ func TestComplete(t *testing.T) {
 		"shells, below a command":    {"list|completion|", "--outcome --agent --all --limit --help --version "},
 		"a hidden command":           {"set|", "here there "},
 		"an alias":                   {"see|b", "b2 "},
-		"the second argument":        {"show|a1|", "b2 a1 "},
+		"the second argument":        {"show|a1|", "b2 a1 größe 日本 "},
 		"flags":                      {"-", "--outcome --agent --all --limit --help --version "},
 		"flags of a command":         {"read|--", "--from --help --version "},
 		"what was given":             {"--all|--agent|a1|--", "--outcome --agent --limit --help --version "},
@@ -85,6 +89,10 @@ func TestComplete(t *testing.T) {
 		"a file":                     {"read|", "files"},
 		"a file, for a flag":         {"read|--from|", "files"},
 		"a file, for a hook":         {"read|--hook|--from|", "files"},
+		"a folder":                   {"open|", "files"},
+		"a name or a folder":         {"open|x|a", "a1 "},
+		"a folder and no name":       {"open|x|./a", "files"},
+		"another form of a letter":   {"show|gro\u0308", "größe "},
 		"no file":                    {"list|x|", "--outcome --agent --all --limit --help --version "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +112,7 @@ func TestComplete(t *testing.T) {
 			}
 		})
 	}
-	if out, _ := complete("show", ""); out != "b2\tthe second of them\na1\tfirst\n" {
+	if out, _ := complete("show", ""); out != "b2\tthe second of them\na1\tfirst\ngröße\t\n日本\t\n" {
 		t.Errorf("%q", out)
 	}
 	if out, _ := complete("sh"); out != "show\tShow $(one)�.\n" {

@@ -84,8 +84,11 @@ func Run(env *Env, p Program) (code int) {
 	if code, asked := completing(env, p); asked {
 		return code
 	}
-	if len(env.Args) > 0 && env.Args[0] == helpCommand { // like git and go
+	switch first := append(env.Args, "")[0]; {
+	case first == helpCommand: // like git and go
 		env.Args = append(slices.Clone(env.Args[1:]), "--help")
+	case len(env.Args) == 1 && (first == "-V" || first == "-v"):
+		env.Args = []string{"--version"}
 	}
 	if g := part(p.Grammar, env.Args); g != nil {
 		one := p
@@ -103,6 +106,9 @@ func Run(env *Env, p Program) (code int) {
 	ctx, err := parser.Parse(env.Args)
 	if f := missingValue(parser.Model.Node, env.Args); f != nil {
 		err = fmt.Errorf("--%s needs a value", f.Name)
+	}
+	if word, _ := unknownWord(parser.Model.Node, env.Args); err != nil && word == "version" {
+		_, err = parser.Parse([]string{"--version"}) // ends here
 	}
 	if err != nil {
 		said, hint := explainUsage(err, parser.Model.Node, env.Args)
@@ -210,7 +216,7 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 		}),
 		kong.WithHyphenPrefixedParameters(true),
 		kong.NamedMapper("given", kong.MapperFunc(nonEmpty)),
-		kong.Writers(env.Stdout, cleanWriter{env}),
+		kong.Writers(checkedWriter{env}, cleanWriter{env}),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.Bind(env),
 	)
@@ -299,6 +305,18 @@ func exits(p Program) string {
 		rest = append(rest, c[0]+"  "+c[1])
 	}
 	return b.String() + "  " + strings.Join(rest, "   ") + "\n"
+}
+
+// checkedWriter ends the program if its output cannot be written, because kong would report
+// wrong usage for its help, and nothing for the version.
+type checkedWriter struct{ env *Env }
+
+func (c checkedWriter) Write(p []byte) (int, error) {
+	n, err := c.env.Stdout.Write(p)
+	if err != nil {
+		panic(exit(Report(c.env, err)))
+	}
+	return n, nil
 }
 
 // cleanWriter removes control characters and secrets from what kong echoes.

@@ -24,7 +24,7 @@ import (
 )
 
 type send struct {
-	To string `arg:"" help:"The path of the folder that the agent works in, or its name in gt-session; self for this agent; in a town, an address. NAME@HOST is an agent of another host."`
+	To string `arg:"" path:"" help:"The path of the folder that the agent works in, or its name in gt-session; self for this agent; in a town, an address. NAME@HOST is an agent of another host."`
 	message
 	Wake bool `help:"If the agent waits for a prompt, tell it at once, in its empty input box."`
 	Hook bool `help:"Give it as work: the agent's next session starts on it."`

@@ -14,8 +14,14 @@ const (
 )
 
 // Parse parses a non-negative duration: weeks (w), days (d) of 24 hours, then
-// time.ParseDuration's units.
+// time.ParseDuration's units; or a number and a unit in words, such as "2 weeks".
 func Parse(s string) (time.Duration, error) {
+	if number, unit, ok := strings.Cut(s, " "); ok {
+		if n, err := strconv.ParseUint(number, 10, 15); err == nil && units[strings.TrimSuffix(unit, "s")] > 0 {
+			return time.Duration(n) * units[strings.TrimSuffix(unit, "s")], nil
+		}
+		return 0, invalid(s)
+	}
 	weeks, rest := leading(s, 'w')
 	number, rest := leading(rest, 'd')
 	d := time.Duration(weeks)*week + time.Duration(number)*day
@@ -28,6 +34,9 @@ func Parse(s string) (time.Duration, error) {
 	}
 	return d, nil
 }
+
+// units are those that have a name. A month has thirty days.
+var units = map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": day, "week": week, "month": 30 * day, "year": 365 * day}
 
 // leading removes a number of up to four digits with its unit.
 func leading(s string, unit byte) (n int, rest string) {

@@ -1,6 +1,9 @@
 package spelling
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Distance returns the number of bytes to insert, delete or change to turn one word into
 // another.
@@ -24,9 +27,27 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
+// synonyms are words that people know from other programs for what ours call otherwise, the
+// likeliest first.
+var synonyms = map[string]string{
+	"ls": "list inbox", "ll": "list inbox", "dir": "list", "ps": "list status", "top": "status", "sessions": "list", "agents": "list", "history": "list log", "info": "show status",
+	"kill": "stop", "end": "stop", "terminate": "stop", "quit": "stop", "close": "stop", "down": "stop shutdown", "pause": "stop suspend",
+	"delete": "rm remove forget", "del": "rm remove forget", "remove": "rm", "destroy": "rm", "rm": "remove forget", "uninstall": "remove", "clean": "prune", "gc": "prune",
+	"log": "follow peek show", "logs": "follow peek show", "tail": "follow peek", "watch": "follow wait", "output": "peek", "capture": "peek", "cat": "read show", "view": "show read", "open": "attach show", "get": "show",
+	"create": "new", "add": "new", "run": "new start", "launch": "new start", "spawn": "new", "up": "start restore", "begin": "start", "init": "new install", "setup": "install", "clone": "fork", "copy": "fork", "cp": "fork", "branch": "fork",
+	"a": "attach", "at": "attach", "join": "attach", "connect": "attach join", "enter": "attach", "switch": "attach", "fg": "attach", "goto": "attach",
+	"tell": "send", "prompt": "send", "message": "send", "msg": "send", "say": "send", "mail": "send", "write": "send", "post": "send", "reply": "answer send", "approve": "answer", "continue": "resume start",
+	"mv": "rename move", "reload": "restart", "search": "grep", "find": "grep list", "cost": "usage", "tokens": "usage", "stats": "usage status", "check": "doctor status", "verify": "prove doctor", "enable": "install", "disable": "remove uninstall",
+}
+
 // Near returns the words that a mistyped word may have meant: the nearest of those that
 // differ in few letters or that it abbreviates.
 func Near(word string, words []string) (near []string) {
+	for _, w := range strings.Fields(synonyms[word]) {
+		if slices.Contains(words, w) {
+			return []string{w}
+		}
+	}
 	least := (len(word) + 2) / 3 // one letter in two, two in five may be wrong
 	for _, w := range words {
 		d := Distance(word, w)

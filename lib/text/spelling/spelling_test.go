@@ -20,6 +20,10 @@ func TestNear(t *testing.T) {
 		"":         "",
 		"frobnify": "",
 		"démarrer": "",
+		"ps":       "list",
+		"kill":     "stop",
+		"logs":     "show",
+		"delete":   "rm",
 	} {
 		if got := strings.Join(Near(word, all), " "); got != want {
 			t.Errorf("%s: %q, want %q", word, got, want)

@@ -1,9 +1,13 @@
 package term
 
-import "io"
+import (
+	"io"
+	"slices"
+)
 
 // Style marks text for a terminal: bold, dim or coloured. Without a terminal, or with
-// NO_COLOR (no-color.org), it does nothing. Clean the text first: Clean removes styles.
+// NO_COLOR (no-color.org), it does nothing; CLICOLOR_FORCE and FORCE_COLOR stand for a
+// terminal. Clean the text first: Clean removes styles.
 type Style struct {
 	on    bool
 	whole string // see Whole
@@ -11,7 +15,9 @@ type Style struct {
 
 // StyleFor returns the style for output to w.
 func StyleFor(w io.Writer, getenv func(string) string) Style {
-	return Style{on: IsTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+	set := func(name string) bool { return !slices.Contains([]string{"", "0", "false"}, getenv(name)) }
+	forced := set("CLICOLOR_FORCE") || set("FORCE_COLOR")
+	return Style{on: getenv("NO_COLOR") == "" && (forced || IsTerminal(w) && getenv("TERM") != "dumb")}
 }
 
 // Styled returns a style that is always on or off, as the person asked for.

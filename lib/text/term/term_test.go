@@ -368,3 +368,23 @@ func TestWhole(t *testing.T) {
 		}
 	}
 }
+
+// A person says that colours are wanted, or not, and "not" is stronger.
+func TestStyleFor(t *testing.T) {
+	for set, want := range map[string]bool{
+		"": false, "CLICOLOR_FORCE=1": true, "FORCE_COLOR=3": true, "FORCE_COLOR=0": false, "CLICOLOR_FORCE=0": false, "FORCE_COLOR=false": false,
+		"FORCE_COLOR=1 NO_COLOR=1": false, "FORCE_COLOR=1 TERM=dumb": true,
+	} {
+		getenv := func(name string) string {
+			for _, kv := range strings.Fields(set) {
+				if value, ok := strings.CutPrefix(kv, name+"="); ok {
+					return value
+				}
+			}
+			return ""
+		}
+		if got := StyleFor(new(strings.Builder), getenv).On(); got != want {
+			t.Errorf("%q: %v", set, got)
+		}
+	}
+}
