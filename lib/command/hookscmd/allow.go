@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/client/sandbox"
 	"gt/lib/client/settings"
 	"gt/lib/client/wiring"
 	"gt/lib/text/term"
@@ -48,7 +49,7 @@ func (t target) allow(file, dir string, yes, dryRun bool) (changed bool, err err
 // offerAllow asks the person whether newly wired agents may run gt's programs without
 // asking. It does not ask without a terminal or below an agent.
 func (c *install) offerAllow(env *cli.Env, picked []target) {
-	if c.Allow != nil || c.DryRun || c.Scope != wiring.User || !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || refuseBelowAgent(env, "") != nil {
+	if c.Allow != nil || c.DryRun || c.Scope != wiring.User || !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || sandbox.RefuseBelowAgent(env, "") != nil {
 		return
 	}
 	var names []string

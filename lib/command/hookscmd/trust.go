@@ -13,13 +13,11 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/agent"
-	"gt/lib/client/registry"
+	"gt/lib/client/sandbox"
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/town"
 	"gt/lib/reconcile/config"
-	"gt/lib/sys/process"
 	"gt/lib/text/term"
 )
 
@@ -50,7 +48,7 @@ func (c *trust) Run(env *cli.Env) error {
 	if c.List {
 		return listTrust(env, state, c.JSON)
 	}
-	if err := refuseBelowAgent(env, "an agent cannot decide what its person trusts"); err != nil {
+	if err := sandbox.RefuseBelowAgent(env, "an agent cannot decide what its person trusts"); err != nil {
 		return err
 	}
 	root, err := townAt(env, c.Dir)
@@ -115,24 +113,6 @@ func townAt(env *cli.Env, dir string) (string, error) {
 				"gt-hooks trust DIR names one")
 		}
 	}
-}
-
-// refuseBelowAgent returns an error if an agent runs this command, because trust is the
-// person's decision. An agent outside a sandbox could still write the file itself.
-func refuseBelowAgent(env *cli.Env, why string) error {
-	refusal := cli.Fail(cli.No, errors.New(why), "run this in a terminal of your own")
-	for _, name := range registry.SessionVars() { // agents can also be nested
-		if env.Getenv(name) != "" { // mutant never: . TestScripts/town_trust
-			return refusal
-		}
-	}
-	known := agent.Builtin()
-	for _, pid := range process.Ancestors(os.Getpid()) {
-		if known.IsClient(process.Name(pid)) {
-			return refusal
-		}
-	}
-	return nil
 }
 
 // shared lists files that gt shares with other programs of a town.

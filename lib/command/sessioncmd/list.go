@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/launch/parcel"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
+	"gt/lib/place"
 	"gt/lib/reconcile/agents"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
@@ -137,6 +139,7 @@ func (c *list) Run(env *cli.Env) error {
 		return unread
 	case found.total == 0:
 		noneYet(all[0])
+		hintWaiting(env, all[0].Store.State)
 		return nil
 	case len(rows) == 0:
 		env.Hint("no agent matches (%d in all)", found.total)
@@ -157,7 +160,19 @@ func (c *list) Run(env *cli.Env) error {
 		}
 	}
 	offerAdoption(env, panes)
+	hintWaiting(env, all[0].Store.State)
 	return unread
+}
+
+// hintWaiting names the agents that came from other machines and wait for the person.
+func hintWaiting(env *cli.Env, state place.State) {
+	all, err := parcel.AllWaiting(state)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	for _, one := range all {
+		env.Hint("%s, of %s, waits for you: gt-session accept %[1]s", one.Name, cmp.Or(one.From, "a file"))
+	}
 }
 
 type listed struct {

@@ -117,6 +117,7 @@ type grammar struct {
 	Ack     ack        `cmd:"" help:"Note that you have seen a waiting agent; it counts as idle then."`
 	Pack    pack       `cmd:"" help:"Stop an agent, and print all that it needs to go on on another machine."`
 	Unpack  unpack     `cmd:"" help:"Add an agent that another machine has packed."`
+	Accept  accept     `cmd:"" help:"Show what an agent brings that came from another machine and waits for you; start it."`
 	Rename  rename     `cmd:"" help:"Give an agent another name."`
 	Move    move       `cmd:"" help:"Put an agent into a group."`
 	Rm      rm         `cmd:"" help:"Remove a stopped agent from the list."`

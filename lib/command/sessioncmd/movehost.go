@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/launch"
 	"gt/lib/launch/parcel"
 	"gt/lib/place"
+	"gt/lib/state/instance"
 	"gt/lib/state/peer"
 	"gt/lib/sys/process"
 )
@@ -36,7 +38,7 @@ func (c *move) toHost(env *cli.Env) error {
 	if m := at.Member(in); m.Process.IsSet() && slices.Contains(process.Ancestors(os.Getpid()), m.Process.PID) {
 		return cli.Fail(cli.No, fmt.Errorf("%s cannot move itself", in.Name), "run it from a terminal outside of it")
 	}
-	p := parcel.Packer{Env: env, Store: at.Store, Table: at.Table(), To: host.Name, Now: c.Now, Resume: true}
+	p := parcel.Packer{Env: env, Store: at.Store, Table: at.Table(), To: host.Name, Key: host.Key, Now: c.Now, Resume: true}
 	if err := p.Movable(in); err != nil {
 		return err
 	}
@@ -50,7 +52,7 @@ func (c *move) toHost(env *cli.Env) error {
 		}
 	}
 	if !waits {
-		if err := (&remoteAgent{env, state, host, in.Name}).run(peer.Ask{Command: peer.Move}, patience); err != nil {
+		if err := c.asks(env, p, in, host); err != nil {
 			return err
 		}
 		var failed error
@@ -69,11 +71,8 @@ func (c *move) toHost(env *cli.Env) error {
 	refused := new(peer.NotTaken)
 	switch {
 	case errors.As(err, &refused):
-		if err := parcel.Cancel(at.Store, in.ID, id, true, env.Now()); err != nil && cli.ExitCode(err) != cli.No {
-			return err
-		}
-		return cli.Fail(cli.No, fmt.Errorf("%s does not take %s: %s", host.Name, in.Name, env.Line(strings.TrimSpace(refused.Reason), 400)),
-			fmt.Sprintf("it stays here; gt-session start %s starts it", in.Name))
+		err := takeBack(at, in, id)
+		return errors.Join(notTaken(env, host.Name, in.Name, refused.Reason, "it stays here, as it was"), err)
 	case errors.Is(err, peer.ErrUndelivered):
 		return cli.Fail(cli.Busy, fmt.Errorf("%s does not have %s yet; it goes there once %[1]s is there", host.Name, in.Name), "gt-relay shows what waits")
 	case errors.Is(err, peer.ErrUnanswered):
@@ -87,9 +86,57 @@ func (c *move) toHost(env *cli.Env) error {
 	if _, err := fmt.Fprint(env.Stdout, env.Text(a.Stdout)); err != nil {
 		return err
 	}
+	if a.Code == cli.Busy {
+		return cli.Fail(cli.Busy, fmt.Errorf("%s is on %s, and waits: a person there has to accept what it brings", in.Name, host.Name), fmt.Sprintf("on %s: gt-session accept %s", host.Name, in.Name))
+	}
 	if a.Code != 0 {
 		fmt.Fprint(env.Stderr, env.Text(a.Stderr))
 		return cli.Fail(cli.No, fmt.Errorf("%s is on %s, and did not start there", in.Name, host.Name), fmt.Sprintf("gt-session start %s@%s tries again", in.Name, host.Name))
 	}
 	return done(env, nil, "moved %s to %s", in.Name, host.Name)
+}
+
+// asks asks the other host whether it could take the agent, which goes on meanwhile.
+func (c *move) asks(env *cli.Env, p parcel.Packer, in *instance.Instance, host peer.Host) error {
+	question, err := p.Question(in)
+	if err != nil {
+		return withExitCode(in.Name, err)
+	}
+	a, err := (&remoteAgent{env, place.StateOf(env.Getenv), host, in.Name}).ask(peer.Ask{Command: peer.Move, Text: string(question)}, patience)
+	if err == nil && a.Code != 0 {
+		err = notTaken(env, host.Name, in.Name, a.Stderr, "it goes on here")
+	}
+	return err
+}
+
+// notTaken returns the error for an agent that another host does not take: what gt-session there
+// said in lines.
+func notTaken(env *cli.Env, host, name, said, stays string) error {
+	var why string
+	var hints []string
+	for line := range strings.Lines(said) {
+		line = strings.TrimPrefix(env.Line(strings.TrimSpace(line), 400), "gt-session: ")
+		if hint, is := strings.CutPrefix(line, "hint: "); is {
+			hints = append(hints, "on "+host+": "+hint)
+		} else if why == "" {
+			why = strings.TrimPrefix(line, "error: ")
+		}
+	}
+	return cli.Fail(cli.No, fmt.Errorf("%s does not take %s: %s", host, name, why), append(hints, stays)...)
+}
+
+// takeBack makes an agent stay that another host does not take, and starts it if it was stopped
+// for the move.
+func takeBack(at scope, in *instance.Instance, parcelID string) error {
+	ran, err := parcel.Cancel(at.Store, in.ID, parcelID, true, at.Env.Now())
+	if err != nil && cli.ExitCode(err) == cli.No { // gt-relay did it
+		return nil
+	}
+	if err == nil && ran {
+		_, err = starter(at).Start(in.ID, false)
+	}
+	if errors.Is(err, launch.ErrRuns) {
+		return nil
+	}
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/launch/parcel"
 	"gt/lib/live/fleet"
 	"gt/lib/state/instance"
 	"gt/lib/state/peer"
@@ -51,6 +52,9 @@ func one(at scope, all []*instance.Instance, unread error, name string) (*instan
 			err = cli.WithHint(err, "did you mean %s?", in.Name)
 		}
 		return nil, err
+	}
+	if _, err := parcel.WaitingFor(at.Store.State, name); err == nil {
+		return nil, cli.Fail(cli.No, fmt.Errorf("%s came from another machine, and waits for you", name), fmt.Sprintf("gt-session accept %s shows what it brings, and starts it", name))
 	}
 	hint := "gt-session lists them"
 	if strings.HasPrefix(name, "%") {

@@ -48,28 +48,35 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 // patience is how long a command waits for the other host.
 const patience = 10 * time.Second
 
-// run has the host carry out a command, and prints what it printed.
-func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
+// ask has the host carry out a command, and returns its answer.
+func (e *remoteAgent) ask(ask peer.Ask, within time.Duration) (a peer.Answer, err error) {
 	ask.Name = e.name
 	if err := peer.Of(e.state).Blocked(e.host); err != nil {
-		return err
+		return a, err
 	}
 	now := e.env.Now()
 	if e.host.Away(now) {
-		return cli.Fail(cli.Busy, fmt.Errorf("%s does not answer: %s", e.host.Name, e.host.Seen(now)), "gt-relay shows whether this host is connected")
+		return a, cli.Fail(cli.Busy, fmt.Errorf("%s does not answer: %s", e.host.Name, e.host.Seen(now)), "gt-relay shows whether this host is connected")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop() // ctrl-C takes the command back
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	a, err := peer.Call(ctx, e.state, e.host.Name, ask, now)
+	a, err = peer.Call(ctx, e.state, e.host.Name, ask, now)
 	refused := new(peer.NotTaken)
 	switch {
 	case errors.As(err, &refused):
-		return cli.Fail(cli.No, fmt.Errorf("%s: %s", e.host.Name, e.env.Line(strings.TrimSpace(refused.Reason), 400)))
+		err = cli.Fail(cli.No, fmt.Errorf("%s: %s", e.host.Name, e.env.Line(strings.TrimSpace(refused.Reason), 400)))
 	case errors.Is(err, peer.ErrUndelivered), errors.Is(err, peer.ErrUnanswered):
-		return cli.Fail(cli.Busy, fmt.Errorf("%s: %w", e.host.Name, err), "gt-relay shows whether this host is connected")
-	case err != nil:
+		err = cli.Fail(cli.Busy, fmt.Errorf("%s: %w", e.host.Name, err), "gt-relay shows whether this host is connected")
+	}
+	return a, err
+}
+
+// run has the host carry out a command, and prints what it printed.
+func (e *remoteAgent) run(ask peer.Ask, within time.Duration) error {
+	a, err := e.ask(ask, within)
+	if err != nil {
 		return err
 	}
 	if _, err := fmt.Fprint(e.env.Stdout, e.env.Text(a.Stdout)); err != nil {

@@ -3,14 +3,19 @@ package sessioncmd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/sandbox"
+	"gt/lib/launch"
 	"gt/lib/launch/launcher"
 	"gt/lib/launch/parcel"
+	"gt/lib/place/git"
+	"gt/lib/state/peer"
 	"gt/lib/sys/process"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
@@ -33,8 +38,11 @@ func (c *pack) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	if c.Cancel && c.Parcel != "" { // gt-relay: the other host does not take it
+		return takeBack(at, in, c.Parcel)
+	}
 	if c.Cancel {
-		err := parcel.Cancel(at.Store, in.ID, c.Parcel, c.Force, env.Now())
+		_, err := parcel.Cancel(at.Store, in.ID, "", c.Force, env.Now())
 		return done(env, withExitCode(in.Name, err), "took %s back; gt-session start %[1]s starts it", in.Name)
 	}
 	if f, ok := env.Stdout.(*os.File); ok && term.IsTerminal(f) {
@@ -69,6 +77,8 @@ type unpack struct {
 	Args   bool    `help:"Take all of its arguments; without this, only the model."`
 	Force  bool    `help:"Take it although this machine knows its session or thread."`
 	JSON   bool    `name:"json" help:"Print it as JSON."`
+	From   string  `hidden:"" placeholder:"HOST" help:"The host of the fleet that sent it."`
+	Ask    bool    `hidden:"" help:"Say only whether it could be unpacked, from its manifest without members."`
 }
 
 func (c *unpack) Validate() error {
@@ -90,7 +100,17 @@ func (c *unpack) Run(env *cli.Env) error {
 	if term.IsTerminal(env.Stdin) {
 		return cli.Fail(cli.Usage, errors.New("a parcel comes from standard input"), "gt-session unpack <FILE")
 	}
-	u := parcel.Unpacker{Env: env, Store: at.Store, Table: at.Table(), Name: c.Name, Agent: c.Agent, Args: c.Args, Force: c.Force}
+	u := parcel.Unpacker{Env: env, Store: at.Store, Table: at.Table(), Name: c.Name, Agent: c.Agent, Args: c.Args, Force: c.Force, From: c.From}
+	if c.From != "" {
+		host, err := peer.Of(at.Store.State).Get(c.From)
+		if err != nil {
+			return err
+		}
+		u.Key = host.Key
+	}
+	if c.Ask {
+		return withExitCode("it", u.Ask(env.Stdin))
+	}
 	if c.Folder != "" {
 		if u.Folder, err = folder(env, c.Folder); err != nil {
 			return err
@@ -113,6 +133,8 @@ func (c *unpack) Run(env *cli.Env) error {
 	case made.Again:
 		env.Hint("it was unpacked before, as %s", made.Name)
 		return nil
+	case made.Waits != nil:
+		return done(env, nil, "%s waits for you: gt-session accept %[1]s shows what it brings, and asks", made.Name)
 	}
 	if len(made.ArgsLeft) > 0 {
 		env.Hint("not taken of its arguments: %s; gt-session new --replace -n %s sets them", typed(env, made.ArgsLeft), made.Name)
@@ -122,6 +144,72 @@ func (c *unpack) Run(env *cli.Env) error {
 		return err
 	}
 	return done(env, nil, "unpacked %s (%s) in %s; gt-session start %s starts it", in.Name, startedAs(at, in), env.DisplayPath(in.Path), in.Name)
+}
+
+type accept struct {
+	profile
+	Name string `arg:"" help:"The agent."`
+	Yes  bool   `short:"y" help:"Do not ask." xor:"what"`
+	Drop bool   `help:"Remove it instead." xor:"what"`
+}
+
+// Run shows what a parcel brings that waits here, asks, and unpacks and starts it.
+func (c *accept) Run(env *cli.Env) error {
+	if err := sandbox.RefuseBelowAgent(env, "an agent cannot decide what its person accepts"); err != nil {
+		return err
+	}
+	at, err := c.scope(env)
+	if err != nil {
+		return err
+	}
+	one, err := parcel.WaitingFor(at.Store.State, c.Name)
+	if err != nil {
+		return err
+	}
+	if c.Drop {
+		return done(env, parcel.Drop(at.Store.State, one), "removed %s; where it comes from, gt-session pack --cancel --force %[1]s takes it back", one.Name)
+	}
+	made, err := parcel.Unpacker{Env: env, Store: at.Store, Table: at.Table()}.Accept(one, func(all []parcel.Power) error {
+		if err := showPowers(env, one, all); err != nil || c.Yes {
+			return err
+		}
+		return env.Confirm(fmt.Sprintf("Let %s start with this? [y/N] ", one.Name), "nothing was started", "--yes")
+	})
+	if err != nil {
+		return withExitCode(one.Name, err)
+	}
+	b, err := starter(at).Start(made.ID, false)
+	if err != nil && !errors.Is(err, launch.ErrRuns) {
+		return withExitCode(made.Name, err)
+	}
+	return done(env, nil, "%s is in %s, started%s", made.Name, env.DisplayPath(made.Path), waits(b))
+}
+
+// showPowers prints what a parcel brings that could run a program or permit something.
+func showPowers(env *cli.Env, one parcel.Waiting, all []parcel.Power) error {
+	from := "a file"
+	if one.From != "" {
+		from = one.From
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s) comes from %s. It brings this, which could run or permit something here:\n", one.Name, one.Agent, from)
+	for _, p := range all {
+		if p.Path == "" {
+			fmt.Fprintf(&b, "\n- %s\n", env.Line(p.What, 400))
+			continue
+		}
+		fmt.Fprintf(&b, "\n- %s: %s\n", git.Quote(p.Path), env.Line(p.What, 400))
+		text := env.Text(p.Text)
+		for line := range strings.Lines(text) {
+			fmt.Fprintf(&b, "    %s\n", strings.TrimRight(line, "\n"))
+		}
+		if len(p.Text) == parcel.MaxText {
+			b.WriteString("    (and more)\n")
+		}
+	}
+	b.WriteString("\n")
+	_, err := io.WriteString(env.Stdout, b.String())
+	return err
 }
 
 func typed(env *cli.Env, words []string) string {

@@ -17,6 +17,7 @@ import (
 	"gt/lib/conversation"
 	"gt/lib/launch"
 	"gt/lib/launch/launcher"
+	"gt/lib/launch/parcel"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
@@ -477,6 +478,11 @@ func (c *start) Run(env *cli.Env) (err error) {
 		switch {
 		case errors.Is(err, launch.ErrRuns):
 			return in.Name + " is already running", nil
+		case err != nil && in.Moved != nil:
+			if one, werr := parcel.WaitingFor(at.Store.State, string(in.ID)); werr == nil {
+				err = cli.Fail(cli.No, fmt.Errorf("%s is back, and waits for you", in.Name), fmt.Sprintf("gt-session accept %s shows what it brings, and starts it", one.Name))
+			}
+			return "", err
 		case err != nil:
 			return "", err
 		}

@@ -46,6 +46,7 @@ const (
 	maxMembers  = 200_000
 	maxTotal    = 8 << 30
 	maxSmall    = 4 << 20 // of what is read into memory: a thread, a checkpoint
+	maxMoves    = 1 << 20
 )
 
 // Manifest is the first member of a parcel. It describes the others.
@@ -149,6 +150,13 @@ type Member struct {
 // check returns an error for a manifest that is not as Pack writes it. Names that it has
 // for clients, branches and folders are checked where they are used as well.
 func (m *Manifest) check() error {
+	if err := m.checkInstance(); err != nil {
+		return err
+	}
+	return errors.Join(m.checkMembers(), m.Session.check(), m.Git.check())
+}
+
+func (m *Manifest) checkInstance() error {
 	switch {
 	case m.Format > format:
 		return fmt.Errorf("it has the format %d, of a newer gt", m.Format)
@@ -156,8 +164,8 @@ func (m *Manifest) check() error {
 		return errors.New("it is not a parcel of gt")
 	case !isUUID(m.ID):
 		return errors.New("its id is no UUID")
-	case m.Generation < 1:
-		return errors.New("its generation is not positive")
+	case m.Generation < 1 || m.Generation > maxMoves:
+		return errors.New("its generation is no number of moves")
 	case !isUUID(string(m.Instance.ID)):
 		return errors.New("its agent's id is no UUID")
 	case m.Instance.Agent == "":
@@ -167,7 +175,7 @@ func (m *Manifest) check() error {
 	case strings.ContainsRune(strings.Join(slices.Concat(m.Instance.Args, m.Instance.Launcher), ""), 0):
 		return errors.New("its arguments contain a zero byte")
 	}
-	return errors.Join(instance.CheckName(m.Instance.Name), m.checkMembers(), m.Session.check(), m.Git.check())
+	return instance.CheckName(m.Instance.Name)
 }
 
 // checkMembers returns an error unless the members are those that the manifest uses, and
@@ -291,6 +299,27 @@ func (g *Git) check() error {
 			return err
 		}
 	}
+	return g.checkLinks()
+}
+
+// checkLinks returns an error if a file or the agent's folder is behind a link of the parcel.
+func (g *Git) checkLinks() error {
+	links := map[string]bool{}
+	for _, f := range g.Files {
+		links[f.Path] = f.Link != ""
+	}
+	for at := g.Within; at != "" && at != "."; at = path.Dir(at) {
+		if links[at] {
+			return fmt.Errorf("%q: %w", g.Within, errLink)
+		}
+	}
+	for _, f := range g.Files {
+		for at := path.Dir(f.Path); at != "."; at = path.Dir(at) {
+			if links[at] {
+				return fmt.Errorf("%q: %w", f.Path, errLink)
+			}
+		}
+	}
 	return nil
 }
 
@@ -315,17 +344,21 @@ func plainName(name string) bool {
 // isGit reports whether some file system takes a name for .git: one that ignores case, HFS+,
 // which ignores invisible characters as well, or NTFS.
 func isGit(elem string) bool {
-	elem = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, elem)
-	elem, _, _ = strings.Cut(elem, ":")
+	elem, _, _ = strings.Cut(fold(elem), ":")
 	for part := range strings.SplitSeq(elem, `\`) {
 		if part = strings.TrimRight(part, " ."); part == ".git" || part == "git~1" {
 			return true
 		}
 	}
 	return false
+}
+
+// fold returns a name as file systems compare it that ignore case and invisible characters.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
 }

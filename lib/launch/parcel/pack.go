@@ -50,7 +50,7 @@ type Packer struct {
 	Store instance.Store
 	Table *agent.Table
 
-	To      string        // where it moves, for a list; "" if unknown
+	To, Key string        // the host that it moves to, for a list, and that host's key; "" if unknown
 	Now     bool          // do not wait for the end of the agent's turn
 	Timeout time.Duration // of that wait; 0 for none
 	Again   bool          // pack it although it was packed before
@@ -106,10 +106,11 @@ func (p Packer) mark(id instance.ID) (*instance.Instance, error) {
 	if held.Moved != nil && held.Moved.Complete && !p.Again { // it resumes
 		return held.Instance, nil
 	}
-	m := &instance.Moved{Parcel: string(session.NewID()), To: p.To, At: p.Env.Now().UTC()}
+	m := &instance.Moved{Parcel: string(session.NewID()), To: p.To, Key: p.Key, At: p.Env.Now().UTC()}
 	if old := held.Moved; old != nil && !old.Complete {
-		m.Parcel = old.Parcel
+		m.Parcel, m.Ran = old.Parcel, old.Ran
 	}
+	m.Ran = m.Ran || p.Resume && p.member(held.Instance).Pane.ID != ""
 	held.Moved = m
 	return held.Instance, held.Put(p.Env.Now())
 }
@@ -174,22 +175,50 @@ func (p Packer) unmark(id instance.ID, parcel string) error {
 
 // Cancel takes a packed instance back: it can be started here again. A complete parcel may
 // have been unpacked, which force says that it was not. Unless parcel is "", only that one is
-// taken back, and no later one.
-func Cancel(store instance.Store, id instance.ID, parcel string, force bool, now time.Time) error {
+// taken back, and no later one. ran reports that its agent was stopped for the move.
+func Cancel(store instance.Store, id instance.ID, parcel string, force bool, now time.Time) (ran bool, err error) {
 	held, err := store.Hold(id, hold)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer held.Release()
 	switch m := held.Moved; {
 	case m == nil, parcel != "" && m.Parcel != parcel:
-		return cli.Failf(cli.No, "%s has not moved", held.Name)
+		return false, cli.Failf(cli.No, "%s has not moved", held.Name)
 	case m.Complete && !force:
-		return cli.Fail(cli.No, fmt.Errorf("%s %s, and gt cannot know whether its parcel was unpacked", held.Name, m),
+		return false, cli.Fail(cli.No, fmt.Errorf("%s %s, and gt cannot know whether its parcel was unpacked", held.Name, m),
 			"--force takes it back; where it was unpacked, it then runs in two places")
 	}
+	ran = held.Moved.Ran
 	held.Moved = nil
-	return held.Put(now)
+	return ran, held.Put(now)
+}
+
+// Question returns what Unpacker.Ask needs to know of an instance.
+func (p Packer) Question(in *instance.Instance) ([]byte, error) {
+	m := &Manifest{
+		Format: format, ID: string(session.NewID()), At: p.Env.Now().UTC(), Generation: in.Generation + 1,
+		Instance: Instance{ID: in.ID, Name: in.Name, Agent: in.Agent, Launcher: in.Launcher},
+	}
+	if of := p.member(in); of.Now != "" && !of.Now.Invented() {
+		m.Session = sessionOf(of)
+	}
+	roots, err := git.Roots(in.Path, gitWait)
+	if err == nil {
+		m.Git = &Git{Roots: roots}
+	} else if !errors.Is(err, git.ErrNotRepository) {
+		return nil, cannotPack(in, err)
+	}
+	return openjson.File(m)
+}
+
+// sessionOf returns the session of a member, by its record.
+func sessionOf(m fleet.Member) *Session {
+	s := &Session{ID: m.Now, Agent: m.Agent, Chain: cmp.Or(m.ChainID, m.Now), Started: m.StartedAt}
+	if r := m.Record; r != nil {
+		s.Agent, s.Chain, s.Parent, s.Started, s.Commits, s.Note, s.Delivered = cmp.Or(r.Agent, m.Agent), r.Chain(), r.ParentID, r.StartedAt, r.Commits, r.Note, r.DeliveredNotes
+	}
+	return s
 }
 
 func (p Packer) member(in *instance.Instance) fleet.Member {
@@ -323,7 +352,7 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 		return nil, nil
 	}
 	h := home.Elsewhere(p.Env.Getenv, m.Path)
-	s := &Session{ID: m.Now, Agent: m.Agent, Chain: m.ChainID, Started: m.StartedAt}
+	s := sessionOf(m)
 	transcript, cwd := "", m.Path
 	if r := m.Record; r != nil {
 		if of, ok, err := home.OfSession(p.Store.State, string(r.ID)); err != nil {
@@ -331,17 +360,10 @@ func (p Packer) session(w *writer, m fleet.Member, scratch string) (*Session, er
 		} else if ok {
 			h = of
 		}
-		s.Agent, s.Chain, s.Parent, s.Started, s.Commits, s.Note, s.Delivered = r.Agent, r.Chain(), r.ParentID, r.StartedAt, r.Commits, r.Note, r.DeliveredNotes
-		if s.Agent == "" {
-			s.Agent = m.Agent
-		}
 		if o := r.Handoff; o != nil {
 			s.Handoff = &Handoff{Kind: o.Kind, Note: o.Note, Reason: o.Reason, At: o.At, Marker: o.Marker != ""}
 		}
 		transcript = r.Transcript
-	}
-	if s.Chain == "" {
-		s.Chain = s.ID
 	}
 	for _, add := range []func() error{
 		func() error { return p.conversation(w, s, transcript, cwd, scratch) },

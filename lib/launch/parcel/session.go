@@ -50,7 +50,7 @@ func (w *unpacking) findKnown() error {
 		if writer := writers.Of(w.client.Name); writer != nil {
 			w.plan.Session = writer.NewID(w.Env.Now())
 		} else if len(s.Conversation) > 0 || s.Entries != "" {
-			return cli.Fail(cli.No, fmt.Errorf("gt cannot give %s the conversation", w.client.Name), "--agent names another client")
+			return w.fail(fmt.Errorf("gt cannot give %s the conversation", w.client.Name), "--agent names another client")
 		}
 	}
 	state := w.Store.State
@@ -72,19 +72,45 @@ func (w *unpacking) findKnown() error {
 	if session.AtWork(state, s.ID, w.Env.Now()) {
 		return cli.Failf(cli.No, "the session %s runs here", s.ID)
 	}
-	if w.Returns || w.Forced {
+	if w.Forced {
 		return nil
 	}
 	const insist = "--force takes it over"
-	if r, err := session.Lookup(state, s.ID); err != nil {
+	if is, err := w.others(s.ID); err != nil {
 		return err
-	} else if r != nil {
-		return cli.Fail(cli.No, fmt.Errorf("the session %s is known here", s.ID), insist)
+	} else if is {
+		return w.fail(fmt.Errorf("the session %s is known here", s.ID), insist)
 	}
-	if _, err := thread.Read(state, s.Chain, nil); err == nil { // mutant never: TestKnown
-		return cli.Fail(cli.No, fmt.Errorf("the thread %s is known here", s.Chain), insist)
+	if _, err := thread.Read(state, s.Chain, nil); err == nil && s.Chain != w.ownChain() { // mutant never: TestKnown
+		return w.fail(fmt.Errorf("the thread %s is known here", s.Chain), insist)
+	}
+	if is, err := w.others(s.Parent); err != nil {
+		return err
+	} else if is { // nobody here vouches for it
+		s.Parent = ""
 	}
 	return nil
+}
+
+// ownChain returns the chain with which the instance left, or "" if it was never here.
+func (w *unpacking) ownChain() session.ID {
+	if w.old == nil {
+		return ""
+	}
+	id := w.Store.Session(w.old)
+	if r, err := session.Lookup(w.Store.State, id); err == nil && r != nil {
+		return r.Chain()
+	}
+	return cmp.Or(w.old.ChainID, id)
+}
+
+// others reports whether this machine knows a session that is not of the instance's own chain.
+func (w *unpacking) others(id session.ID) (bool, error) {
+	if id == "" {
+		return false, nil
+	}
+	r, err := session.Lookup(w.Store.State, id)
+	return err == nil && r != nil && (w.old == nil || r.Chain() != w.ownChain()), err
 }
 
 // inspect reads what is read into memory, and checks the conversation, before anything is
@@ -308,7 +334,7 @@ func (w *unpacking) moveFile(n Named, to string) error {
 		case same:
 			return nil
 		case !begins && !w.Forced && (!w.Returns || n.Name == conversation.Transcript), !w.Returns && !w.Forced:
-			return cli.Fail(cli.No, fmt.Errorf("'%s' is here already, with another content", to), "--force sets it aside")
+			return w.fail(fmt.Errorf("'%s' is here already, with another content", to), "--force sets it aside")
 		case !begins && n.Name == conversation.Transcript:
 			if err := atomicfile.Rename(to, to+aside, atomicfile.Synced); err != nil {
 				return err
@@ -535,11 +561,9 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 	in := &instance.Instance{
 		ID: from.ID, Title: w.Env.Line(from.Title, 200), Group: from.Group, Remain: from.Remain, Respawn: from.Respawn, TmuxServer: string(tmux.Around()),
 	}
-	if w.client.Name == from.Agent {
-		in.Args, done.ArgsLeft = w.client.Harmless(from.Args)
-		if w.Args {
-			in.Args, done.ArgsLeft = w.client.Kept(append(slices.Clone(w.client.Command), from.Args...)), nil
-		}
+	in.Args = w.args()
+	if w.client.Name == from.Agent && !w.Args {
+		_, done.ArgsLeft = w.client.Harmless(from.Args)
 	}
 	done.Args = in.Args
 	set(in)

@@ -43,6 +43,12 @@ type Unpacker struct {
 	Launcher *[]string
 	Args     bool // take its arguments
 	Force    bool // take over what this machine knows of its session
+	// From is the host of the fleet that it comes from, and Key that host's key. A person who
+	// unpacks it by hand says "".
+	From, Key string
+
+	// confirm is shown what the parcel brings that a person has to accept; nil if nobody is there.
+	confirm func([]Power) error
 }
 
 // Result says what Unpack made.
@@ -57,6 +63,9 @@ type Result struct {
 	Args     []string    `json:"args,omitempty"`
 	ArgsLeft []string    `json:"args_left,omitempty"` // those that were not taken
 	Again    bool        `json:"again,omitempty"`     // it was unpacked before
+	// Waits is what a person here has to accept first (see Accept). Until then nothing of the
+	// parcel is anywhere but in gt's own folder.
+	Waits []Power `json:"waits,omitempty"`
 }
 
 // plan is what an unpacking does. It is kept until the end, so that one that was killed is
@@ -74,6 +83,8 @@ type plan struct {
 	Before     []string  `json:"before,omitempty"`     // with InPlace: the files that it had and that are in its earlier parcel
 	InTheWay   *[]string `json:"in_the_way,omitempty"` // with InPlace: files that others replace; nil if not known yet
 	Forced     bool      `json:"force,omitempty"`      // see Unpacker.Force
+	Accepted   bool      `json:"accepted,omitempty"`   // a person has accepted what it brings
+	Waiting    *Waiting  `json:"waiting,omitempty"`    // nobody has, yet
 
 	Session session.ID `json:"session_id,omitempty"` // a new one, for another client
 }
@@ -126,8 +137,15 @@ func (u Unpacker) Unpack(in io.Reader) (Result, error) {
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return Result{}, err
 	}
+	return w.finish(receipt)
+}
+
+// finish makes what was planned, and notes that it is done.
+func (w *unpacking) finish(receipt string) (Result, error) {
 	done, err := w.apply()
-	if err != nil {
+	if err == nil && done.Waits != nil {
+		return done, w.wait()
+	} else if err != nil {
 		return done, err
 	}
 	data, err := openjson.File(done)
@@ -138,6 +156,14 @@ func (u Unpacker) Unpack(in io.Reader) (Result, error) {
 		return done, err
 	}
 	return done, os.RemoveAll(w.dir)
+}
+
+// fail returns an error with hints that name flags, which the other host cannot give.
+func (w *unpacking) fail(err error, hints ...string) error {
+	if w.From != "" {
+		hints = nil
+	}
+	return cli.Fail(cli.No, err, hints...)
 }
 
 func refused(err error) error {
@@ -162,13 +188,14 @@ func (w *unpacking) prepare() error {
 			return err
 		}
 	}
-	flags := strings.Join([]string{w.Unpacker.Name, w.Unpacker.Folder, w.Clone, w.Unpacker.Agent}, "\x00")
-	data, err := atomicfile.Read(filepath.Join(w.dir, planName), maxManifest)
-	if err == nil && json.Unmarshal(data, &w.plan) == nil && w.plan.Flags == flags {
+	flags := strings.Join([]string{w.Unpacker.Name, w.Unpacker.Folder, w.Clone, w.Unpacker.Agent, w.From}, "\x00")
+	kept, ok := planIn(w.dir)
+	if ok && kept.Flags == flags && (kept.Waiting == nil || kept.Accepted) {
+		w.plan = kept
 		w.Forced = w.Forced || w.Force
 		return nil
 	}
-	w.plan = plan{Flags: flags, Forced: w.Force, Returns: w.old != nil}
+	w.plan = plan{Flags: flags, Forced: w.Force, Returns: w.old != nil, Waiting: kept.Waiting} // what is here may have changed
 	for _, find := range []func() error{w.findName, w.findRepository, w.findWorktree, w.findKnown} {
 		if err := find(); err != nil {
 			return err
@@ -190,6 +217,27 @@ func (w *unpacking) keepPlan() error {
 
 const planName = "plan.json"
 
+// Ask returns why a parcel could not be unpacked here, from Packer.Question. It makes nothing.
+func (u Unpacker) Ask(in io.Reader) error {
+	w := &unpacking{Unpacker: u, reader: &reader{}}
+	data, err := io.ReadAll(io.LimitReader(in, maxSmall))
+	if err == nil {
+		err = errors.Join(json.Unmarshal(data, &w.Manifest), w.checkInstance(), w.reader.Session.check())
+	}
+	if g := w.Git; err == nil && g != nil && (len(g.Roots) == 0 || slices.ContainsFunc(g.Roots, func(id string) bool { return !git.IsHash(id) })) {
+		err = errors.New("its repository has no first commit")
+	}
+	if err != nil {
+		return cli.Fail(cli.No, err)
+	}
+	for _, find := range []func() error{w.findOld, w.findAgent, w.findLauncher, w.findName, w.findRepository, w.findKnown} {
+		if err := find(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // findAgent finds the client in this machine's table, and its program.
 func (w *unpacking) findAgent() error {
 	name := cmp.Or(w.Unpacker.Agent, w.Instance.Agent)
@@ -197,7 +245,7 @@ func (w *unpacking) findAgent() error {
 		if w.Unpacker.Agent != "" {
 			return w.Table.Unknown(name)
 		}
-		return cli.Fail(cli.No, fmt.Errorf("no agent is called %s here", w.Env.Quoted(name)), "--agent names one that goes on with the conversation")
+		return w.fail(fmt.Errorf("no agent is called %s here", w.Env.Quoted(name)), "--agent names one that goes on with the conversation")
 	}
 	w.client = w.Table.Of(name)
 	command := w.client.Restart(nil, agent.Next{})
@@ -205,7 +253,7 @@ func (w *unpacking) findAgent() error {
 		return cli.Failf(cli.No, "%s has no command", name)
 	}
 	if _, err := process.LookPath(command[0], w.Env.Dir, w.Env.ChildEnviron()); err != nil {
-		return cli.Fail(cli.No, err, "install it, or go on with another: --agent")
+		return w.fail(err, "install it, or go on with another: --agent")
 	}
 	return nil
 }
@@ -221,7 +269,7 @@ func (w *unpacking) findLauncher() error {
 		words = append(words, term.Typed(w.Env.Line(word, 200)))
 	}
 	around := strings.Join(words, " ")
-	return cli.Fail(cli.No, fmt.Errorf("%s ran in this: %s", w.Instance.Name, around), "--in COMMAND says what it runs in here; --in '' is nothing")
+	return w.fail(fmt.Errorf("%s ran in this: %s", w.Instance.Name, around), "--in COMMAND says what it runs in here; --in '' is nothing")
 }
 
 // findOld finds the instance as it was here before it moved away.
@@ -240,6 +288,8 @@ func (w *unpacking) findOld() error {
 		return cli.Fail(cli.No, fmt.Errorf("%s is here already, and has not moved away", old.Name), fmt.Sprintf("gt-session pack %s moves it away, gt-session rm %[1]s removes it", old.Name))
 	case old.Generation >= w.Generation:
 		return cli.Failf(cli.No, "%s has moved on since this parcel was packed", old.Name)
+	case w.From != "" && old.Moved.To != "" && cmp.Or(old.Moved.Key, old.Moved.To) != w.From && cmp.Or(old.Moved.Key, old.Moved.To) != w.Key: // mutant never: TestReturns
+		return cli.Fail(cli.No, fmt.Errorf("%s left here for %s, not for %s", old.Name, old.Moved.To, w.From), "only that host brings it back")
 	}
 	w.old = old
 	return nil
@@ -296,14 +346,16 @@ func (w *unpacking) findRepository() error {
 		w.Repository = found[0]
 		return nil
 	case len(found) > 1:
-		err := cli.Failf(cli.No, "%d folders here have its repository", len(found))
+		var hints []string
 		for _, one := range found {
-			err = cli.WithHint(err, "--folder %s", term.Typed(one))
+			hints = append(hints, "--folder "+term.Typed(one))
 		}
-		return err
+		return w.fail(fmt.Errorf("%d folders here have its repository", len(found)), hints...)
 	}
-	err = cli.Failf(cli.No, "no folder that gt knows has its repository (first commit %.12s)", g.Roots[0])
-	err = cli.WithHint(err, "--folder DIR names one")
+	err = w.fail(fmt.Errorf("no folder that gt knows has its repository (first commit %.12s)", g.Roots[0]), "--folder DIR names one")
+	if w.From != "" {
+		return cli.WithHint(err, "clone it there, and start an agent in it once")
+	}
 	for _, r := range g.Remotes {
 		if git.CheckURL(r.URL) == nil {
 			err = cli.WithHint(err, "--clone DIR clones %s", w.Env.Line(r.URL, 400))
@@ -368,7 +420,7 @@ func (w *unpacking) findFolder() error {
 		w.Path = w.old.Path
 	}
 	if w.Path == "" {
-		return cli.Fail(cli.No, fmt.Errorf("the folder of %s is in no repository", w.Instance.Name), "--folder DIR names the one that it works in here")
+		return w.fail(fmt.Errorf("the folder of %s is in no repository", w.Instance.Name), "--folder DIR names the one that it works in here")
 	}
 	return nil
 }
@@ -450,6 +502,15 @@ func (w *unpacking) apply() (Result, error) {
 		return done, refused(err)
 	}
 	if w.Git != nil {
+		if err := w.takeCommits(); err != nil {
+			return done, err
+		}
+	}
+	if waits, err := w.accept(); err != nil || waits != nil {
+		done.Waits = waits
+		return done, err
+	}
+	if w.Git != nil {
 		if err := w.makeWorktree(); err != nil {
 			return done, err
 		}
@@ -473,8 +534,8 @@ func (w *unpacking) small(name string) ([]byte, error) {
 	return atomicfile.Read(w.member(name), maxSmall)
 }
 
-// makeWorktree makes the worktree with its files.
-func (w *unpacking) makeWorktree() error {
+// takeCommits puts the commits into the repository, where no branch has them yet.
+func (w *unpacking) takeCommits() error {
 	g := w.Git
 	if w.CloneFrom != "" && !atomicfile.Exists(w.Repository) {
 		w.Env.Hint("clones %s", w.Env.Line(w.CloneFrom, 400))
@@ -488,6 +549,12 @@ func (w *unpacking) makeWorktree() error {
 	} else if err != nil {
 		return refused(err)
 	}
+	return nil
+}
+
+// makeWorktree makes the worktree with its files.
+func (w *unpacking) makeWorktree() error {
+	g := w.Git
 	if w.InPlace {
 		return w.resetWorktree()
 	}

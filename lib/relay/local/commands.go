@@ -78,7 +78,7 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	if err := json.Unmarshal(data, &ask); err != nil {
 		return &relay.Refused{Reason: "a command that cannot be read"}
 	}
-	args, err := argsOf(ask)
+	args, err := argsOf(ask, from.Name)
 	if err != nil {
 		return &relay.Refused{Reason: err.Error()}
 	}
@@ -110,8 +110,8 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	return nil
 }
 
-// argsOf returns the arguments of gt-session for a command. Nothing in it can become a flag.
-func argsOf(ask peer.Ask) ([]string, error) {
+// argsOf returns the arguments of gt-session for a command of a host. Nothing in it can become a flag.
+func argsOf(ask peer.Ask, from string) ([]string, error) {
 	if err := instance.CheckName(ask.Name); err != nil || strings.HasPrefix(ask.Name, "-") {
 		return nil, errors.New("invalid name of an agent")
 	}
@@ -119,7 +119,10 @@ func argsOf(ask peer.Ask) ([]string, error) {
 	case "peek":
 		return []string{"peek", "--", ask.Name}, nil
 	case peer.Move:
-		return nil, nil // only whether it may
+		if ask.Text == "" { // of v0.2.0: only whether it may
+			return nil, nil
+		}
+		return []string{"unpack", "--ask", "--from", from}, nil
 	case "send":
 		if ask.Slash {
 			return []string{"send", "--command", "--", ask.Name, "-"}, nil
@@ -240,7 +243,7 @@ func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, 
 		return err
 	}
 	r, err := bounded.Program{
-		Path: path, Args: []string{"unpack", "--json"}, Dir: "/", Env: c.env.ChildEnviron(), Stdin: text, Within: unpackWithin, Most: 1 << 20,
+		Path: path, Args: []string{"unpack", "--json", "--from", from.Name}, Dir: "/", Env: c.env.ChildEnviron(), Stdin: text, Within: unpackWithin, Most: 1 << 20,
 	}.Run(ctx)
 	if failed := new(bounded.Failed); errors.As(err, &failed) && (failed.Code == cli.No || failed.Code == cli.Usage) {
 		reason := strings.TrimSpace(failed.Stderr)
@@ -250,11 +253,16 @@ func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, 
 		return err
 	}
 	var made struct {
-		Name string `json:"name"`
-		Path string `json:"path"`
+		Name  string `json:"name"`
+		Path  string `json:"path"`
+		Waits []any  `json:"waits"` // what a person here has to accept first
 	}
 	if err := json.Unmarshal(r.Out, &made); err != nil {
 		return err
+	}
+	if made.Waits != nil { // mutant never: TestWaits
+		c.answer(from.Name, peer.Answer{To: l.ID, Code: cli.Busy})
+		return nil
 	}
 	cli.Go(func() {
 		started, err := bounded.Program{

@@ -137,6 +137,33 @@ func TestHostileAsks(t *testing.T) {
 	}
 }
 
+// TestWaits shows that a session that a person has to accept is not started, and that its sender
+// is told; and how one is asked about.
+func TestWaits(t *testing.T) {
+	c, calls := world(t)
+	bin, err := process.LookPath("gt-session", "", c.env.ChildEnviron())
+	testenv.Must(t, err)
+	script, err := os.ReadFile(bin)
+	testenv.Must(t, err)
+	testenv.Must(t, os.WriteFile(bin, []byte(strings.Replace(string(script), "echo done", `echo '{"name":"api","waits":[{"path":".mcp.json"}]}'`, 1)), 0o700))
+	later := new(relay.Later)
+	if err := c.session(from(peer.Move), letter(peer.Session), strings.NewReader("parcel")); !errors.As(err, &later) {
+		t.Fatal(err)
+	}
+	testenv.Must(t, later.Do(t.Context()))
+	if got := answered(t, c); !strings.Contains(got, `"code":75`) {
+		t.Error(got)
+	}
+	if got := calls(); got != "[unpack][--json][--from][lap]\nparcel" {
+		t.Errorf("%q", got)
+	}
+	for text, want := range map[string]string{"": "[]", `{"format":1}`: "[unpack --ask --from lap]"} {
+		if args, err := argsOf(peer.Ask{Command: peer.Move, Name: "api", Text: text}, "lap"); err != nil || fmt.Sprint(args) != want {
+			t.Errorf("%q: %v, %v", text, args, err)
+		}
+	}
+}
+
 // TestBusy shows that a host cannot run commands without end at once, and that another one can.
 func TestBusy(t *testing.T) {
 	c, _ := world(t)

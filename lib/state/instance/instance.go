@@ -150,8 +150,10 @@ type Departure struct {
 
 // Moved says that an instance left for another machine.
 type Moved struct {
-	Parcel string    `json:"parcel"`       // the id of what it travels in
-	To     string    `json:"to,omitempty"` // the host, if known
+	Parcel string    `json:"parcel"`        // the id of what it travels in
+	To     string    `json:"to,omitempty"`  // the host, if known
+	Key    string    `json:"key,omitempty"` // that host's key: nobody else brings it back
+	Ran    bool      `json:"ran,omitempty"` // its agent was stopped for the move
 	At     time.Time `json:"at"`
 	// Complete reports that the parcel can be unpacked. Until then it cannot: the instance
 	// is nowhere else.
@@ -166,7 +168,9 @@ func (m *Moved) String() string {
 	switch {
 	case !m.Complete && m.To == "":
 		return "moving"
-	case !m.Complete, m.Waits:
+	case m.Waits:
+		return "moving to " + m.To + " (waits)"
+	case !m.Complete:
 		return "moving to " + m.To
 	case m.To == "":
 		return "moved"

@@ -224,6 +224,8 @@ func TestWayOn(t *testing.T) {
 		listed := "moving to box"
 		if want == back {
 			listed = "moved to box"
+		} else if in.Moved.Waits {
+			listed += " (waits)"
 		}
 		if got := in.Moved.String(); got != listed {
 			t.Errorf("%q, not %q", got, listed)

@@ -109,6 +109,8 @@ func StatusText(m fleet.Member) string {
 	switch {
 	case m.Moved != nil && m.Pane.ID == "":
 		return m.Moved.String()
+	case m.Moved != nil && !m.Moved.Complete:
+		return fmt.Sprintf("%s, then %s", m.Status, m.Moved)
 	case m.Background && m.Reason != "":
 		return fmt.Sprintf("%s (%s, background runs)", m.Status, reason)
 	case m.Background:

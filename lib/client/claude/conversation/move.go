@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -94,9 +95,18 @@ func (Writer) Destination(getenv func(string) string, cwd string, id session.ID,
 // maxMoved bounds a line of a moved file, in bytes.
 const maxMoved = 256 << 20
 
+// moved are the types of records that are what was said, or are shown beside it. When it
+// resumes, Claude Code acts on others: it goes to another folder (worktree-state, relocated),
+// takes an agent's settings or another mode (agent-setting, mode), connects (bridge-session), and on a rewind writes
+// and removes files (file-history-snapshot).
+var moved = []string{
+	"user", "assistant", "system", "attachment", "progress", "summary", "custom-title", "ai-title", "last-prompt", "tag", "pr-link", "queue-operation",
+	"permission-mode", "content-replacement", "marble-origami-commit", "marble-origami-snapshot", "marble-origami-reset",
+}
+
 // Restrict is of conversation.Mover. When it resumes, Claude Code returns to the permission
 // mode that the transcript has last (seen with 2.1.197: acceptEdits). A mode that asks less
-// than usual becomes the usual one.
+// than usual becomes the usual one, and records go that are not moved.
 func (Writer) Restrict(w io.Writer, r io.Reader) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
@@ -126,15 +136,21 @@ func restricted(line []byte) []byte {
 		return line
 	}
 	var out bytes.Buffer
-	changed := false
+	changed, is := false, true
 	record.ForEach(func(key, value gjson.Result) bool {
 		raw := value.Raw
+		if key.Str == "type" && (value.Type != gjson.String || !slices.Contains(moved, value.Str)) { // mutant never: TestRestrict
+			is = false
+		}
 		if key.Str == "permissionMode" && raw != `"default"` && raw != `"plan"` { // mutant never: TestRestrict
 			raw, changed = `"default"`, true
 		}
 		fmt.Fprintf(&out, ",%s:%s", key.Raw, raw)
 		return true
 	})
+	if !is {
+		return nil
+	}
 	if !changed {
 		return line
 	}

@@ -63,12 +63,17 @@ func TestMovedFiles(t *testing.T) {
 // is else as it was.
 func TestRestrict(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"type":"permission-mode","permissionMode":"acceptEdits"}` + "\n":                           `{"type":"permission-mode","permissionMode":"default"}` + "\n",
-		`{"permissionMode":"plan", "a": 1}` + "\n":                                                   `{"permissionMode":"plan", "a": 1}` + "\n",
-		`{"permissionMode":"default","permissionMode":"auto"}` + "\n":                                `{"permissionMode":"default","permissionMode":"default"}` + "\n",
-		`{"permission\u004dode":"bypassPermissions", "type":"user"}` + "\n":                          `{"permission\u004dode":"default","type":"user"}` + "\n",
-		`{"permissionMode":["auto"]}` + "\n":                                                         `{"permissionMode":"default"}` + "\n",
-		`{"message":{"content":"\"permissionMode\":\"auto\""}}` + "\n" + `{"type":"user","text":"to`: `{"message":{"content":"\"permissionMode\":\"auto\""}}` + "\n" + `{"type":"user","text":"to`,
+		`{"type":"permission-mode","permissionMode":"acceptEdits"}` + "\n":                                          `{"type":"permission-mode","permissionMode":"default"}` + "\n",
+		`{"permissionMode":"plan", "a": 1}` + "\n":                                                                  `{"permissionMode":"plan", "a": 1}` + "\n",
+		`{"permissionMode":"default","permissionMode":"auto"}` + "\n":                                               `{"permissionMode":"default","permissionMode":"default"}` + "\n",
+		`{"permission\u004dode":"bypassPermissions", "type":"user"}` + "\n":                                         `{"permission\u004dode":"default","type":"user"}` + "\n",
+		`{"type":"worktree-state","worktreeSession":{"worktreePath":"/home/me"}}` + "\n" + `{"type":"user"}` + "\n": `{"type":"user"}` + "\n",
+		`{"type":"user","typ\u0065":"relocated","relocatedCwd":"/home/me"}` + "\n":                                  "",
+		`{"type":["file-history-snapshot"]}` + "\n":                                                                 "",
+		`{"type":"bridge-session"}`:                                                                                 "",
+		`{"type":"mode","mode":"coordinator"}` + "\n":                                                               "",
+		`{"permissionMode":["auto"]}` + "\n":                                                                        `{"permissionMode":"default"}` + "\n",
+		`{"message":{"content":"\"permissionMode\":\"auto\""}}` + "\n" + `{"type":"user","text":"to`:                `{"message":{"content":"\"permissionMode\":\"auto\""}}` + "\n" + `{"type":"user","text":"to`,
 	} {
 		var out strings.Builder
 		if err := (Writer{}).Restrict(&out, strings.NewReader(text)); err != nil || out.String() != want {

@@ -1,0 +1,495 @@
+package parcel
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/client/agent"
+	"gt/lib/place"
+	"gt/lib/place/git"
+	"gt/lib/record/secretfile"
+	"gt/lib/sys/atomicfile"
+)
+
+// Power is something in a parcel that would run a program here, or permit something, without a
+// person who is asked, and that is not here already. A person has to accept it.
+type Power struct {
+	Path string `json:"path,omitempty"` // of a file, relative to the top of the worktree
+	What string `json:"what"`
+	Text string `json:"-"` // the beginning of what the file contains; "" if it is not there
+
+	id string // of the file's content
+}
+
+// MaxText bounds Power.Text, in bytes.
+const MaxText = 64 << 10
+
+const (
+	maxPowers = 1000
+	maxTexts  = 500 // files that are searched for names of others
+)
+
+// words are names of files and folders with a dot that no tool runs by itself. Any other one
+// can be the settings of some program.
+var words = []string{
+	".gitignore", ".gitkeep", ".keep", ".editorconfig", ".dockerignore", ".npmignore", ".prettierignore", ".eslintignore", ".clang-format",
+	".node-version", ".nvmrc", ".python-version", ".ruby-version", ".java-version", ".gitlab-ci.yml", ".travis.yml", ".circleci", ".changeset",
+	".markdownlint.json", ".markdownlint.yaml", ".golangci.yml", ".golangci.yaml", ".gitlab", ".gitea", ".forgejo", ".mailmap", ".well-known",
+}
+
+// hosted are names in .github that mean something to GitHub alone.
+var hosted = []string{
+	"workflows", "actions", "issue_template", "pull_request_template", "pull_request_template.md", "issue_template.md", "codeowners",
+	"dependabot.yml", "dependabot.yaml", "funding.yml", "labeler.yml", "release.yml", "renovate.json", "stale.yml", "codecov.yml",
+	"contributing.md", "security.md", "code_of_conduct.md", "support.md", "copilot-instructions.md", "instructions",
+}
+
+// runs are names without a dot of files that some tool runs, or takes its settings from, as soon
+// as it is started in their folder.
+var runs = []string{
+	"opencode.json", "opencode.jsonc", "crush.json", "gemini-extension.json", "mise.toml", "mise.local.toml", "lefthook.yml", "lefthook.yaml",
+	"lefthook.toml", "lefthook.json", "devenv.nix", "devenv.yaml", "bunfig.toml", "town.toml",
+}
+
+// tools are the files that a program runs that another file names. Only where a file of the
+// worktree that is run by itself names such a program are they run by themselves, too.
+var tools = map[string][]string{
+	"make": {"makefile", "gnumakefile"}, "just": {"justfile"}, "task": {"taskfile.yml", "taskfile.yaml"}, "rake": {"rakefile"},
+	"npm": node, "npx": node, "pnpm": node, "yarn": node, "bun": node, "bunx": node, "node": node, "corepack": node,
+	"uv": python, "uvx": python, "poetry": python, "pip": python, "python": python, "python3": python, "pytest": python, "tox": python, "hatch": python,
+	"cargo": {"cargo.toml", "build.rs"}, "bundle": {"gemfile", "gemfile.lock"}, "composer": {"composer.json"}, "deno": {"deno.json", "deno.jsonc"},
+	"gradle": gradle, "gradlew": gradle, "mvn": {"pom.xml"}, "docker": compose, "docker-compose": compose,
+	"nix": nix, "flake": nix, "nix-shell": nix, "use_nix": nix, "use_flake": nix,
+}
+
+var (
+	node    = []string{"package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"}
+	python  = []string{"pyproject.toml", "uv.lock", "setup.py", "setup.cfg", "conftest.py", "tox.ini", "noxfile.py", "sitecustomize.py"}
+	gradle  = []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties"}
+	compose = []string{"dockerfile", "docker-compose.yml", "docker-compose.yaml", "compose.yml", "compose.yaml"}
+	nix     = []string{"flake.nix", "flake.lock", "shell.nix", "default.nix"}
+)
+
+// isPower reports whether some tool runs a file by itself, or takes its settings or permissions
+// from it: a client, git, a shell that enters the folder, an editor that opens it. name is
+// relative to the top of the worktree.
+func isPower(name string) bool {
+	elems := strings.Split(fold(name), "/")
+	for i, elem := range elems {
+		switch {
+		case elem == ".github":
+			if i+1 == len(elems) || !slices.Contains(hosted, elems[i+1]) {
+				return true
+			}
+		case strings.HasPrefix(elem, "."):
+			if !slices.Contains(words, elem) {
+				return true
+			}
+		}
+	}
+	last := elems[len(elems)-1]
+	return slices.Contains(runs, last) || strings.HasPrefix(last, "mise.") || strings.HasSuffix(last, ".code-workspace") || secretfile.Is(name)
+}
+
+// reference is a worktree of this host. What it has is known here.
+type reference struct {
+	top     string // "" for a bare repository
+	entries map[string]git.Entry
+}
+
+// has reports whether the worktree has a file as it is in an entry: git tracks it, or it lies there.
+func (r reference) has(e git.Entry) bool {
+	if own, ok := r.entries[e.Path]; ok && own.ID == e.ID && own.Mode == e.Mode {
+		return true
+	}
+	if r.top == "" {
+		return false
+	}
+	root, err := os.OpenRoot(r.top)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	if linkless(root, path.Dir(e.Path), false) != nil {
+		return false
+	}
+	info, err := root.Lstat(e.Path)
+	if err != nil {
+		return false
+	}
+	if e.Mode == git.ModeLink {
+		to, err := root.Readlink(e.Path)
+		id, ferr := git.BlobID(strings.NewReader(to), int64(len(to)), e.ID)
+		return err == nil && ferr == nil && id == e.ID
+	}
+	f, err := atomicfile.OpenIn(root, e.Path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	id, err := git.BlobID(f, info.Size(), e.ID)
+	return err == nil && id == e.ID && (info.Mode()&0o100 != 0) == (e.Mode == git.ModeExec)
+}
+
+// references returns the worktrees of this host that say what is known here: the one that the
+// agent left, and the main one of the repository. What was cloned for a parcel says nothing.
+func (w *unpacking) references() (all []reference, err error) {
+	if w.CloneFrom != "" {
+		return nil, nil
+	}
+	tops := []string{w.Repository}
+	if w.old != nil {
+		if main, ok, err := git.Holds(w.old.Path, w.Git.Roots, gitWait); err == nil && ok && main == w.Repository {
+			if top := place.Real(git.Top(w.old.Path)); top != w.Repository {
+				tops = append([]string{top}, tops...)
+			}
+		}
+	}
+	for _, top := range tops {
+		r := reference{top, map[string]git.Entry{}}
+		var entries []git.Entry
+		if git.IsBare(top) {
+			r.top = ""
+			entries, err = git.Tree(top, "HEAD", gitWait)
+		} else {
+			entries, err = git.Index(top, gitWait)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			r.entries[e.Path] = e
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// arriving returns the files of the worktree that the parcel makes.
+func (w *unpacking) arriving() (map[string]git.Entry, error) {
+	entries, err := git.Tree(w.Repository, w.Git.Index, gitWait)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]git.Entry{}
+	for _, e := range entries {
+		all[e.Path] = e
+	}
+	for _, name := range w.Git.Deleted {
+		delete(all, name)
+	}
+	for _, f := range w.Git.Files {
+		e := git.Entry{Mode: git.ModeFile, Path: f.Path}
+		if f.Link != "" {
+			e.Mode = git.ModeLink
+			e.ID, err = git.BlobID(strings.NewReader(f.Link), int64(len(f.Link)), w.Git.Head)
+		} else {
+			if f.Exec {
+				e.Mode = git.ModeExec
+			}
+			e.ID, err = w.blobID(f.Member)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[f.Path] = e
+	}
+	return all, nil
+}
+
+func (w *unpacking) blobID(member string) (string, error) {
+	f, err := atomicfile.Open(w.member(member))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	return git.BlobID(f, info.Size(), w.Git.Head)
+}
+
+// powers returns what a person has to accept, sorted by path. The commits of the parcel are in
+// the repository.
+func (w *unpacking) powers() (all []Power, err error) {
+	if w.Git != nil {
+		if all, err = w.filePowers(); err != nil {
+			return nil, err
+		}
+	}
+	if w.From == "" { // the person unpacks it
+		return all, nil
+	}
+	if w.old != nil && w.old.Moved.To == "" {
+		all = append(all, Power{What: fmt.Sprintf("it left here in a file, and not to %s", w.From)})
+	}
+	args := w.args()
+	if agent.FreedomOf(w.client.Restart(append(slices.Clone([]string(w.client.Command)), args...), agent.Next{})) > agent.Freedom("default") {
+		all = append(all, Power{What: "its client would not ask you: " + strings.Join(w.client.Restart(args, agent.Next{}), " ")})
+	}
+	return all, nil
+}
+
+// args returns the arguments with which the agent starts here.
+func (w *unpacking) args() []string {
+	switch {
+	case w.old != nil && w.old.Agent == w.client.Name:
+		return w.old.Args
+	case w.old != nil || w.client.Name != w.Instance.Agent:
+		return nil
+	case w.Args:
+		return w.client.Kept(append(slices.Clone([]string(w.client.Command)), w.Instance.Args...))
+	}
+	safe, _ := w.client.Harmless(w.Instance.Args)
+	return safe
+}
+
+func (w *unpacking) filePowers() (all []Power, err error) {
+	here, err := w.references()
+	if err != nil {
+		return nil, err
+	}
+	known := func(e git.Entry) bool {
+		return slices.ContainsFunc(here, func(r reference) bool { return r.has(e) })
+	}
+	arrives, err := w.arriving()
+	if err != nil {
+		return nil, err
+	}
+	var run, changed []git.Entry // what is run by itself, known or not; what else is not known
+	for _, e := range arrives {
+		switch {
+		case isPower(e.Path) && known(e):
+			run = append(run, e)
+		case isPower(e.Path):
+			run = append(run, e)
+			all = append(all, w.power(here, e, ""))
+		case !slices.ContainsFunc(here, func(r reference) bool { own := r.entries[e.Path]; return own.ID == e.ID && own.Mode == e.Mode }):
+			changed = append(changed, e)
+		}
+	}
+	head, err := git.Tree(w.Repository, w.Git.Head, gitWait)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range head { // what the worktree does not have, git can bring back
+		if arrives[e.Path] != e && isPower(e.Path) && !known(e) {
+			all = append(all, w.power(here, e, ", in its last commit"))
+		}
+	}
+	for _, r := range here[:min(len(here), 1)] {
+		for name := range r.entries {
+			if _, stays := arrives[name]; !stays && isPower(name) && !secretfile.Is(name) { // a secret file never comes
+				all = append(all, Power{Path: name, What: "is missing there, and may forbid something here"})
+			}
+		}
+	}
+	texts, err := w.texts(here, run)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range changed {
+		switch by := texts.runs(e.Path); {
+		case e.Mode == git.ModeLink:
+			if leads, err := w.leads(e); err != nil {
+				return nil, err
+			} else if leads != "" {
+				all = append(all, Power{Path: e.Path, What: "leads to " + leads, id: e.ID})
+			}
+		case by != "":
+			all = append(all, w.power(here, e, ", and "+by+" runs it"))
+		}
+	}
+	slices.SortFunc(all, func(a, b Power) int { return strings.Compare(a.Path+a.What, b.Path+b.What) })
+	if n := len(all) - maxPowers; n > 0 {
+		all = append(all[:maxPowers], Power{What: fmt.Sprintf("%d more files", n)})
+	}
+	return all, w.fill(all)
+}
+
+func (w *unpacking) power(here []reference, e git.Entry, more string) Power {
+	what := "new"
+	if slices.ContainsFunc(here, func(r reference) bool { return r.entries[e.Path].ID != "" }) {
+		what = "changed"
+	}
+	p := Power{Path: e.Path, What: what + more, id: e.ID}
+	if e.Mode == git.ModeModule {
+		p.id = ""
+	}
+	return p
+}
+
+// contents returns the beginnings of files by their ids.
+func (w *unpacking) contents(ids []string) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, f := range w.Git.Files {
+		if f.Link != "" {
+			if id, err := git.BlobID(strings.NewReader(f.Link), int64(len(f.Link)), w.Git.Head); err == nil {
+				all[id] = []byte(f.Link)
+			}
+			continue
+		}
+		id, err := w.blobID(f.Member)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(ids, id) {
+			continue
+		}
+		data, err := readHead(w.member(f.Member))
+		if err != nil {
+			return nil, err
+		}
+		all[id] = data
+	}
+	var rest []string
+	for _, id := range ids {
+		if _, ok := all[id]; !ok && id != "" {
+			rest = append(rest, id)
+		}
+	}
+	slices.Sort(rest)
+	more, err := git.Blobs(w.Repository, slices.Compact(rest), MaxText, gitWait)
+	for id, data := range more {
+		all[id] = data
+	}
+	return all, err
+}
+
+// fill reads what the files contain.
+func (w *unpacking) fill(all []Power) error {
+	var ids []string
+	for _, p := range all {
+		ids = append(ids, p.id)
+	}
+	contents, err := w.contents(ids)
+	for i, p := range all {
+		all[i].Text = string(contents[p.id])
+	}
+	return err
+}
+
+// leads returns where a link leads, if that is outside of the worktree, git's own, or run by
+// itself: what is written through it would be there.
+func (w *unpacking) leads(e git.Entry) (string, error) {
+	contents, err := w.contents([]string{e.ID})
+	to := string(contents[e.ID])
+	at := path.Join(path.Dir(e.Path), to)
+	if err == nil && !path.IsAbs(to) && filepath.IsLocal(at) && checkPath(at) == nil && !isPower(at) {
+		return "", nil
+	}
+	return to, err
+}
+
+// texts are the words of the files that are run by themselves, with the file that has each.
+type texts map[string]string
+
+// texts returns the words of the files that are run by themselves, and of git's settings here.
+func (w *unpacking) texts(here []reference, run []git.Entry) (texts, error) {
+	all := texts{}
+	var ids []string
+	names := map[string]string{}
+	for _, e := range run {
+		if ext := path.Ext(e.Path); ext == ".md" || ext == ".mdc" || ext == ".mdx" || ext == ".txt" || len(ids) == maxTexts || e.Mode == git.ModeModule {
+			continue
+		}
+		ids = append(ids, e.ID)
+		names[e.ID] = e.Path
+	}
+	contents, err := w.contents(ids)
+	if err != nil {
+		return nil, err
+	}
+	for id, data := range contents {
+		if names[id] != "" {
+			all.add(names[id], string(data))
+		}
+	}
+	for _, r := range here {
+		if dir, err := git.Dir(r.top); err == nil || r.top == "" {
+			for _, name := range []string{filepath.Join(dir, "config"), filepath.Join(dir, "..", "..", "config"), filepath.Join(w.Repository, "config")} {
+				if data, err := readHead(name); err == nil {
+					all.add("git", string(data))
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// readHead returns the beginning of a file.
+func readHead(name string) ([]byte, error) {
+	f, err := atomicfile.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, MaxText))
+}
+
+// add notes the words of a text that can name files. A word that ends in a slash, or is followed
+// by an asterisk, is a pattern or a folder of many.
+func (t texts) add(file, text string) {
+	begin, base := -1, path.Base(file)
+	for i, r := range text + " " {
+		folder := base == ".envrc" || strings.Contains(base, "mise") || file == "git" && begin > 0 && hooksPath(text[:begin])
+		part := r == '.' || r == '/' || r == '_' || r == '-' || r == '@' || r == '+' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80
+		switch {
+		case part && begin < 0:
+			begin = i
+		case !part && begin >= 0:
+			word := text[begin:min(i, len(text))]
+			if begin = -1; r == '*' {
+				word += "*"
+			}
+			if len(t) < 100_000 {
+				t[fold(word)] = file
+			}
+			if folder { // a folder of programs
+				t["./"+fold(word)] = file
+			}
+		}
+	}
+}
+
+// hooksPath reports whether a text of git's settings ends where the folder of the hooks stands.
+func hooksPath(text string) bool {
+	key := strings.TrimRight(text, " \t\"=")
+	return len(key) < len(text) && strings.HasSuffix(strings.ToLower(key), "hookspath")
+}
+
+// runs returns the file that runs another one, by its path or as a definition for a tool, or "".
+func (t texts) runs(name string) string {
+	switch path.Ext(name) {
+	case ".md", ".mdx", ".rst", ".txt":
+		return ""
+	}
+	name = fold(name)
+	base := path.Base(name)
+	plain := strings.TrimSuffix(name, path.Ext(name))
+	for word, file := range t {
+		if slices.Contains(tools[word], base) || slices.Contains(tools[path.Base(word)], base) {
+			return file
+		}
+		short := strings.TrimPrefix(strings.TrimPrefix(word, "./"), "/")
+		if short == "" || strings.HasSuffix(word, "*") || strings.HasSuffix(word, "/") {
+			continue
+		}
+		pathlike := strings.ContainsAny(short, "./") || short != word
+		module := strings.ReplaceAll(short, ".", "/")
+		switch {
+		case short == name, strings.HasSuffix(short, "/"+name), // the path
+			pathlike && strings.HasSuffix("/"+name, "/"+short),                                                   // from a folder below
+			pathlike && !strings.HasPrefix(short, ".") && (strings.HasPrefix(name, short+"/") || plain == short), // a folder, a name without its ending
+			strings.Contains(short, ".") && (plain == module || strings.HasPrefix(plain, module+"/__")):          // python -m
+			return file
+		}
+	}
+	return ""
+}

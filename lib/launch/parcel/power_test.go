@@ -1,0 +1,328 @@
+package parcel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gt/internal/testenv"
+
+	"gt/lib/state/instance"
+	"gt/lib/state/session"
+	"gt/lib/state/thread"
+	"gt/lib/sys/atomicfile"
+)
+
+// Whatever some tool runs, or takes permissions from, by itself is known by its name.
+func TestIsPower(t *testing.T) {
+	for _, name := range []string{
+		".claude/settings.json", ".claude/settings.local.json", ".claude/agents/a.md", ".claude/skills/x/run.sh", ".claude/commands/x.md", ".claude",
+		".claude-plugin/plugin.json", ".mcp.json", "sub/.mcp.json", "sub/.claude/settings.json", ".CLAUDE/settings.json", ".cl\u200baude/settings.json",
+		".codex/config.toml", ".codex/hooks.json", ".agents/hooks.json", ".gemini/settings.json", ".gemini/.env", ".env", ".env.local", "sub/.env",
+		".opencode/plugins/x.js", "opencode.json", "opencode.jsonc", ".qwen/settings.json", ".pi/extensions/x.ts", ".cline/plugins/x.js", ".clinerules/hooks/x",
+		".kimi/config.toml", ".kimi-code/config.toml", ".cursor/hooks.json", ".cursor/mcp.json", ".copilot/x", ".github/hooks/x.json", ".github/copilot/settings.json",
+		".github/agents/x.md", ".github", ".amp/settings.json", ".crush.json", "crush.json", ".goosehints", ".aider.conf.yml", ".windsurf/x", ".roo/mcp.json",
+		".gitattributes", "sub/.gitattributes", ".gitmodules", ".gitconfig", ".githooks/pre-commit", ".envrc", "sub/.envrc", "mise.toml", "mise.local.toml",
+		"mise.prod.toml", ".mise.toml", ".config/mise/config.toml", ".tool-versions", ".husky/pre-commit", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml",
+		".devcontainer/devcontainer.json", ".devcontainer.json", ".vscode/tasks.json", ".vscode/settings.json", ".idea/workspace.xml", "api.code-workspace",
+		".zed/tasks.json", ".exrc", ".nvim.lua", ".dir-locals.el", ".npmrc", ".yarnrc.yml", ".pnp.cjs", ".pnpmfile.cjs", "bunfig.toml", ".runtime/requests/x",
+		"town.toml", ".bashrc", "devenv.nix", "GEMINI-EXTENSION.JSON",
+	} {
+		if !isPower(name) {
+			t.Errorf("%s is words", name)
+		}
+	}
+	for _, name := range []string{
+		"AGENTS.md", "CLAUDE.md", "sub/CLAUDE.md", "GEMINI.md", "main.go", "src/settings.json", "package.json", "Makefile", "run.sh", ".gitignore", "sub/.gitignore",
+		".editorconfig", ".github/workflows/ci.yml", ".github/CODEOWNERS", ".github/copilot-instructions.md", "claude/settings.json", "hooks.json", ".nvmrc",
+	} {
+		if isPower(name) {
+			t.Errorf("%s is power", name)
+		}
+	}
+}
+
+// A file is run by itself, too, if one names it that is.
+func TestNamedByPower(t *testing.T) {
+	for _, c := range []struct{ file, text, name, want string }{
+		{".claude/settings.json", `"command":"scripts/lint.sh --fix"`, "scripts/lint.sh", ".claude/settings.json"},
+		{".claude/settings.json", `"command":"\"$CLAUDE_PROJECT_DIR\"/scripts/lint.sh"`, "scripts/lint.sh", ".claude/settings.json"},
+		{".claude/settings.json", `"command":"bash ./lint"`, "lint", ".claude/settings.json"},
+		{".mcp.json", `"command":"node","args":["${workspaceFolder}/tools/mcp.js"]`, "tools/mcp.js", ".mcp.json"},
+		{".mcp.json", `"cwd":"server","args":["index.js"]`, "server/index.js", ".mcp.json"},
+		{".mcp.json", `"command":"python","args":["-m","tools.server"]`, "tools/server.py", ".mcp.json"},
+		{".mcp.json", `"command":"python","args":["-m","tools.server"]`, "tools/server/__main__.py", ".mcp.json"},
+		{".mcp.json", `"command":"go","args":["run","./cmd/mcp"]`, "cmd/mcp/main.go", ".mcp.json"},
+		{".mcp.json", `"command":"npm","args":["run","mcp"]`, "package.json", ".mcp.json"},
+		{".claude/settings.json", `"command":"/usr/bin/make -s check"`, "Makefile", ".claude/settings.json"},
+		{".envrc", "PATH_add bin\n", "bin/ls", ".envrc"},
+		{".envrc", "use flake\n", "flake.nix", ".envrc"},
+		{".envrc", "source env.sh", "env.sh", ".envrc"},
+		{"git", "[core]\n\thooksPath = tools/hooks\n", "tools/hooks/pre-commit", "git"},
+		{"git", "[core]\n\thooksPath = hooks\n", "hooks/pre-commit", "git"},
+		{"git", "[include]\n\tpath = ../team.gitconfig\n", "team.gitconfig", "git"},
+		{"git", "[filter \"x\"]\n\tclean = tools/clean.sh\n", "tools/clean.sh", "git"},
+		{".claude/settings.json", `"allow":["Read(src/**)","Edit(src/app/*)"]`, "src/app/main.go", ""},
+		{".claude/settings.json", `"command":"gofmt -l ."`, "main.go", ""},
+		{".claude/settings.json", `"Read(README.md)"`, "README.md", ""},
+		{"git", "[core]\n\tbare = false\n[branch \"main\"]\n\tremote = origin\n", "core/main.go", ""},
+	} {
+		all := texts{}
+		all.add(c.file, c.text)
+		if got := all.runs(c.name); got != c.want {
+			t.Errorf("%s: %q names %s: %q, not %q", c.file, c.text, c.name, got, c.want)
+		}
+	}
+}
+
+// What a parcel brings that is not here waits for a person, whichever way it comes. What is here,
+// and what is only work, does not.
+func TestPowers(t *testing.T) {
+	there, good := hosts(t)
+	there.write("src/.claude/settings.json", `{"permissions":{"deny":["Bash"]},"hooks":{"Stop":[{"hooks":[{"command":"tools/check.sh"}]}]}}`)
+	there.write("src/.claude/agents/a.md", "An agent.\n")
+	there.write("src/.claude/agents/b.md", "Another one.\n")
+	there.write("src/.claude/agents/c.md", "A third one.\n")
+	there.write("src/tools/check.sh", "true\n")
+	there.git("-C", "src", "add", "-A")
+	there.git("-C", "src", "commit", "-q", "-m", "settings")
+	there.git("-C", "src", "config", "core.hooksPath", "hooks")
+	maker := newHost(t)
+	maker.git("clone", "-q", filepath.Join(there.home, "src"), "src")
+	commit := func(script string) string {
+		maker.write("run", script)
+		maker.git("-C", "src", "-c", "alias.x=!sh ../run", "x")
+		maker.git("-C", "src", "add", "-A")
+		maker.git("-C", "src", "commit", "-q", "-m", "x")
+		return maker.git("-C", "src", "rev-parse", "HEAD")
+	}
+	// unpack unpacks what these scripts commit, the second one as the index, and a change of the manifest.
+	unpack := func(head, index string, change func(b *box)) (Result, *box) {
+		t.Helper()
+		b := good.clone(t)
+		b.Instance.ID, b.Manifest.Session.ID = instance.ID(session.NewID()), session.NewID()
+		b.Manifest.Session.Chain = b.Manifest.Session.ID
+		b.put(b.Manifest.Session.Thread, fmt.Sprintf(`{"chain_id":%q}`, b.Manifest.Session.ID))
+		b.Git.Head, b.Git.Index = commit(head), commit(index)
+		maker.git("-C", "src", "update-ref", "refs/gt/index", "HEAD")
+		maker.git("-C", "src", "bundle", "create", "-q", "../b", "refs/gt/index", "^origin/main")
+		data, err := os.ReadFile(filepath.Join(maker.home, "b"))
+		testenv.Must(t, err)
+		b.put(b.Git.Bundle, string(data))
+		change(b)
+		done, err := there.unpack(b.data(t), nil)
+		testenv.Must(t, err)
+		return done, b
+	}
+
+	settings := textOf(filepath.Join(there.home, "src/.claude/settings.json"))
+	work, _ := unpack("echo 'rm -r /' >tools/other.sh", "ln -s tools/other.sh notes; echo words >CLAUDE.md; mkdir .github; echo x >.gitignore", func(b *box) {
+		b.file(".claude/settings.json", settings)
+		b.file("sub/main.go", "package main")
+	})
+	if work.Waits != nil || !atomicfile.Exists(work.Path) {
+		t.Errorf("work: %+v", work)
+	}
+
+	waits, b := unpack(`echo x >.tool-versions; rm notes`, `rm .tool-versions; echo x >.envrc; chmod +x .claude/agents/a.md; rm .claude/agents/b.md
+echo evil >tools/check.sh; mkdir hooks; echo evil >hooks/pre-commit; ln -s .git/hooks/pre-commit gits; ln -s .claude/agents/a.md agent
+ln -s tools/other.sh fine; mkdir sub; ln -s ../tools sub/.claude; echo '* filter=lfs' >.gitattributes
+printf '[submodule "m"]\npath=m\nurl=./m\n' >.gitmodules`, func(b *box) {
+		b.file(".mcp.json", "{}")
+		b.file(".env", "NODE_OPTIONS=--require=./x.js")
+		b.file(".runtime/requests/"+sessionID, "{}")
+		b.Git.Deleted = append(b.Git.Deleted, ".claude/agents/c.md")
+		b.Git.Files = append(b.Git.Files, File{Path: "keys", Link: "../../.ssh/authorized_keys"}, File{Path: ".codex", Link: "conf"})
+	})
+	var got strings.Builder
+	for _, p := range waits.Waits {
+		fmt.Fprintf(&got, "%s: %s\n", p.Path, p.What)
+	}
+	const want = `.claude/agents/a.md: changed
+.claude/agents/b.md: is missing there, and may forbid something here
+.claude/agents/c.md: is missing there, and may forbid something here
+.codex: new
+.env: new
+.envrc: new
+.gitattributes: new
+.gitmodules: new
+.mcp.json: new
+.runtime/requests/` + sessionID + `: new
+.tool-versions: new, in its last commit
+agent: leads to .claude/agents/a.md
+gits: leads to .git/hooks/pre-commit
+hooks/pre-commit: new, and git runs it
+keys: leads to ../../.ssh/authorized_keys
+sub/.claude: new
+tools/check.sh: changed, and .claude/settings.json runs it
+`
+	if got.String() != want {
+		t.Errorf("power:\n%s\nnot\n%s", &got, want)
+	}
+	if atomicfile.Exists(waits.Path) {
+		t.Error("its worktree is there")
+	}
+	if _, err := there.store(there.env()).Get(b.Instance.ID); err == nil {
+		t.Error("its agent is there")
+	}
+	if done, err := there.accept(waits); err != nil || !atomicfile.Exists(done.Path) {
+		t.Errorf("accepted: %+v, %v", done, err)
+	}
+	if all, err := AllWaiting(there.store(there.env()).State); err != nil || len(all) > 0 {
+		t.Errorf("it waits on: %v, %v", all, err)
+	}
+}
+
+// A host cannot have sessions wait without end, and one that is not accepted waits on.
+func TestMostWaiting(t *testing.T) {
+	there, good := hosts(t)
+	env := there.env()
+	state := there.store(env).State
+	send := func(from string) error {
+		b := good.clone(t)
+		b.Instance.ID, b.Manifest.Session.ID = instance.ID(session.NewID()), session.NewID()
+		b.Manifest.Session.Chain = b.Manifest.Session.ID
+		b.put(b.Manifest.Session.Thread, fmt.Sprintf(`{"chain_id":%q}`, b.Manifest.Session.ID))
+		b.file(".mcp.json", "{}")
+		_, err := there.unpack(b.data(t), func(u *Unpacker) { u.From = from })
+		return err
+	}
+	for range mostWaiting {
+		testenv.Must(t, send("box"))
+	}
+	if err := send("box"); err == nil || !strings.Contains(err.Error(), "8 others wait for a person already") {
+		t.Errorf("one too many: %v", err)
+	}
+	testenv.Must(t, send("desk"))
+	all, err := AllWaiting(state)
+	if err != nil || len(all) != mostWaiting+1 {
+		t.Fatalf("%d wait, %v", len(all), err)
+	}
+	no := errors.New("no")
+	_, err = Unpacker{Env: env, Store: there.store(env), Table: there.table(env)}.Accept(all[0], func([]Power) error { return no })
+	if still, _ := AllWaiting(state); !errors.Is(err, no) || len(still) != len(all) {
+		t.Errorf("%d wait, %v", len(still), err)
+	}
+	testenv.Must(t, Drop(state, all[0]))
+	testenv.Must(t, send("box"))
+	if folders, err := atomicfile.Folders(state.Path("parcels")); err != nil || len(folders) != mostWaiting+1 {
+		t.Errorf("%d parcels lie here, %v", len(folders), err)
+	}
+}
+
+// An agent comes back only from where it went, to its own thread and session.
+func TestReturns(t *testing.T) {
+	here := newHost(t)
+	here.git("init", "-q", "-b", "main", "src")
+	here.git("-C", "src", "commit", "-q", "--allow-empty", "-m", "first")
+	left := here.pack()
+	for i := range left.Members {
+		left.Members[i].Size = 0
+	}
+	env := here.env()
+	store := here.store(env)
+	state := store.State
+	moved := func(m instance.Moved) {
+		t.Helper()
+		held, err := store.Hold(left.Instance.ID, hold)
+		testenv.Must(t, err)
+		defer held.Release()
+		m.Complete, m.At = true, env.Now()
+		held.Moved = &m
+		testenv.Must(t, held.Put(env.Now()))
+	}
+	const victim = "aaaaaaaa-0000-4000-8000-00000000000f"
+	_, err := thread.Update(state, victim, atomicfile.Unsynced, nil, func(t *thread.Thread) { t.Request.Text = "audit the vault" })
+	testenv.Must(t, err)
+	for _, c := range []struct {
+		name   string
+		moved  instance.Moved
+		from   string
+		key    string
+		change func(b *box)
+		want   string // "waits", or an error; "" if it is taken
+	}{
+		{name: "from where it went", moved: instance.Moved{To: "box", Key: "U1"}, from: "box", key: "U1"},
+		{name: "to a host renamed since", moved: instance.Moved{To: "desk", Key: "U1"}, from: "box", key: "U1"},
+		{name: "a v0.2.0 move", moved: instance.Moved{To: "box"}, from: "box", key: "U1"},
+		{name: "by hand", moved: instance.Moved{}, from: ""},
+		{name: "a third host", moved: instance.Moved{To: "box", Key: "U1"}, from: "desk", key: "U2", want: "left here for box, not for desk"},
+		{name: "another host of that name", moved: instance.Moved{To: "box", Key: "U1"}, from: "box", key: "U2", want: "left here for box"},
+		{name: "a third host, v0.2.0", moved: instance.Moved{To: "box"}, from: "desk", key: "U2", want: "left here for box"},
+		{name: "of which nothing is known", moved: instance.Moved{}, from: "box", key: "U1", want: "waits"},
+		{name: "with another agent's chain", moved: instance.Moved{To: "box"}, from: "box", change: func(b *box) { b.Manifest.Session.Chain = victim }, want: "is known here"},
+		{name: "with an old generation", moved: instance.Moved{To: "box"}, from: "box", change: func(b *box) { b.Generation = 0 }, want: "generation"},
+		{name: "with no end of generations", moved: instance.Moved{To: "box"}, from: "box", change: func(b *box) { b.Generation = 1 << 40 }, want: "generation"},
+		{name: "with a chain of its own", moved: instance.Moved{To: "box"}, from: "box", change: func(b *box) { b.Manifest.Session.Chain = session.NewID() }},
+	} {
+		b, name := left.clone(t), c.name
+		b.Generation = 100
+		moved(c.moved)
+		if held, err := store.Hold(left.Instance.ID, hold); err == nil {
+			held.Generation = 1
+			testenv.Must(t, held.Put(env.Now()))
+			held.Release()
+		}
+		if c.change != nil {
+			c.change(b)
+		}
+		if b.Manifest.Session.Thread != "" {
+			b.put(b.Manifest.Session.Thread, fmt.Sprintf(`{"chain_id":%q}`, b.Manifest.Session.Chain))
+		}
+		done, err := here.unpack(b.data(t), func(u *Unpacker) { u.From, u.Key, u.Folder = c.from, c.key, "" })
+		switch {
+		case c.want == "waits":
+			if err != nil || len(done.Waits) != 1 {
+				t.Errorf("%s: %+v, %v", name, done, err)
+			}
+		case c.want == "" && (err != nil || done.Waits != nil):
+			t.Errorf("%s: %+v, %v", name, done, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %+v, %v, not %q", name, done, err, c.want)
+		}
+	}
+	if got, err := thread.Read(state, victim, nil); err != nil || got.Request.Text != "audit the vault" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A host that is asked says what it would refuse, and makes nothing.
+func TestAsk(t *testing.T) {
+	here := newHost(t)
+	here.git("init", "-q", "-b", "main", "src")
+	here.git("-C", "src", "commit", "-q", "--allow-empty", "-m", "first")
+	there := newHost(t)
+	env := here.env()
+	in := &instance.Instance{Name: "api", Path: filepath.Join(here.home, "src"), Agent: "claude", Desired: instance.Stopped}
+	testenv.Must(t, here.store(env).Create(in, env.Now()))
+	question, err := Packer{Env: env, Store: here.store(env), Table: here.table(env)}.Question(in)
+	testenv.Must(t, err)
+	ask := func(question string) error {
+		env := there.env()
+		return Unpacker{Env: env, Store: there.store(env), Table: there.table(env), From: "lap"}.Ask(strings.NewReader(question))
+	}
+	if err := ask(string(question)); err == nil || !strings.Contains(err.Error(), "no folder that gt knows has its repository") || strings.Contains(err.Error(), "--") {
+		t.Errorf("without a clone: %v", err)
+	}
+	there.git("clone", "-q", filepath.Join(here.home, "src"), "src")
+	env = there.env()
+	other := &instance.Instance{Name: "other", Path: filepath.Join(there.home, "src"), Agent: "claude", Desired: instance.Stopped}
+	testenv.Must(t, there.store(env).Create(other, env.Now()))
+	before := tree(t, there.home)
+	testenv.Must(t, ask(string(question)))
+	for old, to := range map[string]string{
+		`"agent": "claude"`: `"agent": "nobody"`, `"name": "api"`: `"name": "../api"`, `"format": 1`: `"format": 2`, in.Path: "x", string(in.ID): "x",
+		`"roots": [`: `"roots": ["x",`,
+	} {
+		bad := strings.ReplaceAll(string(question), old, to)
+		if err := ask(bad); err == nil && bad != string(question) {
+			t.Errorf("%s was taken", to)
+		}
+	}
+	if after := tree(t, there.home); after != before {
+		t.Errorf("it left\n%s\nof\n%s", after, before)
+	}
+}
