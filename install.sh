@@ -488,6 +488,12 @@ uninstall() {
 		"$bin/gt-hooks" uninstall --all ||
 			die "nothing was removed: without its binaries, the hooks that are still wired would only fail"
 	fi
+	for unit in "${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user/gt-relay.service" "$HOME/Library/LaunchAgents/gt-relay.plist"; do
+		grep -q "$bin/gt-relay" "$unit" 2>/dev/null || continue
+		systemctl --user disable --now gt-relay 2>/dev/null || launchctl bootout "gui/$(id -u)/gt-relay" 2>/dev/null || :
+		rm -f "$unit"
+		say "removed $(tilde "$unit")"
+	done
 	removed=0
 	for binary in cmd/*/; do
 		binary=$(basename "$binary")

@@ -55,6 +55,9 @@ type Options struct {
 	State place.State
 	// Connect connects to the hub. It returns once the connection is there or has failed.
 	Connect func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error)
+	// Hub, if set, names the hub that this host has now. If it becomes another one, the relay
+	// connects to that.
+	Hub func() string
 	// Deliver takes the letters of each kind.
 	Deliver map[string]Deliver
 	// Logs returns the logs of this host, by the name of their feed.
@@ -151,6 +154,7 @@ type Relay struct {
 	// of a connection
 	nc        *nats.Conn
 	js        jetstream.JetStream
+	hub       string                    // see Options.Hub
 	server    string                    // the hub's process, as it calls itself
 	sent      map[peer.Letter]time.Time // to it
 	taken     uint64                    // the number of the last message for this host from it
@@ -243,6 +247,9 @@ func (r *Relay) load() (err error) {
 	return nil
 }
 
+// ErrLeft is returned by Connect, and then by Run, if this relay has no hub any more.
+var ErrLeft = errors.New("this host has left its fleet")
+
 // Run relays until the context ends. It connects again whenever the connection is lost.
 func (r *Relay) Run(ctx context.Context) error {
 	if r.Started != nil {
@@ -270,13 +277,18 @@ func (r *Relay) Run(ctx context.Context) error {
 			nc.Close()
 			lost = r.Now()
 		}
-		if ctx.Err() != nil || errors.Is(err, errClone) || errors.Is(err, errGone) {
-			r.status.Connected = time.Time{}
+		if ctx.Err() != nil || errors.Is(err, errClone) || errors.Is(err, errGone) || errors.Is(err, ErrLeft) {
+			if r.status.Connected = (time.Time{}); errors.Is(err, ErrLeft) {
+				r.status.Error = ""
+			}
 			r.writeStatus()
 			return err
 		}
 		r.status.Connected, r.status.Error = time.Time{}, fmt.Sprint(err)
 		r.writeStatus()
+		if errors.Is(err, errOther) {
+			continue
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause(r.Now().Sub(lost))):
@@ -311,7 +323,7 @@ var errLost = errors.New("the connection to the hub was lost")
 func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.nc = nc
+	r.nc, r.hub = nc, r.hubNow()
 	if r.js, err = jetstream.New(nc); err != nil {
 		return err
 	}
@@ -352,7 +364,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	defer tick.Stop()
 	ticked := r.Now()
 	for {
-		if err := r.scan(ctx); errors.Is(err, errGone) {
+		if err := r.scan(ctx); errors.Is(err, errGone) || errors.Is(err, errOther) {
 			return err
 		} else if errors.Is(err, errSilent) && nc.FlushTimeout(answerWait) != nil { // mutant never: TestDeadConnection
 			return errLost // a hub with a full disk would answer
@@ -594,6 +606,9 @@ type hello struct {
 
 // scan sends what is new in this host's files.
 func (r *Relay) scan(ctx context.Context) error {
+	if r.hubNow() != r.hub { // mutant never: TestAnotherHub
+		return errOther
+	}
 	now := r.Now()
 	if !r.helloSent {
 		body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version})
@@ -779,6 +794,15 @@ func (r *Relay) refuse(reason string) {
 		r.status.Refused[reason]++
 	}
 }
+
+func (r *Relay) hubNow() string {
+	if r.Hub == nil {
+		return ""
+	}
+	return r.Hub()
+}
+
+var errOther = errors.New("this host has another hub now")
 
 var errGone = errors.New("the keys of this host are gone")
 

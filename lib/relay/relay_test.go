@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -282,6 +283,37 @@ func eventually(t *testing.T, what string, ok func() bool) {
 			t.Fatal("after three minutes not: " + what)
 		}
 	}
+}
+
+// TestAnotherHub shows that a relay follows when its host joins another hub, and ends when it
+// leaves its fleet.
+func TestAnotherHub(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		a := f.host("a")
+		var connects atomic.Int64
+		var hub atomic.Value
+		hub.Store("one")
+		o := a.options()
+		connect := o.Connect
+		o.Hub = func() string { return hub.Load().(string) }
+		o.Connect = func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
+			if connects.Add(1); o.Hub() == "" {
+				return nil, relay.ErrLeft
+			}
+			return connect(ctx, keys)
+		}
+		a.upWith(o)
+		status := func() relay.Status { s, _ := relay.ReadStatus(a.state); return s }
+		eventually(t, "it is connected", func() bool { return !status().Connected.IsZero() })
+		hub.Store("two")
+		eventually(t, "it is connected to the other one", func() bool { return connects.Load() == 2 && !status().Connected.IsZero() })
+		hub.Store("")
+		<-a.done
+		if s := status(); !s.Connected.IsZero() {
+			t.Errorf("%+v", s)
+		}
+	})
 }
 
 // TestTwoHosts shows that letters and logs arrive in both directions, and that a letter

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"gt/lib/cli"
 	"gt/lib/client/startenv"
 	"gt/lib/place"
@@ -24,6 +26,7 @@ import (
 	"gt/lib/relay/dial"
 	"gt/lib/relay/hub"
 	"gt/lib/relay/local"
+	"gt/lib/relay/seal"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 	"gt/lib/sys/process"
@@ -252,12 +255,20 @@ func relayHere(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub,
 		return
 	}
 	o := local.Options(ctx, env, state, warn)
-	o.Connect = h.Connect
+	o.Connect = func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
+		if at, err := dial.Load(state); err != nil || at.URL != dial.Local {
+			return nil, errors.Join(relay.ErrLeft, err)
+		}
+		return h.Connect(ctx, keys)
+	}
 	for ctx.Err() == nil {
 		r, lock, err := relay.New(o)
 		if err == nil {
 			err = r.Run(ctx)
 			lock.Unlock()
+		}
+		if errors.Is(err, relay.ErrLeft) {
+			return
 		}
 		if err != nil && !errors.Is(err, relay.ErrRunning) {
 			warn(err)

@@ -77,7 +77,7 @@ type grammar struct {
 	Block   block   `cmd:"" help:"Take nothing more from a host."`
 	Rename  rename  `cmd:"" help:"Call a host by another name here."`
 	Forget  forget  `cmd:"" help:"Remove what this host knows of another one."`
-	Leave   leave   `cmd:"" help:"Leave the fleet. What waits to be sent stays."`
+	Leave   leave   `cmd:"" help:"Leave the fleet: what waits is not sent, and a service ends."`
 	Service service `cmd:"" help:"Install gt-relay run as a service of yours."`
 }
 
@@ -287,12 +287,15 @@ func (run) Run(env *cli.Env) error {
 func (f fleet) relay(ctx context.Context, warn func(error)) error {
 	r, lock, err := relay.New(local.Options(ctx, f.env, f.state, warn))
 	if errors.Is(err, relay.ErrRunning) {
-		return cli.Fail(cli.Busy, relay.ErrRunning, "gt-relay shows what it does")
+		return f.busy("gt-relay shows what it does")
 	} else if err != nil {
 		return err
 	}
 	defer lock.Unlock()
-	return r.Run(ctx)
+	if err = r.Run(ctx); errors.Is(err, relay.ErrLeft) {
+		return nil
+	}
+	return err
 }
 
 type timeout time.Duration
@@ -328,16 +331,21 @@ func (c *syncNow) Run(env *cli.Env) error {
 	defer func() { _ = atomicfile.Remove(mark) }()
 	var last error
 	done := make(chan error, 1)
-	cli.Go(func() { // if no relay runs, this process is one
-		done <- f.relay(ctx, func(err error) { last = err })
-	})
+	relays := func() { // if no relay runs, this process is one
+		cli.Go(func() { done <- f.relay(ctx, func(err error) { last = err }) })
+	}
+	relays()
+	var again <-chan time.Time
 	for {
 		select {
 		case err := <-done:
 			if err != nil && cli.ExitCode(err) != cli.Busy {
 				return err
 			}
-			done = nil // another process relays
+			again = time.After(time.Second) // another process relays, unless it has just ended
+		case <-again:
+			again = nil
+			relays()
 		case <-ctx.Done():
 			s, _ := relay.ReadStatus(f.state)
 			why := "not everything was sent and taken in time"
@@ -350,8 +358,7 @@ func (c *syncNow) Run(env *cli.Env) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 		if s, err := relay.ReadStatus(f.state); err == nil && s.CurrentAt.After(began.Add(settle)) {
-			cancel()
-			if done != nil {
+			if cancel(); again == nil {
 				<-done
 			}
 			if c.quiet {

@@ -16,6 +16,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/relay"
 	"gt/lib/relay/dial"
+	"gt/lib/relay/local"
 	"gt/lib/state/peer"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
@@ -117,9 +118,19 @@ func (c *block) Run(env *cli.Env) error {
 func (f fleet) stopped() (*flock.Lock, error) {
 	lock, err := flock.Acquire(f.state.Path("relay", "lock"), 0)
 	if err != nil {
-		return nil, cli.Fail(cli.Busy, relay.ErrRunning, "stop it first: ctrl-C where it runs; the service: "+stopService())
+		return nil, f.busy("stop it first: ctrl-C where it runs; the service: " + stopService())
 	}
 	return lock, nil
+}
+
+// busy returns the error for a relay that runs already: a person's, or the one in gt-hub.
+func (f fleet) busy(hint string) error {
+	s, err := relay.ReadStatus(f.state)
+	pid, perr := atomicfile.Read(f.state.Path("relay", "hub", "pid"), 64)
+	if err == nil && perr == nil && strings.TrimSpace(string(pid)) == fmt.Sprint(s.PID) {
+		return cli.Fail(cli.Busy, errors.New("gt-hub relays for this host already"), fmt.Sprintf("it does for as long as its hub runs; kill %d ends both", s.PID))
+	}
+	return cli.Fail(cli.Busy, relay.ErrRunning, hint)
 }
 
 type rename struct {
@@ -187,21 +198,47 @@ func (c *forget) Run(env *cli.Env) error {
 
 type leave struct{}
 
+// leaveWait is how long a relay that runs may take to see that it has no hub any more.
+const leaveWait = 30 * time.Second
+
 func (c *leave) Run(env *cli.Env) error {
 	f, own, err := joined(env)
 	if err != nil {
 		return err
 	}
-	lock, err := f.stopped()
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
 	if err := dial.Forget(f.state); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s has left its fleet; gt-relay join comes back to it\n", own.Name)
-	return err
+	lock, err := flock.Acquire(f.state.Path("relay", "lock"), leaveWait) // a relay ends without a hub
+	if err != nil {
+		return f.busy("it should have ended by itself; end it, and try again")
+	}
+	defer lock.Unlock()
+	unsent, err := f.outbox.All()
+	if err != nil {
+		return err
+	}
+	for _, l := range unsent {
+		if err := f.outbox.Refuse(l, own.Name+" has left its fleet"); err != nil {
+			return err
+		}
+		if err := errors.Join(f.outbox.RemoveTries(l.ID), local.TakeBack(env, f.state, l)); err != nil {
+			f.warn(err)
+		}
+	}
+	if err := f.hosts.SetLeft(true); err != nil {
+		return err
+	}
+	if err := removeService(env); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(env.Stdout, "%s has left its fleet; gt-relay join comes back to it\n", own.Name); err != nil {
+		return err
+	}
+	if len(unsent) > 0 {
+		env.Hint("%d were not sent: gt-mail outbox lists them", len(unsent))
+	}
+	return nil
 }
 
 type service struct {
@@ -240,6 +277,34 @@ func stopService() string {
 	return "systemctl --user stop gt-relay"
 }
 
+// units returns where the service is installed for systemd and for launchd.
+func units(env *cli.Env) (systemd, launchd string, err error) {
+	home := env.Getenv("HOME")
+	if !filepath.IsAbs(home) {
+		return "", "", cli.Fail(cli.Usage, errors.New("HOME is not set"))
+	}
+	config := filepath.Join(home, ".config")
+	if dir := env.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		config = dir
+	}
+	return filepath.Join(config, "systemd", "user", "gt-relay.service"), filepath.Join(home, "Library", "LaunchAgents", "gt-relay.plist"), nil
+}
+
+// removeService removes the files of the service, which has ended with its relay.
+func removeService(env *cli.Env) error {
+	systemd, launchd, err := units(env)
+	if err != nil {
+		return err
+	}
+	wants := filepath.Join(filepath.Dir(systemd), "default.target.wants", filepath.Base(systemd)) // of systemctl enable
+	for _, path := range []string{wants, systemd, launchd} {
+		if err := atomicfile.Remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *service) Run(env *cli.Env) error {
 	if _, _, err := joined(env); err != nil {
 		return err
@@ -248,17 +313,13 @@ func (c *service) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	home := env.Getenv("HOME")
-	if !filepath.IsAbs(home) {
-		return cli.Fail(cli.Usage, errors.New("HOME is not set"))
-	}
-	path := filepath.Join(home, ".config", "systemd", "user", "gt-relay.service")
-	if dir := env.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		path = filepath.Join(dir, "systemd", "user", "gt-relay.service")
+	path, launchd, err := units(env)
+	if err != nil {
+		return err
 	}
 	text, next := fmt.Sprintf(systemdUnit, systemdQuote(self)), "systemctl --user enable --now gt-relay"
 	if c.Launchd || !c.Systemd && runtime.GOOS == "darwin" {
-		path = filepath.Join(home, "Library", "LaunchAgents", "gt-relay.plist")
+		path = launchd
 		text, next = fmt.Sprintf(launchdPlist, xmlEscape(self)), "launchctl bootstrap gui/$UID "+path
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -277,24 +277,23 @@ func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, 
 	return nil
 }
 
-// comesBack takes a session back that another host does not take.
-func (c commands) comesBack(l peer.Letter) {
+// TakeBack takes a session back that another host does not take. Other letters have nothing that
+// comes back.
+func TakeBack(env *cli.Env, state place.State, l peer.Letter) error {
 	if l.Kind != peer.Session {
-		return
+		return nil
 	}
-	name, parcel, err := peer.OutboxOf(c.state).Moving(l.ID)
+	name, parcel, err := peer.OutboxOf(state).Moving(l.ID)
 	if err == nil {
 		var path string
-		if path, err = process.LookPath(process.SiblingBinary("gt-session"), "", c.env.ChildEnviron()); err == nil {
+		if path, err = process.LookPath(process.SiblingBinary("gt-session"), "", env.ChildEnviron()); err == nil {
 			_, err = bounded.Program{
-				Path: path, Args: []string{"pack", "--cancel", "--force", "--parcel", parcel, "--", name}, Dir: "/", Env: c.env.ChildEnviron(), Within: time.Minute,
+				Path: path, Args: []string{"pack", "--cancel", "--force", "--parcel", parcel, "--", name}, Dir: "/", Env: env.ChildEnviron(), Within: commandWithin,
 			}.Run(context.Background())
 		}
 	}
 	if failed := new(bounded.Failed); errors.As(err, &failed) && failed.Code == cli.No { // the command did it
 		err = nil
 	}
-	if err != nil {
-		c.warn(err)
-	}
+	return err
 }

@@ -53,7 +53,7 @@ func Join(state place.State, name string, ifNew bool) (peer.Host, error) {
 		return own, err
 	}
 	own = peer.Host{Name: name, Key: keys.Public(), Box: keys.Recipient()}
-	return own, hosts.SetOwn(own)
+	return own, errors.Join(hosts.SetOwn(own), hosts.SetLeft(false))
 }
 
 var notInName = lazyregexp.New(`[^a-z0-9-]+`)
@@ -84,16 +84,26 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 		Deliver: map[string]relay.Deliver{
 			peer.Note: n.deliver, peer.Work: n.give, peer.Offer: n.give, peer.Command: c.deliver, peer.Result: c.result, peer.Session: c.session,
 		},
-		Refused: c.comesBack,
-		Held:    n.held,
+		Refused: func(l peer.Letter) {
+			if err := TakeBack(env, state, l); err != nil {
+				warn(err)
+			}
+		},
+		Held: n.held,
 		Started: func() {
 			c.interrupted()
 			peer.ResultsOf(state).Sweep(env.Now())
 		},
 		Changed: watch(ctx, state, warn),
+		Hub: func() string {
+			h, _ := dial.Load(state) // Connect says what is wrong with it
+			return h.URL + " " + h.Fingerprint + " " + h.Creds
+		},
 		Connect: func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
 			h, err := dial.Load(state)
-			if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, relay.ErrLeft
+			} else if err != nil {
 				return nil, err
 			}
 			return h.Connect(ctx, keys, Programs(env, nil))

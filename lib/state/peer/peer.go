@@ -199,9 +199,26 @@ func (h Hosts) write(path string, v any, d atomicfile.Durability) error {
 	return atomicfile.WriteJSON(path, v, d)
 }
 
+// left is the file in relay that says that this host has left its fleet.
+const left = "left"
+
+// SetLeft notes whether this host has left its fleet. As long as it has, it knows no other host;
+// what it kept of them counts again once it is back.
+func (h Hosts) SetLeft(is bool) error {
+	if !is {
+		return atomicfile.Remove(h.state.Path("relay", left))
+	}
+	return atomicfile.Write(h.state.Path("relay", left), nil, atomicfile.Synced)
+}
+
+func (h Hosts) hasLeft() bool { return atomicfile.Exists(h.state.Path("relay", left)) }
+
 // All returns the known hosts, sorted by name. A host whose file cannot be read has only
 // its name; err joins the reasons.
 func (h Hosts) All() (all []Host, err error) {
+	if h.hasLeft() {
+		return nil, nil
+	}
 	entries, err := atomicfile.Entries(h.state.Path(folder))
 	if err != nil {
 		return nil, err
@@ -226,6 +243,9 @@ func (h Hosts) All() (all []Host, err error) {
 func (h Hosts) Get(name string) (Host, error) {
 	if err := CheckName(name); err != nil {
 		return Host{}, err
+	}
+	if h.hasLeft() {
+		return Host{Name: name}, fs.ErrNotExist
 	}
 	host, err := readHost(h.Path(name, hostFile))
 	host.Name = name
