@@ -1,24 +1,19 @@
 package standing
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Words that say what should be or what somebody wants, and that correct something.
 const (
 	shouldWords  = "must should shall may cannot can't required prefer prefers preference want wants rather like need rule muss müssen darf dürfen soll sollen sollte möchte will lieber doit dois doivent faut préfère veux voudrais debe debes deben quiero prefiero deve devi voglio preferisco devo quero prefiro moet mag wil liever"
 	correctWords = "instead actually correction rather stattdessen eigentlich sondern plutôt sino mejor invece piuttosto"
-	scriptCues   = "必ず 絶対 ないで 禁止 してはいけない ほしい 必须 不要 只能 务必 希望 绝不"
 )
 
 // Cues reports whether a text has words with which people say what must, may or should be
-// or what they want, and words with which they correct something. It looks at no grammar:
-// it serves to weigh a message, not to find an instruction.
+// or what they want (or an instruction), and words with which they correct something. It
+// serves to weigh a message, not to find an instruction.
 func Cues(text string) (obliges, corrects bool) {
 	words := slices.Concat(clauses(mask(text))...)
-	obliges = anyOf(words, neverWords+" "+alwaysWords+" "+onlyWords+" "+shouldWords) ||
-		slices.ContainsFunc(strings.Fields(scriptCues), func(c string) bool { return strings.Contains(text, c) })
+	obliges = anyOf(words, neverWords+" "+alwaysWords+" "+onlyWords+" "+shouldWords) || len(Find(text)) > 0
 	return obliges, anyOf(words, notWords+" "+correctWords)
 }
 
