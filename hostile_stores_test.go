@@ -44,7 +44,7 @@ func (w *world) forge(path, sql string) {
 	w.Helper()
 	f, err := os.OpenFile(w.Path(path), os.O_RDWR, 0)
 	if err == nil {
-		err = errors.Join(sqlite.Make(f, func(o *sqlite.Own) error { return o.Do(sql) }), f.Close())
+		err = errors.Join(sqlite.Make(f, func(o *sqlite.Cache) error { return o.Do(sql) }), f.Close())
 	}
 	if err != nil {
 		w.Fatal(err)

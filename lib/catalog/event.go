@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"bytes"
+	"encoding/binary"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"gt/lib/log/eventlog"
+	"gt/lib/place/identity"
 	"gt/lib/state/session"
 	"gt/lib/text/openjson"
 )
@@ -46,7 +49,20 @@ type payload struct {
 	Note       string `json:"note"`
 	Kind       string `json:"kind"`
 	LastSeen   string `json:"last_seen"`
-	ToSession  bool   `json:"to_session"` // Gas Town writes true or false
+	ToSession  string `json:"-"` // to_session, which Gas Town writes as true or false; "" for no
+}
+
+// names are the keys of a payload, in the order of texts.
+var names = [...]string{
+	"session_id", "role", "cwd", "topic", "agent", "source", "parent_id", "chain_id", "transcript_path", "branch", "tmux_session",
+	"work_unit", "molecule_id", "step_ref", "host", "outcome", "reason", "subject", "note", "kind", "last_seen", "to_session",
+}
+
+func (p *payload) texts() [len(names)]*string {
+	return [...]*string{
+		&p.SessionID, &p.Role, &p.CWD, &p.Topic, &p.Agent, &p.Source, &p.ParentID, &p.ChainID, &p.Transcript, &p.Branch, &p.Tmux,
+		&p.WorkUnit, &p.MoleculeID, &p.StepRef, &p.Host, &p.Outcome, &p.Reason, &p.Subject, &p.Note, &p.Kind, &p.LastSeen, &p.ToSession,
+	}
 }
 
 // The range of event times that can be counted in nanoseconds.
@@ -60,13 +76,19 @@ var (
 // absent. It accepts what encoding/json does, in half the time.
 //
 // Its texts keep the line in memory.
-func (e *event) parse(line []byte) bool { return openjson.Valid(line) && e.read(line) }
-
-// read parses a line that was valid before.
-func (e *event) read(line []byte) bool {
+func (e *event) parse(line []byte) bool {
+	if !openjson.Valid(line) {
+		return false
+	}
 	*e = event{}
 	if !utf8.Valid(line) {
 		line = bytes.ToValidUTF8(line, []byte("\ufffd"))
+	}
+	texts := e.Payload.texts()
+	set := func(to *string, value gjson.Result) {
+		if value.Type == gjson.String {
+			*to = value.Str
+		}
 	}
 	gjson.ParseBytes(line).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
@@ -77,9 +99,19 @@ func (e *event) read(line []byte) bool {
 		case "actor":
 			set(&e.Actor, value)
 		case "payload":
-			if value.IsObject() {
-				value.ForEach(e.Payload.take)
+			if !value.IsObject() {
+				break
 			}
+			value.ForEach(func(key, value gjson.Result) bool {
+				if key.Str == "to_session" {
+					if e.Payload.ToSession = "yes"; slices.Contains([]string{"false", "null", `""`}, value.Raw) {
+						e.Payload.ToSession = ""
+					}
+				} else if i := slices.Index(names[:], key.Str); i >= 0 {
+					set(texts[i], value)
+				}
+				return true
+			})
 		}
 		return true
 	})
@@ -106,58 +138,118 @@ func (e *event) valid() bool {
 // unnamed reports whether the event names no session: it is a hand-over of Gas Town's.
 func (e *event) unnamed() bool { return e.Payload.SessionID == "" }
 
-func (p *payload) take(key, value gjson.Result) bool {
-	switch key.Str {
-	case "session_id":
-		set(&p.SessionID, value)
-	case "role":
-		set(&p.Role, value)
-	case "cwd":
-		set(&p.CWD, value)
-	case "topic":
-		set(&p.Topic, value)
-	case "agent":
-		set(&p.Agent, value)
-	case "source":
-		set(&p.Source, value)
-	case "parent_id":
-		set(&p.ParentID, value)
-	case "chain_id":
-		set(&p.ChainID, value)
-	case "transcript_path":
-		set(&p.Transcript, value)
-	case "branch":
-		set(&p.Branch, value)
-	case "tmux_session":
-		set(&p.Tmux, value)
-	case "work_unit":
-		set(&p.WorkUnit, value)
-	case "molecule_id":
-		set(&p.MoleculeID, value)
-	case "step_ref":
-		set(&p.StepRef, value)
-	case "host":
-		set(&p.Host, value)
-	case "outcome":
-		set(&p.Outcome, value)
-	case "reason":
-		set(&p.Reason, value)
-	case "subject":
-		set(&p.Subject, value)
-	case "note":
-		set(&p.Note, value)
-	case "kind":
-		set(&p.Kind, value)
-	case "last_seen":
-		set(&p.LastSeen, value)
-	case "to_session":
-		p.ToSession = !slices.Contains([]string{"false", "null", `""`}, value.Raw)
+// pack appends an event to a session's row, as unpack reads it.
+func (e *event) pack(to []byte) []byte {
+	to = binary.AppendVarint(to, e.at.UnixNano())
+	for _, text := range e.packed() {
+		to = append(binary.AppendUvarint(to, uint64(len(*text))), *text...)
 	}
-	return true
+	return to
 }
 
-func set(to *string, value gjson.Result) {
-	if value.Type == gjson.String {
-		*to = value.Str
+// packed are the texts of an event that a session's row has.
+func (e *event) packed() (all [len(names) + 1]*string) {
+	texts := e.Payload.texts()
+	copy(all[:], texts[1:]) // the row has the session's id
+	all[len(names)-1], all[len(names)] = &e.Type, &e.Actor
+	return all
+}
+
+// unpack iterates over the events of a session's row, in order. Each is valid only until the
+// next one.
+func unpack(row []byte) iter.Seq[*event] {
+	whole := string(row) // whose parts the texts are
+	return func(yield func(*event) bool) {
+		var e event
+		texts := e.packed()
+		for at := 0; at < len(row); {
+			nanos, n := binary.Varint(row[at:])
+			e.at, at = time.Unix(0, nanos).UTC(), at+n
+			for _, text := range texts {
+				size, n := binary.Uvarint(row[at:])
+				at += n
+				*text, at = whole[at:at+int(size)], at+int(size)
+			}
+			if !yield(&e) {
+				return
+			}
+		}
+	}
+}
+
+// sessionOf returns the session of which events tell, or nil without one.
+func sessionOf(id session.ID, events iter.Seq[*event]) (s *Session) {
+	for e := range events {
+		if s == nil {
+			s = &Session{ID: id, Actor: e.Actor, StartedAt: e.at}
+			if who, err := identity.Parse(s.Actor); err == nil {
+				s.Role, s.Rig = string(who.Role), who.Rig
+			}
+		}
+		s.take(e)
+	}
+	return s
+}
+
+// take changes the session as an event says.
+func (s *Session) take(e *event) {
+	p := &e.Payload
+	switch e.Type {
+	case eventlog.SessionStart, eventlog.SessionResume:
+		fill(&s.Role, p.Role)
+		fill(&s.Topic, p.Topic)
+		fill(&s.Agent, p.Agent)
+		fill(&s.CWD, p.CWD)
+		fill(&s.Branch, p.Branch)
+		fill(&s.WorkUnit, p.WorkUnit)
+		fill(&s.MoleculeID, p.MoleculeID)
+		fill(&s.StepRef, p.StepRef)
+		fill(&s.Received, p.Subject)
+		fill(&s.Host, p.Host)
+		fill(&s.ParentID, valid(p.ParentID))
+		fill(&s.ChainID, valid(p.ChainID))
+		replace(&s.Source, p.Source)
+		replace(&s.Transcript, p.Transcript)
+		replace(&s.TmuxSession, p.Tmux)
+		s.EndedAt, s.Outcome, s.Reason = time.Time{}, "", "" // it goes on
+		s.handedOver = time.Time{}
+	case eventlog.SessionChain:
+		s.ParentID = ""
+		replace(&s.ChainID, valid(p.ChainID))
+	case eventlog.SessionEnd:
+		s.EndedAt, s.Outcome, s.Reason = e.at, session.Outcome(p.Outcome), p.Reason
+		if s.Outcome == "" {
+			s.Outcome = session.Done
+		}
+		// Whoever finds a crash logs it later than it happened.
+		if seen, err := time.Parse(time.RFC3339, p.LastSeen); err == nil && seen.Before(e.at) && !seen.Before(s.StartedAt) {
+			s.EndedAt = seen.UTC()
+		}
+	case eventlog.Handoff:
+		replace(&s.Subject, p.Subject)
+		replace(&s.Note, p.Note)
+		if p.ToSession != "" && p.Kind != session.KindCycle { // a cycle goes on in a new process
+			s.handedOver = e.at
+		}
+	case eventlog.HandoffCancelled:
+		s.Subject, s.Note, s.handedOver = "", "", time.Time{}
+	}
+	s.LastAt = e.at
+}
+
+func valid(id string) session.ID {
+	checked, _ := session.ParseID(id)
+	return checked
+}
+
+func fill[T ~string](to *T, value T) {
+	if *to == "" {
+		*to = value
+	}
+}
+
+func replace[T ~string](to *T, value T) {
+	if value != "" {
+		*to = value
 	}
 }

@@ -151,7 +151,7 @@ func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
 
 func (c Catalog) matching(f Filter, o order, keep func(*Session) *Session) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
-		all := c.each(o, c.skip(f))
+		all := c.each(o)
 		if f.Chain != "" || f.Work != "" || f.Outcome == Active {
 			all = slices.Values(slices.SortedFunc(slices.Values(c.named(f)), o.compare))
 		}
@@ -169,33 +169,6 @@ func (c Catalog) matching(f Filter, o order, keep func(*Session) *Session) iter.
 			}
 		}
 	}
-}
-
-// skip returns a function that reports whether a session is excluded by its facets, so that
-// it need not be read.
-func (c Catalog) skip(f Filter) func(candidate) bool {
-	if f.Agent+f.Role+f.Rig+f.Host+f.CWD+string(f.Outcome) == "" {
-		return none
-	}
-	excluded := map[facets]bool{}
-	return func(at candidate) bool {
-		out, known := excluded[at.entry.facets]
-		if !known {
-			s := at.book.files.session(at.entry) // nil is met again later
-			out = s != nil && f.excludes(s)
-			excluded[at.entry.facets] = out
-		}
-		return out && c.onlyLogged(at)
-	}
-}
-
-// onlyLogged reports whether nothing but one log tells of a session.
-func (c Catalog) onlyLogged(at candidate) bool {
-	if c.talks.byID[at.id] != nil { // mutant never: TestFilterOfWhatOthersTell
-		return false
-	}
-	_, runs := c.talks.running[at.id]
-	return !runs && !slices.ContainsFunc(c.allBooks(), func(b *book) bool { return b != at.book && b.entry(at.id) != nil })
 }
 
 // ByActivity sorts the running sessions first, then by the last activity, latest first.
@@ -218,18 +191,18 @@ func (s *Session) Logged() bool { return !s.native }
 // newest first.
 func (c Catalog) named(f Filter) []*Session {
 	ids := map[session.ID]bool{f.Chain: f.Chain != ""}
-	for _, b := range c.allBooks() {
-		var found []*entry
+	for _, v := range c.allLogs() {
+		var found []*row
 		switch {
 		case f.Chain != "":
-			found = b.chained(f.Chain, false)
+			found = v.chained(f.Chain, false)
 		case f.Work != "":
-			found = b.worked(f.Work)
+			found = v.worked(f.Work)
 		default:
-			found = b.open()
+			found = v.open()
 		}
-		for _, e := range found {
-			ids[e.id] = true
+		for _, r := range found {
+			ids[r.id] = true
 		}
 	}
 	if f.Chain+session.ID(f.Work) == "" {
@@ -269,9 +242,9 @@ func (c Catalog) Chain(name string) (session.ID, error) {
 				chains = append(chains, s.Chain())
 			}
 		}
-		for _, b := range c.allBooks() {
-			for _, e := range b.chained(session.ID(name), !exact) {
-				chains = append(chains, e.chain)
+		for _, v := range c.allLogs() {
+			for _, r := range v.chained(session.ID(name), !exact) {
+				chains = append(chains, r.chain)
 			}
 		}
 		slices.Sort(chains)
@@ -297,17 +270,17 @@ func (c Catalog) Linked(name string) []*Session {
 			next = append(next, id, s.ChainID, s.ParentID, s.ForkOf, s.SubagentOf)
 		}
 	}
-	entries := func(all ...*entry) {
-		for _, e := range all {
-			add(e.id)
+	addAll := func(rows []*row) {
+		for _, r := range rows {
+			add(r.id)
 		}
 	}
 	for _, s := range c.Find(name) {
 		add(s.ID)
 	}
-	for _, b := range c.allBooks() {
-		entries(b.chained(session.ID(name), true)...)
-		entries(b.worked(name)...)
+	for _, v := range c.allLogs() {
+		addAll(v.chained(session.ID(name), true))
+		addAll(v.worked(name))
 	}
 	done := map[session.ID]bool{"": true}
 	for len(next) > 0 {
@@ -317,9 +290,9 @@ func (c Catalog) Linked(name string) []*Session {
 		}
 		done[id] = true
 		add(id)
-		for _, b := range c.allBooks() {
-			entries(b.chained(id, false)...)
-			entries(b.children(id)...)
+		for _, v := range c.allLogs() {
+			addAll(v.chained(id, false))
+			addAll(v.children(id))
 		}
 		for _, of := range slices.Concat(c.talks.below[id], c.talks.forks[id]) {
 			add(of)
@@ -338,33 +311,44 @@ func (s *Session) Chain() session.ID { return cmp.Or(s.ChainID, s.ID) }
 // Len returns the number of sessions, without subagents'.
 func (c Catalog) Len() (n int) {
 	isRoot := map[session.ID]bool{} // of those that are not only in the first log
-	books := c.allBooks()
-	for i, b := range books {
+	logs := c.allLogs()
+	asked := len(c.talks.byID)
+	for i, v := range logs {
 		if i == 0 {
-			n = b.size()
+			n = v.size
 			continue
 		}
-		for _, id := range b.beginning("") {
+		for _, id := range v.beginning("") {
 			isRoot[id] = true
 		}
 	}
-	logged := func(id session.ID, in []*book) bool {
-		return slices.ContainsFunc(in, func(b *book) bool { return b.entry(id) != nil })
+	for _, p := range c.peers {
+		asked += len(p.records.byID)
+	}
+	var has []func(session.ID) bool
+	for _, v := range c.logs {
+		has = append(has, v.finder(asked+len(isRoot)))
+	}
+	logged := func(id session.ID) bool {
+		return slices.ContainsFunc(has, func(has func(session.ID) bool) bool { return has(id) })
 	}
 	for _, p := range c.peers {
 		for id, t := range p.records.byID {
-			if !logged(id, c.books) {
+			if !logged(id) {
 				isRoot[id] = parentOf(t.Conversation) == ""
 			}
 		}
 	}
 	for id, t := range c.talks.byID {
-		if logged(id, c.books) || !t.Metadata.Started.IsZero() {
+		if !t.Metadata.Started.IsZero() || logged(id) {
 			isRoot[id] = parentOf(t.Conversation) == ""
 		}
 	}
+	if len(c.logs) == 0 && len(logs) > 0 {
+		has = append(has, logs[0].finder(len(isRoot)))
+	}
 	for id, is := range isRoot {
-		if was := logged(id, books[:min(1, len(books))]); is && !was {
+		if was := len(has) > 0 && has[0](id); is && !was {
 			n++
 		} else if was && !is {
 			n--

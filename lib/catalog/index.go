@@ -1,15 +1,12 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"hash/fnv"
 	"maps"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
 	"syscall"
 
 	"gt/lib/log/eventlog"
@@ -18,15 +15,15 @@ import (
 	"gt/lib/sys/sqlite"
 )
 
-// The index, .sessions/index.db, holds which sessions a log and its archive had when they
-// were last read, where their events are, and what is needed to go on. It is a cache, and
-// is rebuilt if it cannot be trusted. A log that is read as fast has none.
+// The index, .sessions/index.db, has what a log and its archive said of sessions when they
+// were last read, and what is needed to go on. It is a cache, and is rebuilt if it cannot be
+// trusted. A log that is read as fast has none.
 //
 // It is trusted if only this user can have written it, and if this log and archive have
 // only grown since. Each page has a checksum.
 
-// indexVersion changes with the index's format and with what entry.take makes of an event.
-const indexVersion = 5
+// indexVersion changes with the index's format and with what reading.add makes of an event.
+const indexVersion = 6
 
 // guarded is how many bytes at the beginning of a file, and before the end of the part
 // read, must be unchanged.
@@ -41,7 +38,7 @@ type header struct {
 	Log      covered           `json:"log"`
 	Archive  covered           `json:"archive"` // zero if there was none
 	Sessions int               `json:"sessions"`
-	Actors   map[uint64]*actor `json:"actors"`
+	Actors   map[string]*actor `json:"actors"`
 }
 
 // covered is a file and the part of it that was read.
@@ -56,7 +53,7 @@ type covered struct {
 // index is an open index.
 type index struct {
 	header
-	*sqlite.Own
+	*logView
 }
 
 const cacheDir, indexName = ".sessions", "index.db"
@@ -65,47 +62,52 @@ func indexPath(log eventlog.Log) string {
 	return filepath.Join(filepath.Dir(string(log)), cacheDir, indexName)
 }
 
-// load opens the index, or returns nil if it cannot be trusted. It stays open until nobody
-// uses it.
+// load opens the index, or returns nil if it cannot be trusted.
 func load(path string) *index {
 	db := sqlite.OpenCache(path, indexVersion)
 	if db == nil {
 		return nil
 	}
-	x := &index{Own: db}
+	x := &index{logView: &logView{db: newDatabase(db)}}
 	var err error
-	if readErr := x.Query(func(v sqlite.Values) { err = json.Unmarshal([]byte(v.Text(0)), &x.header) }, "SELECT header FROM header"); readErr != nil || err != nil || x.Actors == nil {
-		db.Close()
+	if readErr := db.Query(func(v sqlite.Values) { err = json.Unmarshal([]byte(v.Text(0)), &x.header) }, "SELECT header FROM header"); readErr != nil || err != nil || x.Actors == nil || db.Do(knownSQL) != nil {
 		return nil
 	}
-	runtime.AddCleanup(x, func(db *sqlite.Own) { db.Close() }, db)
 	return x
 }
 
-// readIndexed reads only what is new since the index was written if the index can be
-// trusted, and else everything.
-func (all sources) readIndexed(path string, progress Progress) (*book, error) {
-	if all.size() < worthWriting {
-		return all.read(progress)
+// view reads only what is new since the index was written if the index can be trusted, and
+// else everything.
+func (all sources) view(path string, progress Progress) (*logView, error) {
+	if path == "" || all.size() < worthWriting {
+		return all.viewAnew("", progress)
 	}
-	indexed := func() (b *book, done bool, err error) {
-		if x := load(path); x != nil && x.covers(all) {
-			return x.readOn(path, all, progress)
+	if x := load(path); x != nil && x.covers(all) {
+		if v, err := x.readOn(path, all, progress); v != nil || err != nil {
+			return v, err
 		}
-		return nil, false, nil
 	}
-	if b, done, err := indexed(); done || err != nil {
-		return b, err
-	}
-	b, err := all.read(progress)
+	return all.viewAnew(path, progress)
+}
+
+// viewAnew reads everything, and writes the index unless its path is "".
+func (all sources) viewAnew(path string, progress Progress) (*logView, error) {
+	r, err := all.read(progress)
 	if err != nil {
 		return nil, err
 	}
-	all.save(path, b)
-	if again, done, _ := indexed(); done {
-		return again, nil // the new index has all, in less memory
+	if path != "" && all.save(path, r) {
+		if x := load(path); x != nil && x.covers(all) {
+			if v, err := x.readOn("", all, nil); v != nil && err == nil {
+				return v, nil
+			}
+		}
 	}
-	return b, nil
+	db, err := sqlite.InMemory()
+	if err != nil {
+		return nil, err
+	}
+	return &logView{db: newDatabase(db), size: r.size}, cmp.Or(create(db, r.rows), db.Do(knownSQL))
 }
 
 func (all sources) size() (size int64) {
@@ -133,107 +135,58 @@ func (x *index) covers(all sources) bool {
 	return true
 }
 
-// readOn reads what is new. done is false if an event belongs before one that is already
-// in the index, or if the index is damaged.
-func (x *index) readOn(path string, all sources, progress Progress) (b *book, done bool, err error) {
-	b = newBook(all)
-	b.index, b.actors = x, x.Actors
-	b.again = func() (*book, error) { return nil, errDamaged }
+// readOn reads what is new, and writes the index unless that is little or its path is "". It
+// returns nil if an event belongs before one that is already in the index, or if the index
+// is damaged.
+func (x *index) readOn(path string, all sources, progress Progress) (*logView, error) {
+	r := &reading{known: x.logView, rows: map[session.ID]*row{}, actors: x.Actors, size: x.Sessions}
 	inOrder := true
-	err = all.scan(progress, func(e *found) { inOrder = inOrder && b.add(&e.event, e.spot) && b.lost == nil })
+	err := all.scan(progress, func(e *event) { inOrder = inOrder && r.add(e) && x.lost == nil })
 	if err != nil || !inOrder {
-		return nil, false, err
+		return nil, err
 	}
-	if all[1].end-x.Log.Read >= worthWriting {
-		all.save(path, b)
+	if path != "" && all[1].end-x.Log.Read >= worthWriting {
+		all.save(path, r)
 	}
-	return b, true, nil
+	x.size = r.size
+	if len(r.rows) > 0 {
+		err = cmp.Or(x.db.Do(changedSQL), insert(x.db.Cache, "changed", maps.Values(r.rows)))
+	}
+	return x.logView, err
 }
 
-var errDamaged = errors.New("the index is damaged")
-
-// save writes the index: with b's index, what is new since. Errors are ignored, because
-// they only cost time.
-func (all sources) save(path string, b *book) {
+// save writes the index: with what an earlier one has, what is new since. Errors are
+// ignored, because they only cost time.
+func (all sources) save(path string, r *reading) bool {
 	dir, err := place.SharedIn(filepath.Dir(filepath.Dir(path)), cacheDir).MakeOurs()
 	if err != nil {
-		return
+		return false
 	}
 	defer dir.Close()
-	h := header{Sessions: b.size(), Actors: b.actors}
+	h := header{Sessions: r.size, Actors: r.actors}
 	for i, c := range []*covered{&h.Archive, &h.Log} {
 		if *c, err = all[i].covered(all[i].end); err != nil {
-			return
+			return false
 		}
 		c.Size = all[i].size // it may have grown since
 	}
 	text, err := json.Marshal(h)
 	if err != nil {
-		return
+		return false
 	}
 	_ = dir.Remove("index.jsonl") // the index of v0.1.0
-	var from *sqlite.Own
-	if b.index != nil {
-		from = b.index.Own
+	var from *sqlite.Cache
+	if r.known != nil {
+		from = r.known.db.Cache
 	}
-	_ = sqlite.Replace(dir, indexName, indexVersion, from, func(db *sqlite.Own) error { return b.tables(db, string(text)) })
-}
-
-// columns are a session's, in the order of entryOf.
-const columns = "id, started, last, parent, chain, actor, work, names, outcome, events"
-
-// ownChain stands for a chain with the session's own id, as most have.
-const ownChain = "."
-
-func entryOf(v sqlite.Values) *entry {
-	e := &entry{
-		id: session.ID(v.Text(0)), started: v.Int(1), last: v.Int(2), parent: session.ID(v.Text(3)), chain: session.ID(v.Text(4)),
-		actor: uint64(v.Int(5)), work: uint64(v.Int(6)),
-		facets: facets{uint64(v.Int(7)), uint64(v.Int(8))}, events: []byte(v.Text(9)),
-	}
-	if e.chain == ownChain {
-		e.chain = e.id
-	}
-	return e
-}
-
-// tables writes the tables, which are new or have what an earlier index had.
-func (b *book) tables(db *sqlite.Own, header string) error {
-	before, after := "DELETE FROM header", ""
-	if b.index == nil {
-		before = `CREATE TABLE header(header TEXT);
-			CREATE TABLE session(id TEXT, started INTEGER, last INTEGER, parent TEXT, chain TEXT, actor INTEGER, work INTEGER, names INTEGER, outcome INTEGER, events BLOB, PRIMARY KEY(started DESC, id)) WITHOUT ROWID`
-		after = `CREATE UNIQUE INDEX id ON session(id);
-			CREATE INDEX latest ON session(last DESC, id);
-			CREATE INDEX child ON session(parent) WHERE parent <> '';
-			CREATE INDEX chained ON session(chain) WHERE chain > '.';
-			CREATE INDEX worked ON session(work) WHERE work <> 0;
-			CREATE INDEX open ON session(outcome) WHERE outcome = 0`
-	}
-	if err := db.Do(before); err != nil {
-		return err
-	}
-	const row = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	var values []any
-	sorted := slices.SortedFunc(maps.Values(b.fresh), byStart.compareEntries) // the table's order
-	for some := range slices.Chunk(sorted, 10) {                              // one by one takes half as long again
-		values = values[:0]
-		for _, e := range some {
-			chain := e.chain
-			if chain == e.id {
-				chain = ownChain
-			}
-			values = append(values, string(e.id), e.started, e.last, string(e.parent), string(chain),
-				int64(e.actor), int64(e.work), int64(e.facets.names), int64(e.facets.outcome), e.events)
+	return sqlite.Replace(dir, indexName, indexVersion, from, func(db *sqlite.Cache) (err error) {
+		if from == nil {
+			err = cmp.Or(db.Do("CREATE TABLE header(header TEXT)"), create(db, r.rows))
+		} else {
+			err = cmp.Or(db.Do("DELETE FROM header"), insert(db, "session", maps.Values(r.rows)))
 		}
-		if err := db.Do("INSERT OR REPLACE INTO session VALUES "+row+strings.Repeat(", "+row, len(some)-1), values...); err != nil {
-			return err
-		}
-	}
-	if err := db.Do(after); err != nil {
-		return err
-	}
-	return db.Do("INSERT INTO header VALUES (?)", header)
+		return cmp.Or(err, db.Do("INSERT INTO header VALUES (?)", string(text)))
+	}) == nil
 }
 
 // covered returns the file's identity, its size, and the part of it that was read.

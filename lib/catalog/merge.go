@@ -24,17 +24,15 @@ type talks struct {
 	running map[session.ID]process.Proc
 
 	below    map[session.ID][]session.ID // subagents, by their parents
-	families map[family][]session.ID     // those that may be forks of each other
+	families map[string]*talk            // one of those with that first entry, which may be forks of each other
 	forks    map[session.ID][]session.ID // by the session that they name as their origin
 }
 
 type talk struct {
 	id session.ID
 	*conversation.Conversation
+	next *talk // with the same first entry
 }
-
-// family is what forks have in common: the client, and the first entry's id.
-type family struct{ client, first string }
 
 // candidates iterates over the conversations with text, in an order.
 func (t talks) candidates(o order) iter.Seq[candidate] {
@@ -69,8 +67,9 @@ func (c Catalog) Merge(found []conversation.Conversation, run map[session.ID]pro
 func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc) talks {
 	t := talks{
 		byID: make(map[session.ID]*talk, len(found)), running: run,
-		below: map[session.ID][]session.ID{}, families: make(map[family][]session.ID, len(found)), forks: map[session.ID][]session.ID{},
+		below: map[session.ID][]session.ID{}, families: make(map[string]*talk, len(found)), forks: map[session.ID][]session.ID{},
 	}
+	talks := make([]talk, len(found)) // one by one takes longer
 	for i := range found {
 		f := &found[i]
 		id := cmp.Or(f.Metadata.ID, f.File.ID)
@@ -87,7 +86,8 @@ func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc)
 		}
 		other := t.byID[id]
 		if spoken := !f.Metadata.Started.IsZero(); other == nil || spoken && (other.Metadata.Started.IsZero() || other.File.Changed < f.File.Changed) {
-			t.byID[id] = &talk{id, f}
+			talks[i] = talk{id: id, Conversation: f}
+			t.byID[id] = &talks[i]
 		}
 	}
 	for _, one := range t.byID {
@@ -104,7 +104,7 @@ func talksOf(found []conversation.Conversation, run map[session.ID]process.Proc)
 		if parent := parentOf(one.Conversation); parent != "" {
 			t.below[parent] = append(t.below[parent], one.id)
 		} else if m.First != "" {
-			t.families[one.family()] = append(t.families[one.family()], one.id)
+			one.next, t.families[m.First] = t.families[m.First], one
 		}
 		if m.ForkOf != "" {
 			t.forks[m.ForkOf] = append(t.forks[m.ForkOf], one.id)
@@ -118,8 +118,15 @@ func parentOf(c *conversation.Conversation) session.ID {
 	return cmp.Or(c.Metadata.Parent, c.File.Parent)
 }
 
-func (t *talk) family() family {
-	return family{cmp.Or(t.Metadata.Agent, t.File.Client), t.Metadata.First}
+// relatives returns the sessions of a client whose conversations have the same first entry.
+func (t talks) relatives(of *talk) (found []session.ID) {
+	client := func(t *talk) string { return cmp.Or(t.Metadata.Agent, t.File.Client) }
+	for other := t.families[of.Metadata.First]; other != nil; other = other.next {
+		if client(other) == client(of) {
+			found = append(found, other.id)
+		}
+	}
+	return found
 }
 
 func (s *Session) converse(c *conversation.Conversation) {
@@ -167,7 +174,7 @@ func (c Catalog) original(s *Session) session.ID {
 		return ""
 	}
 	first := s
-	for _, id := range c.talks.families[t.family()] {
+	for _, id := range c.talks.relatives(t) {
 		o := c.met[id]
 		if o == nil && id != s.ID {
 			o = c.make(candidate{id: id})
@@ -201,7 +208,7 @@ func (c Catalog) Forks(id session.ID) (found []*Session) {
 	if t == nil {
 		return nil
 	}
-	for _, of := range slices.Concat(c.talks.forks[id], c.talks.families[t.family()]) {
+	for _, of := range slices.Concat(c.talks.forks[id], c.talks.relatives(t)) {
 		if s := c.session(of); s.ForkOf == id {
 			found = append(found, s)
 		}
@@ -214,7 +221,7 @@ func (c Catalog) Forks(id session.ID) (found []*Session) {
 // such as one in whose folder a town was made meanwhile. The result does not depend on
 // the order of the two.
 func (c Catalog) Join(other Catalog) Catalog {
-	c.books, c.met = slices.Concat(c.books, other.books), map[session.ID]*Session{}
+	c.logs, c.met = slices.Concat(c.logs, other.logs), map[session.ID]*Session{}
 	return c
 }
 

@@ -180,11 +180,11 @@ func (s *Session) resolveThere() {
 	}
 }
 
-// allBooks returns the logs of this host and of the others.
-func (c Catalog) allBooks() []*book {
-	all := c.books
+// allLogs returns the logs of this host and of the others.
+func (c Catalog) allLogs() []*logView {
+	all := c.logs
 	for _, p := range c.peers {
-		all = append(all[:len(all):len(all)], p.logs.books...)
+		all = append(all[:len(all):len(all)], p.logs.logs...)
 	}
 	return all
 }

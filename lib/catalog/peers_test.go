@@ -169,7 +169,7 @@ func TestPeersSayAnything(t *testing.T) {
 		}
 		all := own.JoinPeer(Peer{Name: "box"}, logOf(t, "box", lines[1]...), records...).JoinPeer(Peer{Name: "desk"}, logOf(t, "desk", lines[2]...)).Merge(talks, nil)
 		for _, o := range []order{byStart, byLast} {
-			listed := slices.Collect(all.each(o, none))
+			listed := slices.Collect(all.each(o))
 			ids := map[session.ID]bool{}
 			for _, s := range listed {
 				ids[s.ID] = true

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
+	"time"
 
 	"gt/lib/cli"
 	"gt/lib/log/eventlog"
@@ -26,21 +29,26 @@ type Progress func(done, total int64)
 // The index holds what the log and its archive had the last time, so that only their new
 // lines are read. The result is the same without it.
 func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, error) {
-	all, err := openAll(append([]eventlog.Log{log}, more...)...)
-	if err != nil {
-		return Catalog{}, err
+	read := func(view func(all sources) (*logView, error)) (*logView, error) {
+		all, err := openAll(append([]eventlog.Log{log}, more...)...)
+		defer all.close()
+		if err != nil {
+			return nil, err
+		}
+		return view(all)
 	}
-	var b *book
+	path := indexPath(log)
 	if len(more) > 0 {
-		b, err = all.read(progress)
-	} else if b, err = all.readIndexed(indexPath(log), progress); err == nil {
-		b.again = func() (*book, error) { return readAnew(log) }
+		path = ""
 	}
+	v, err := read(func(all sources) (*logView, error) { return all.view(path, progress) })
 	if err != nil {
 		return Catalog{}, err
 	}
-	b.seal()
-	return Catalog{books: []*book{b}, met: map[session.ID]*Session{}}, nil
+	v.again = func() (*logView, error) {
+		return read(func(all sources) (*logView, error) { return all.viewAnew(path, nil) })
+	}
+	return Catalog{logs: []*logView{v}, met: map[session.ID]*Session{}}, nil
 }
 
 // ReadTown is Read for a town's log and its spare log.
@@ -54,23 +62,10 @@ func ReadTown(t town.Town, progress Progress, more ...eventlog.Log) (Catalog, er
 		}
 	}
 	all, err := Read(eventlog.Log(t.Events()), progress, more...)
-	if len(spare.books) > 0 {
+	if len(spare.logs) > 0 {
 		all = all.Join(spare)
 	}
 	return all, err
-}
-
-// readAnew reads a log and its archive, and replaces the index, which is damaged.
-func readAnew(log eventlog.Log) (*book, error) {
-	all, err := openAll(log)
-	if err != nil {
-		return nil, err
-	}
-	b, err := all.read(nil)
-	if err == nil {
-		all.save(indexPath(log), b)
-	}
-	return b, err
 }
 
 // openAll opens archives and logs.
@@ -117,41 +112,12 @@ func open(path eventlog.Log) (*source, error) {
 // sources are archives and logs in turn.
 type sources []*source
 
-// events returns the events of a session, in order.
-func (all sources) events(of *entry) ([]event, error) {
-	places := spots(of.events)
-	found := make([]event, len(places))
-	for i, at := range places {
-		if err := all.event(at, &found[i]); err != nil {
-			return nil, err
-		}
-		if id := session.ID(found[i].Payload.SessionID); id != of.id && id != "" {
-			return nil, errDamaged
+func (all sources) close() {
+	for _, f := range all {
+		if f != nil && f.File != nil {
+			f.Close()
 		}
 	}
-	return found, nil
-}
-
-// session returns what a log has of a session, or nil if it cannot be read.
-func (all sources) session(of *entry) *Session {
-	events, _ := all.events(of)
-	return sessionOf(events)
-}
-
-// event reads an event.
-func (all sources) event(at spot, e *event) error {
-	if at.in >= len(all) || at.at+at.size > all[at.in].size {
-		return errDamaged
-	}
-	line := make([]byte, at.size)
-	in := all[at.in]
-	if _, err := in.ReadAt(line, at.at); err != nil {
-		return atomicfile.Error("read", in.Name(), err)
-	}
-	if !e.read(line) {
-		return errDamaged
-	}
-	return nil
 }
 
 // chunk is how many bytes one task scans before its events are handed over. Tests use
@@ -160,113 +126,204 @@ var chunk int64 = 1 << 20
 
 const maxTasks = 4
 
+// reading collects what a log says of sessions. While events are added, it detects one that
+// comes after one that it should precede.
+type reading struct {
+	known  *logView            // what the index has; nil if there is none
+	rows   map[session.ID]*row // that are new or changed
+	size   int                 // how many sessions there are
+	actors map[string]*actor
+}
+
+// actor is what determines the session of a hand-over that names none. Both times are in
+// nanoseconds, or never.
+type actor struct {
+	Last    session.ID `json:"last,omitempty"` // the session that the actor's latest event named
+	Named   int64      `json:"named"`          // the time of that event
+	Unnamed int64      `json:"unnamed"`        // the time of the last hand-over that named no session
+}
+
+const never = math.MinInt64
+
+func newReading() *reading {
+	return &reading{rows: map[session.ID]*row{}, actors: map[string]*actor{}}
+}
+
+// add adds an event to its session. If it should have been added before an earlier event,
+// add does nothing and returns false: all events must then be added again, sorted. Events
+// of different sessions may come in any order, as long as hand-overs that name no session
+// keep their owner.
+func (r *reading) add(e *event) bool {
+	time := e.at.UnixNano()
+	if e.unnamed() {
+		a := r.actor(e.Actor)
+		if time <= a.Named || time < a.Unnamed {
+			return false
+		}
+		a.Unnamed = time
+		if s := r.row(a.Last); s != nil {
+			s.take(e)
+		}
+		return true
+	}
+	s := r.row(session.ID(e.Payload.SessionID))
+	fresh := s == nil
+	if fresh { // its texts must not keep the line in memory
+		s = &row{id: session.ID(strings.Clone(e.Payload.SessionID)), started: time, last: time, actor: strings.Clone(e.Actor), events: make([]byte, 0, 448)}
+	}
+	a := r.actor(s.actor)
+	if time < s.last || time < a.Unnamed {
+		return false
+	}
+	if fresh {
+		r.rows[s.id] = s
+		r.size++
+	}
+	if time >= a.Named {
+		a.Named, a.Last = time, s.id
+	}
+	s.take(e)
+	return true
+}
+
+// row returns the session with that id, to be changed, or nil.
+func (r *reading) row(id session.ID) *row {
+	s, ok := r.rows[id]
+	if !ok && r.known != nil {
+		if s = r.known.get(id); s != nil {
+			s.actor, r.rows[id] = s.session().Actor, s
+		}
+	}
+	return s
+}
+
+func (r *reading) actor(name string) *actor {
+	a := r.actors[name]
+	if a == nil {
+		a = &actor{Named: never, Unnamed: never}
+		r.actors[strings.Clone(name)] = a
+	}
+	return a
+}
+
+// take adds an event, from which it takes what Session.take does.
+func (s *row) take(e *event) {
+	p := &e.Payload
+	link := func(text string) session.ID { return session.ID(strings.Clone(string(valid(text)))) }
+	switch e.Type {
+	case eventlog.SessionStart, eventlog.SessionResume:
+		fill(&s.parent, link(p.ParentID))
+		fill(&s.chain, link(p.ChainID))
+		fill(&s.work, strings.Clone(p.WorkUnit))
+		s.ended = 0
+	case eventlog.SessionEnd:
+		s.ended = 1
+	case eventlog.SessionChain:
+		s.parent = ""
+		replace(&s.chain, link(p.ChainID))
+	}
+	s.last = e.at.UnixNano()
+	s.events = e.pack(s.events)
+}
+
 // read reads everything from the beginning.
 //
 // Events are added in file order, which is their order in almost all logs: an archive
 // takes events by type. If an event comes too late, all are added again, sorted by time.
-func (all sources) read(progress Progress) (*book, error) {
+func (all sources) read(progress Progress) (*reading, error) {
+	r, inOrder := newReading(), true
+	err := all.scanAnew(progress, func(e *event) { inOrder = inOrder && r.add(e) })
+	if err != nil || inOrder {
+		return r, err
+	}
+	type late struct {
+		id     string
+		at     time.Time
+		packed []byte
+	}
+	var timed []late
+	err = all.scanAnew(nil, func(e *event) {
+		timed = append(timed, late{strings.Clone(e.Payload.SessionID), e.at, e.pack(nil)})
+	})
+	// A hand-over of Gas Town's, whose times have whole seconds, comes before the other
+	// events of its second: it belongs to the session before them, although they may have
+	// left the log earlier.
+	slices.SortStableFunc(timed, func(a, b late) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(min(len(a.id), 1), min(len(b.id), 1)))
+	})
+	r = newReading()
+	for _, l := range timed {
+		for e := range unpack(l.packed) {
+			e.Payload.SessionID = l.id
+			r.add(e)
+		}
+	}
+	return r, err
+}
+
+// scanAnew is scan from the beginning.
+func (all sources) scanAnew(progress Progress, each func(e *event)) error {
 	for _, in := range all {
 		in.end = 0
 	}
-	b, inOrder := newBook(all), true
-	var timed []timedEvent
-	err := all.scan(progress, func(e *found) {
-		timed = append(timed, timedEvent{e.event.at.UnixNano(), e.spot, e.unnamed()})
-		inOrder = inOrder && b.add(&e.event, e.spot)
-	})
-	if err != nil || inOrder {
-		return b, err
-	}
-	slices.SortStableFunc(timed, inTime)
-	b = newBook(all)
-	for _, p := range timed {
-		e := &event{}
-		if err := all.event(p.spot, e); err != nil {
-			return nil, err
-		}
-		b.add(e, p.spot)
-	}
-	return b, nil
+	return all.scan(progress, each)
 }
 
-type timedEvent struct {
-	time int64 // in nanoseconds
-	spot
-	unnamed bool
-}
-
-// inTime sorts events by time, and keeps the file order of the same time. A hand-over of
-// Gas Town's, whose times have whole seconds, comes before the other events of its
-// second: it belongs to the session before them, although they may have left the log
-// earlier.
-func inTime(a, b timedEvent) int {
-	switch {
-	case a.time != b.time:
-		return cmp.Compare(a.time, b.time)
-	case a.unnamed == b.unnamed:
-		return 0
-	case a.unnamed:
-		return -1
-	}
-	return 1
-}
-
-// found is an event with what a book needs of it.
-type found struct {
-	event
-	spot
-}
-
-// scan calls each for all events, in file order.
-func (all sources) scan(progress Progress, each func(e *found)) error {
+// scan calls each for all events that were not read before, in file order.
+func (all sources) scan(progress Progress, each func(e *event)) error {
 	var parts []*part
 	var done, total int64
-	for nr, in := range all {
+	for _, in := range all {
 		total += in.size - in.end
 		for at := in.end; at < in.size; at += chunk {
-			parts = append(parts, &part{source: in, nr: nr, begin: at, limit: min(at+chunk, in.size)})
+			parts = append(parts, &part{source: in, begin: at, limit: min(at+chunk, in.size)})
 		}
 	}
-	tasks := min(runtime.GOMAXPROCS(0), maxTasks)
-	used := make([][]found, tasks) // to be used again
-	for some := range slices.Chunk(parts, tasks) {
-		for i, p := range some {
-			p.events = used[i][:0]
+	batches := make(chan []*part, 1) // one is read while the events of another are given
+	scanning := cli.Go(func() {
+		defer close(batches)
+		for some := range slices.Chunk(parts, min(runtime.GOMAXPROCS(0), maxTasks)) {
+			cli.Parallel(some, (*part).scan)
+			batches <- some
 		}
-		cli.Parallel(some, (*part).scan)
-		for i, p := range some {
+	})
+	var err error
+	for some := range batches {
+		for _, p := range some {
 			if p.err != nil {
-				return atomicfile.Error("read", p.Name(), p.err)
+				err = cmp.Or(err, atomicfile.Error("read", p.Name(), p.err))
 			}
 			if p.end > p.begin {
 				p.source.end = p.end
 			}
 			for j := range p.events {
-				each(&p.events[j])
+				if err == nil {
+					each(&p.events[j])
+				}
 			}
 			done += p.limit - p.begin
-			used[i], p.events = p.events, nil
+			p.events = nil
 		}
 		if progress != nil {
 			progress(done, total)
 		}
 	}
-	return nil
+	scanning.Wait()
+	return err
 }
 
 // part is what one task scans: the lines that begin in a chunk.
 type part struct {
 	*source
-	nr           int   // the index of the source
 	begin, limit int64 // of the chunk
 	end          int64 // of its last whole line; begin if there is none
-	events       []found
+	events       []event
 	err          error
 }
 
 func (p *part) scan() {
-	p.end, p.err = eventlog.ScanLifecycle(p, p.begin, p.limit, p.size, func(line []byte, at int64) {
-		p.events = append(p.events, found{spot: spot{p.nr, at, int64(len(line))}})
+	p.end, p.err = eventlog.ScanLifecycle(p, p.begin, p.limit, p.size, func(line []byte, _ int64) {
+		p.events = append(p.events, event{})
 		if last := len(p.events) - 1; !p.events[last].parse(line) {
 			p.events = p.events[:last]
 		}

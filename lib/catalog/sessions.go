@@ -15,7 +15,7 @@ import (
 // Catalog holds sessions, newest first. A session is put together from the logs and its
 // conversation when it is first asked for.
 type Catalog struct {
-	books []*book
+	logs  []*logView
 	talks talks
 	peers []*copied
 	// met are the sessions that were given to a caller. Each is given once, so that callers
@@ -25,27 +25,23 @@ type Catalog struct {
 
 // candidate is a session of one of the sources, where that source sorts it.
 type candidate struct {
-	id    session.ID
-	at    time.Time
-	book  *book    // nil for a conversation
-	entry *entry   // the book's
-	read  *Session // what the book has of it; nil if it was not read yet
+	id  session.ID
+	at  time.Time
+	log *logView // nil for a conversation
+	row *row     // the log's
 }
 
 func (a candidate) before(b candidate) bool {
 	return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.id, b.id)) < 0
 }
 
-// candidates iterates over what all sources have, in an order, without what skip excludes.
-func (c Catalog) candidates(o order, skip func(candidate) bool) iter.Seq[candidate] {
+// candidates iterates over what all sources have, in an order.
+func (c Catalog) candidates(o order) iter.Seq[candidate] {
 	var sources []iter.Seq[candidate]
-	for _, b := range c.books {
+	for _, v := range c.logs {
 		sources = append(sources, func(yield func(candidate) bool) {
-			of := func(e *entry, read *Session) candidate {
-				return candidate{e.id, time.Unix(0, o.nanos(e)).UTC(), b, e, read}
-			}
-			for e, read := range b.all(o, func(e *entry) bool { return skip(of(e, nil)) }) {
-				if !yield(of(e, read)) {
+			for r := range v.all(o) {
+				if !yield(candidate{r.id, time.Unix(0, o.nanos(r)).UTC(), v, r}) {
 					return
 				}
 			}
@@ -53,7 +49,7 @@ func (c Catalog) candidates(o order, skip func(candidate) bool) iter.Seq[candida
 	}
 	sources = append(sources, c.talks.candidates(o))
 	for _, p := range c.peers {
-		sources = append(sources, p.logs.candidates(o, none), p.records.candidates(o))
+		sources = append(sources, p.logs.candidates(o), p.records.candidates(o))
 	}
 	return func(yield func(candidate) bool) {
 		var next []func() (candidate, bool)
@@ -83,12 +79,12 @@ func (c Catalog) candidates(o order, skip func(candidate) bool) iter.Seq[candida
 	}
 }
 
-// each iterates over the sessions in an order, without those that skip excludes. It does
-// not keep those that nobody asked for before.
-func (c Catalog) each(o order, skip func(candidate) bool) iter.Seq[*Session] {
+// each iterates over the sessions in an order. It does not keep those that nobody asked for
+// before.
+func (c Catalog) each(o order) iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		var given session.ID
-		for at := range c.candidates(o, skip) {
+		for at := range c.candidates(o) {
 			s := c.make(at)
 			// If sources tell of different times, its place is that of the one that counts. If
 			// they tell of the same, it comes twice in a row.
@@ -103,13 +99,10 @@ func (c Catalog) each(o order, skip func(candidate) bool) iter.Seq[*Session] {
 	}
 }
 
-// none excludes no session.
-func none(candidate) bool { return false }
-
 // All iterates over the sessions, newest first.
 func (c Catalog) All() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
-		for s := range c.each(byStart, none) {
+		for s := range c.each(byStart) {
 			if !yield(c.keep(s)) {
 				return
 			}
@@ -170,54 +163,48 @@ func (c Catalog) make(at candidate) *Session {
 }
 
 // logged returns what the logs have of a session, or nil.
-func (c Catalog) logged(at candidate) (s *Session) {
-	entries := make([]*entry, len(c.books))
-	known := 0
-	for i, b := range c.books {
-		if b == at.book {
-			entries[i], s = at.entry, at.read
-		} else {
-			entries[i] = b.entry(at.id)
-		}
-		if entries[i] != nil {
-			known++
+func (c Catalog) logged(at candidate) *Session {
+	var rows []*row
+	for _, v := range c.logs {
+		if v == at.log {
+			rows = append(rows, at.row)
+		} else if r := v.get(at.id); r != nil {
+			rows = append(rows, r)
 		}
 	}
-	if known == 1 && s != nil {
-		return s
+	if len(rows) == 1 {
+		return rows[0].session()
 	}
-	var events []event
-	for i, b := range c.books {
-		events = append(events, b.events(entries[i])...)
+	var events []*event
+	for _, r := range rows {
+		for e := range unpack(r.events) {
+			same := *e
+			events = append(events, &same)
+		}
 	}
-	if known > 1 { // as if one log had all
-		slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
-	}
-	return sessionOf(events)
+	slices.SortStableFunc(events, func(a, b *event) int { return a.at.Compare(b.at) }) // as if one log had all
+	return sessionOf(at.id, slices.Values(events))
 }
 
 // child returns the last successor of a session, or "".
 func (c Catalog) child(id session.ID) session.ID {
-	var last *entry
-	books := c.allBooks()
-	for _, b := range books {
-		for _, child := range b.children(id) {
-			if len(books) > 1 { // another log may know of an earlier start, and of another parent
-				s := c.make(candidate{id: child.id})
-				if s == nil || s.ParentID != id {
-					continue
-				}
-				child = &entry{id: child.id, started: s.StartedAt.UnixNano()}
+	var last *Session
+	logs := c.allLogs()
+	for _, v := range logs {
+		for _, r := range v.children(id) {
+			s := &Session{ID: r.id, ParentID: id, StartedAt: time.Unix(0, r.started).UTC()}
+			if len(logs) > 1 { // another log may know of an earlier start, and of another parent
+				s = c.make(candidate{id: r.id})
 			}
-			if last == nil || byStart.compareEntries(child, last) < 0 {
-				last = child
+			if s != nil && s.ParentID == id && (last == nil || byStart.compare(s, last) < 0) {
+				last = s
 			}
 		}
 	}
 	if last == nil {
 		return ""
 	}
-	return last.id
+	return last.ID
 }
 
 // Find returns the session with that id, or else all whose id begins with it.
@@ -237,8 +224,8 @@ func (c Catalog) Find(prefix string) (found []*Session) {
 
 // beginning returns the ids that begin with a prefix, sorted.
 func (c Catalog) beginning(prefix string) (ids []session.ID) {
-	for _, b := range c.allBooks() {
-		ids = append(ids, b.beginning(prefix)...)
+	for _, v := range c.allLogs() {
+		ids = append(ids, v.beginning(prefix)...)
 	}
 	for _, t := range c.allTalks() {
 		ids = append(ids, beginning(t.ids, prefix)...)
@@ -302,8 +289,8 @@ func shared(a, b string) int {
 // has less than the log; nil if there are none.
 func (c Catalog) ReadErrors() error {
 	var lost conversation.ReadErrors
-	for _, b := range c.allBooks() {
-		lost.Add(b.lost)
+	for _, v := range c.allLogs() {
+		lost.Add(v.lost)
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.met)) {
 		lost.Add(c.met[id].unread)

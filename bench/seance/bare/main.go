@@ -84,7 +84,7 @@ func rows(text string) (int, error) {
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	return n, sqlite.Make(f, func(db *sqlite.Own) error {
+	return n, sqlite.Make(f, func(db *sqlite.Cache) error {
 		if err := db.Do("CREATE TABLE session(id TEXT, started INTEGER, last INTEGER, events BLOB, PRIMARY KEY(started, id)) WITHOUT ROWID"); err != nil {
 			return err
 		}

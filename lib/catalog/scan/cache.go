@@ -108,7 +108,7 @@ func save(path string, all []conversation.Conversation, kept []bool) {
 	defer dir.Close()
 	name := filepath.Base(path)
 	_ = dir.Remove(strings.TrimSuffix(name, ".db") + ".jsonl") // the cache of v0.1.0
-	_ = sqlite.Replace(dir, name, cacheVersion, nil, func(db *sqlite.Own) error {
+	_ = sqlite.Replace(dir, name, cacheVersion, nil, func(db *sqlite.Cache) error {
 		err := db.Do("CREATE TABLE transcript(path TEXT, id TEXT, size INTEGER, changed INTEGER, texts BLOB)")
 		for i := range all {
 			if f := all[i].File; err == nil && kept[i] {

@@ -153,7 +153,7 @@ func TestScanBelievesNoStrangeCache(t *testing.T) {
 		write(t, s.cache(), good)
 		from := sqlite.OpenCache(s.cache(), cacheVersion)
 		defer from.Close()
-		testenv.Must(t, sqlite.Replace(dir, filepath.Base(s.cache()), version, from, func(db *sqlite.Own) error { return db.Do(sql) }))
+		testenv.Must(t, sqlite.Replace(dir, filepath.Base(s.cache()), version, from, func(db *sqlite.Cache) error { return db.Do(sql) }))
 	}
 	const forged = "UPDATE transcript SET texts = replace(texts, 'hello', 'hallo')"
 	if forge(cacheVersion, forged); reflect.DeepEqual(s.scan(s.cache()), want) {

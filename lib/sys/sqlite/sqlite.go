@@ -5,7 +5,7 @@
 //
 // It trusts nothing in a file: damage is an error, and every query ends.
 //
-// Own is another kind: a cache of gt's own, as one file that is never changed.
+// Cache is another kind: a cache of gt's own, as one file that is never changed.
 package sqlite
 
 import (

@@ -51,7 +51,7 @@ func TestSkipped(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "opencode.db"))
 	testenv.Must(t, err)
 	defer f.Close()
-	err = sqlite.Make(f, func(db *sqlite.Own) error {
+	err = sqlite.Make(f, func(db *sqlite.Cache) error {
 		for _, sql := range []string{
 			"CREATE TABLE session(id TEXT)", "CREATE TABLE message(id TEXT, session_id TEXT, data TEXT)", "CREATE TABLE part(id TEXT, session_id TEXT, data TEXT)",
 			"INSERT INTO message VALUES ('m', 'one', '{}'), ('n', 'two', '{}')",

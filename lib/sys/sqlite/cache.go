@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -11,31 +12,34 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Own is a database of gt's own. It is made once, and from then on only read. Every page
-// has a checksum, so that a query fails if it meets damage. Own is not safe for concurrent
+// Cache is a database of gt's own. It is made once, and from then on only read. Every page
+// has a checksum, so that a query fails if it meets damage. Cache is not safe for concurrent
 // use.
-type Own struct {
+type Cache struct {
 	files *files
 	conn  *sqlite3.Conn
 	stmts map[string]*sqlite3.Stmt
 }
 
-// pageSize is SQLite's default.
-const pageSize = 4096
+// pageSize is larger than SQLite's, because a large database is then made in less time.
+const pageSize = 16 << 10
 
-// cacheSize is for reading many rows in the order of an index. It is a limit, in KB.
-const cacheSize = "PRAGMA cache_size = -16000"
+// settings are for tables in memory, and for many rows in the order of an index: at most so
+// many KB while they are read or written.
+const settings = "PRAGMA temp_store = MEMORY; PRAGMA cache_size = "
 
 // Values is a row of a result. It is valid only during the call that gets it.
 type Values struct{ stmt *sqlite3.Stmt }
 
 func (v Values) Text(column int) string { return v.stmt.ColumnText(column) }
 
+func (v Values) Bytes(column int) []byte { return v.stmt.ColumnBlob(column, nil) }
+
 func (v Values) Int(column int) int64 { return v.stmt.ColumnInt64(column) }
 
 // OpenCache opens a database for reading, as Replace writes it. It returns nil if there is
 // none of that version that only this user can have written.
-func OpenCache(path string, version int64) *Own {
+func OpenCache(path string, version int64) *Cache {
 	f, err := atomicfile.Open(path)
 	if err != nil {
 		return nil
@@ -47,7 +51,7 @@ func OpenCache(path string, version int64) *Own {
 	}
 	o, err := connect(&files{main: f}, "mode=ro")
 	if err == nil {
-		err = o.conn.Exec(cacheSize)
+		err = o.conn.Exec(settings + "-16000")
 	}
 	var got int64
 	if err == nil {
@@ -60,10 +64,16 @@ func OpenCache(path string, version int64) *Own {
 	return o
 }
 
+// InMemory makes an empty database that is no file.
+func InMemory() (*Cache, error) {
+	conn, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), 1<<30), ":memory:")
+	return &Cache{conn: conn, stmts: map[string]*sqlite3.Stmt{}}, err
+}
+
 // Replace makes a database in a folder, with what is in from unless that is nil. Several
 // processes may do so at once: each replaces the whole file, and nobody writes into one
 // that others read. It does not wait for the disk, and removes what killed writers left.
-func Replace(dir *os.Root, name string, version int64, from *Own, fill func(*Own) error) error {
+func Replace(dir *os.Root, name string, version int64, from *Cache, fill func(*Cache) error) error {
 	atomicfile.SweepIn(dir, []string{name}, time.Now())
 	return atomicfile.MakeIn(dir, name, func(f *os.File) error {
 		if from != nil {
@@ -75,7 +85,7 @@ func Replace(dir *os.Root, name string, version int64, from *Own, fill func(*Own
 				return err
 			}
 		}
-		return Make(f, func(o *Own) error {
+		return Make(f, func(o *Cache) error {
 			if err := fill(o); err != nil {
 				return err
 			}
@@ -85,7 +95,7 @@ func Replace(dir *os.Root, name string, version int64, from *Own, fill func(*Own
 }
 
 // Make writes a database into a file, which may have one already. The file stays open.
-func Make(f *os.File, fill func(*Own) error) (err error) {
+func Make(f *os.File, fill func(*Cache) error) (err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -93,7 +103,7 @@ func Make(f *os.File, fill func(*Own) error) (err error) {
 	o, err := connect(&files{main: f, writes: true}, "mode=rw")
 	if err == nil {
 		// Nobody reads the file before it is complete.
-		err = o.conn.Exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; " + cacheSize)
+		err = o.conn.Exec(fmt.Sprintf("PRAGMA page_size = %d; ", pageSize) + "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; " + settings + "-64000")
 	}
 	if err == nil && info.Size() == 0 {
 		err = o.conn.EnableChecksums("main")
@@ -114,13 +124,13 @@ func Make(f *os.File, fill func(*Own) error) (err error) {
 	return err
 }
 
-func connect(f *files, mode string) (*Own, error) {
+func connect(f *files, mode string) (*Cache, error) {
 	conn, err := f.connect(mode)
-	return &Own{files: f, conn: conn, stmts: map[string]*sqlite3.Stmt{}}, err
+	return &Cache{files: f, conn: conn, stmts: map[string]*sqlite3.Stmt{}}, err
 }
 
 // Close closes the database and its file.
-func (o *Own) Close() error {
+func (o *Cache) Close() error {
 	var err error
 	if o.conn != nil {
 		for _, s := range o.stmts {
@@ -128,13 +138,15 @@ func (o *Own) Close() error {
 		}
 		err = o.conn.Close()
 	}
-	o.files.Close()
+	if o.files != nil {
+		o.files.Close()
+	}
 	return err
 }
 
 // Do runs a statement without a result, or several without arguments, which are texts, bytes
 // and integers (int64).
-func (o *Own) Do(sql string, args ...any) (err error) {
+func (o *Cache) Do(sql string, args ...any) (err error) {
 	defer outOfMemory(&err)
 	if len(args) == 0 {
 		return o.conn.Exec(sql)
@@ -143,7 +155,7 @@ func (o *Own) Do(sql string, args ...any) (err error) {
 }
 
 // Query calls each for the rows of a result.
-func (o *Own) Query(each func(Values), sql string, args ...any) (err error) {
+func (o *Cache) Query(each func(Values), sql string, args ...any) (err error) {
 	defer outOfMemory(&err)
 	s := o.stmts[sql]
 	if s == nil {

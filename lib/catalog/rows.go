@@ -1,0 +1,221 @@
+package catalog
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/state/session"
+	"gt/lib/sys/sqlite"
+)
+
+// row is what a log says of a session: the events that changed it, and what finds it. Times
+// are in nanoseconds.
+type row struct {
+	id            session.ID
+	started, last int64
+	parent, chain session.ID
+	work          string // the work unit
+	actor         string // of the first event; only while the log is read
+	ended         int64  // 1 if it did, else 0
+	events        []byte // as event.pack writes them
+}
+
+// session returns the session that the row is about.
+func (r *row) session() *Session { return sessionOf(r.id, unpack(r.events)) }
+
+// columns are those of the table, in the order of rowOf.
+const columns = "id, started, last, parent, chain, work, ended, events"
+
+// The table session is a log's; changed, which is in memory, has what is newer than the index,
+// and known is the view of both. Most chains have the id of their only session.
+const (
+	columnTypes = "(id TEXT, started INTEGER, last INTEGER, parent TEXT, chain TEXT, work TEXT, ended INTEGER, events BLOB)"
+	tableSQL    = "CREATE TABLE session" + columnTypes + `;
+		CREATE INDEX parent ON session(parent) WHERE parent <> '';
+		CREATE INDEX chain ON session(chain) WHERE chain <> id AND chain <> '';
+		CREATE INDEX ended ON session(ended) WHERE ended = 0`
+	indexesSQL = `CREATE UNIQUE INDEX id ON session(id);
+		CREATE INDEX started ON session(started DESC, id);
+		CREATE INDEX last ON session(last DESC, id);
+		CREATE INDEX work ON session(work) WHERE work <> ''`
+	knownSQL   = "CREATE TEMP VIEW known AS SELECT * FROM session"
+	changedSQL = "CREATE TEMP TABLE changed" + columnTypes + "; DROP VIEW known; " +
+		knownSQL + " WHERE id NOT IN (SELECT id FROM changed) UNION ALL SELECT * FROM changed"
+)
+
+func rowOf(v sqlite.Values) *row {
+	return &row{
+		id: session.ID(v.Text(0)), started: v.Int(1), last: v.Int(2), parent: session.ID(v.Text(3)), chain: session.ID(v.Text(4)),
+		work: v.Text(5), ended: v.Int(6), events: v.Bytes(7),
+	}
+}
+
+// create makes the table with rows, in the order in which most lists read them.
+func create(db *sqlite.Cache, rows map[session.ID]*row) error {
+	sorted := slices.SortedFunc(maps.Values(rows), func(a, b *row) int { return cmp.Compare(a.started, b.started) })
+	err := db.Do(tableSQL)
+	if err == nil {
+		err = insert(db, "session", slices.Values(sorted))
+	}
+	if err == nil {
+		err = db.Do(indexesSQL)
+	}
+	return err
+}
+
+// insert adds rows to a table, or replaces those that it has.
+func insert(db *sqlite.Cache, table string, rows iter.Seq[*row]) error {
+	const place, count, once = "(?, ?, ?, ?, ?, ?, ?, ?)", 8, 10 // one by one takes half as long again
+	values := make([]any, 0, count*once)
+	write := func() error {
+		sql := "REPLACE INTO " + table + " VALUES " + place + strings.Repeat(", "+place, len(values)/count-1)
+		err := db.Do(sql, values...)
+		values = values[:0]
+		return err
+	}
+	for r := range rows {
+		values = append(values, string(r.id), r.started, r.last, string(r.parent), string(r.chain), r.work, r.ended, r.events)
+		if len(values) == cap(values) {
+			if err := write(); err != nil {
+				return err
+			}
+		}
+	}
+	if len(values) > 0 {
+		return write()
+	}
+	return nil
+}
+
+// order is an order of sessions by a time, the latest first, and then by id.
+type order struct {
+	column string // of the rows
+	at     func(*Session) time.Time
+	nanos  func(*row) int64
+}
+
+var (
+	byStart = order{"started", func(s *Session) time.Time { return s.StartedAt }, func(r *row) int64 { return r.started }}
+	byLast  = order{"last", func(s *Session) time.Time { return s.LastAt }, func(r *row) int64 { return r.last }}
+)
+
+func (o order) compare(a, b *Session) int {
+	return cmp.Or(o.at(b).Compare(o.at(a)), cmp.Compare(a.ID, b.ID))
+}
+
+// logView has the sessions of a log, as rows of the index, of memory, or of both.
+type logView struct {
+	db   *database
+	size int // how many there are
+	// again reads the log without the index, which may be damaged; nil after that.
+	again func() (*logView, error)
+	lost  error // why sessions are missing
+}
+
+// database is closed once nobody uses it.
+type database struct{ *sqlite.Cache }
+
+func newDatabase(c *sqlite.Cache) *database {
+	db := &database{c}
+	runtime.AddCleanup(db, func(c *sqlite.Cache) { c.Close() }, c)
+	return db
+}
+
+// query returns what get makes of the results of a query. If the index turns out to be
+// damaged, the log is read instead.
+func query[T any](v *logView, get func(sqlite.Values) T, sql string, args ...any) (found []T) {
+	err := v.db.Query(func(r sqlite.Values) { found = append(found, get(r)) }, sql, args...)
+	if err == nil {
+		return found
+	}
+	if v.again != nil {
+		read, failed := v.again()
+		if v.again = nil; failed == nil {
+			*v = *read
+			return query(v, get, sql, args...)
+		}
+		err = failed
+	}
+	v.lost = cmp.Or(v.lost, err)
+	return nil
+}
+
+func (v *logView) rows(condition string, args ...any) []*row {
+	return query(v, rowOf, "SELECT "+columns+" FROM known WHERE "+condition, args...)
+}
+
+// get returns the session with that id, or nil.
+func (v *logView) get(id session.ID) *row {
+	for _, r := range v.rows("id = ?", string(id)) {
+		return r
+	}
+	return nil
+}
+
+// pageSize is how many sessions are read at first, and largePage at last.
+const pageSize, largePage = 32, 1024
+
+// all iterates over the sessions in an order.
+func (v *logView) all(o order) iter.Seq[*row] {
+	next := strings.ReplaceAll("AT <= ?1 AND (AT < ?1 OR id > ?2) ORDER BY AT DESC, id LIMIT ?3", "AT", o.column)
+	return func(yield func(*row) bool) {
+		at, id := int64(math.MaxInt64), ""
+		for size := pageSize; ; size = min(2*size, largePage) {
+			page := v.rows(next, at, id, int64(size))
+			for _, r := range page {
+				if !yield(r) {
+					return
+				}
+				at, id = o.nanos(r), string(r.id)
+			}
+			if len(page) < size {
+				return
+			}
+		}
+	}
+}
+
+// beginning returns the ids that begin with a prefix. No id has a ~.
+func (v *logView) beginning(prefix string) []session.ID {
+	return query(v, func(r sqlite.Values) session.ID { return session.ID(r.Text(0)) }, "SELECT id FROM known WHERE id >= ?1 AND id < ?1 || '~'", prefix)
+}
+
+// finder returns a function that reports whether the log has a session. It is to be called
+// about so many times.
+func (v *logView) finder(calls int) func(session.ID) bool {
+	if v.size > calls {
+		return func(id session.ID) bool { return v.get(id) != nil }
+	}
+	ids := v.beginning("")
+	slices.Sort(ids)
+	return func(id session.ID) bool {
+		_, found := slices.BinarySearch(ids, id)
+		return found
+	}
+}
+
+// children returns the sessions whose parent is that one.
+func (v *logView) children(id session.ID) []*row {
+	return v.rows("parent = ?1 AND parent <> '' AND id <> ?1", string(id))
+}
+
+// chained returns the sessions of a chain without the one with the chain's id, or with
+// prefix those of all chains whose id begins so.
+func (v *logView) chained(chain session.ID, prefix bool) []*row {
+	if prefix {
+		return v.rows("chain >= ?1 AND chain < ?1 || '~' AND chain <> id AND chain <> ''", string(chain))
+	}
+	return v.rows("chain = ?1 AND chain <> id AND chain <> ''", string(chain))
+}
+
+// worked returns the sessions that worked on a unit.
+func (v *logView) worked(unit string) []*row { return v.rows("work = ?1 AND work <> ''", unit) }
+
+// open returns the sessions without an end in the log.
+func (v *logView) open() []*row { return v.rows("ended = 0") }
