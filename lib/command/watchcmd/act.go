@@ -210,7 +210,14 @@ type foreground struct {
 	stderr bytes.Buffer
 }
 
-func (f *foreground) SetStdin(r io.Reader)  { f.stdin = r }
+// SetStdin gives it the terminal itself, which it could not be told from a pipe through
+// another reader.
+func (f *foreground) SetStdin(r io.Reader) {
+	if t, ok := r.(*typedInput); ok {
+		r = t.File
+	}
+	f.stdin = r
+}
 func (f *foreground) SetStdout(w io.Writer) { f.stdout = w }
 func (f *foreground) SetStderr(io.Writer)   {} // it is shown at the bottom
 

@@ -71,18 +71,18 @@ func (m *model) burst(text string) tea.Cmd {
 		}
 		return cmd
 	}
+	var all []tea.Cmd
 	for i, r := range text {
-		b := bindingOf(cmp.Or(map[rune]string{'\t': "tab", ' ': "space"}[r], string(r)))
+		b := bindingOf(cmp.Or(map[rune]string{'\t': "tab", '\r': "enter", '\n': "enter", ' ': "space"}[r], string(r)))
 		if m.mode != browsing || b == nil || !b.harmless {
 			m.message = message{command: "gt-watch", text: "a pasted text runs no command; s opens a box for it", failed: true}
-			return nil
+			return tea.Batch(all...)
 		}
-		cmd := b.do(m)
-		if m.mode == typing {
-			return tea.Batch(cmd, m.typed(tea.PasteMsg{Content: text[i+utf8.RuneLen(r):]}))
+		if all = append(all, b.do(m)); m.mode == typing {
+			return tea.Batch(append(all, m.typed(tea.PasteMsg{Content: text[i+utf8.RuneLen(r):]}))...)
 		}
 	}
-	return nil
+	return tea.Batch(all...)
 }
 
 // layouts are the letters of keyboards without Latin ones, and what the same keys type on

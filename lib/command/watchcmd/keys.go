@@ -28,7 +28,7 @@ func bindings() []binding {
 	act := func(verb string) func(m *model) tea.Cmd { return func(m *model) tea.Cmd { return m.act(verb) } }
 	confirm := func(verb string) func(m *model) tea.Cmd { return func(m *model) tea.Cmd { return m.confirm(verb) } }
 	return []binding{
-		{keys: []string{"enter"}, short: "attach", do: (*model).attach,
+		{keys: []string{"enter"}, harmless: true, short: "attach", do: (*model).attach,
 			does: "attach; Ctrl-b d leaves it, in tmux Ctrl-b L"},
 		{keys: []string{"a"}, short: "answer", does: "answer what it asks", do: (*model).answer},
 		{keys: []string{"s"}, harmless: true, short: "send", does: "send it a prompt", do: func(m *model) tea.Cmd {
