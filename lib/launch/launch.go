@@ -511,6 +511,9 @@ func (l *Launch) describeSession() (does, found string, err error) {
 func (l *Launch) markStarted(at time.Time) {
 	l.now = at
 	l.MarkStarted(at, l.session, l.spec.Resume != "" && !l.spec.Fork)
+	if l.StartedIn = nil; !l.remote() {
+		l.StartedIn = instance.Here()
+	}
 }
 
 // makeSession starts the agent in a new tmux session, or in the running one's pane. It

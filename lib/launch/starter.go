@@ -13,6 +13,7 @@ import (
 	"gt/lib/client/agent"
 	"gt/lib/launch/respawn"
 	"gt/lib/live"
+	"gt/lib/live/closing"
 	"gt/lib/live/fleet"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
@@ -204,9 +205,12 @@ const noTmux = "install tmux, or put it on the PATH"
 // runs where tmux cannot reach it.
 func CannotTell(m fleet.Member) error {
 	var lost *fleet.UnreachableError
+	var hidden *fleet.HiddenError
 	switch err := m.Unanswered; {
 	case err == nil:
 		return nil
+	case errors.As(err, &hidden):
+		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, err), WhenGone(m.Name))
 	case errors.As(err, &lost) && lost.Socket == "":
 		return cli.Fail(cli.No, fmt.Errorf("cannot reach %s: %w", m.Name, err), fmt.Sprintf("gt-session stop %s ends it", m.Name))
 	case errors.As(err, &lost):
@@ -222,13 +226,43 @@ func CannotTell(m fleet.Member) error {
 	}
 }
 
+// WhenGone returns the hint for an agent that cannot be seen from here.
+func WhenGone(name string) string {
+	return fmt.Sprintf("if that container or machine will not come back: gt-session start --gone %s (stop, rm, restore and new --replace take --gone, too)", name)
+}
+
+// BelieveGone records, on a person's word, that an agent that cannot be seen from here has
+// ended with the container or machine that it ran in. It does nothing for any other.
+func BelieveGone(env *cli.Env, store instance.Store, table *agent.Table, held *instance.Locked) error {
+	m := fleet.Members(env.Getenv, store, table, []*instance.Instance{held.Instance}, env.Now())[0]
+	if m.Record != nil && m.Unanswered == nil && !m.Process.IsSet() && m.Record.Presence(env.Now()) == process.Unseen {
+		m.Unanswered = &fleet.HiddenError{PID: m.Record.PID} // its conversation was opened there without gt
+	}
+	var hidden *fleet.HiddenError
+	if !errors.As(m.Unanswered, &hidden) {
+		return nil
+	}
+	if m.Record != nil {
+		end := closing.End{ID: m.Record.ID, Outcome: session.Crash, Reason: "its container or machine is gone", At: env.Now()}
+		if err := end.CloseIn(env.Getenv, store.State, hold, func(err error) { env.Warn("%v", err) }); err != nil {
+			return err
+		}
+	}
+	held.StartedIn = nil
+	return held.Put(env.Now())
+}
+
 func runsBelow(m fleet.Member, pid int) bool {
 	return slices.ContainsFunc(live.Tree(m.Process), func(p process.Proc) bool { return p.PID == pid })
 }
 
 func openElsewhere(name string, id session.ID, by *live.Holder) error {
-	return cli.Fail(cli.No, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", name, id, by),
+	err := cli.Fail(cli.No, fmt.Errorf("cannot start %s: its conversation %s is open already, %s", name, id, by),
 		fmt.Sprintf("gt-session fork %s goes on with a copy of it", name))
+	if by.Elsewhere {
+		err = cli.WithHint(err, "%s", WhenGone(name))
+	}
+	return err
 }
 
 // starting is how long an agent's program may take to begin.

@@ -5,7 +5,7 @@ import "fmt"
 // Holder is the process that has a session's conversation open.
 type Holder struct {
 	PID         int
-	Elsewhere   bool // it seems to run in another PID namespace
+	Elsewhere   bool // it seems to run in another PID namespace or on another machine
 	TmuxPane    string
 	TmuxSession string
 }
@@ -14,7 +14,7 @@ type Holder struct {
 func (h *Holder) String() string {
 	where := fmt.Sprintf("as process %d", h.PID)
 	if h.Elsewhere {
-		return where + " of another PID namespace, for all that can be seen from here"
+		return where + " of another container or machine, for all that can be seen from here"
 	}
 	if h.TmuxPane != "" {
 		where += " in tmux pane " + h.TmuxPane

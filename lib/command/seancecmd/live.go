@@ -9,6 +9,7 @@ import (
 	"gt/lib/live"
 	"gt/lib/live/status"
 	"gt/lib/place/town"
+	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
 )
 
@@ -64,7 +65,7 @@ func discover(env *cli.Env, sessions catalog.Catalog) (strangers []*catalog.Sess
 // it.
 func contextUse(env *cli.Env, a live.Agent) string {
 	now := env.Now()
-	got := status.Of(status.Facts{Now: now, Pane: status.Alive, Seen: []status.Observation{a.Observe(now)}})
+	got := status.Of(status.Facts{Now: now, Pane: process.Alive, Seen: []status.Observation{a.Observe(now)}})
 	if got.Status == status.Unknown {
 		return ""
 	}

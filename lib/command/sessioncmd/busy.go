@@ -7,10 +7,29 @@ import (
 	"strings"
 
 	"gt/lib/cli"
+	"gt/lib/launch"
 	"gt/lib/state/instance"
 	"gt/lib/sys/process"
 	"gt/lib/text/term"
 )
+
+// hidden is the flag of commands that refuse an agent which cannot be seen from here.
+type hidden struct {
+	Gone bool `help:"Believe that the container or machine in which it was started, and which cannot be seen from here, will not come back."`
+}
+
+// believe records that an agent is gone, if the person says so.
+func (h hidden) believe(at scope, id instance.ID) error {
+	if !h.Gone {
+		return nil
+	}
+	held, err := at.Store.Hold(id, readyWait)
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	return launch.BelieveGone(at.Env, at.Store, at.Table(), held)
+}
 
 // cut is the flag of commands that end agents which may be busy.
 type cut struct {

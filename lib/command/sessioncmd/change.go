@@ -108,6 +108,7 @@ type rm struct {
 	profile
 	Name         string `arg:"" help:"The agent."`
 	KeepWorktree bool   `help:"Leave the git worktree that was made for it."`
+	hidden
 	cut
 }
 
@@ -131,6 +132,11 @@ func (c *rm) Run(env *cli.Env) error {
 		return err
 	}
 	defer held.Release()
+	if c.Gone {
+		if err := launch.BelieveGone(env, at.Store, at.Table(), held); err != nil {
+			return err
+		}
+	}
 	m := at.Member(held.Instance)
 	if m.Pane.ID != "" {
 		return cli.Fail(cli.No, fmt.Errorf("%s is running", held.Name), fmt.Sprintf("gt-session stop %s stops it", held.Name))

@@ -147,6 +147,7 @@ func (e *examination) examine(members []fleet.Member) {
 	for i := range members {
 		m := &members[i]
 		var lost *fleet.UnreachableError
+		var away *fleet.HiddenError
 		switch {
 		case agents.Remote(m.Instance):
 		case m.Managed != nil:
@@ -155,6 +156,8 @@ func (e *examination) examine(members []fleet.Member) {
 			e.add(zombie, m.Name, fmt.Sprintf("still runs as process %d, outside of its tmux session, which is gone", lost.Process.PID), lost.Remedy())
 		case errors.As(m.Unanswered, &lost):
 			e.add(unreachable, m.Name, "cannot be reached: "+lost.Error(), lost.Remedy())
+		case errors.As(m.Unanswered, &away):
+			e.add(openElsewhere, m.Name, "cannot be seen: "+away.Error(), "if that is gone for good: gt-session start --gone "+m.Name)
 		case m.Process.IsSet() || m.Unanswered != nil:
 		default:
 			e.down(m)
@@ -189,6 +192,9 @@ func (e *examination) heldBack() {
 func (e *examination) down(m *fleet.Member) {
 	by := e.holder(m)
 	switch {
+	case by != nil && by.Elsewhere:
+		e.add(openElsewhere, m.Name, fmt.Sprintf("cannot continue its conversation %s: it is open %s", m.Now, by), "gt-session start --gone "+m.Name)
+		return
 	case by != nil:
 		where := fmt.Sprintf("end process %d", by.PID)
 		if by.TmuxPane != "" {

@@ -55,6 +55,7 @@ type newOne struct {
 	Worktree string `type:"given" placeholder:"BRANCH" help:"Give it a git worktree of its own, beside the repository, with this branch; made where it is missing."`
 	begin
 	cut
+	hidden
 }
 
 // begin has the flags of commands that make an instance and start its agent.
@@ -445,6 +446,7 @@ type start struct {
 	Topic   string `placeholder:"TEXT" help:"What their sessions are about; gt-seance lists it."`
 	Trust   bool   `help:"Accept what the clients ask at the start about trust and permissions."`
 	moved
+	hidden
 	Explain bool `xor:"what" help:"Print the steps of the start, what each would do and what it found; change nothing."`
 
 	WhenReset bool `xor:"what" help:"Wait until the usage limits of their accounts end; then start each that has not gone on by itself, or tell it to go on."`
@@ -463,6 +465,9 @@ func (c *start) Run(env *cli.Env) (err error) {
 		}
 	}
 	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
+		if err := c.believe(at, in.ID); err != nil {
+			return "", err
+		}
 		if in.Managed != nil && c.Explain {
 			return "", c.explainManaged(env, in)
 		}
@@ -494,6 +499,7 @@ type restart struct {
 	several
 	within
 	moved
+	hidden
 	cut
 }
 
@@ -506,6 +512,9 @@ func (c *restart) Run(env *cli.Env) error {
 		return err
 	}
 	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
+		if err := c.believe(at, in.ID); err != nil {
+			return "", err
+		}
 		if in.Managed != nil {
 			return c.managed(env, in, "restarted", suspends, resumes)
 		}
@@ -523,6 +532,7 @@ type restore struct {
 	profile
 	DryRun   bool `help:"Print what would be started, and change nothing."`
 	Continue bool `help:"Have those go on whose turn was interrupted."`
+	hidden
 }
 
 // hangup is how long an agent has to end after its pane is gone, as with tmux's server.
@@ -544,6 +554,7 @@ func (c *restore) Run(env *cli.Env) error {
 	unread = errors.Join(unread, err)
 	hungUp := time.Now().Add(hangup)
 	var gone, down []*instance.Instance
+	var unseen []string // names of those that may run elsewhere
 	starters := map[*instance.Instance]launch.Starter{}
 	where := map[*instance.Instance]string{}
 	of := map[*instance.Instance]scope{}
@@ -553,16 +564,24 @@ func (c *restore) Run(env *cli.Env) error {
 				down = append(down, m.Instance)
 				of[m.Instance], where[m.Instance] = s.Scope, s.In()
 			}
-			if m.Managed == nil && m.Wanted() && m.Moved == nil && !stays(m, hungUp) && m.Status != "unknown" {
+			var away *fleet.HiddenError
+			if errors.As(m.Unanswered, &away) && m.Wanted() && m.Moved == nil && !c.Gone {
+				unseen = append(unseen, m.Name+s.In())
+				continue
+			}
+			if m.Managed == nil && m.Wanted() && m.Moved == nil && !stays(m, hungUp) && (m.Status != status.Unknown || away != nil) {
 				gone = append(gone, m.Instance)
-				of := starter(s.Scope)
+				starts := starter(s.Scope)
 				if c.Continue && m.Interrupted() {
-					of.Prompt = conversation.Resumption
+					starts.Prompt = conversation.Resumption
 				}
-				starters[m.Instance] = of
-				where[m.Instance] = s.In()
+				starters[m.Instance], of[m.Instance], where[m.Instance] = starts, s.Scope, s.In()
 			}
 		}
+	}
+	if unseen != nil {
+		err := cli.Failf(cli.Busy, "not restored: %s: they were started in another container or on another machine, which cannot be seen from here", strings.Join(unseen, ", "))
+		unread = errors.Join(unread, cli.WithHint(err, "if that will not come back: gt-session restore --gone"))
 	}
 	if len(gone)+len(down) == 0 && unread == nil {
 		env.Hint("nothing to restore: all agents that should be running are")
@@ -579,6 +598,9 @@ func (c *restore) Run(env *cli.Env) error {
 	err = each(env, gone, func(in *instance.Instance) (string, error) {
 		if c.DryRun {
 			return would(in), nil
+		}
+		if err := c.believe(of[in], in.ID); err != nil {
+			return "", err
 		}
 		b, err := starters[in].Start(in.ID, false)
 		switch {

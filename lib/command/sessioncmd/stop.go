@@ -20,6 +20,7 @@ import (
 type stop struct {
 	several
 	within
+	hidden
 	Now bool `help:"End them at once, even if they are busy, and do not let them exit by themselves first."`
 }
 
@@ -34,6 +35,9 @@ func (c *stop) Run(env *cli.Env) error {
 		return err
 	}
 	return c.each(env, func(at scope, in *instance.Instance) (string, error) {
+		if err := c.believe(at, in.ID); err != nil {
+			return "", err
+		}
 		if in.Managed != nil {
 			return c.managed(env, in, "suspended", suspends)
 		}

@@ -11,7 +11,9 @@ import (
 	"gt/lib/cli"
 	"gt/lib/place"
 	"gt/lib/place/git"
+	"gt/lib/place/home"
 	"gt/lib/state/instance"
+	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/process"
 	"gt/lib/text/term"
@@ -260,8 +262,35 @@ func idle(store instance.Store, held *instance.Locked, path string) error {
 		}
 		return nil
 	})
+	if err == nil {
+		err = unoccupied(store, held.Worktree.Path)
+	}
 	if err != nil {
 		return err
 	}
 	return git.Saved(path, checkout)
+}
+
+// unoccupied returns an error if a session works in a worktree, as far as its hooks tell:
+// process.Using sees none of another container.
+func unoccupied(store instance.Store, path string) error {
+	homes, err := store.State.Homes()
+	if err != nil {
+		return err
+	}
+	for _, folder := range homes {
+		if !place.Inside(folder.Path, path) {
+			continue
+		}
+		records, err := session.Store{Home: home.In(store.State, folder.Path)}.All()
+		for _, r := range records {
+			if r.Live() {
+				return fmt.Errorf("%w: process %d of %s works in it, as its hooks tell", errInUse, r.PID, r.Agent)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

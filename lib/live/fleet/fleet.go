@@ -53,7 +53,8 @@ type Member struct {
 	Pane       tmux.Pane // its agent's pane, zero without one
 	Process    process.Proc
 	// Unanswered is why it may run although its pane or process is not known, nil if they
-	// are: ErrUnseen, an UnreachableError, or that its tmux server did not answer.
+	// are: ErrUnseen, a HiddenError, an UnreachableError, or that its tmux server did not
+	// answer.
 	Unanswered error
 
 	home    home.Home // the record's home
@@ -62,6 +63,35 @@ type Member struct {
 
 // ErrUnseen is returned for an agent in a tmux server of another PID namespace.
 var ErrUnseen = errors.New("its tmux server runs in another PID namespace, where its process cannot be seen")
+
+// HiddenError reports that an agent was started where it cannot be seen from here, in
+// another container or on another machine, and may run there.
+type HiddenError struct {
+	PID int // of its client there, 0 if unknown
+}
+
+func (e *HiddenError) Error() string {
+	const where = "of another container or machine, which cannot be seen from here"
+	if e.PID == 0 {
+		return "it is an agent " + where
+	}
+	return fmt.Sprintf("it is process %d %s", e.PID, where)
+}
+
+// hidden returns a HiddenError if the agent may run where it cannot be seen from here. What
+// its hooks recorded since its start counts before where it was started.
+func (m *Member) hidden(now time.Time) error {
+	if r := m.Record; r != nil && m.begun() && (r.Process().IsSet() || r.Server().IsSet()) {
+		if r.Presence(now) == process.Unseen {
+			return &HiddenError{PID: r.PID}
+		}
+		return nil
+	}
+	if m.Wanted() && m.StartedIn.Elsewhere() {
+		return new(HiddenError)
+	}
+	return nil
+}
 
 // UnreachableError reports that an agent runs, and that tmux shows no pane of it.
 type UnreachableError struct {
@@ -160,16 +190,16 @@ func (a *answer) candidates(in *instance.Instance, name string) []tmux.Pane {
 // find returns the pane of an instance's agent and the agent's process. name is the store's
 // Name for the instance. The pane can have the id of one of an earlier server, so what runs
 // in it decides.
-func (a *answer) find(in *instance.Instance, name string) (pane tmux.Pane, p process.Proc, presence, running status.Presence) {
+func (a *answer) find(in *instance.Instance, name string) (pane tmux.Pane, p process.Proc, presence, running process.Presence) {
 	for _, pane := range a.candidates(in, name) {
 		switch {
 		case a.away:
 			if pane.Mark == name || pane.Mark == "" {
-				return pane, p, status.Alive, status.NoAnswer
+				return pane, p, process.Alive, process.Unseen
 			}
 		case in.Adopted != nil:
 			if p = in.Adopted.Process(); p.Alive() { // otherwise the pane is the person's
-				return pane, p, status.Alive, status.Alive
+				return pane, p, process.Alive, process.Alive
 			}
 		default:
 			if pane.Mark != "" && pane.Mark != name {
@@ -181,14 +211,14 @@ func (a *answer) find(in *instance.Instance, name string) (pane tmux.Pane, p pro
 				continue // another agent that is being started, and has no mark yet
 			}
 			if p.IsSet() && runs(p, program, pane, name) || !p.IsSet() && (pane.Mark == name || pane.Mark == "") {
-				return pane, p, status.Alive, running
+				return pane, p, process.Alive, running
 			}
 		}
 	}
 	if a.err != nil {
-		return tmux.Pane{}, process.Proc{}, status.NoAnswer, status.NoAnswer
+		return tmux.Pane{}, process.Proc{}, process.Unseen, process.Unseen
 	}
-	return tmux.Pane{}, process.Proc{}, status.Dead, status.NoAnswer
+	return tmux.Pane{}, process.Proc{}, process.Dead, process.Unseen
 }
 
 // running returns the processes that began as agents of instances of a state, by the stores' Name.
@@ -233,21 +263,47 @@ func StartedBy(store instance.Store, id instance.ID) (all []process.Proc) {
 	return all
 }
 
-// outside looks for the agent of a member that is in no pane of its own, and reports
-// whether it runs: in a pane to which the person brought its conversation, or where tmux
-// cannot be asked.
-func (l *Survey) outside(m *Member, known *agent.Table, store instance.Store) bool {
+// broughtBack returns the pane and process of an agent that a person, or a program that
+// restores tmux, has started again: with its conversation by the record, or else by its
+// command line in a tmux session of its name, in its folder.
+func (l *Survey) broughtBack(m *Member, known *agent.Table) (pane tmux.Pane, p process.Proc, is bool) {
 	server := tmux.Server(m.TmuxServer)
-	if r := m.Record; r != nil && r.TmuxPane != "" && r.TmuxPane != m.TmuxPane && r.Live() && r.Process().Alive() && tmux.Server(r.TmuxServer).Is(server) {
-		for _, pane := range l.servers[server].byID[r.TmuxPane] {
-			if live.OwnsPane(known, r.Process(), pane) {
-				m.Pane, m.Process, m.Adopted = pane, r.Process(), instance.Adopt(r.Process())
-				m.TmuxPane, m.TmuxSession = pane.ID, pane.Session
-				return true
+	r := m.Record
+	// A pane of a new server can have the number of the agent's last one.
+	recorded := r != nil && r.TmuxPane != "" && (r.TmuxPane != m.TmuxPane || m.Wanted()) &&
+		r.Live() && r.Process().Alive() && tmux.Server(r.TmuxServer).Is(server)
+	for _, pane := range l.servers[server].panes {
+		switch {
+		case pane.Dead || pane.Mark != "":
+		case recorded:
+			if p := r.Process(); pane.ID == r.TmuxPane && live.OwnsPane(known, p, pane) {
+				return pane, p, true
+			}
+		case m.Wanted() && pane.Session == m.TmuxSession && pane.Path == m.Path:
+			p := live.Below(known, server, pane, m.Agent)
+			args, err := p.Args()
+			if p.IsSet() && err == nil && (m.Now == "" || slices.Contains(args, string(m.Now))) {
+				return pane, p, true
 			}
 		}
 	}
+	return tmux.Pane{}, process.Proc{}, false
+}
+
+// outside looks for the agent of a member that is in no pane of its own, and reports
+// whether it runs: in a pane to which it was brought back, or where tmux cannot be asked.
+func (l *Survey) outside(m *Member, known *agent.Table, store instance.Store) bool {
+	server := tmux.Server(m.TmuxServer)
+	if pane, p, is := l.broughtBack(m, known); is {
+		m.Pane, m.Process, m.Adopted = pane, p, instance.Adopt(p)
+		m.TmuxPane, m.TmuxSession = pane.ID, pane.Session
+		return true
+	}
 	p, ok := l.agents()[store.Name(m.ID)]
+	if m.Adopted != nil {
+		p = m.Adopted.Process()
+		ok = p.Alive()
+	}
 	if !ok {
 		return false
 	}
@@ -400,27 +456,31 @@ func (m *Member) observe(l *Survey, store instance.Store, known *agent.Table, st
 	server, now := l.servers[tmux.Server(m.TmuxServer)], l.now
 	pane, p, presence, running := server.find(m.Instance, store.Name(m.ID))
 	switch {
-	case presence == status.NoAnswer:
+	case presence == process.Unseen:
 		m.Unanswered = server.err
-	case presence == status.Alive && server.away:
+	case presence == process.Alive && server.away:
 		m.Unanswered = ErrUnseen
-	case presence == status.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.outside(m, known, store):
-		pane, p, presence, running = m.Pane, m.Process, status.Alive, status.Alive
+	case presence == process.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.outside(m, known, store):
+		pane, p, presence, running = m.Pane, m.Process, process.Alive, process.Alive
+	case presence == process.Dead && pane.ID == "":
+		if m.Unanswered = m.hidden(now); m.Unanswered != nil {
+			presence = process.Unseen
+		}
 	}
 	client := known.Of(m.Agent)
 	f := status.Facts{
 		Now: now, Desired: m.Wanted() && !m.ShutDownAt.After(m.StartedAt), Hooks: client.Dialect != "",
 		Started: m.StartedAt, Pane: presence, Acknowledged: m.Acknowledged,
 	}
-	if presence == status.Alive {
+	if presence == process.Alive {
 		m.Pane, m.Process, f.Process = pane, p, running
 	}
 	if pane.Killed { // killed from outside, although the pane remains
-		f.Pane = status.Dead
+		f.Pane = process.Dead
 	}
-	if m.Record != nil && presence == status.Dead && m.begun() { // of an agent that is gone, only its start counts
+	if m.Record != nil && presence == process.Dead && m.begun() { // of an agent that is gone, only its start counts
 		f.Seen = append(f.Seen, status.OfStart(m.Record))
-	} else if m.Record != nil && presence != status.Dead {
+	} else if m.Record != nil && presence != process.Dead {
 		told := m.observed()
 		f.Seen = append(f.Seen, status.OfStart(m.Record), status.OfRecord(m.Record), told, m.noted(stores), m.stopped(stores, told))
 		if !m.begun() { // it was the previous agent that ended
@@ -658,21 +718,21 @@ func runs(p process.Proc, program string, pane tmux.Pane, name string) bool {
 }
 
 // Run returns the process of a pane's agent, and whether it runs.
-func Run(pane tmux.Pane) (process.Proc, status.Presence) {
+func Run(pane tmux.Pane) (process.Proc, process.Presence) {
 	p, _, is := run(pane)
 	return p, is
 }
 
 // run is Run, and also returns the program's name.
-func run(pane tmux.Pane) (p process.Proc, name string, is status.Presence) {
+func run(pane tmux.Pane) (p process.Proc, name string, is process.Presence) {
 	if pane.Dead {
-		return process.Proc{}, "", status.Dead
+		return process.Proc{}, "", process.Dead
 	}
 	p, name, err := process.FindNamed(pane.PID)
 	if err != nil { // also during an exec; if it is gone, tmux will know next time
-		return process.Proc{}, "", status.NoAnswer
+		return process.Proc{}, "", process.Unseen
 	}
-	return p, name, status.Alive
+	return p, name, process.Alive
 }
 
 // ended reports whether the agent ended by itself: the person left it, or it had answered

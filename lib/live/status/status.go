@@ -9,6 +9,7 @@ import (
 	"gt/lib/state/activity"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 )
 
 // Status is what an agent does.
@@ -66,23 +67,14 @@ func (o Observation) agrees(other Observation) bool {
 	return o.Status == Waiting && other.Status == Waiting && o.Reason != "" && other.Reason != "" && o.Reason.Asks() == other.Reason.Asks()
 }
 
-// Presence is whether a process or pane exists. The zero value means unknown.
-type Presence int
-
-const (
-	NoAnswer Presence = iota
-	Alive
-	Dead
-)
-
 // Facts is all that is known about an agent.
 type Facts struct {
 	Now     time.Time
 	Desired bool      // somebody started it and nobody stopped it
 	Hooks   bool      // its hooks report, so its screen is ignored
 	Started time.Time // start of its process; older observations are ignored
-	Process Presence
-	Pane    Presence // according to tmux
+	Process process.Presence
+	Pane    process.Presence // according to tmux
 	// Acknowledged is when a person last saw that it waits.
 	Acknowledged time.Time
 	// MaxAge limits the age of observations, except of Stopped; 0 is no limit.
@@ -131,15 +123,15 @@ const ahead = 24 * time.Hour
 // wins. Background tasks end without a hook, so for them the newest observation counts.
 func Of(f Facts) Result {
 	newest, found := f.newest(Screen)
-	begins := !found && (f.Desired || f.Process == Alive) && !f.Started.IsZero() && f.Now.Sub(f.Started).Abs() < starting
+	begins := !found && (f.Desired || f.Process == process.Alive) && !f.Started.IsZero() && f.Now.Sub(f.Started).Abs() < starting
 	switch {
-	case f.Process == Dead && f.Pane != Dead:
+	case f.Process == process.Dead && f.Pane != process.Dead:
 		return Result{Status: Stopped}
 	case begins:
 		return Result{Status: Starting}
-	case f.Pane == Dead && f.Desired:
+	case f.Pane == process.Dead && f.Desired:
 		return Result{Status: Error}
-	case f.Pane == Dead:
+	case f.Pane == process.Dead:
 		return Result{Status: Stopped}
 	}
 	if !found {

@@ -7,6 +7,7 @@ import (
 	"gt/lib/state/activity"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/session"
+	"gt/lib/sys/process"
 )
 
 var now = time.Date(2026, 1, 17, 12, 0, 0, 0, time.UTC)
@@ -27,20 +28,20 @@ func TestOf(t *testing.T) {
 		why   Reason
 	}{
 		{"nothing is known", Facts{}, Unknown, ""},
-		{"it runs, and nothing tells what it does", Facts{Process: Alive, Pane: Alive, Started: ago(minute)}, Unknown, ""},
-		{"it has just been started", Facts{Process: Alive, Started: ago(4 * time.Second)}, Starting, ""},
-		{"it had its time to start", Facts{Process: Alive, Started: ago(5 * time.Second)}, Unknown, ""},
-		{"it was started by a clock that was wrong", Facts{Process: Alive, Started: now.AddDate(1, 0, 0)}, Unknown, ""},
+		{"it runs, and nothing tells what it does", Facts{Process: process.Alive, Pane: process.Alive, Started: ago(minute)}, Unknown, ""},
+		{"it has just been started", Facts{Process: process.Alive, Started: ago(4 * time.Second)}, Starting, ""},
+		{"it had its time to start", Facts{Process: process.Alive, Started: ago(5 * time.Second)}, Unknown, ""},
+		{"it was started by a clock that was wrong", Facts{Process: process.Alive, Started: now.AddDate(1, 0, 0)}, Unknown, ""},
 		{"it was started, and whether it runs nobody knows", Facts{Started: ago(time.Second)}, Unknown, ""},
-		{"it is being started, and tmux has no pane yet", Facts{Desired: true, Pane: Dead, Started: ago(4 * time.Second)}, Starting, ""},
-		{"it is being started, and tmux does not answer", Facts{Desired: true, Pane: NoAnswer, Started: ago(4 * time.Second)}, Starting, ""},
-		{"it had its time to start, and tmux has no pane", Facts{Desired: true, Pane: Dead, Started: ago(5 * time.Second)}, Error, ""},
-		{"it began, and its pane is gone", Facts{Desired: true, Pane: Dead, Started: ago(4 * time.Second), Seen: []Observation{saw(Hook, 3*time.Second, Waiting, Done)}}, Error, ""},
-		{"it was stopped as it began", Facts{Pane: Dead, Started: ago(time.Second)}, Stopped, ""},
-		{"it tells what it does before its start is over", Facts{Process: Alive, Started: ago(2 * time.Second), Seen: []Observation{saw(Hook, time.Second, Running, "")}}, Running, ""},
+		{"it is being started, and tmux has no pane yet", Facts{Desired: true, Pane: process.Dead, Started: ago(4 * time.Second)}, Starting, ""},
+		{"it is being started, and tmux does not answer", Facts{Desired: true, Pane: process.Unseen, Started: ago(4 * time.Second)}, Starting, ""},
+		{"it had its time to start, and tmux has no pane", Facts{Desired: true, Pane: process.Dead, Started: ago(5 * time.Second)}, Error, ""},
+		{"it began, and its pane is gone", Facts{Desired: true, Pane: process.Dead, Started: ago(4 * time.Second), Seen: []Observation{saw(Hook, 3*time.Second, Waiting, Done)}}, Error, ""},
+		{"it was stopped as it began", Facts{Pane: process.Dead, Started: ago(time.Second)}, Stopped, ""},
+		{"it tells what it does before its start is over", Facts{Process: process.Alive, Started: ago(2 * time.Second), Seen: []Observation{saw(Hook, time.Second, Running, "")}}, Running, ""},
 
-		{"a hook says that it works", Facts{Process: Alive, Seen: []Observation{saw(Hook, minute, Running, "")}}, Running, ""},
-		{"it asks for permission", Facts{Process: Alive, Seen: []Observation{saw(Hook, minute, Waiting, Permission)}}, Waiting, Permission},
+		{"a hook says that it works", Facts{Process: process.Alive, Seen: []Observation{saw(Hook, minute, Running, "")}}, Running, ""},
+		{"it asks for permission", Facts{Process: process.Alive, Seen: []Observation{saw(Hook, minute, Waiting, Permission)}}, Waiting, Permission},
 		{"its turn is over", Facts{Seen: []Observation{saw(Hook, minute, Waiting, Done)}}, Waiting, Done},
 		{"a person saw that", Facts{Acknowledged: ago(time.Second), Seen: []Observation{saw(Hook, minute, Waiting, Done)}}, Idle, Done},
 		{"a person saw that at the same moment", Facts{Acknowledged: ago(minute), Seen: []Observation{saw(Hook, minute, Waiting, Done)}}, Idle, Done},
@@ -68,7 +69,7 @@ func TestOf(t *testing.T) {
 		{"a source that says nothing", Facts{Seen: []Observation{saw(Registry, 0, Unknown, ""), saw(Screen, 0, "", ""), saw(Hook, minute, Running, "")}}, Running, ""},
 		{"a source without a date", Facts{Seen: []Observation{{Source: Registry, Status: Running}}}, Unknown, ""},
 
-		{"of an earlier process", Facts{Process: Alive, Started: ago(minute), Seen: []Observation{saw(Hook, time.Hour, Running, "")}}, Unknown, ""},
+		{"of an earlier process", Facts{Process: process.Alive, Started: ago(minute), Seen: []Observation{saw(Hook, time.Hour, Running, "")}}, Unknown, ""},
 		{"too old to tell", Facts{MaxAge: minute, Seen: []Observation{saw(Hook, 61*time.Second, Running, "")}}, Unknown, ""},
 		{"an end does not get too old", Facts{MaxAge: minute, Seen: []Observation{saw(Hook, time.Hour, Stopped, "")}}, Stopped, ""},
 		{"just young enough", Facts{MaxAge: minute, Seen: []Observation{saw(Hook, minute, Running, "")}}, Running, ""},
@@ -77,13 +78,13 @@ func TestOf(t *testing.T) {
 		{"a clock was wrong", Facts{Seen: []Observation{saw(Hook, -25*time.Hour, Running, "")}}, Unknown, ""},
 
 		{"its session ended", Facts{Seen: []Observation{saw(Hook, minute, Stopped, "")}}, Stopped, ""},
-		{"and another began in the same process", Facts{Process: Alive, Seen: []Observation{saw(Hook, minute, Stopped, ""), saw(Hook, time.Second, Running, "")}}, Running, ""},
-		{"its process is gone, whatever it said", Facts{Process: Dead, Seen: []Observation{saw(Hook, 0, Running, "")}}, Stopped, ""},
-		{"it ended by itself, in a pane that stays", Facts{Process: Dead, Pane: Alive, Desired: true}, Stopped, ""},
-		{"its pane is gone, and nobody wants it", Facts{Pane: Dead, Seen: []Observation{saw(Hook, 0, Running, "")}}, Stopped, ""},
-		{"its pane is gone, and it should run", Facts{Pane: Dead, Process: Dead, Desired: true}, Error, ""},
-		{"tmux does not answer, and it should run", Facts{Pane: NoAnswer, Desired: true, Seen: []Observation{saw(Hook, minute, Running, "")}}, Running, ""},
-		{"tmux does not answer, and nothing else tells", Facts{Pane: NoAnswer, Desired: true}, Unknown, ""},
+		{"and another began in the same process", Facts{Process: process.Alive, Seen: []Observation{saw(Hook, minute, Stopped, ""), saw(Hook, time.Second, Running, "")}}, Running, ""},
+		{"its process is gone, whatever it said", Facts{Process: process.Dead, Seen: []Observation{saw(Hook, 0, Running, "")}}, Stopped, ""},
+		{"it ended by itself, in a pane that stays", Facts{Process: process.Dead, Pane: process.Alive, Desired: true}, Stopped, ""},
+		{"its pane is gone, and nobody wants it", Facts{Pane: process.Dead, Seen: []Observation{saw(Hook, 0, Running, "")}}, Stopped, ""},
+		{"its pane is gone, and it should run", Facts{Pane: process.Dead, Process: process.Dead, Desired: true}, Error, ""},
+		{"tmux does not answer, and it should run", Facts{Pane: process.Unseen, Desired: true, Seen: []Observation{saw(Hook, minute, Running, "")}}, Running, ""},
+		{"tmux does not answer, and nothing else tells", Facts{Pane: process.Unseen, Desired: true}, Unknown, ""},
 	} {
 		c.facts.Now = now
 		if got := Of(c.facts); got.Status != c.want || got.Reason != c.why {

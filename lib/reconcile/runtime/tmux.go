@@ -10,7 +10,6 @@ import (
 	"gt/lib/launch"
 	"gt/lib/live"
 	"gt/lib/live/fleet"
-	"gt/lib/live/status"
 	"gt/lib/reconcile/tick"
 	"gt/lib/sys/process"
 	"gt/lib/sys/tmux"
@@ -101,7 +100,7 @@ func (t Tmux) Stop(_ context.Context, r Ref) error {
 // end sends SIGTERM to the processes of a pane and kills them after Grace.
 func end(pane tmux.Pane) error {
 	p, running := fleet.Run(pane)
-	if running == status.NoAnswer {
+	if running == process.Unseen {
 		return fmt.Errorf("%w whether the process %d runs", ErrUnknown, pane.PID)
 	}
 	tree := live.Tree(p)
@@ -155,9 +154,9 @@ func find(server tmux.Server, r Ref) (found, error) {
 func runs(pane tmux.Pane, id string) (tick.Liveness, error) {
 	p, running := fleet.Run(pane)
 	switch {
-	case running == status.NoAnswer, process.Name(pane.PID) == "tmux: server": // the server's copy of itself before its exec
+	case running == process.Unseen, process.Name(pane.PID) == "tmux: server": // the server's copy of itself before its exec
 		return tick.Unknown, fmt.Errorf("%w whether the process %d runs", ErrUnknown, pane.PID)
-	case running == status.Dead || !fleet.Runs(p, pane, id):
+	case running == process.Dead || !fleet.Runs(p, pane, id):
 		return tick.No, nil
 	}
 	return tick.Yes, nil

@@ -20,6 +20,7 @@ package instance
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,9 @@ type Instance struct {
 	TmuxSession string    `json:"tmux_session,omitempty"`
 	TmuxPane    string    `json:"tmux_pane,omitempty"`
 	StartedAt   time.Time `json:"started_at,omitzero"` // last start of the agent
+	// StartedIn is where the last start was; nil before the first, and in what gt before
+	// v0.3.0 wrote.
+	StartedIn *Where `json:"started_in,omitempty"`
 	// ShutDownAt is when the agent was ended to be restored, with all others.
 	ShutDownAt time.Time `json:"shut_down_at,omitzero"`
 
@@ -133,6 +137,25 @@ type Adopted struct {
 func Adopt(p process.Proc) *Adopted { return &Adopted{p.PID, p.Start, p.Boot, p.NS} }
 
 func (a *Adopted) Process() process.Proc { return process.Noted(a.PID, a.Start, a.Boot, a.NS) }
+
+// Where is a machine, known by its boot, and a PID namespace there.
+type Where struct {
+	Boot string `json:"boot_id,omitempty"`
+	NS   string `json:"pid_ns,omitempty"`
+	Host string `json:"host,omitempty"`
+}
+
+// Here returns where this program runs.
+func Here() *Where {
+	host, _ := os.Hostname() // "" if the machine has no name
+	boot, ns := process.Here()
+	return &Where{boot, ns, host}
+}
+
+// Elsewhere reports whether what runs there cannot be seen from here.
+func (w *Where) Elsewhere() bool {
+	return w != nil && (process.Elsewhere(w.Boot, w.NS) || session.OtherMachine(w.Boot, w.Host))
+}
 
 // Worktree is a git worktree that was made for an instance.
 type Worktree struct {

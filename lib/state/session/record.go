@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"gt/lib/state/handover"
@@ -157,9 +158,28 @@ func (r *Record) Began() time.Time {
 // counts as crashed.
 const silence = 12 * time.Hour
 
-// Elsewhere reports whether the session runs or ran in another PID namespace: in a
-// container that shares the folder, in a sandbox, or outside of the caller's.
-func (r *Record) Elsewhere() bool { return r.Process().Elsewhere() || r.Server().Elsewhere() }
+// Elsewhere reports whether the session runs or ran where its processes cannot be seen from
+// here: in another PID namespace, that of a container or sandbox that shares the folder or
+// one outside, or on another machine.
+func (r *Record) Elsewhere() bool {
+	return r.Process().Elsewhere() || r.Server().Elsewhere() || OtherMachine(r.BootID, r.Host)
+}
+
+// OtherMachine reports whether a process of that boot and host may run on another machine,
+// which shares the folder. A machine is known by its boot; after another boot only its name
+// tells, and that may have got or lost a domain.
+func OtherMachine(boot, host string) bool {
+	here, _ := process.Here()
+	if host == "" || boot != "" && boot == here {
+		return false
+	}
+	own, err := os.Hostname()
+	label := func(name string) string {
+		name, _, _ = strings.Cut(name, ".")
+		return strings.ToLower(name)
+	}
+	return err == nil && label(own) != label(host)
+}
 
 // sign returns the session's last sign of life: in the record, or the transcript's
 // modification.
@@ -188,43 +208,54 @@ func (r *Record) silent(now time.Time, than time.Duration) bool {
 	return now.Sub(r.sign()).Abs() > than
 }
 
-// Live reports whether the session runs. In another PID namespace it counts as running
-// until it has been silent for 12 hours.
+// Presence returns what is known of the session's client, or of the server behind it if
+// that is all that was recorded. A session that has ended is Dead, and so is one that cannot
+// be seen from here (see Elsewhere) and has been silent for 12 hours, or for a day if its
+// process was never known.
+func (r *Record) Presence(now time.Time) process.Presence {
+	p := r.Process()
+	if !p.IsSet() {
+		p = r.Server()
+	}
+	return r.presence(now, p)
+}
+
+func (r *Record) presence(now time.Time, p process.Proc) process.Presence {
+	is, wait := process.Unseen, silence
+	switch {
+	case r.Ended():
+		return process.Dead
+	case !p.IsSet():
+		wait = 2 * silence
+	case OtherMachine(r.BootID, r.Host):
+	default:
+		if is = p.Presence(); is == process.Dead && r.PIDNS == "" && process.InSandbox() {
+			return process.Unseen // it was recorded without its namespace
+		}
+	}
+	if is == process.Unseen && r.silent(now, wait) {
+		return process.Dead
+	}
+	return is
+}
+
+// Live reports whether the session runs, as far as is known: its client is Alive, or
+// recorded and Unseen.
 func (r *Record) Live() bool { return r.live(time.Now()) }
 
 func (r *Record) live(now time.Time) bool {
-	switch p := r.Process(); {
-	case r.Ended():
-		return false
-	case r.Elsewhere():
-		return !r.silent(now, silence)
-	case p.IsSet():
-		return p.Alive()
-	}
-	return r.Server().Alive()
+	known := r.Process().IsSet() || r.Server().IsSet()
+	return known && r.Presence(now) != process.Dead
 }
 
 // Served reports whether a server that several windows share still has the session open.
 func (r *Record) Served() bool { return r != nil && !r.Ended() && r.Server().Alive() }
 
 // Crashed reports whether the session's process is gone without an end. If a server runs
-// the session, its process counts as well. If the process cannot be seen, only silence
-// shows a crash: 12 hours for another PID namespace or host, a day for a process that was
-// never known. From inside a sandbox, a process that was recorded without its namespace
-// cannot be judged.
+// the session, its process counts as well.
 func (r *Record) Crashed(now time.Time) bool {
-	if r.Ended() {
-		return false
-	}
-	host, err := os.Hostname()
-	p, server := r.Process(), r.Server()
-	switch {
-	case !p.IsSet() && !server.IsSet():
-		return r.silent(now, 2*silence)
-	case r.Elsewhere(), err == nil && r.Host != "" && r.Host != host:
-		return r.silent(now, silence)
-	}
-	return (!p.IsSet() || p.Gone()) && (!server.IsSet() || server.Gone()) && (r.PIDNS != "" || !process.InSandbox())
+	server := r.Server()
+	return !r.Ended() && r.Presence(now) == process.Dead && (!server.IsSet() || r.presence(now, server) == process.Dead)
 }
 
 type plainRecord Record

@@ -308,11 +308,12 @@ func (s Store) closePassed(n newcomer) error {
 	return nil
 }
 
-// inPane reports whether the session was in the new one's pane. It compares hosts too,
-// because two containers may each have a server of that path and a pane of that number.
+// inPane reports whether the session was in the new one's pane. It compares machines and PID
+// namespaces too, because two containers may each have a server of that path and a pane of
+// that number.
 func inPane(r *Record, f StartParams) bool {
 	return r.TmuxPane != "" && r.TmuxPane == f.TmuxPane && r.TmuxServer == f.TmuxServer &&
-		(r.Host == "" || f.Host == "" || r.Host == f.Host)
+		!OtherMachine(r.BootID, r.Host) && (r.PIDNS == "" || f.Process.NS == "" || r.PIDNS == f.Process.NS)
 }
 
 func others(all []*Record, f StartParams, actor string) []*Record {

@@ -58,43 +58,68 @@ func Noted(pid int, start, boot, ns string) Proc {
 	return p
 }
 
+// Presence is what is known of a process or a pane. What ends, removes, replaces or begins
+// something asks for it, and takes nothing that is Unseen for Dead.
+type Presence int
+
+const (
+	Unseen Presence = iota // nothing here tells
+	Alive
+	Dead
+)
+
+// Presence returns what can be seen of this very process from here. It is Unseen in another
+// PID namespace, or if the system does not show it. It is Dead without start or boot.
+func (p Proc) Presence() Presence {
+	if p.Elsewhere() {
+		return Unseen
+	}
+	now, err := Find(p.PID)
+	switch {
+	case errors.Is(err, os.ErrProcessDone):
+		return Dead
+	case err != nil:
+		return Unseen
+	case now == p && p.Start != "":
+		return Alive
+	}
+	return Dead
+}
+
+// Alive reports whether this very process is seen to run, Gone whether it is known to have
+// ended. Both are false of one that is Unseen.
+func (p Proc) Alive() bool { return p.IsSet() && p.Presence() == Alive }
+
+func (p Proc) Gone() bool { return p.Presence() == Dead }
+
 // Elsewhere reports whether the process belongs to another PID namespace of this boot: a
-// container's, a sandbox's, or one outside. Its PID means nothing here.
-func (p Proc) Elsewhere() bool {
-	if p.NS == "" || !p.IsSet() {
+// container's, a sandbox's, or one outside. Its PID means nothing here. A namespace of which
+// nothing is left does not count.
+func (p Proc) Elsewhere() bool { return p.IsSet() && Elsewhere(p.Boot, p.NS) }
+
+// Elsewhere reports whether a PID namespace of a boot is another one of this boot, and may
+// still have processes.
+func Elsewhere(boot, ns string) bool {
+	if ns == "" {
 		return false
 	}
-	ns, err := namespace()
+	own, err := namespace()
 	if err != nil {
 		return true // the visible PIDs are not ours
 	}
-	if ns == p.NS { // mutant always: TestOtherNamespace
+	if own == ns { // mutant always: TestOtherNamespace
 		return false
 	}
-	boot, err := bootID()
-	return err != nil || boot == p.Boot
+	here, err := bootID()
+	return err != nil || here == boot && !abandoned(ns)
 }
 
-// Alive reports whether this very process still runs. It is false without start or boot.
-func (p Proc) Alive() bool {
-	if p.PID <= 0 || p.Start == "" || p.Boot == "" {
-		return false
-	}
-	now, err := Find(p.PID)
-	return err == nil && now == p
-}
-
-// Gone reports whether this very process is known to have ended. Both Alive and Gone are
-// false if that cannot be seen, as from another PID namespace.
-func (p Proc) Gone() bool {
-	if p.Elsewhere() {
-		return false
-	}
-	now, err := Find(p.PID)
-	if err != nil {
-		return errors.Is(err, os.ErrProcessDone)
-	}
-	return now != p
+// Here returns the boot's id and the PID namespace of this program, as far as the system
+// tells.
+func Here() (boot, ns string) {
+	boot, _ = bootID()
+	ns, _ = namespace()
+	return boot, ns
 }
 
 func (p Proc) IsSet() bool { return p.PID > 0 && p.Start != "" }

@@ -47,6 +47,8 @@ func StartTime(pid int) (time.Time, error) {
 // namespace returns "": macOS has no PID namespaces.
 func namespace() (string, error) { return "", nil }
 
+func abandoned(string) bool { return false }
+
 func bootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
 
 func (p Proc) Args() ([]string, error) {

@@ -127,6 +127,33 @@ func namespace() (string, error) {
 	return here.ns, here.err
 }
 
+// empty caches which PID namespaces abandoned found empty.
+var empty sync.Map
+
+// abandoned reports whether no process is left in a PID namespace. Only from the first
+// namespace are those of all others visible. A process of another user cannot be examined,
+// and is no agent of this one.
+func abandoned(ns string) bool {
+	if is, known := empty.Load(ns); known {
+		return is.(bool)
+	}
+	is := !Contained()
+	for _, pid := range All() {
+		if !is {
+			break
+		}
+		at := strconv.Itoa(pid)
+		info, err := os.Stat("/proc/" + at)
+		if err != nil || os.Geteuid() != 0 && atomicfile.Owner(info) != os.Geteuid() {
+			continue
+		}
+		of, err := namespaceOf(at)
+		is = of != ns && (err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH))
+	}
+	empty.Store(ns, is)
+	return is
+}
+
 func namespaceOf(pid string) (string, error) {
 	name, err := os.Readlink("/proc/" + pid + "/ns/pid") // such as pid:[4026531836]
 	return strings.Trim(name, "pid:[]"), err
