@@ -45,9 +45,28 @@ func (f Folder) Same(g Folder) bool {
 	return f.BirthTime != 0 || f.Device == g.Device
 }
 
+// volume is how a file system identifies its folders.
+type volume int
+
+const (
+	lasting  volume = iota // by inode and birth time, for ever
+	overlaid               // a container's: the first write copies a folder of the image, and only its inode stays
+	numbered               // as it is mounted: in user space, of a network, FAT
+)
+
 // is reports whether the recorded folder f is the one that is there now.
-func (f Folder) is(here Folder) bool {
-	return f.Same(here) || f.Inode == here.Inode && reborn(here.Path)
+func (f Folder) is(here Folder) bool { return f.Same(here) || f.isOn(here, volumeOf(here.Path)) }
+
+// isOn is is for a folder on such a volume. A numbered one gives a folder another inode
+// number at each mount; without birth times only the path is left.
+func (f Folder) isOn(here Folder, on volume) bool {
+	switch on {
+	case overlaid:
+		return f.Inode == here.Inode
+	case numbered:
+		return f.BirthTime == here.BirthTime && (f.BirthTime != 0 || f.Path == here.Path)
+	}
+	return false
 }
 
 // folderRecord is the file that records which folder an entry of the state belongs to.

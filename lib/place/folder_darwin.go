@@ -39,4 +39,15 @@ func (o *Opened) Dir() string { return o.Path }
 // linkless always returns false: macOS has no single system call for it.
 func linkless(string) bool { return false }
 
-func reborn(string) bool { return false }
+// volumeOf returns how the file system at a path identifies its folders.
+func volumeOf(path string) volume {
+	var st unix.Statfs_t
+	if unix.Statfs(path, &st) != nil {
+		return lasting
+	}
+	switch unix.ByteSliceToString(st.Fstypename[:]) {
+	case "apfs", "hfs":
+		return lasting
+	}
+	return numbered
+}

@@ -70,9 +70,19 @@ func statx(at int, path string, flags int) (Folder, error) {
 	return f, nil
 }
 
-// reborn reports whether a folder's birth time can change. In a container's overlay file
-// system, the first write copies a folder of the image, and only the inode number stays.
-func reborn(path string) bool {
+// volumeOf returns how the file system at a path identifies its folders. There are too many
+// in user space and of hypervisors to list, so it knows those of local disks and of memory.
+func volumeOf(path string) volume {
 	var st unix.Statfs_t
-	return unix.Statfs(path, &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC
+	if unix.Statfs(path, &st) != nil {
+		return lasting
+	}
+	const zfs, bcachefs = 0x2fc12fc1, 0xca451a4e
+	switch uint32(st.Type) {
+	case unix.OVERLAYFS_SUPER_MAGIC:
+		return overlaid
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, zfs, bcachefs:
+		return lasting
+	}
+	return numbered
 }

@@ -405,3 +405,29 @@ func TestJoin(t *testing.T) {
 		}
 	}
 }
+
+// A folder is known again after its file system was mounted anew, as far as that records
+// what lasts.
+func TestFolderOnVolumes(t *testing.T) {
+	was := Folder{Path: "/p", Device: 1, Inode: 2, BirthTime: 3}
+	old := Folder{Path: "/p", Device: 1, Inode: 2}
+	for name, c := range map[string]struct {
+		was, here Folder
+		on        volume
+		same      bool
+	}{
+		"another inode":                    {was, Folder{Path: "/p", Device: 1, Inode: 9, BirthTime: 3}, lasting, false},
+		"another inode in user space":      {was, Folder{Path: "/p", Device: 4, Inode: 9, BirthTime: 3}, numbered, true},
+		"another birth in user space":      {was, Folder{Path: "/p", Device: 1, Inode: 9, BirthTime: 4}, numbered, false},
+		"no births in user space":          {old, Folder{Path: "/p", Device: 4, Inode: 9}, numbered, true},
+		"no births, another path":          {old, Folder{Path: "/q", Device: 4, Inode: 9}, numbered, false},
+		"no births on a disk":              {old, Folder{Path: "/p", Device: 1, Inode: 9}, lasting, false},
+		"a container's copied folder":      {was, Folder{Path: "/p", Device: 4, Inode: 2, BirthTime: 9}, overlaid, true},
+		"a container's other folder":       {was, Folder{Path: "/p", Device: 1, Inode: 9, BirthTime: 3}, overlaid, false},
+		"a copied folder, but of no image": {was, Folder{Path: "/p", Device: 1, Inode: 2, BirthTime: 9}, lasting, false},
+	} {
+		if same := c.was.isOn(c.here, c.on); same != c.same {
+			t.Errorf("%s: %v", name, same)
+		}
+	}
+}

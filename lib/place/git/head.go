@@ -53,7 +53,7 @@ func Dir(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if named, err := os.Lstat(dot); err != nil || (!place.Counts(named, dir) || !place.Counts(info, dir)) && !safe(dir) {
+	if named, err := os.Lstat(dot); err != nil || (!place.Counts(named, dir) || !place.Counts(info, dir)) && !place.IsSafe(dir) {
 		return "", cmp.Or(err, ErrOthers)
 	}
 	if info.IsDir() {

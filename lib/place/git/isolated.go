@@ -40,7 +40,7 @@ type checkout struct {
 // locate returns the repository that contains dir, a path without links.
 func locate(dir string) (checkout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
-		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.Counts(info, dir) && !safe(at) {
+		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.Counts(info, dir) && !place.IsSafe(at) {
 			return checkout{}, ErrOthers
 		}
 		if r, err := topOf(at); err == nil {
@@ -60,7 +60,7 @@ func topOf(top string) (checkout, error) {
 	}
 	if err == nil {
 		var info os.FileInfo
-		if info, err = os.Stat(dir); err == nil && !place.Counts(info, top) && !safe(top) {
+		if info, err = os.Stat(dir); err == nil && !place.Counts(info, top) && !place.IsSafe(top) {
 			err = ErrOthers
 		}
 	}

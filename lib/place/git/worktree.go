@@ -55,7 +55,7 @@ func around(dir string) (checkout, error) {
 		if err != nil {
 			return checkout{}, atomicfile.Error("read", dir, err)
 		}
-		if !place.Counts(info, real) && !safe(real) {
+		if !place.Counts(info, real) && !place.IsSafe(real) {
 			return checkout{}, ErrOthers
 		}
 		said, err := head(real)

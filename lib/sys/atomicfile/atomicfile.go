@@ -361,7 +361,7 @@ func MakeIn(dir *os.Root, name string, write func(*os.File) error) error {
 	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return ErrNotRegular
 	}
-	tmp := temporaryName(name)
+	tmp := filepath.Join(filepath.Dir(name), temporaryName(filepath.Base(name)))
 	f, err := dir.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -380,12 +380,7 @@ func MakeIn(dir *os.Root, name string, write func(*os.File) error) error {
 // Create writes a file with mode 0600. It fails with fs.ErrExist if the file exists. If
 // several processes call it, only one succeeds, and nobody sees an incomplete file.
 func Create(path string, data []byte, d Durability) error {
-	return Error("create", path, place(path, data, 0o600, d, func(from, to string) error {
-		if err := os.Link(from, to); err != nil { // a rename would replace an existing file
-			return err
-		}
-		return os.Remove(from)
-	}))
+	return Error("create", path, place(path, data, 0o600, d, move))
 }
 
 // place writes a temporary file beside path and calls move to rename it to path.
@@ -527,9 +522,13 @@ func OpenAppendIn(dir *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// LinkIn is Link for two names below an open folder.
+// LinkIn gives a file below an open folder a second name, which must not exist, and syncs
+// that to disk. If the file system has no links, it makes a copy.
 func LinkIn(dir *os.Root, from, to string) error {
 	err := dir.Link(from, to)
+	if hasNoLinks(err) {
+		err = copyIn(dir, from, to)
+	}
 	if err == nil {
 		err = syncIn(dir, filepath.Dir(to))
 	}
@@ -876,7 +875,9 @@ func Stream(path string, write func(io.Writer) error) error {
 	}
 	err = cmp.Or(err, closed(tmp))
 	if err == nil {
-		err = Link(tmp.Name(), path)
+		if err = move(tmp.Name(), path); err == nil {
+			err = syncDir(filepath.Dir(path))
+		}
 	}
 	return Error("create", path, err)
 }

@@ -379,3 +379,27 @@ func TestEnsurePrivateDir(t *testing.T) {
 		}
 	}
 }
+
+// Without links, still only one of many makes a file, and none is replaced.
+func TestMoveInTurn(t *testing.T) {
+	dir := t.TempDir()
+	to := filepath.Join(dir, "to")
+	var made atomic.Int32
+	var all sync.WaitGroup
+	for i := range 16 {
+		from := filepath.Join(dir, fmt.Sprint("from-", i))
+		testenv.Must(t, os.WriteFile(from, []byte(from), 0o600))
+		all.Go(func() {
+			switch err := moveInTurn(from, to); {
+			case err == nil:
+				made.Add(1)
+			case !errors.Is(err, fs.ErrExist):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := made.Load(); n != 1 {
+		t.Errorf("%d have made it", n)
+	}
+}

@@ -1,4 +1,4 @@
-package git
+package place
 
 import (
 	"context"
@@ -12,18 +12,19 @@ import (
 
 const safeWait = time.Second
 
-// safe reports whether the person's git configuration lists top as a safe.directory. It
-// reads no repository's configuration.
-func safe(top string) bool {
+// IsSafe reports whether the person's git configuration lists the top of a repository as a
+// safe.directory. It reads no repository's configuration. Only another user's repository is
+// asked about, for git is a process of its own.
+func IsSafe(top string) bool {
 	program, err := process.LookPath("git", top, os.Environ())
 	if err != nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), safeWait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "config", "--get-all", "-z", "safe.directory")
+	cmd := exec.CommandContext(ctx, program, "config", "--type=path", "--get-all", "-z", "safe.directory")
 	cmd.Dir = "/"
-	cmd.Env = append(environ(top, os.Environ()), "GIT_DIR=/dev/null")
+	cmd.Env = append(process.PersonEnviron(os.Environ()), "PATH="+process.SearchPath(top, os.Environ()), "LC_ALL=C", "GIT_DIR=/dev/null")
 	out, err := cmd.Output()
 	if err != nil {
 		return false // it lists none
