@@ -15,13 +15,17 @@ import (
 	"gt/lib/view/roster"
 )
 
+// shownID is how many characters of an id are shown where names do not tell agents apart. A
+// shorter beginning names none: it may be the name of an agent that is gone.
+const shownID = 8
+
 // meant returns the instances that a name means. All that a list prints of one names it.
 func meant(at scope, all []*instance.Instance, name string) []*instance.Instance {
 	id, notID := session.ParseID(name)
 	for _, matches := range []func(*instance.Instance) bool{
 		func(in *instance.Instance) bool { return fold.Same(in.Name, name) || string(in.ID) == name },
 		func(in *instance.Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
-		func(in *instance.Instance) bool { return len(name) >= 4 && strings.HasPrefix(string(in.ID), name) },
+		func(in *instance.Instance) bool { return len(name) >= shownID && strings.HasPrefix(string(in.ID), name) },
 		func(in *instance.Instance) bool { return notID == nil && at.Store.Session(in) == id },
 		func(in *instance.Instance) bool { return in.Title != "" && fold.Same(in.Title, name) },
 		func(in *instance.Instance) bool {
