@@ -192,11 +192,20 @@ func (s Starter) Explain(in *instance.Instance) error {
 	return l.explain()
 }
 
+// cannotTell returns an error if nothing shows whether the agent runs, or if its tmux server
+// would start it in another container.
 func (l *Launch) cannotTell() error {
 	if l.remote() {
 		return nil
 	}
-	return CannotTell(l.m)
+	if err := CannotTell(l.m); err != nil {
+		return err
+	}
+	if pid, err := l.at.PID(); err == nil && pid == 0 {
+		return cli.Fail(cli.No, fmt.Errorf("cannot start %s: the tmux server at %s runs in another container, and would start it there", l.Name, l.Env.DisplayPath(l.TmuxServer)),
+			"a server of its own: export TMUX_TMPDIR=DIR; unset TMUX; gt-session start "+l.Name)
+	}
+	return nil
 }
 
 const noTmux = "install tmux, or put it on the PATH"
