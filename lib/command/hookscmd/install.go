@@ -59,7 +59,7 @@ func (c *install) Run(env *cli.Env) error {
 	}
 	if c.Record != nil && !c.DryRun {
 		if err := agent.SaveRecord(env.Getenv, *c.Record); err != nil {
-			return cli.Fail(cli.IO, err)
+			return unwritable(place.Config(env.Getenv, "config.toml"), cli.Fail(cli.IO, err))
 		}
 	}
 	c.offerAllow(env, picked)

@@ -103,25 +103,23 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 	if errors.Is(err, flock.ErrBusy) {
 		err = cli.Fail(cli.Busy, err, "another gt-hooks is changing that file")
 	}
-	return done, t.unwritable(path, err)
+	return done, unwritable(path, err)
 }
 
-// unwritable adds to the error of a settings file that cannot be written who can change it.
-func (t target) unwritable(path string, err error) error {
-	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.EBUSY) {
+// unwritable adds to the error of a file that cannot be written who can change it.
+func unwritable(path string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return err
 	}
-	if real := place.Real(path); real != filepath.Clean(path) {
-		return cli.WithHint(err, "it is really '%s'; whatever makes that file, such as Home Manager, has to put gt's hooks into it (docs/where.md)", real)
+	dir := filepath.Dir(path)
+	info, serr := os.Stat(dir)
+	switch real := place.Real(path); {
+	case real != filepath.Clean(path):
+		return cli.WithHint(err, "'%s' leads there; what makes that file, such as Home Manager, has to make the change (docs/where.md)", path)
+	case serr == nil && atomicfile.Owner(info) != os.Geteuid():
+		return cli.WithHint(err, "the folder belongs to another user: sudo chown -R %d %s", os.Geteuid(), term.Typed(dir))
 	}
-	info, serr := os.Stat(path)
-	if serr != nil {
-		info, serr = os.Stat(filepath.Dir(path))
-	}
-	if serr == nil && atomicfile.Owner(info) != os.Geteuid() {
-		return cli.WithHint(err, "it belongs to another user; sudo chown -R %d '%s' makes it yours", os.Geteuid(), filepath.Dir(path))
-	}
-	return cli.WithHint(err, "gt needs to write there, and a backup beside it: is it a mount that is read-only? (docs/where.md)")
+	return cli.WithHint(err, "gt writes there, and a backup beside it: is it mounted read-only? (docs/where.md)")
 }
 
 // update is settings.Update; dryRun only calls edit.
