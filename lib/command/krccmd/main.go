@@ -226,7 +226,7 @@ func (in *inventory) print(env *cli.Env, p books) error {
 		}
 		rows = append(rows, []string{strconv.Itoa(f.Events), term.Size(f.Size), term.Day(f.Oldest, now), term.Day(f.Newest, now), name})
 	}
-	if err := style.Table(env.Stdout, width, rows, nil); err != nil {
+	if err := style.Table(env.Stdout, width, term.Narrow(width, rows, "OLDEST", "SIZE"), nil); err != nil {
 		return err
 	}
 	aside := "\n"
@@ -241,7 +241,7 @@ func (in *inventory) print(env *cli.Env, p books) error {
 		for _, k := range in.tally.Kinds() {
 			rows = append(rows, []string{strconv.Itoa(k.Events), strconv.Itoa(k.Expired), term.Size(k.Bytes), duration.Format(k.TTL), term.Day(k.Oldest, now), k.Type})
 		}
-		if err := style.Table(env.Stdout, width, rows, nil); err != nil {
+		if err := style.Table(env.Stdout, width, term.Narrow(width, rows, "EXPIRED", "OLDEST", "SIZE"), nil); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(env.Stdout, "\n"); err != nil {
@@ -322,7 +322,8 @@ func (c *decay) Run(env *cli.Env) error {
 			duration.Format(k.TTL), string(k.Curve), k.Type,
 		})
 	}
-	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), rows, nil); err != nil {
+	width := term.Width(env.Stdout, env.Getenv)
+	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, term.Narrow(width, rows, "LOWEST", "CURVE", "KEPT FOR", "EXPIRED"), nil); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(env.Stdout, "\n%s, average score %.2f (1 is new); %d at risk (below 0.25), %d expired\n", count.Of(t.Events, "event"), total, waning, expired)

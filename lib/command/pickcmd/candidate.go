@@ -28,6 +28,8 @@ type candidates struct {
 	home string
 	now  time.Time
 	in   *bufio.Reader
+
+	narrow bool
 }
 
 func newCandidates(env *cli.Env) *candidates {
@@ -63,6 +65,8 @@ func (c *candidates) next() (string, error) {
 // Widths of the columns before the title.
 const (
 	idWidth    = 13 // covers the random part of ids that begin with a time (Codex, pi)
+	idNarrow   = 8
+	narrow     = 64 // the list has so little room that only the title stands beside the id
 	ageWidth   = 3
 	agentWidth = 8
 	whoWidth   = 18
@@ -82,13 +86,18 @@ func (c *candidates) line(s *catalog.Session) (string, bool) {
 		place := term.Tilde(s.CWD, c.home)
 		who = clean(place)
 	}
-	shown := strings.Join([]string{
+	columns := []string{
 		term.Pad(id[:min(idWidth, len(id))], idWidth),
 		term.Pad(age(c.now, slices.MaxFunc([]time.Time{s.StartedAt, s.EndedAt, s.LastAt}, time.Time.Compare)), ageWidth),
 		term.Pad(clean(s.Agent), agentWidth),
 		term.Pad(term.CutFront(who, whoWidth), whoWidth),
 		clean(s.About()),
-	}, " ")
+	}
+	if c.narrow { // what is cut at the end is still looked through
+		columns[0] = term.Pad(id[:min(idNarrow, len(id))], idNarrow)
+		columns = []string{columns[0], columns[1], columns[4], "·", strings.TrimSpace(columns[2]), who}
+	}
+	shown := strings.Join(columns, " ")
 	return id + "\t" + strings.TrimRight(shown, " "), true
 }
 

@@ -85,6 +85,11 @@ func (g *grammar) Run(env *cli.Env) error {
 	}
 	// Wait for the first session before the finder takes over the screen.
 	in := newCandidates(env)
+	room := term.Width(env.Stderr, env.Getenv)
+	if room >= 2*besidePreview {
+		room /= 2
+	}
+	in.narrow = room > 0 && room < narrow
 	first, err := in.next()
 	if err == io.EOF {
 		return cli.Failf(cli.No, "there is no session to pick from")
@@ -160,6 +165,9 @@ func (g *grammar) named(key string) string {
 	return key
 }
 
+// besidePreview is the width of a preview from which on it stands beside the list.
+const besidePreview = 70
+
 // arguments returns all arguments of the finder. FZF_DEFAULT_OPTS is ignored: it is meant
 // for other uses, and can run commands or change the output.
 func (g *grammar) arguments(env *cli.Env) []string {
@@ -188,7 +196,7 @@ func (g *grammar) arguments(env *cli.Env) []string {
 	if err != nil {
 		return args // without a preview
 	}
-	return append(args, "--preview="+preview(seance), "--preview-window=right,50%,border-left,wrap,<70(down,55%,border-top,wrap)")
+	return append(args, "--preview="+preview(seance), fmt.Sprintf("--preview-window=right,50%%,border-left,wrap,<%d(down,55%%,border-top,wrap)", besidePreview))
 }
 
 // preview returns the shell command that shows a session: its last turns, then its details.

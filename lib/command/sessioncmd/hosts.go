@@ -96,8 +96,8 @@ func printHosted(env *cli.Env, all []roster.Hosted) error {
 		{Heading: "FOLDER", Cell: func(h roster.Hosted) string { return line(h.Folder) }},
 	}, all)
 	width := term.Width(env.Stdout, env.Getenv)
-	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "FOR", "GROUP")
-	return term.StyleFor(env.Stdout, env.Getenv).Whole("STATUS").Table(env.Stdout, width, cells, painted(env, slices.Index(cells[0], "STATUS")))
+	cells = term.Narrow(width, cells, "AGENT", "FOLDER", "GROUP", "FOR")
+	return term.StyleFor(env.Stdout, env.Getenv).Whole("STATUS").TableOfPaths(env.Stdout, width, cells, painted(env, slices.Index(cells[0], "STATUS")))
 }
 
 // warnAway says when a host was last seen, unless it is there now.

@@ -270,12 +270,9 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 	}
 	share(len(rows), func(i int) { rows[i].outOfSync = outOfSync(*rows[i].Member) })
 	width := term.Width(env.Stdout, env.Getenv)
-	cells := term.Cells(instanceColumns(env, rows, placed, width >= wide), rows)
-	cells = term.Narrow(width, cells, "AGENT", "TEMPLATE", "FOLDER", "FOR", "GROUP")
+	cells := term.Cells(instanceColumns(env, rows, placed, width), rows)
+	cells = term.Narrow(width, cells, "AGENT", "TEMPLATE", "FOLDER", "GROUP", "ABOUT", "FOR")
 	style, paint := term.StyleFor(env.Stdout, env.Getenv).Whole("STATUS"), painted(env, slices.Index(cells[0], "STATUS"))
-	if !slices.Contains(cells[0], "FOLDER") {
-		return style.Table(env.Stdout, width, cells, paint)
-	}
 	return style.TableOfPaths(env.Stdout, width, cells, paint)
 }
 
@@ -284,7 +281,7 @@ const wide = 110
 
 // instanceColumns returns the columns of a list of agents, some of which can be a
 // template's.
-func instanceColumns(env *cli.Env, rows []row, placed, more bool) []column {
+func instanceColumns(env *cli.Env, rows []row, placed bool, width int) []column {
 	now, home := env.Now(), env.Getenv("HOME")
 	inAny := func(is func(row) bool) bool { return slices.ContainsFunc(rows, is) }
 	lines := map[string]string{} // many rows share agents and groups
@@ -294,6 +291,9 @@ func instanceColumns(env *cli.Env, rows []row, placed, more bool) []column {
 		}
 		return lines[s]
 	}
+	folder := func(r row) string { return env.Line(term.Tilde(r.Path, home), maxCell) }
+	more := width >= wide
+	titled := width > 0 && inAny(func(r row) bool { return about(r) != "" })
 	return []column{
 		placeColumn(env, placed),
 		nameColumn(env),
@@ -301,10 +301,7 @@ func instanceColumns(env *cli.Env, rows []row, placed, more bool) []column {
 			if m := r.Managed; m != nil && m.State != lifecycle.Active {
 				return string(m.State)
 			}
-			if r.Status == status.Waiting || r.Background || r.Moved != nil {
-				return roster.StatusText(*r.Member)
-			}
-			return string(r.Status)
+			return roster.ListText(*r.Member)
 		}},
 		{Heading: "FOR", Cell: func(r row) string {
 			if r.Since.IsZero() {
@@ -321,14 +318,19 @@ func instanceColumns(env *cli.Env, rows []row, placed, more bool) []column {
 			return line(r.Managed.Template)
 		}},
 		{Heading: "PANE", Hidden: !more, Cell: func(r row) string { return r.Pane.ID }},
-		{Heading: "ABOUT", Hidden: !more || !inAny(func(r row) bool { return about(r) != "" }), Cell: func(r row) string { return line(about(r)) }},
 		{Heading: "MCP", Hidden: !inAny(func(r row) bool { return r.outOfSync }), Cell: func(r row) string {
 			if r.outOfSync {
 				return "changed"
 			}
 			return ""
 		}},
-		{Heading: "FOLDER", Cell: func(r row) string { return env.Line(term.Tilde(r.Path, home), maxCell) }},
+		{Heading: "ABOUT", Hidden: !titled, Cell: func(r row) string {
+			if more {
+				return line(about(r))
+			}
+			return cmp.Or(line(about(r)), folder(r)) // which often repeats the name
+		}},
+		{Heading: "FOLDER", Hidden: titled && !more, Cell: folder},
 	}
 }
 

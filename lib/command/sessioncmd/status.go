@@ -10,6 +10,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/text/duration"
+	"gt/lib/text/term"
 	"gt/lib/view/roster"
 )
 
@@ -96,23 +97,36 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	}
 	out := bufio.NewWriterSize(env.Stdout, 64<<10)
 	fmt.Fprintln(out, strings.Join(counts, ", "))
+	var rows [][2]string
 	for _, one := range logins(by[status.Waiting]) {
-		fmt.Fprintf(out, "  %s  %s\n", env.Line(strings.Join(one.names, ", "), maxCell), one.what(env))
+		rows = append(rows, [2]string{env.Line(strings.Join(one.names, ", "), maxCell), one.what(env)})
 	}
 	for _, s := range roster.Order[:2] {
 		for _, m := range by[s] {
 			if m.Login {
 				continue
 			}
-			line := "  " + env.Line(m.Name, maxCell) + "  " + roster.StatusText(m)
+			does := roster.StatusText(m)
 			if !m.Since.IsZero() {
-				line += " for " + duration.Format(roster.Rough(env.Now().Sub(m.Since)))
+				does += " for " + duration.Format(roster.Rough(env.Now().Sub(m.Since)))
 			}
-			fmt.Fprintln(out, line)
+			rows = append(rows, [2]string{env.Line(m.Name, maxCell), does})
 		}
+	}
+	widest := 0
+	for _, row := range rows {
+		if n := term.Columns(row[0]); n <= maxAligned {
+			widest = max(widest, n)
+		}
+	}
+	for _, row := range rows {
+		fmt.Fprintln(out, "  "+row[0]+strings.Repeat(" ", max(widest-term.Columns(row[0]), 0))+"  "+row[1])
 	}
 	return out.Flush()
 }
+
+// maxAligned is the greatest width of a name behind which the others are aligned.
+const maxAligned = 30
 
 // maxNamed limits the agents that a status line names.
 const maxNamed = 3

@@ -374,3 +374,47 @@ func TestChoosesWhoAsks(t *testing.T) {
 		t.Errorf("chosen is %v", r)
 	}
 }
+
+// On a low screen the question and its first options stay, and the hint below them goes.
+func TestLowScreen(t *testing.T) {
+	rows := []row{testRow("", "api", "", "~/api", status.Waiting, status.Permission, time.Minute)}
+	screen := "Bash command\n\n  rm -r build\n\nDo you want to proceed?\n❯ 1. Yes\n  2. Yes, and don't ask again\n  3. No\n\nEsc to cancel\n\n"
+	for height, want := range map[int]string{
+		10: "Do you want to proceed?\n  ❯ 1. Yes\n    2. Yes, and don't ask again\n    3. No",
+		12: "Do you want to proceed?\n  ❯ 1. Yes\n    2. Yes, and don't ask again\n    3. No\n\n  Esc to cancel",
+	} {
+		m := testModel(80, height, rows)
+		m.show(seen{key: m.chosen, text: screen})
+		if !strings.Contains(text(m), want) {
+			t.Errorf("%d lines:\n%s", height, text(m))
+		}
+		m.Update(options{asker: *m.row(), all: []string{"Yes", "No"}})
+		if m.mode != answering || !strings.Contains(text(m), "proceed?") || strings.Contains(text(m), "❯ 1. Yes") {
+			t.Errorf("%d lines, while it is answered:\n%s", height, text(m))
+		}
+	}
+}
+
+// On a narrow screen the reason stays, then the name, then the age; a title rather than a
+// folder that says the name again.
+func TestNarrowScreen(t *testing.T) {
+	rows := []row{
+		testRow("", "a-feature-branch", "", "~/src/a-feature-branch", status.Waiting, status.Permission, 3*time.Minute),
+		testRow("", "say", "", "~/src/say", status.Waiting, status.Done, 0),
+		testRow("", "old", "", "~/src/old", status.Idle, status.Done, 12*24*time.Hour+23*time.Hour),
+	}
+	rows[1].title = "Port the parser"
+	for width, want := range map[int]string{
+		28: "> ● a-feature-b…  permission\n  ● say           done\n  ○ old           idle",
+		40: "> ● a-feature-branch  permission      3m\n  ● say               done\n  ○ old               idle        12d23h",
+		80: "> ● a-feature-branch  waiting (permission)      3m  claude  …rc/a-feature-branch\n  ● say               waiting (done)                claude  Port the parser\n",
+	} {
+		m := testModel(width, 14, rows)
+		if !strings.Contains(text(m), want) {
+			t.Errorf("%d columns:\n%s", width, text(m))
+		}
+		if first := strings.Split(text(m), "\n")[0]; strings.HasSuffix(first, "·") || strings.Contains(first, "…") {
+			t.Errorf("the first line is %q", first)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package watchcmd
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"path/filepath"
@@ -34,6 +35,9 @@ func (r *row) address() string {
 	}
 	return r.Name
 }
+
+// about returns what the agent is for: its title, or else its folder.
+func (r *row) about() string { return cmp.Or(r.title, r.Folder) }
 
 // asks reports whether the agent waits until somebody answers.
 func (r *row) asks() bool { return r.Status == status.Waiting && r.Reason.Asks() }
@@ -124,7 +128,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 			}
 			s.rows = append(s.rows, row{
 				Hosted: roster.HostedRow(env, own, one), key: key,
-				title: r.line(one.Title), scope: at.Scope, member: one.Member,
+				title: r.line(cmp.Or(one.Title, one.Topic)), scope: at.Scope, member: one.Member,
 			})
 			if folder := one.StateFolder(); folder != "" && one.Pane.ID != "" {
 				folders = append(folders, folder)

@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/live/status"
 	"gt/lib/text/duration"
+	"gt/lib/text/lazyregexp"
 	"gt/lib/text/term"
 	"gt/lib/view/roster"
 )
@@ -16,7 +17,11 @@ import (
 func order() []status.Status { return roster.Order[:] }
 
 // widths are those of the list's columns; 0 leaves one out.
-type widths struct{ name, status, age, agent, folder int }
+type widths struct {
+	name, status, age, agent, about int
+
+	short bool // the status is what row.short says
+}
 
 // maxAge is the width of the longest age, such as 12d23h.
 const maxAge = 6
@@ -24,10 +29,19 @@ const maxAge = 6
 // gap is what is between two columns, margin what is before the first.
 const gap, margin = 2, 4
 
+// short returns what an agent does in a word: what it waits for, if it waits.
+func (r *row) short() string {
+	if r.Status == status.Waiting && r.Reason != "" {
+		return string(r.Reason)
+	}
+	return string(r.Status)
+}
+
 // measure fits the columns into the screen. They depend on all agents, so that nothing
 // jumps when the list is scrolled.
 func (m *model) measure() {
 	w := widths{age: maxAge}
+	short := 0
 	for i := range m.items {
 		r := m.items[i].row
 		if r == nil {
@@ -36,35 +50,50 @@ func (m *model) measure() {
 		w.name = max(w.name, 2*r.Depth+term.Columns(r.address()))
 		w.status = max(w.status, term.Columns(r.Text))
 		w.agent = max(w.agent, term.Columns(r.Agent))
-		w.folder = max(w.folder, term.Columns(r.Folder))
+		w.about = max(w.about, term.Columns(r.about()))
+		short = max(short, term.Columns(r.short()))
 	}
-	left := m.width - margin - w.age - gap
-	const leastName, leastStatus, leastFolder = 12, 19, 12 // 19 is "waiting (permission" and more of it
+	const leastName, leastStatus, leastAbout = 12, 19, 12 // 19 is "waiting (permission" and more of it
+	longest := w.name
 	w.name = min(w.name, max(m.width*3/10, leastName))
 	w.agent = min(w.agent, 12)
-	if left < w.name+gap+min(w.status, leastStatus)+gap+w.agent {
+	room := func() int { // what the columns leave
+		left := m.width - margin - w.name
+		for _, n := range []int{w.status, w.age, w.agent} {
+			if n > 0 {
+				left -= gap + n
+			}
+		}
+		return left
+	}
+	if room() < min(0, leastStatus-w.status) {
 		w.agent = 0
 	}
-	rest := func() int {
-		used := w.name + gap + w.status
-		if w.agent > 0 {
-			used += gap + w.agent
-		}
-		return left - used
-	}
-	if over := -rest(); over > 0 {
+	if over := -room(); over > 0 {
 		w.status = max(w.status-over, min(w.status, leastStatus))
 	}
-	if over := -rest(); over > 0 {
+	if w.short = room() < 0; w.short { // what it waits for says more than the age
+		w.status = short
+	}
+	if over := -room(); over > 0 {
 		w.name = max(w.name-over, min(w.name, 8))
 	}
-	if rest() < 0 { // too narrow for more
-		w.name, w.status, w.age = max(m.width-margin, 0), 0, 0
+	if room() < 0 {
+		w.age = 0
 	}
-	if room := rest() - gap; room < leastFolder {
-		w.folder = 0
+	if over := -room(); over > 0 {
+		w.status = max(w.status-over, 0)
+	}
+	if over := -room(); over > 0 || w.status < 4 {
+		w.name, w.status = max(m.width-margin, 0), 0
+	}
+	if w.short { // nothing else needs the rest
+		w.name = min(longest, w.name+max(room(), 0))
+	}
+	if rest := room() - gap; rest < leastAbout {
+		w.about = 0
 	} else {
-		w.folder = min(w.folder, room)
+		w.about = min(w.about, rest)
 	}
 	m.widths = w
 }
@@ -152,11 +181,15 @@ func (m *model) first() string {
 			used += term.Columns(text)
 		}
 	}
-	put(" ", plainly)
 	for i, c := range m.counts() {
-		if i > 0 {
-			put(" · ", m.style.Dim)
+		between := " · "
+		if i == 0 {
+			between = " "
 		}
+		if used+term.Columns(between+c.text) > m.width {
+			break
+		}
+		put(between, m.style.Dim)
 		paint := func(text string) string { return m.style.PaintStatus(c.status, text) }
 		if c.status == status.Waiting || c.status == status.Error {
 			paint = func(text string) string { return m.style.Bold(m.style.PaintStatus(c.status, text)) }
@@ -173,8 +206,11 @@ func (m *model) first() string {
 	if m.reader.profile != "" {
 		parts = append(parts, "profile "+m.reader.profile)
 	}
-	parts = append(parts, "gt-watch")
-	right := term.Cut(m.env.Line(strings.Join(parts, " · "), maxTitle), max(m.width-used-2, 0))
+	room := max(m.width-used-2, 0)
+	if right := strings.Join(append(parts, "gt-watch"), " · "); term.Columns(right) <= room { // half a name says nothing
+		parts = append(parts, "gt-watch")
+	}
+	right := term.Cut(m.env.Line(strings.Join(parts, " · "), maxTitle), room)
 	space := m.width - used - term.Columns(right) - 1
 	if space < 1 {
 		return left.String()
@@ -231,14 +267,25 @@ func (m *model) line(i *item) string {
 	b.WriteString(paint(m.style.StatusMark(r.Status)) + " ")
 	b.WriteString(name(term.Pad(strings.Repeat("  ", r.Depth)+r.address(), w.name)))
 	if w.status > 0 {
+		does := r.Text
+		if w.short {
+			does = r.short()
+		}
+		b.WriteString("  " + paint(term.Pad(does, w.status)))
+	}
+	if w.age > 0 {
 		age := m.age(r.Since)
-		b.WriteString("  " + paint(term.Pad(r.Text, w.status)) + "  " + strings.Repeat(" ", max(w.age-len(age), 0)) + age)
+		b.WriteString("  " + strings.Repeat(" ", max(w.age-len(age), 0)) + age)
 	}
 	if w.agent > 0 {
 		b.WriteString("  " + dim(term.Pad(r.Agent, w.agent)))
 	}
-	if w.folder > 0 {
-		b.WriteString("  " + dim(term.CutFront(r.Folder, w.folder)))
+	if w.about > 0 {
+		cut := term.Cut
+		if r.title == "" {
+			cut = term.CutFront
+		}
+		b.WriteString("  " + dim(cut(r.about(), w.about)))
 	}
 	if !chosen {
 		return b.String()
@@ -291,15 +338,41 @@ func (m *model) shown() []string {
 	if m.panel.note != "" && len(strings.TrimSpace(strings.Join(m.panel.lines, ""))) == 0 {
 		text = []string{m.style.Dim(term.Cut("  "+m.panel.note, m.width))}
 	} else {
-		asked := 0
-		if m.mode == answering {
-			asked = len(m.asked) + 1
-		}
-		for _, line := range m.panel.lines[max(len(m.panel.lines)-max(height-asked, 0), 0):] {
+		for _, line := range m.visibleLines(r, height) {
 			text = append(text, term.Cut("  "+line, m.width))
 		}
 	}
 	return append(lines, text...)
+}
+
+// firstOption matches the line of a question's first option.
+var firstOption = lazyregexp.New(`^[^\pL\pN]*1[.)] `)
+
+// visibleLines returns the lines of the panel for which there is room: the last ones, or of
+// a question the question and the beginning of its options rather than a hint below them.
+// While options are asked for at the bottom, they are not shown twice.
+func (m *model) visibleLines(r *row, height int) []string {
+	lines := m.panel.lines
+	if m.mode == answering {
+		height = max(height-len(m.asked)-1, 0)
+	}
+	first := len(lines) - 1
+	for first >= 0 && !firstOption().MatchString(lines[first]) {
+		first--
+	}
+	from := max(len(lines)-height, 0)
+	if height > 0 && first > 0 && r.asks() {
+		asked := first - 1
+		for asked > 0 && strings.TrimSpace(lines[asked]) == "" {
+			asked--
+		}
+		if m.mode == answering {
+			lines = lines[:asked+1]
+			return lines[max(len(lines)-height, 0):]
+		}
+		from = min(from, asked)
+	}
+	return lines[from:min(from+height, len(lines))]
 }
 
 // rule returns the line between list and panel.
@@ -307,7 +380,11 @@ func (m *model) rule(r *row) string {
 	left := "──"
 	if r != nil {
 		left += " " + r.address()
-		for _, more := range []string{r.title, m.panel.note} {
+		folder := ""
+		if r.title != "" {
+			folder = r.Folder // which the list does not have
+		}
+		for _, more := range []string{r.title, folder, m.panel.note} {
 			if more != "" && (more != m.panel.note || m.panel.key == r.key && len(m.panel.lines) > 0 && strings.TrimSpace(m.panel.lines[0]) != "") {
 				left += " · " + more
 			}

@@ -40,8 +40,11 @@ func Narrow(width int, rows [][]string, headings ...string) [][]string {
 		need := -len(columnGap)
 		for column := range rows[0] {
 			most := readable
-			if column == len(rows[0])-1 {
+			if last := len(rows[0]) - 1; column == last {
 				most = minLast
+				if slices.ContainsFunc(rows, func(row []string) bool { return isPath(row[last]) }) {
+					most = pathsRoom(width)
+				}
 			}
 			widest := 0
 			for _, row := range rows {
@@ -75,11 +78,22 @@ func (s Style) Table(w io.Writer, width int, rows [][]string, paint Painter) err
 	return s.table(w, width, rows, minLast, Cut, s.painter(paint))
 }
 
-// TableOfPaths is Table for paths in the last column. They are cut at the front, because
+// TableOfPaths is Table with paths in the last column. They are cut at the front, because
 // their ends say most, and get more of the line.
 func (s Style) TableOfPaths(w io.Writer, width int, rows [][]string, paint Painter) error {
-	return s.table(w, width, rows, min(minPath, max(width/3, minLast)), CutFront, s.painter(paint))
+	cut := func(s string, width int) string {
+		if isPath(s) {
+			return CutFront(s, width)
+		}
+		return Cut(s, width)
+	}
+	return s.table(w, width, rows, pathsRoom(width), cut, s.painter(paint))
 }
+
+func isPath(cell string) bool { return strings.HasPrefix(cell, "/") || strings.HasPrefix(cell, "~") }
+
+// pathsRoom returns how much of a line a last column of paths gets at least.
+func pathsRoom(width int) int { return min(minPath, max(width/3, minLast)) }
 
 // painter adds the bold heading to paint, or returns nil if the style is off.
 func (s Style) painter(paint Painter) Painter {
@@ -100,7 +114,15 @@ func (s Style) painter(paint Painter) Painter {
 func (s Style) table(w io.Writer, width int, rows [][]string, least int, cut func(s string, width int) string, paint Painter) error {
 	cleaned, widths := measure(width, rows)
 	if width > 0 && len(rows) > 0 {
-		shrink(widths, width, least, slices.Index(rows[0], s.whole))
+		whole := slices.Index(rows[0], s.whole)
+		if whole == len(widths) { // the last column: nothing of it is cut while others can be
+			least = 0
+			for _, row := range cleaned {
+				least = max(least, columns(row[len(row)-1], width-len(columnGap)-minLast))
+			}
+			least = max(least, minLast)
+		}
+		shrink(widths, width, least, whole)
 	}
 	out := bufio.NewWriterSize(w, 64<<10) // lists can have thousands of rows
 	var b strings.Builder

@@ -39,7 +39,7 @@ func OwnHost(env *cli.Env) (string, error) {
 // HostedRow returns an agent of this host, which others call own.
 func HostedRow(env *cli.Env, own string, r Row) Hosted {
 	return Hosted{
-		Host: own, Name: r.Name, Text: StatusText(*r.Member), Agent: r.Agent, Group: r.Group, Folder: term.Tilde(r.Path, env.Getenv("HOME")),
+		Host: own, Name: r.Name, Text: ListText(*r.Member), Agent: r.Agent, Group: r.Group, Folder: term.Tilde(r.Path, env.Getenv("HOME")),
 		Status: r.Status, Reason: r.Reason, Busy: r.Busy(), Depth: r.Depth, Since: r.Since,
 	}
 }
@@ -54,12 +54,12 @@ func HostedAgent(a peer.Agent) Hosted {
 	return h
 }
 
-// PeerStatus returns the status of an agent of another host with the reason.
+// PeerStatus returns the status of an agent of another host as ListText does.
 func PeerStatus(a peer.Agent) string {
 	if a.Moved != nil && !a.Runs() {
 		return a.Moved.String()
 	}
-	if a.Reason == "" {
+	if a.Reason == "" || status.Status(a.Status) != status.Waiting {
 		return a.Status
 	}
 	return fmt.Sprintf("%s (%s)", a.Status, a.Reason)

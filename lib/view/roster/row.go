@@ -121,6 +121,15 @@ func StatusText(m fleet.Member) string {
 	return string(m.Status)
 }
 
+// ListText is StatusText for lists, in which only what waits has a reason: of an idle agent
+// it would say how its last turn ended.
+func ListText(m fleet.Member) string {
+	if m.Status == status.Waiting || m.Background || m.Moved != nil {
+		return StatusText(m)
+	}
+	return string(m.Status)
+}
+
 // Rough drops the smaller units of a long duration.
 func Rough(d time.Duration) time.Duration {
 	switch d = max(d, 0); {
