@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"gt/lib/cli"
 	"gt/lib/client/startenv"
 	"gt/lib/place"
@@ -26,7 +24,6 @@ import (
 	"gt/lib/relay/dial"
 	"gt/lib/relay/hub"
 	"gt/lib/relay/local"
-	"gt/lib/relay/seal"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 	"gt/lib/sys/process"
@@ -255,12 +252,12 @@ func relayHere(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub,
 		return
 	}
 	o := local.Options(ctx, env, state, warn)
-	o.Connect = func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
+	o.Connect = h.ConnectIf(func() error {
 		if at, err := dial.Load(state); err != nil || at.URL != dial.Local {
-			return nil, errors.Join(relay.ErrLeft, err)
+			return errors.Join(relay.ErrLeft, err)
 		}
-		return h.Connect(ctx, keys)
-	}
+		return nil
+	})
 	for ctx.Err() == nil {
 		r, lock, err := relay.New(o)
 		if err == nil {

@@ -477,6 +477,16 @@ func certificate(store string, now time.Time) (tls.Certificate, error) {
 	return tls.X509KeyPair(cert, key)
 }
 
+// ConnectIf is Connect unless check returns an error.
+func (h *Hub) ConnectIf(check func() error) func(context.Context, *seal.Keys) (*nats.Conn, error) {
+	return func(ctx context.Context, keys *seal.Keys) (*nats.Conn, error) {
+		if err := check(); err != nil {
+			return nil, err
+		}
+		return h.Connect(ctx, keys)
+	}
+}
+
 // Connect connects a relay in this process.
 func (h *Hub) Connect(context.Context, *seal.Keys) (*nats.Conn, error) {
 	return nats.Connect("", nats.InProcessServer(h.server), nats.NoReconnect(), nats.NoEcho())
