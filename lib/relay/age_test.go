@@ -17,10 +17,10 @@ import (
 func (h *host) commanded() chan time.Duration {
 	ages := make(chan time.Duration, 10)
 	o := h.options()
-	o.Deliver[peer.Command] = func(from relay.Sender, _ peer.Letter, _ io.Reader) error {
+	o.Kinds[peer.Command] = relay.Kind{Deliver: func(from relay.Sender, _ peer.Letter, _ io.Reader) error {
 		ages <- h.now().Sub(from.Sent)
 		return nil
-	}
+	}}
 	h.upWith(o)
 	return ages
 }

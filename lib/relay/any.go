@@ -189,7 +189,7 @@ func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
 		return r.outbox.PutAs(offer, text)
 	}
 	says := peer.Try{Letter: offer.ID, State: peer.Open}
-	err = r.Deliver[peer.Offer](Sender{Host: r.own, Sent: now}, offer, bytes.NewReader(text))
+	err = r.Kinds[peer.Offer].Deliver(Sender{Host: r.own, Sent: now}, offer, bytes.NewReader(text))
 	if refused := new(Refused); errors.As(err, &refused) {
 		says.State, says.Reason = peer.Declined, refused.Reason
 	} else if err != nil {

@@ -38,7 +38,7 @@ func (h *host) working(d *desk, sessions int, lostAfter time.Duration) *host {
 		}
 		return []byte(lines.String()), nil
 	}
-	o.Deliver[peer.Offer] = func(from relay.Sender, l peer.Letter, text io.Reader) error {
+	o.Kinds[peer.Offer] = relay.Kind{Deliver: func(from relay.Sender, l peer.Letter, text io.Reader) error {
 		data, err := io.ReadAll(text)
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func (h *host) working(d *desk, sessions int, lostAfter time.Duration) *host {
 			d.held[l.ID], d.texts[l.ID] = &peer.Try{Letter: l.ID, State: peer.Open}, strings.TrimSpace(subject)
 		}
 		return nil
-	}
+	}}
 	o.Held = func(_ peer.Host, l peer.Lease) (peer.Try, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -44,7 +44,7 @@ func TestFullDisk(t *testing.T) {
 				f.start()
 				t.Cleanup(f.stop)
 				o := b.options()
-				o.Deliver[peer.Note] = func(_ relay.Sender, l peer.Letter, text io.Reader) error { // as in a Maildir
+				o.Kinds[peer.Note] = relay.Kind{Deliver: func(_ relay.Sender, l peer.Letter, text io.Reader) error { // as in a Maildir
 					data, err := io.ReadAll(text)
 					if err == nil {
 						err = os.WriteFile(b.state.Path(l.ID), data, 0o600)
@@ -55,7 +55,7 @@ func TestFullDisk(t *testing.T) {
 						b.mu.Unlock()
 					}
 					return err
-				}
+				}}
 				var warned atomic.Int32
 				o.Warn = func(err error) {
 					t.Log("b:", err)

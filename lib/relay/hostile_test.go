@@ -190,7 +190,7 @@ func TestManyParcels(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b, l := newFleet(t).deceived()
 		for i := range 200 {
-			l.tells(b, "to", seal.Header{Kind: "note", ID: letterID(i)}, []byte(`{"size":1000000000,"sha256":"`+strings.Repeat("0", 64)+"\"}\n"))
+			l.tells(b, "to", seal.Header{Kind: "note", ID: letterID(i)}, []byte(`{"size":1000000,"sha256":"`+strings.Repeat("0", 64)+"\"}\n"))
 		}
 		eventually(t, "some were refused", func() bool { return b.refused("too many long letters of a") == 200-64 })
 		// It says that it has none of them any more.
@@ -198,6 +198,45 @@ func TestManyParcels(t *testing.T) {
 			l.tells(b, "chunk", seal.Header{Kind: "part", ID: letterID(i)}, []byte(`{"from":-1}`+"\n"))
 		}
 		eventually(t, "they are forgotten", func() bool { return b.parcels("a") == 0 })
+	})
+}
+
+// TestNothingKept shows that nothing is fetched or kept of a letter that its sender may not send,
+// of one that is too long or of an unknown kind, and of more than a host may have coming.
+func TestNothingKept(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		b, l := f.host("b"), f.liar()
+		o := b.options()
+		no := func(relay.Sender) (bool, string) { return false, "you may not" }
+		o.Kinds["session"] = relay.Kind{Takes: no, Most: 1 << 30}
+		o.Kinds["result"] = relay.Kind{Takes: func(relay.Sender) (bool, string) { return false, "" }}
+		b.upWith(o)
+		l.meets(b, "a")
+		receipts := l.receives(t, "receipt")
+		for i, c := range []struct {
+			kind, want string
+			size       int64
+		}{
+			{"session", "you may not", 100 << 20}, {"session", "you may not", 1}, {"result", "", 1 << 20}, {"result", "", 1},
+			{"note", "the letter has 25165825 bytes, over 25165824", 24<<20 + 1}, {"odd", "does not know letters of the kind odd", 1 << 20},
+		} {
+			body := fmt.Sprintf(`{"size":%d,"sha256":"%s"}`+"\n", c.size, strings.Repeat("0", 64))
+			if c.size == 1 {
+				body += "x"
+			}
+			l.tells(b, "to", seal.Header{Kind: c.kind, ID: letterID(i)}, []byte(body))
+			if got := string(<-receipts); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+				t.Errorf("%s of %d bytes: %q", c.kind, c.size, got)
+			}
+		}
+		if n := b.parcels("a"); n > 0 || len(b.notes()) > 0 {
+			t.Errorf("%d letters lie here, %q came", n, b.notes())
+		}
+		for i := range 4 {
+			l.tells(b, "to", seal.Header{Kind: "note", ID: letterID(10 + i)}, []byte(fmt.Sprintf(`{"size":%d,"sha256":"%s"}`+"\n", 20<<20, strings.Repeat("0", 64))))
+		}
+		eventually(t, "the fourth is too much", func() bool { return b.refused("too many long letters of a") == 1 && b.parcels("a") == 3 })
 	})
 }
 

@@ -23,7 +23,7 @@ func TestLater(t *testing.T) {
 		var begun, finished, bad atomic.Int64
 		release := make(chan struct{})
 		o := b.options()
-		o.Deliver["slow"] = func(_ relay.Sender, _ peer.Letter, text io.Reader) error {
+		o.Kinds["slow"] = relay.Kind{Deliver: func(_ relay.Sender, _ peer.Letter, text io.Reader) error {
 			return &relay.Later{Do: func(ctx context.Context) error {
 				begun.Add(1)
 				select {
@@ -37,7 +37,7 @@ func TestLater(t *testing.T) {
 				finished.Add(1)
 				return nil
 			}}
-		}
+		}}
 		b.upWith(o)
 		meet(t, a, b)
 		put := func(text string) {
@@ -81,9 +81,9 @@ func TestLaterRefused(t *testing.T) {
 		f := newFleet(t)
 		a, b := f.host("a").up(), f.host("b")
 		o := b.options()
-		o.Deliver["slow"] = func(relay.Sender, peer.Letter, io.Reader) error {
+		o.Kinds["slow"] = relay.Kind{Deliver: func(relay.Sender, peer.Letter, io.Reader) error {
 			return &relay.Later{Do: func(context.Context) error { return errors.Join(&relay.Refused{Reason: "no room"}) }}
-		}
+		}}
 		b.upWith(o)
 		meet(t, a, b)
 		if _, err := peer.OutboxOf(a.state).Put("b", "slow", []byte("x"), time.Now()); err != nil {

@@ -3,6 +3,7 @@ package relay
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -35,8 +36,12 @@ const (
 	// receiptWait is how long a host that is there may take to deliver a letter, until this one
 	// counts as having sent what there is.
 	receiptWait = 10 * time.Second
-	// maxParcels is how many long letters of a host may be on their way.
+	// maxParcels is how many long letters of a host may be on their way, and maxComing how many
+	// bytes they may have together, unless they are of a kind that the host has to be allowed.
 	maxParcels = 64
+	maxComing  = 64 << 20
+	// forgotten is when a long letter is forgotten of which nothing came.
+	forgotten = 14 * 24 * time.Hour
 )
 
 // envelope is the first line of a letter's body.
@@ -226,23 +231,40 @@ func (r *Relay) takeLetter(from *remote, m seal.Message) error {
 		r.refuse("too many letters of " + from.host.Name)
 		return nil
 	}
+	if reason, taken := r.takes(from, m.Kind, e.Size); !taken { // mutant never: TestNothingKept
+		return r.answered(from, m.ID, reason)
+	}
 	if e.Size > inline {
 		return r.expect(from, m, e)
 	}
 	return r.deliver(from, m, e, bytes.NewReader(text), func() error { return nil })
 }
 
+// takes reports whether a letter of a kind and size is taken of a host, and why not.
+func (r *Relay) takes(from *remote, name string, size int64) (reason string, taken bool) {
+	kind, known := r.Kinds[name]
+	switch most := cmp.Or(kind.Most, peer.MaxLetter); {
+	case !known:
+		return fmt.Sprintf("gt-relay here does not know letters of the kind %s", name), false
+	case size > most:
+		return fmt.Sprintf("the letter has %d bytes, over %d", size, most), false
+	case kind.Takes == nil:
+		return "", true
+	}
+	ok, reason := kind.Takes(Sender{Host: from.host, Trust: from.trust})
+	return reason, ok
+}
+
 // deliver delivers a letter, and calls done once it is recorded.
 func (r *Relay) deliver(from *remote, m seal.Message, e envelope, text io.Reader, done func() error) error {
-	deliver := r.Deliver[m.Kind]
-	if deliver == nil {
-		return r.delivered(from, m.ID, &Refused{fmt.Sprintf("gt-relay here does not know letters of the kind %s", m.Kind)}, done)
+	if reason, taken := r.takes(from, m.Kind, e.Size); !taken { // not any more
+		return r.delivered(from, m.ID, &Refused{reason}, done)
 	}
 	sender := Sender{Host: from.host, Trust: from.trust}
 	if e.Yours != 0 { // mutant never: TestAge
 		sender.Sent = time.UnixMilli(e.Yours)
 	}
-	err := deliver(sender, peer.Letter{Host: from.host.Name, ID: m.ID, Kind: m.Kind}, text)
+	err := r.Kinds[m.Kind].Deliver(sender, peer.Letter{Host: from.host.Name, ID: m.ID, Kind: m.Kind}, text)
 	later := new(Later)
 	switch {
 	case !errors.As(err, &later):
@@ -344,12 +366,19 @@ func (r *Relay) parcels(from *remote) (ids []string) {
 
 // expect notes a long letter, and asks for its first part.
 func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
-	if e.Size > peer.MaxLarge || len(e.SHA256) != sha256.Size*2 {
-		return r.answered(from, m.ID, fmt.Sprintf("the letter has %d bytes, over %d", e.Size, peer.MaxLarge))
+	if len(e.SHA256) != sha256.Size*2 {
+		return r.answered(from, m.ID, "a letter without a checksum")
 	}
 	path := r.parcel(from, m.ID, ".json")
 	if !atomicfile.Exists(path) {
-		if len(r.parcels(from)) >= maxParcels { // mutant never: TestManyParcels
+		coming := r.parcels(from)
+		room := maxComing - e.Size
+		for _, id := range coming {
+			if other, ok := r.expected(from, id); ok {
+				room -= other.Env.Size
+			}
+		}
+		if len(coming) >= maxParcels || room < 0 && r.Kinds[m.Kind].Takes == nil { // mutant never: TestManyParcels
 			r.refuse("too many long letters of " + from.host.Name) // it comes again
 			return nil
 		}
@@ -369,9 +398,27 @@ func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
 	return nil
 }
 
+// expected returns what is noted of a long letter.
+func (r *Relay) expected(from *remote, id string) (e expected, ok bool) {
+	data, err := atomicfile.Read(r.parcel(from, id, ".json"), 4096)
+	return e, err == nil && json.Unmarshal(data, &e) == nil
+}
+
+// forget removes what came of a long letter.
+func (r *Relay) forget(from *remote, id string) error {
+	delete(from.asked, id)
+	return errors.Join(atomicfile.Remove(r.parcel(from, id, ".json")), atomicfile.Remove(r.parcel(from, id, ".part")))
+}
+
 // askForParts asks a host for the next parts of its long letters.
 func (r *Relay) askForParts(from *remote, now time.Time) {
 	for _, id := range r.parcels(from) {
+		if info, err := os.Lstat(r.parcel(from, id, ".json")); err == nil && now.Sub(info.ModTime()) > forgotten {
+			if err := r.forget(from, id); err != nil {
+				r.Warn(err)
+			}
+			continue
+		}
 		if now.Sub(from.asked[id]).Abs() < askAgain || r.isUnderway(from, id) {
 			continue
 		}
@@ -430,24 +477,19 @@ func (r *Relay) takePart(from *remote, m seal.Message, body []byte) error {
 	if peer.CheckID(m.ID) != nil || r.isUnderway(from, m.ID) {
 		return nil
 	}
-	note := r.parcel(from, m.ID, ".json")
-	data, err := atomicfile.Read(note, 4096)
-	if errors.Is(err, fs.ErrNotExist) {
+	e, ok := r.expected(from, m.ID)
+	if !ok {
 		return nil // delivered already
-	} else if err != nil {
-		return atomicfile.Error("read", note, err)
 	}
-	var e expected
 	var p partAt
 	line, part, ok := bytes.Cut(body, []byte("\n"))
-	if json.Unmarshal(data, &e) != nil || !ok || json.Unmarshal(line, &p) != nil {
+	if !ok || json.Unmarshal(line, &p) != nil {
 		r.refuse("a part that cannot be read")
 		return nil
 	}
 	path := r.parcel(from, m.ID, ".part")
 	if p.From == gone {
-		delete(from.asked, m.ID)
-		return errors.Join(atomicfile.Remove(note), atomicfile.Remove(path))
+		return r.forget(from, m.ID)
 	}
 	f, err := atomicfile.OpenAppend(path)
 	if err != nil {
@@ -491,10 +533,7 @@ func (r *Relay) takePart(from *remote, m seal.Message, body []byte) error {
 		return atomicfile.Error("read", path, err)
 	}
 	m.Kind, m.At = e.Kind, e.At
-	done := func() error {
-		delete(from.asked, m.ID)
-		return errors.Join(text.Close(), atomicfile.Remove(note), atomicfile.Remove(path))
-	}
+	done := func() error { return errors.Join(text.Close(), r.forget(from, m.ID)) }
 	if _, came := from.letters.came[m.ID]; came {
 		return done()
 	}

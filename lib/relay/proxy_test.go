@@ -210,7 +210,7 @@ func TestStorm(t *testing.T) {
 		for n := range 2 + dice.IntN(4) {
 			h, p := f.host(string(rune('a'+n))), f.proxy(child())
 			o := h.through(p)
-			o.Deliver[peer.Command] = func(from relay.Sender, l peer.Letter, text io.Reader) error {
+			o.Kinds[peer.Command] = relay.Kind{Deliver: func(from relay.Sender, l peer.Letter, text io.Reader) error {
 				if from.Sent.IsZero() {
 					return fmt.Errorf("%s: the clock of %s is not known", h.name, from.Name)
 				}
@@ -218,7 +218,7 @@ func TestStorm(t *testing.T) {
 				defer mu.Unlock()
 				done[l.ID]++
 				return nil
-			}
+			}}
 			all, proxies = append(all, h.upWith(o)), append(proxies, p)
 		}
 		want := map[*host][]string{}

@@ -58,8 +58,8 @@ type Options struct {
 	// Hub, if set, names the hub that this host has now. If it becomes another one, the relay
 	// connects to that.
 	Hub func() string
-	// Deliver takes the letters of each kind.
-	Deliver map[string]Deliver
+	// Kinds are the kinds of letters that this host takes.
+	Kinds map[string]Kind
 	// Logs returns the logs of this host, by the name of their feed.
 	Logs func() map[string]string
 	// Records, if set, returns the records of this host's conversations.
@@ -83,6 +83,26 @@ type Options struct {
 	// Changed, if set, reports that a file may have changed.
 	Changed <-chan struct{}
 	Warn    func(error)
+}
+
+// Kind says what becomes of the letters of a kind.
+type Kind struct {
+	// Takes reports whether a letter of a sender is taken at all, and why not; nil if every host
+	// may send one. Nothing of one that is not is fetched or kept. Without a reason its sender is
+	// not told.
+	Takes func(Sender) (ok bool, reason string)
+	Most  int64 // bytes; 0 stands for peer.MaxLetter
+	Deliver
+}
+
+// Allowed returns a Kind's Takes for what a person allows a host.
+func Allowed(what, does string) func(Sender) (bool, string) {
+	return func(from Sender) (bool, string) {
+		if slices.Contains(from.Trust.Allowed, what) { // mutant never: ./lib/relay/local TestNotAllowed
+			return true, ""
+		}
+		return false, fmt.Sprintf("%s; its person allows it with: gt-relay allow %s %s", does, from.Name, what)
+	}
 }
 
 // Deliver puts a letter where it belongs on this host. The letter is on disk when it

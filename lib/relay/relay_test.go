@@ -157,8 +157,8 @@ func (h *host) options() relay.Options {
 			h.mu.Unlock()
 			return nc, err
 		},
-		Deliver: map[string]relay.Deliver{
-			"note": func(from relay.Sender, l peer.Letter, text io.Reader) error {
+		Kinds: map[string]relay.Kind{
+			"note": {Deliver: func(from relay.Sender, l peer.Letter, text io.Reader) error {
 				data, err := io.ReadAll(text)
 				h.mu.Lock()
 				defer h.mu.Unlock()
@@ -166,7 +166,7 @@ func (h *host) options() relay.Options {
 					h.boxes[l.ID] = append(h.boxes[l.ID], string(data))
 				}
 				return errors.Join(err, h.fail)
-			},
+			}},
 		},
 	}
 }

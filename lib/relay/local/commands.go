@@ -82,8 +82,8 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	if err != nil {
 		return &relay.Refused{Reason: err.Error()}
 	}
-	if !slices.Contains(from.Trust.Allowed, ask.Command) { // mutant never: TestNotAllowed
-		return &relay.Refused{Reason: fmt.Sprintf("this host may not %s there; its person allows it with: gt-relay allow %s %s", ask.Command, from.Name, ask.Command)}
+	if ok, reason := relay.Allowed(ask.Command, "this host may not "+ask.Command+" there")(from); !ok {
+		return &relay.Refused{Reason: reason}
 	}
 	if err := timely(from, c.env.Now()); err != nil {
 		return err
@@ -216,7 +216,12 @@ func (c commands) interrupted() {
 	}
 }
 
-// result keeps the answer to a command of this host.
+// asked reports whether this host waits for an answer of another one.
+func (c commands) asked(from relay.Sender) (bool, string) {
+	return peer.ResultsOf(c.state).Open(from.Name), ""
+}
+
+// result keeps the answer to a command of this host. One that nobody waits for is dropped.
 func (c commands) result(from relay.Sender, _ peer.Letter, text io.Reader) error {
 	var a peer.Answer
 	if err := json.NewDecoder(io.LimitReader(text, maxAsk)).Decode(&a); err != nil || peer.CheckID(a.To) != nil {
@@ -231,9 +236,6 @@ const unpackWithin = 30 * time.Minute
 // session unpacks a session that moves here, beside the relay, and starts its agent. Unpacking
 // the same one again does nothing, so a kill in between is harmless.
 func (c commands) session(from relay.Sender, l peer.Letter, text io.Reader) error {
-	if !slices.Contains(from.Trust.Allowed, peer.Move) {
-		return &relay.Refused{Reason: fmt.Sprintf("no session of this host may move there; its person allows it with: gt-relay allow %s move", from.Name)}
-	}
 	return &relay.Later{Do: func(ctx context.Context) error { return c.unpack(ctx, from, l, text) }}
 }
 

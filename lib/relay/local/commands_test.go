@@ -71,9 +71,25 @@ func TestNotAllowed(t *testing.T) {
 			t.Errorf("%s ran: %s", command, got)
 		}
 	}
-	c, calls := world(t)
-	if err := c.session(from("peek"), letter(peer.Session), strings.NewReader("x")); err == nil || calls() != "" {
-		t.Errorf("a session came: %v, %s", err, calls())
+	c, _ := world(t)
+	kinds := Options(t.Context(), c.env, c.state, c.warn).Kinds
+	for kind, needs := range map[string]string{peer.Session: peer.Move, peer.Work: peer.Work, peer.Offer: peer.Work, peer.Note: "", peer.Command: ""} {
+		takes := kinds[kind].Takes
+		if needs == "" {
+			if takes != nil {
+				t.Errorf("%s needs something", kind)
+			}
+			continue
+		}
+		if ok, reason := takes(from("peek", "send")); ok || !strings.HasSuffix(reason, "gt-relay allow lap "+needs) {
+			t.Errorf("%s is taken: %q", kind, reason)
+		}
+		if ok, _ := takes(from(needs)); !ok {
+			t.Errorf("%s is not taken", kind)
+		}
+	}
+	if ok, reason := kinds[peer.Result].Takes(from(peer.Allowable...)); ok || reason != "" {
+		t.Errorf("an answer that nobody waits for is taken: %q", reason)
 	}
 }
 

@@ -81,8 +81,13 @@ func Options(ctx context.Context, env *cli.Env, state place.State, warn func(err
 		Logs:      func() map[string]string { return logs(state, warn) },
 		Records:   func() (record.Store, error) { return record.StoreOf(env.Getenv) },
 		Instances: func(ctx context.Context) ([]byte, error) { return states(ctx, env, state) },
-		Deliver: map[string]relay.Deliver{
-			peer.Note: n.deliver, peer.Work: n.give, peer.Offer: n.give, peer.Command: c.deliver, peer.Result: c.result, peer.Session: c.session,
+		Kinds: map[string]relay.Kind{
+			peer.Note:    {Deliver: n.deliver},
+			peer.Work:    {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.give},
+			peer.Offer:   {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: n.give},
+			peer.Command: {Most: maxAsk, Deliver: c.deliver},
+			peer.Result:  {Takes: c.asked, Most: maxAsk, Deliver: c.result},
+			peer.Session: {Takes: relay.Allowed(peer.Move, "no session of this host may move there"), Most: peer.MaxLarge, Deliver: c.session},
 		},
 		Refused: func(l peer.Letter) {
 			if err := TakeBack(env, state, l); err != nil {

@@ -69,32 +69,51 @@ type Results struct{ state place.State }
 
 func ResultsOf(s place.State) Results { return Results{s} }
 
-func (r Results) path(host, id string) string {
-	return r.state.Path("relay", "results", host, id+".json")
+func (r Results) path(host, id, ext string) string {
+	return r.state.Path("relay", "results", host, id+ext)
 }
 
-// Put keeps an answer of a host. Only what that host was asked is answered by it. The file
-// appears whole or not at all.
+// Files of an answer: asked is there while somebody waits for it.
+const (
+	answer = ".json"
+	asked  = ".asked"
+)
+
+// Expect notes that somebody waits for the answer to a letter.
+func (r Results) Expect(l Letter) error {
+	if err := r.state.Prepare(r.state.Path("relay", "results", l.Host)); err != nil {
+		return err
+	}
+	return atomicfile.Write(r.path(l.Host, l.ID, asked), nil, atomicfile.Unsynced)
+}
+
+// Open reports whether somebody waits for an answer of a host.
+func (r Results) Open(host string) bool {
+	names, _ := atomicfile.Files(r.state.Path("relay", "results", host))
+	return slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, asked) })
+}
+
+// Put keeps an answer of a host, if somebody waits for it: only what that host was asked is
+// answered by it. The file appears whole or not at all.
 func (r Results) Put(host string, a Answer) error {
 	if err := errors.Join(CheckName(host), CheckID(a.To)); err != nil {
 		return err
 	}
-	data, err := json.Marshal(a.Cut())
-	if err != nil {
-		return err
+	if !atomicfile.Exists(r.path(host, a.To, asked)) { // mutant never: TestUnasked
+		return nil
 	}
-	if err := r.state.Prepare(r.state.Path("relay", "results", host)); err != nil {
-		return err
-	}
-	return atomicfile.Write(r.path(host, a.To), data, atomicfile.Unsynced)
+	return atomicfile.WriteJSON(r.path(host, a.To, answer), a.Cut(), atomicfile.Unsynced)
 }
 
-// take returns an answer and removes it. It returns fs.ErrNotExist if there is none yet.
+// take returns an answer, or fs.ErrNotExist if there is none yet.
 func (r Results) take(l Letter) (a Answer, err error) {
-	if err := read(r.path(l.Host, l.ID), &a); err != nil {
-		return a, err
-	}
-	return a, atomicfile.Remove(r.path(l.Host, l.ID))
+	return a, read(r.path(l.Host, l.ID, answer), &a)
+}
+
+// remove forgets an answer, and that somebody waits for it.
+func (r Results) remove(l Letter) {
+	_ = atomicfile.Remove(r.path(l.Host, l.ID, asked)) // Sweep does it otherwise
+	_ = atomicfile.Remove(r.path(l.Host, l.ID, answer))
 }
 
 // Sweep removes answers that nobody took for a day.
@@ -132,7 +151,13 @@ func Call(ctx context.Context, s place.State, host string, ask Ask, now time.Tim
 		return Answer{}, err
 	}
 	out := OutboxOf(s)
-	l, err := out.Put(host, Command, data, now)
+	l, err := out.NewLetter(host, Command, now)
+	if err == nil {
+		err = ResultsOf(s).Expect(l)
+	}
+	if err == nil {
+		err = out.PutAs(l, data)
+	}
 	if err != nil {
 		return Answer{}, err
 	}
@@ -149,6 +174,7 @@ func Call(ctx context.Context, s place.State, host string, ask Ask, now time.Tim
 func Await(ctx context.Context, s place.State, l Letter) (Answer, error) {
 	out := OutboxOf(s)
 	host, _ := Of(s).Get(l.Host) // without its key it keeps its name
+	defer func() { ResultsOf(s).remove(l) }()
 	for {
 		l.Host = Of(s).Renamed(host)
 		a, err := ResultsOf(s).take(l)
@@ -186,7 +212,7 @@ func (o Outbox) refusal(l Letter) (string, error) {
 
 // Noted records which agent a letter with a session is about, and the id of its parcel.
 func (o Outbox) Noted(l Letter, name, parcel string) error {
-	if err := o.state.Prepare(o.state.Path("relay", "moves")); err != nil {
+	if err := errors.Join(o.state.Prepare(o.state.Path("relay", "moves")), ResultsOf(o.state).Expect(l)); err != nil {
 		return err
 	}
 	return atomicfile.Write(o.state.Path("relay", "moves", l.ID), []byte(name+" "+parcel+"\n"), atomicfile.Synced)

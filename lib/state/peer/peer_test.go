@@ -210,6 +210,30 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// TestUnasked shows that an answer is kept only while somebody waits for it.
+func TestUnasked(t *testing.T) {
+	_, state := hosts(t)
+	results, out := ResultsOf(state), OutboxOf(state)
+	l, err := out.NewLetter("box", Command, now)
+	testenv.Must(t, err)
+	testenv.Must(t, results.Put("box", Answer{To: l.ID, Stdout: "unasked"}))
+	if results.Open("box") {
+		t.Error("a question is open")
+	}
+	testenv.Must(t, results.Expect(l))
+	testenv.Must(t, results.Put("desk", Answer{To: l.ID, Stdout: "of another host"}))
+	testenv.Must(t, results.Put("box", Answer{To: l.ID, Stdout: "asked"}))
+	if !results.Open("box") || results.Open("desk") {
+		t.Error("the question is not open, or another one is")
+	}
+	if a, err := Await(t.Context(), state, l); err != nil || a.Stdout != "asked" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if entries, err := os.ReadDir(state.Path("relay", "results", "box")); err != nil || len(entries) > 0 || results.Open("box") {
+		t.Errorf("%v is left, %v", entries, err)
+	}
+}
+
 // TestWayOn shows which command goes on with a move, or brings a session back.
 func TestWayOn(t *testing.T) {
 	h, state := hosts(t)
