@@ -189,12 +189,17 @@ func TestAbsent(t *testing.T) {
 func TestManyParcels(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b, l := newFleet(t).deceived()
-		for i := range 200 {
+		announce := func(i int) {
 			l.tells(b, "to", seal.Header{Kind: "note", ID: letterID(i)}, []byte(`{"size":1000000,"sha256":"`+strings.Repeat("0", 64)+"\"}\n"))
 		}
-		eventually(t, "some were refused", func() bool { return b.refused("too many long letters of a") == 200-64 })
+		for i := range 64 {
+			announce(i)
+			eventually(t, "it is noted", func() bool { return b.parcels("a") == i+1 })
+		}
+		announce(64)
+		eventually(t, "one was refused", func() bool { return b.refused("too many long letters of a") == 1 && b.parcels("a") == 64 })
 		// It says that it has none of them any more.
-		for i := range 200 {
+		for i := range 64 {
 			l.tells(b, "chunk", seal.Header{Kind: "part", ID: letterID(i)}, []byte(`{"from":-1}`+"\n"))
 		}
 		eventually(t, "they are forgotten", func() bool { return b.parcels("a") == 0 })

@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"gt/lib/relay/seal"
+	"gt/lib/relay/streams"
 	"gt/lib/state/peer"
 	"gt/lib/sys/atomicfile"
 )
@@ -27,12 +28,12 @@ import (
 const (
 	// inline is the size up to which a letter is kept by the hub. A longer one goes from
 	// host to host, in parts, while both are there.
-	inline = 512 << 10
+	inline = 64 << 10
 	// partSize is the size of a part, in bytes.
 	partSize = 256 << 10
 	// window is how many letters for a host may be without a receipt: the hub keeps that
 	// many.
-	window = 256
+	window = streams.Letters
 	// receiptWait is how long a host that is there may take to deliver a letter, until this one
 	// counts as having sent what there is.
 	receiptWait = 10 * time.Second

@@ -189,7 +189,7 @@ func (c *join) Run(env *cli.Env) error {
 	}
 	var used error
 	if with != nil {
-		err := invite.Accept(*with, own.Key, own.Name)
+		err := invite.Accept(*with, keys, own.Name)
 		if errors.Is(err, invite.ErrUsed) { // perhaps by this host, in a join that was interrupted
 			used = err
 		} else if err != nil {

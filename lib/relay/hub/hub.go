@@ -7,11 +7,13 @@
 //	cert.pem, key.pem    its certificate, made on the first start
 //	hosts/<key>          a host that may connect: its name
 //	invited/<sha256>     an invitation that was not used: when it ends, in seconds since 1970
+//	removed/<key>        a host that was removed, of which something may be left
 //
 // A host proves its key (nkeys) and may publish under its own subjects only.
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -34,6 +36,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -70,7 +73,12 @@ type Hub struct {
 	clients  atomic.Int64
 	lastSeen atomic.Int64 // nanoseconds since 1970
 	storage  server.JetStreamConfig
-	full     atomic.Bool // the disk was full, and streams take no more
+	listener net.Listener // nil without Options.Listen
+	shares   int          // into how many parts the room for letters is divided
+
+	mu         sync.Mutex
+	allowances map[string]map[string]bool // see mayTell
+	full       atomic.Bool                // the disk was full, and streams take no more
 }
 
 // InviteFor is how long an invitation can be used.
@@ -78,38 +86,29 @@ const InviteFor = 15 * time.Minute
 
 // Start starts a hub. Its store belongs to one process at a time; the caller holds a lock.
 func Start(o Options) (h *Hub, err error) {
-	h = &Hub{Options: o}
+	h = &Hub{Options: o, allowances: map[string]map[string]bool{}}
 	h.lastSeen.Store(o.Now().UnixNano())
-	for _, dir := range []string{"", "jetstream", "hosts", "invited"} {
-		if err := atomicfile.EnsurePrivateDir(filepath.Join(o.Store, dir)); err != nil {
+	for _, dir := range []string{"", "jetstream", "hosts", "invited", "removed"} {
+		path := filepath.Join(o.Store, dir)
+		if err := atomicfile.EnsurePrivateDir(path); err != nil {
 			return nil, err
+		}
+		if info, err := os.Lstat(path); err != nil || atomicfile.OursAlone(info) != nil {
+			return nil, atomicfile.Error("use", path, cmp.Or(err, atomicfile.OursAlone(info)))
 		}
 	}
 	opts := &server.Options{
-		ServerName: "gt-hub", DontListen: o.Listen == "", NoSigs: true, NoLog: true, NoSystemAccount: false,
+		ServerName: "gt-hub", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: false,
 		JetStream: true, StoreDir: filepath.Join(o.Store, "jetstream"), SyncAlways: true,
 		JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: o.MaxStore,
 		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1}, // each host reads from a place of its own
 		MaxPayload:      streams.MaxMessage + 64<<10, MaxPending: 64 << 20,
-		CustomClientAuthentication: h, AlwaysEnableNonce: true,
+		CustomClientAuthentication: h, AlwaysEnableNonce: true, AuthTimeout: gateWait.Seconds(),
 	}
 	if o.Listen != "" {
-		host, port, err := net.SplitHostPort(o.Listen)
-		if err != nil {
-			return nil, err
-		}
-		if opts.Port, err = strconv.Atoi(port); err != nil {
-			return nil, fmt.Errorf("invalid port '%s'", port)
-		}
-		if opts.Port == 0 {
-			opts.Port = server.RANDOM_PORT
-		}
-		opts.Host = host
 		if h.cert, err = certificate(o.Store, o.Now()); err != nil {
 			return nil, err
 		}
-		opts.TLS, opts.TLSTimeout = true, 5
-		opts.TLSConfig = &tls.Config{Certificates: []tls.Certificate{h.cert}, MinVersion: tls.VersionTLS13}
 	}
 	if h.server, err = server.NewServer(opts); err != nil {
 		return nil, err
@@ -126,6 +125,15 @@ func Start(o Options) (h *Hub, err error) {
 	}
 	h.storage = *h.server.JetStreamConfig()
 	h.storage.StoreDir = opts.StoreDir
+	if o.Listen != "" {
+		if h.listener, err = net.Listen("tcp", o.Listen); err != nil {
+			h.Close()
+			return nil, err
+		}
+		cli.Go(func() {
+			h.accept(h.listener, &tls.Config{Certificates: []tls.Certificate{h.cert}, MinVersion: tls.VersionTLS13})
+		})
+	}
 	return h, nil
 }
 
@@ -190,7 +198,10 @@ func (h *Hub) serve() (err error) {
 	}
 	ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
 	defer done()
-	for _, cfg := range streams.Shared() { // no host may make them, nor change those of an older version
+	if err := h.divide(ctx, 0); err != nil {
+		h.Warn(err)
+	}
+	for _, cfg := range streams.Shared(h.MaxStore) { // no host may make them, nor change those of an older version
 		if _, err := h.js.CreateOrUpdateStream(ctx, cfg); err != nil {
 			h.Warn(err)
 		}
@@ -207,6 +218,9 @@ func (h *Hub) serve() (err error) {
 
 // Close ends the hub. What it acknowledged is on disk.
 func (h *Hub) Close() {
+	if h.listener != nil {
+		h.listener.Close()
+	}
 	h.nc.Close()
 	h.server.Shutdown()
 	h.server.WaitForShutdown()
@@ -214,10 +228,10 @@ func (h *Hub) Close() {
 
 // Addr returns the address that the hub listens on.
 func (h *Hub) Addr() string {
-	if a := h.server.Addr(); a != nil {
-		return a.String()
+	if h.listener == nil {
+		return ""
 	}
-	return ""
+	return h.listener.Addr().String()
 }
 
 // InProcessConn connects a client in this process, which may do everything.
@@ -273,10 +287,10 @@ func Join(a, b io.ReadWriteCloser) {
 
 // Check decides whether a client may connect, and what it may do.
 func (h *Hub) Check(c server.ClientAuthentication) bool {
-	if c.RemoteAddress().Network() == "pipe" {
+	o := c.GetOpts()
+	if o.Username == "" { // every gate sets one
 		return true
 	}
-	o := c.GetOpts()
 	if o.Username == invite.User {
 		if h.invitation(o.Password) == nil {
 			c.RegisterUser(&server.User{Username: invite.User, Permissions: &server.Permissions{
@@ -316,12 +330,68 @@ func (h *Hub) Admit(key, name string) error {
 	if err := seal.CheckKey(key); err != nil {
 		return err
 	}
-	ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, done := context.WithTimeout(context.Background(), time.Minute)
 	defer done()
-	if err := streams.Make(ctx, h.js, key); err != nil {
+	if err := h.clear(ctx, key); err != nil { // it was removed before
 		return err
 	}
+	if err := h.divide(ctx, 1); err != nil {
+		return err
+	}
+	if _, err := h.js.CreateOrUpdateStream(ctx, streams.ForHost(key, h.share())); err != nil {
+		return fmt.Errorf("no room for one more host: %w", err)
+	}
 	return atomicfile.Write(filepath.Join(h.Store, "hosts", key), []byte(name+"\n"), atomicfile.Synced)
+}
+
+// share returns how many bytes of letters the hub keeps for a host.
+func (h *Hub) share() int64 { return h.MaxStore / 2 / int64(h.shares) }
+
+// fewShares is the number of hosts up to which each has the same room.
+const fewShares = 64
+
+// divide divides half of the room among the hosts and some more.
+func (h *Hub) divide(ctx context.Context, more int) error {
+	all, err := Hosts(h.Store)
+	if err != nil {
+		return err
+	}
+	shares := fewShares
+	for shares < len(all)+more {
+		shares *= 2
+	}
+	if shares == h.shares {
+		return nil
+	}
+	h.shares = shares
+	for key := range all {
+		if _, err := h.js.CreateOrUpdateStream(ctx, streams.ForHost(key, h.share())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear removes what a host has left that was removed.
+func (h *Hub) clear(ctx context.Context, key string) error {
+	mark := filepath.Join(h.Store, "removed", key)
+	if !atomicfile.Exists(mark) {
+		return nil
+	}
+	if err := h.js.DeleteStream(ctx, streams.In(key)); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	names := h.js.StreamNames(ctx)
+	for name := range names.Name() {
+		s, err := h.js.Stream(ctx, name)
+		if err == nil {
+			err = s.Purge(ctx, jetstream.WithPurgeSubject(streams.Prefix+key+".>"))
+		}
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return err
+		}
+	}
+	return errors.Join(names.Err(), atomicfile.Remove(mark))
 }
 
 // Hosts returns the names of the hosts that may connect, by key.
@@ -342,10 +412,16 @@ func Hosts(store string) (map[string]string, error) {
 	return all, nil
 }
 
-// Remove keeps a host from connecting again. A hub that runs ends its connections within
-// Sweep's interval.
+// Remove keeps a host from connecting again. A hub that runs ends its connections, and removes
+// what it has left there, within Sweep's interval.
 func Remove(store, key string) error {
 	if err := seal.CheckKey(key); err != nil {
+		return err
+	}
+	if err := atomicfile.EnsurePrivateDir(filepath.Join(store, "removed")); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(filepath.Join(store, "removed", key), nil, atomicfile.Synced); err != nil {
 		return err
 	}
 	return atomicfile.Remove(filepath.Join(store, "hosts", key))
@@ -361,6 +437,14 @@ func (h *Hub) Sweep() {
 		if err := h.again(); err != nil {
 			h.Warn(err)
 		}
+	}
+	removed, _ := atomicfile.Files(filepath.Join(h.Store, "removed"))
+	for _, key := range removed {
+		ctx, done := context.WithTimeout(context.Background(), time.Minute)
+		if err := h.clear(ctx, key); err != nil {
+			h.Warn(err)
+		}
+		done()
 	}
 	dir := filepath.Join(h.Store, "invited")
 	entries, _ := atomicfile.ReadDir(dir)
@@ -419,6 +503,9 @@ func (h *Hub) join(m *nats.Msg) error {
 		return err
 	}
 	if err := h.invitation(q.Secret); err != nil {
+		return err
+	}
+	if err := q.Check(); err != nil { // mutant never: TestWhoMayConnect
 		return err
 	}
 	// Whoever removes the file has the invitation: only one can.

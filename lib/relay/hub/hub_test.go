@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"gt/internal/testenv"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -116,23 +117,26 @@ func TestWhoMayConnect(t *testing.T) {
 	testenv.Must(t, err)
 	bad := i
 	bad.Fingerprint = strings.Repeat("0", 64)
-	if err := invite.Accept(bad, stranger.Public(), "s"); err == nil || !strings.Contains(err.Error(), "another certificate") {
+	if err := invite.Accept(bad, stranger, "s"); err == nil || !strings.Contains(err.Error(), "another certificate") {
 		t.Error("a hub with another certificate:", err)
 	}
 	bad = i
 	bad.Secret += "x"
-	if err := invite.Accept(bad, stranger.Public(), "s"); !errors.Is(err, invite.ErrUsed) {
+	if err := invite.Accept(bad, stranger, "s"); !errors.Is(err, invite.ErrUsed) {
 		t.Error("a wrong secret:", err)
 	}
 	w.now = w.now.Add(InviteFor)
-	if err := invite.Accept(i, stranger.Public(), "s"); !errors.Is(err, invite.ErrUsed) {
+	if err := invite.Accept(i, stranger, "s"); !errors.Is(err, invite.ErrUsed) {
 		t.Error("an old invitation:", err)
 	}
 	w.now = w.now.Add(-InviteFor)
-	if err := invite.Accept(i, stranger.Public(), "s"); err != nil {
+	if err := ask(w, i, invite.Request{Secret: i.Secret, Key: k.Public(), Name: "s", Proof: []byte("none")}); err == nil {
+		t.Error("with another host's key")
+	}
+	if err := invite.Accept(i, stranger, "s"); err != nil {
 		t.Error(err)
 	}
-	if err := invite.Accept(i, other.Public(), "o"); !errors.Is(err, invite.ErrUsed) {
+	if err := invite.Accept(i, other, "o"); !errors.Is(err, invite.ErrUsed) {
 		t.Error("a used invitation:", err)
 	}
 	nc, err := w.connect(stranger)
@@ -149,6 +153,24 @@ func TestWhoMayConnect(t *testing.T) {
 	if !nc.IsClosed() {
 		t.Error("a host that was removed is still connected")
 	}
+}
+
+// ask makes a request with an invitation.
+func ask(w *world, i invite.Invitation, q invite.Request) error {
+	nc, err := nats.Connect("tls://"+w.Addr(), nats.UserInfo(invite.User, i.Secret), nats.Secure(invite.Pinned(w.fingerprint())))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	data, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	m, err := nc.Request(invite.Subject, data, 5*time.Second)
+	if err == nil && string(m.Data) != "ok" {
+		err = errors.New(string(m.Data))
+	}
+	return err
 }
 
 // TestWhatAHostMayDo has a host that was taken over try what would harm others: forge a
@@ -195,6 +217,31 @@ func TestWhatAHostMayDo(t *testing.T) {
 	refused("beat as another host", publish("gt."+b.Public()+".beat"))
 	refused("publish a reply to another host", publish(streams.Inbox(b.Public())+".x"))
 	refused("publish anywhere", publish("x"))
+	stolen := "gt." + b.Public() + ".to." + b.Public()
+	replyTo := func(subject string, body string) func() error {
+		return func() error { return ac.PublishRequest(subject, stolen, []byte(body)) }
+	}
+	refused("have an acknowledgement written to another host", replyTo("gt."+a.Public()+".feed", "x"))
+	refused("have an answer written to another host", replyTo("$JS.API.STREAM.INFO."+streams.Feeds, ""))
+	refused("have messages written to another host", replyTo("$JS.API.CONSUMER.MSG.NEXT."+streams.Feeds+".c", `{"batch":100}`))
+	refused("have an answer written to another host's inbox", func() error { return ac.PublishRequest("$JS.API.INFO", streams.Inbox(b.Public())+".x", nil) })
+	for _, field := range []string{"deliver_subject", "Deliver_Subject", "deliver_group"} {
+		refused("have a consumer push to another host by "+field, func() error {
+			body := fmt.Sprintf(`{"stream_name":%q,"config":{"name":"p","ack_policy":"none",%q:%q}}`, streams.Feeds, field, stolen)
+			m, err := ac.Request("$JS.API.CONSUMER.CREATE."+streams.Feeds+".p", []byte(body), 300*time.Millisecond)
+			if err == nil && bytes.Contains(m.Data, []byte(`"error"`)) {
+				err = errors.New("refused")
+			}
+			return err
+		})
+	}
+	for kind, size := range map[string]int{"hello": 9 << 10, "beat": 300 << 10, "to." + b.Public(): 100 << 10, "allows." + b.Public(): 9 << 10, "odd": 1} {
+		refused("publish much "+kind, func() error { return ac.Publish("gt."+a.Public()+"."+kind, make([]byte, size)) })
+	}
+	refused("tell no host what it allows", publish("gt."+a.Public()+".allows.x"))
+	if s, err := w.js.Stream(ctx, in); err != nil || s.CachedInfo().State.Msgs != 0 {
+		t.Errorf("another host's letters: %v, %v", s, err)
+	}
 	refused("join hosts", request("gt.join", invite.Request{}))
 	refused("delete a message", request("$JS.API.STREAM.MSG.DELETE."+streams.Feeds, map[string]any{"seq": 1}))
 	refused("purge a stream", request("$JS.API.STREAM.PURGE."+streams.Feeds, map[string]any{}))
@@ -246,44 +293,60 @@ func TestRestartedHub(t *testing.T) {
 	ctx, done := context.WithTimeout(t.Context(), time.Minute)
 	defer done()
 	testenv.Must(t, streams.Make(ctx, js, k.Public()))
-	for _, kind := range []string{"beat", "hello", "states", "allows.x", "feed"} {
+	for _, kind := range []string{"beat", "hello", "states", "allows." + k.Public(), "feed"} {
 		if _, err := js.Publish(ctx, "gt."+k.Public()+"."+kind, []byte("x")); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
 }
 
-// TestAFullHub shows that a hub whose disk is full says so, and that nothing it
-// acknowledged is lost.
-func TestAFullHub(t *testing.T) {
-	store := filepath.Join(t.TempDir(), "hub")
-	start := func(most int64) *Hub {
-		h, err := Start(Options{Store: store, MaxStore: most, Now: time.Now, Warn: func(err error) { t.Log(err) }})
-		testenv.Must(t, err)
-		return h
+// TestAGreedyHost shows that a host that writes without end takes no other one's room: who is
+// there, what hosts do and their letters are still taken, and the store stays within its bounds.
+// What it has left goes when it is removed.
+func TestAGreedyHost(t *testing.T) {
+	const most = 64 << 20
+	h, err := Start(Options{Store: filepath.Join(t.TempDir(), "hub"), MaxStore: most, Now: time.Now, Warn: func(err error) { t.Log(err) }})
+	testenv.Must(t, err)
+	defer h.Close()
+	greedy, other := keys(t).Public(), keys(t).Public()
+	testenv.Must(t, errors.Join(h.Admit(greedy, "greedy"), h.Admit(other, "other")))
+	ctx := t.Context()
+	publish := func(from, kind string, size int) error {
+		_, err := h.js.Publish(ctx, "gt."+from+"."+kind, make([]byte, size))
+		return err
 	}
-	h := start(8 << 20)
-	k := keys(t)
-	testenv.Must(t, h.Admit(k.Public(), "x"))
-	ctx := context.Background()
-	n := 0
-	for ; n < 1000; n++ {
-		if _, err := h.js.Publish(ctx, "gt."+k.Public()+".feed", bytes.Repeat([]byte("x"), 100_000)); err != nil {
-			break
+	testenv.Must(t, publish(other, "to."+greedy, 1000))
+	for range 100 {
+		testenv.Must(t, errors.Join(publish(greedy, "feed", 500_000), publish(greedy, "to."+other, 90_000)))
+	}
+	testenv.Must(t, errors.Join(publish(other, "hello", 1000), publish(other, "beat", 1000), publish(other, "states", 500_000), publish(greedy, "to."+other, 1000)))
+	info, err := h.js.AccountInfo(ctx)
+	testenv.Must(t, err)
+	if info.Store > most {
+		t.Errorf("the store has %d bytes", info.Store)
+	}
+	testenv.Must(t, Remove(h.Store, greedy))
+	h.Sweep()
+	for name := range h.js.StreamNames(ctx).Name() {
+		s, err := h.js.Stream(ctx, name)
+		testenv.Must(t, err)
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter("gt."+greedy+".>"))
+		if err != nil || len(info.State.Subjects) > 0 || name == streams.In(greedy) {
+			t.Errorf("%s has %v of it, %v", name, info.State.Subjects, err)
 		}
 	}
-	if n == 1000 {
-		t.Fatal("a hub of 8 MB took 100 MB")
+	testenv.Must(t, h.Admit(greedy, "back"))
+	for range 64 { // the room is divided again for more than it was for
+		testenv.Must(t, h.Admit(keys(t).Public(), "x"))
 	}
-	h.Close()
-	h = start(64 << 20)
-	defer h.Close()
-	s, err := h.js.Stream(ctx, streams.Feeds)
-	testenv.Must(t, err)
-	if got := s.CachedInfo().State.Msgs; got != uint64(n) {
-		t.Errorf("%d were acknowledged, %d are there", n, got)
-	}
-	if _, err := h.js.Publish(ctx, "gt."+k.Public()+".feed", []byte("x")); err != nil {
-		t.Error(fmt.Errorf("after more room: %w", err))
+}
+
+// TestOpenStore shows that a store is used only if nobody else can write to it.
+func TestOpenStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "hub")
+	testenv.Must(t, os.Mkdir(dir, 0o700))
+	testenv.Must(t, os.Chmod(dir, 0o777))
+	if _, err := Start(Options{Store: dir, MaxStore: 1 << 30, Now: time.Now, Warn: func(error) {}}); err == nil || !strings.Contains(err.Error(), "other users can write to it") {
+		t.Error(err)
 	}
 }

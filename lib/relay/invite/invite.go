@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"gt/lib/relay/seal"
 )
 
 // User is the name under which a host connects that has only an invitation.
@@ -62,10 +64,25 @@ type Request struct {
 	Secret string `json:"secret"`
 	Key    string `json:"key"`
 	Name   string `json:"name"`
+	// Proof is the key's signature: nobody joins with another host's key.
+	Proof []byte `json:"proof"`
+}
+
+// signed is what the proof of a request signs.
+func (q Request) signed() []byte {
+	return []byte("gt-hub join 1\n" + q.Secret + "\n" + q.Key + "\n" + q.Name)
+}
+
+// Check returns an error unless the request was made with its key.
+func (q Request) Check() error {
+	if seal.Verify(q.Key, q.signed(), q.Proof) != nil {
+		return errors.New("the request is not signed with its key")
+	}
+	return nil
 }
 
 // Accept joins a hub with an invitation, which is used up.
-func Accept(i Invitation, key, name string) error {
+func Accept(i Invitation, keys *seal.Keys, name string) error {
 	nc, err := nats.Connect("tls://"+i.Address, nats.UserInfo(User, i.Secret), nats.Secure(Pinned(i.Fingerprint)), nats.Timeout(10*time.Second))
 	if err != nil {
 		if errors.Is(err, nats.ErrAuthorization) {
@@ -74,7 +91,11 @@ func Accept(i Invitation, key, name string) error {
 		return err
 	}
 	defer nc.Close()
-	data, err := json.Marshal(Request{i.Secret, key, name})
+	q := Request{Secret: i.Secret, Key: keys.Public(), Name: name}
+	if q.Proof, err = keys.Sign(q.signed()); err != nil {
+		return err
+	}
+	data, err := json.Marshal(q)
 	if err != nil {
 		return err
 	}

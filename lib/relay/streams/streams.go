@@ -43,22 +43,36 @@ func In(key string) string { return "GT_IN_" + key }
 // HereFor is how long the hub keeps a host's word that it is there.
 const HereFor = 3 * time.Hour
 
+// Store is how many bytes a hub has by default.
+const Store = 8 << 30
+
 // Shared returns the streams of the fleet. Each drops its oldest messages when it is full:
-// nothing is only there.
-func Shared() []jetstream.StreamConfig {
+// nothing is only there. Together they have under half of the hub's store, so that no log takes
+// the room of who is there, of what hosts do and of letters.
+func Shared(store int64) []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
-		{Name: Here, Subjects: []string{"gt.*.beat"}, MaxMsgsPerSubject: 1, MaxAge: HereFor, MaxMsgSize: MaxMessage / 4},
-		{Name: Fleet, Subjects: []string{"gt.*.hello", "gt.*.states", "gt.*.allows.*"}, MaxMsgsPerSubject: 1, MaxAge: 60 * 24 * time.Hour, MaxMsgSize: MaxMessage},
-		{Name: Feeds, Subjects: []string{"gt.*.feed"}, MaxMsgsPerSubject: 8192, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxMessage},
+		{Name: Here, Subjects: []string{"gt.*.beat"}, MaxMsgsPerSubject: 1, MaxAge: HereFor, MaxMsgSize: MaxMessage / 4, MaxBytes: store / 16},
+		{Name: Fleet, Subjects: []string{"gt.*.hello", "gt.*.states", "gt.*.allows.*"}, MaxMsgsPerSubject: 1, MaxAge: 60 * 24 * time.Hour, MaxMsgSize: MaxMessage, MaxBytes: store / 8},
+		{Name: Feeds, Subjects: []string{"gt.*.feed"}, MaxMsgsPerSubject: 8192, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxMessage, MaxBytes: store / 4},
 	}
 }
 
+// Limits of letters: one that is kept, sealed, and how many of a sender are. So a host has at
+// most an eighth of Inbox at another one.
+const (
+	MaxLetter = 96 << 10
+	Letters   = 64
+)
+
+// InboxRoom is how many bytes a hub keeps for a host that makes its stream itself.
+const InboxRoom = 16 << 20
+
 // ForHost returns the stream of what is for a host. The limit for each sender keeps one
 // from filling it.
-func ForHost(key string) jetstream.StreamConfig {
+func ForHost(key string, room int64) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: In(key), Subjects: []string{"gt.*.to." + key, "gt.*.receipt." + key},
-		MaxMsgsPerSubject: 512, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxMessage,
+		MaxMsgsPerSubject: Letters, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxLetter, MaxBytes: room,
 	}
 }
 
@@ -69,7 +83,7 @@ const MaxMessage = 1 << 20
 // Make creates the streams of the fleet and that of a host, if they are missing. A host
 // whose server allows it no such thing finds them there.
 func Make(ctx context.Context, js jetstream.JetStream, key string) error {
-	all := append(Shared(), ForHost(key))
+	all := append(Shared(Store), ForHost(key, InboxRoom))
 	for _, cfg := range all {
 		_, err := js.Stream(ctx, cfg.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {

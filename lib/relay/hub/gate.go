@@ -1,0 +1,282 @@
+package hub
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/relay/invite"
+	"gt/lib/relay/seal"
+	"gt/lib/relay/streams"
+)
+
+// A gate stands between a host and the server. A request of NATS names where the server writes
+// its answer, and no permission bounds that: an answer, or what a consumer pushes, would lie
+// among the letters of other hosts. So a gate takes the commands that a relay sends, with replies
+// to the host's own inbox alone, and messages of the size that their kind has.
+
+const (
+	gateWait    = 10 * time.Second // for the handshake and the first command
+	maxLine     = 4096
+	maxRequest  = 64 << 10 // of JetStream
+	maxInvited  = 4096
+	mostAllowed = 4096 // hosts that one can tell what it allows them
+)
+
+// sizes bounds the messages of each kind, in bytes.
+var kindSizes = map[string]int{
+	"hello": 8 << 10, "allows": 8 << 10, "receipt": 16 << 10, "beat": streams.MaxMessage / 4, "states": streams.MaxMessage * 3 / 4,
+	"feed": streams.MaxMessage / 2, "to": streams.MaxLetter, "ask": streams.MaxMessage / 2, "chunk": streams.MaxMessage,
+}
+
+// gated is the user of a connection through a gate. One without a user comes from this process,
+// or from its socket, and may do everything.
+const gated = "gated"
+
+// gate is the connection of one host.
+type gate struct {
+	hub    *Hub
+	from   *bufio.Reader // the host
+	server net.Conn
+	inbox  string // prefix of its replies
+	key    string // "" for one with an invitation
+}
+
+// accept takes connections of hosts until the listener is closed.
+func (h *Hub) accept(l net.Listener, config *tls.Config) {
+	for {
+		c, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		} else if err != nil {
+			time.Sleep(100 * time.Millisecond) // too many files
+			continue
+		}
+		cli.Go(func() {
+			defer c.Close()
+			_ = h.pass(c, config) // a host that says nonsense
+		})
+	}
+}
+
+// pass takes one connection.
+func (h *Hub) pass(c net.Conn, config *tls.Config) error {
+	server, err := h.server.InProcessConn()
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	says := bufio.NewReader(server)
+	line, err := says.ReadString('\n')
+	text, ok := strings.CutPrefix(line, "INFO ")
+	var info map[string]any
+	if err != nil || !ok || json.Unmarshal([]byte(text), &info) != nil {
+		return errors.Join(err, errors.New("the server says nothing"))
+	}
+	info["tls_required"] = true
+	data, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	if err := c.SetDeadline(time.Now().Add(gateWait)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(c, "INFO %s\r\n", data); err != nil {
+		return err
+	}
+	secure := tls.Server(c, config)
+	if err := secure.HandshakeContext(context.Background()); err != nil {
+		return err
+	}
+	g := &gate{hub: h, from: bufio.NewReaderSize(secure, maxLine), server: server}
+	if err := g.connect(); err != nil {
+		return err
+	}
+	if err := c.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	said := make(chan struct{})
+	cli.Go(func() {
+		defer close(said)
+		_, _ = io.Copy(secure, says)
+		secure.Close()
+	})
+	for err == nil {
+		err = g.command()
+	}
+	if errors.Is(err, io.ErrClosedPipe) { // the server has closed it, and said why
+		<-said
+	}
+	return err
+}
+
+func (g *gate) line() (op, rest string, err error) {
+	line, err := g.from.ReadSlice('\n')
+	if err != nil {
+		return "", "", err
+	}
+	op, rest, _ = strings.Cut(strings.TrimRight(string(line), "\r\n"), " ")
+	return strings.ToUpper(op), strings.TrimSpace(rest), nil
+}
+
+// connect takes the first command, which says who the host is. The server checks that.
+func (g *gate) connect() error {
+	op, rest, err := g.line()
+	if err != nil || op != "CONNECT" {
+		return errors.Join(err, errors.New("no CONNECT"))
+	}
+	var says map[string]any
+	if err := json.Unmarshal([]byte(rest), &says); err != nil {
+		return err
+	}
+	if says["user"] == invite.User {
+		g.inbox = "_INBOX."
+	} else {
+		says["user"] = gated
+		g.key, _ = says["nkey"].(string)
+		g.inbox = streams.Inbox(g.key) + "."
+	}
+	data, err := json.Marshal(says)
+	if err == nil {
+		_, err = fmt.Fprintf(g.server, "CONNECT %s\r\n", data)
+	}
+	return err
+}
+
+// command takes one more command.
+func (g *gate) command() error {
+	op, rest, err := g.line()
+	if err != nil {
+		return err
+	}
+	switch op {
+	case "PING", "PONG", "SUB", "UNSUB":
+		_, err = fmt.Fprintf(g.server, "%s %s\r\n", op, rest)
+	case "PUB", "HPUB":
+		err = g.publish(op, rest)
+	case "": // an empty line
+	default:
+		err = fmt.Errorf("unknown command %.20q", op)
+	}
+	return err
+}
+
+// publish takes a message: "subject [reply] [size of the header] size".
+func (g *gate) publish(op, rest string) error {
+	words := strings.Fields(rest)
+	sizes := 1
+	if op == "HPUB" {
+		sizes = 2
+	}
+	reply := ""
+	switch len(words) - sizes {
+	case 1:
+	case 2:
+		reply = words[1]
+	default:
+		return errors.New("a message without a subject")
+	}
+	size, err := strconv.Atoi(words[len(words)-1])
+	if err != nil || size < 0 || size > streams.MaxMessage+maxRequest {
+		return errors.New("a message without a size")
+	}
+	subject := words[0]
+	if why := g.refuses(subject, reply, size); why != "" {
+		if _, err := io.CopyN(io.Discard, g.from, int64(size)+2); err != nil {
+			return err
+		}
+		return g.refuse(why)
+	}
+	head := fmt.Sprintf("%s %s\r\n", op, rest)
+	if !strings.HasPrefix(subject, "$JS.") {
+		if _, err := io.WriteString(g.server, head); err != nil {
+			return err
+		}
+		_, err = io.CopyN(g.server, g.from, int64(size)+2)
+		return err
+	}
+	body := make([]byte, size+2)
+	if _, err := io.ReadFull(g.from, body); err != nil {
+		return err
+	}
+	if strings.HasPrefix(subject, "$JS.API.CONSUMER.") && pushes(body) {
+		return g.refuse("a consumer that pushes")
+	}
+	_, err = g.server.Write(append([]byte(head), body...))
+	return err
+}
+
+// refuse tells the host that a message was not taken. The server says so, between what else it
+// says, because nobody may publish under this subject.
+func (g *gate) refuse(why string) error {
+	_, err := fmt.Fprintf(g.server, "PUB _refused.%s 0\r\n\r\n", strings.ReplaceAll(why, " ", "-"))
+	return err
+}
+
+// refuses returns why a message is not taken, or "".
+func (g *gate) refuses(subject, reply string, size int) string {
+	if reply != "" && !strings.HasPrefix(reply, g.inbox) { // mutant never: TestWhatAHostMayDo
+		return "a reply outside of its inbox"
+	}
+	parts := strings.Split(subject, ".")
+	most := maxInvited
+	switch {
+	case parts[0] == "$JS":
+		most = maxRequest
+	case len(parts) > 2 && parts[1] == g.key:
+		most = kindSizes[parts[2]]
+	}
+	if size > most { // mutant never: TestWhatAHostMayDo
+		return fmt.Sprintf("over %d bytes", most)
+	}
+	if len(parts) > 3 && parts[2] == "allows" && !g.hub.mayTell(g.key, parts[3]) {
+		return "it tells too many hosts"
+	}
+	return ""
+}
+
+// mayTell reports whether a host may tell another one what it allows: the hub keeps the last word
+// to each.
+func (h *Hub) mayTell(from, to string) bool {
+	if seal.CheckKey(to) != nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := h.allowances[from]
+	if all == nil {
+		all = map[string]bool{}
+		h.allowances[from] = all
+	}
+	if len(all) < mostAllowed {
+		all[to] = true
+	}
+	return all[to]
+}
+
+// pushes reports whether a request makes a consumer to which the server writes by itself.
+func pushes(body []byte) bool {
+	var asks struct {
+		Config map[string]any `json:"config"`
+	}
+	if i := strings.IndexByte(string(body), '{'); i >= 0 { // behind a header
+		if json.NewDecoder(strings.NewReader(string(body[i:]))).Decode(&asks) != nil {
+			return true
+		}
+	}
+	for name := range asks.Config {
+		if strings.HasPrefix(strings.ToLower(name), "deliver_") && name != "deliver_policy" {
+			return true
+		}
+	}
+	return false
+}
