@@ -28,6 +28,7 @@ import (
 
 	"gt/lib/place/git"
 	"gt/lib/state/instance"
+	"gt/lib/state/peer"
 	"gt/lib/state/session"
 )
 
@@ -47,6 +48,7 @@ const (
 	maxTotal    = 8 << 30
 	maxSmall    = 4 << 20 // of what is read into memory: a thread, a checkpoint
 	maxMoves    = 1 << 20
+	maxArgs     = 128 << 10
 )
 
 // Manifest is the first member of a parcel. It describes the others.
@@ -174,6 +176,10 @@ func (m *Manifest) checkInstance() error {
 		return instance.CheckGroup(m.Instance.Group)
 	case strings.ContainsRune(strings.Join(slices.Concat(m.Instance.Args, m.Instance.Launcher), ""), 0):
 		return errors.New("its arguments contain a zero byte")
+	case len(strings.Join(slices.Concat(m.Instance.Args, m.Instance.Launcher), " "))+len(m.Instance.Title) > maxArgs:
+		return fmt.Errorf("its arguments have over %d bytes", maxArgs)
+	case len(m.Instance.Departures) > peer.MostDepartures, slices.ContainsFunc(m.Instance.Departures, func(d instance.Departure) bool { return len(d.Proof) > 128 }):
+		return errors.New("it has too many proofs of where it was")
 	}
 	return instance.CheckName(m.Instance.Name)
 }

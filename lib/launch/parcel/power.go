@@ -3,6 +3,7 @@ package parcel
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -56,6 +57,9 @@ var runs = []string{
 	"lefthook.toml", "lefthook.json", "devenv.nix", "devenv.yaml", "bunfig.toml", "town.toml",
 }
 
+// installed are folders of programs and libraries that tools run, and that no repository keeps.
+var installed = []string{"node_modules", "__pycache__", "site-packages", "venv", "bower_components"}
+
 // tools are the files that a program runs that another file names. Only where a file of the
 // worktree that is run by itself names such a program are they run by themselves, too.
 var tools = map[string][]string{
@@ -86,10 +90,8 @@ func isPower(name string) bool {
 			if i+1 == len(elems) || !slices.Contains(hosted, elems[i+1]) {
 				return true
 			}
-		case strings.HasPrefix(elem, "."):
-			if !slices.Contains(words, elem) {
-				return true
-			}
+		case strings.HasPrefix(elem, ".") && !slices.Contains(words, elem), slices.Contains(installed, elem):
+			return true
 		}
 	}
 	last := elems[len(elems)-1]
@@ -170,13 +172,14 @@ func (w *unpacking) references() (all []reference, err error) {
 	return all, nil
 }
 
-// arriving returns the files of the worktree that the parcel makes.
-func (w *unpacking) arriving() (map[string]git.Entry, error) {
+// arriving returns the files of the worktree that the parcel makes, and those of its members by
+// the ids of what they contain.
+func (w *unpacking) arriving() (all map[string]git.Entry, members map[string]File, err error) {
 	entries, err := git.Tree(w.Repository, w.Git.Index, gitWait)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := map[string]git.Entry{}
+	all, members = map[string]git.Entry{}, map[string]File{}
 	for _, e := range entries {
 		all[e.Path] = e
 	}
@@ -195,11 +198,11 @@ func (w *unpacking) arriving() (map[string]git.Entry, error) {
 			e.ID, err = w.blobID(f.Member)
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		all[f.Path] = e
+		all[f.Path], members[e.ID] = e, f
 	}
-	return all, nil
+	return all, members, nil
 }
 
 func (w *unpacking) blobID(member string) (string, error) {
@@ -229,9 +232,12 @@ func (w *unpacking) powers() (all []Power, err error) {
 	if w.old != nil && w.old.Moved.To == "" {
 		all = append(all, Power{What: fmt.Sprintf("it left here in a file, and not to %s", w.From)})
 	}
-	args := w.args()
-	if agent.FreedomOf(w.client.Restart(append(slices.Clone([]string(w.client.Command)), args...), agent.Next{})) > agent.Freedom("default") {
-		all = append(all, Power{What: "its client would not ask you: " + strings.Join(w.client.Restart(args, agent.Next{}), " ")})
+	if w.old != nil && w.old.Agent != w.client.Name {
+		all = append(all, Power{What: fmt.Sprintf("it left as an agent of %s, and is one of %s now", w.old.Agent, w.client.Name)})
+	}
+	args := w.client.Restart(slices.Concat([]string(w.client.Command), w.args()), agent.Next{})
+	if agent.FreedomOf(args) > agent.Freedom("default") { // mutant never: TestReturns
+		all = append(all, Power{What: "its client would not ask you: " + strings.Join(args, " ")})
 	}
 	return all, nil
 }
@@ -255,23 +261,40 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 	if err != nil {
 		return nil, err
 	}
-	known := func(e git.Entry) bool {
-		return slices.ContainsFunc(here, func(r reference) bool { return r.has(e) })
+	tracked := func(e git.Entry) bool {
+		return slices.ContainsFunc(here, func(r reference) bool { own := r.entries[e.Path]; return own.ID == e.ID && own.Mode == e.Mode })
 	}
-	arrives, err := w.arriving()
+	known := func(e git.Entry) bool {
+		return tracked(e) || slices.ContainsFunc(here, func(r reference) bool { return r.has(e) })
+	}
+	arrives, members, err := w.arriving()
 	if err != nil {
 		return nil, err
 	}
-	var run, changed []git.Entry // what is run by itself, known or not; what else is not known
+	add := func(e git.Entry, more string) {
+		p := Power{Path: e.Path, What: "new" + more, id: e.ID}
+		if slices.ContainsFunc(here, func(r reference) bool { return r.entries[e.Path].ID != "" }) {
+			p.What = "changed" + more
+		}
+		if e.Mode == git.ModeModule {
+			p.id = ""
+		}
+		all = append(all, p)
+	}
+	var run []git.Entry // by itself, known or not
 	for _, e := range arrives {
-		switch {
-		case isPower(e.Path) && known(e):
-			run = append(run, e)
-		case isPower(e.Path):
-			run = append(run, e)
-			all = append(all, w.power(here, e, ""))
-		case !slices.ContainsFunc(here, func(r reference) bool { own := r.entries[e.Path]; return own.ID == e.ID && own.Mode == e.Mode }):
-			changed = append(changed, e)
+		if isPower(e.Path) {
+			if run = append(run, e); !known(e) {
+				add(e, "")
+			}
+			continue
+		}
+		if e.Mode == git.ModeLink && !tracked(e) {
+			if to, err := w.leads(e, members); err != nil {
+				return nil, err
+			} else if to != "" {
+				all = append(all, Power{Path: e.Path, What: "leads to " + to, id: e.ID})
+			}
 		}
 	}
 	head, err := git.Tree(w.Repository, w.Git.Head, gitWait)
@@ -280,7 +303,7 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 	}
 	for _, e := range head { // what the worktree does not have, git can bring back
 		if arrives[e.Path] != e && isPower(e.Path) && !known(e) {
-			all = append(all, w.power(here, e, ", in its last commit"))
+			add(e, ", in its last commit")
 		}
 	}
 	for _, r := range here[:min(len(here), 1)] {
@@ -290,95 +313,59 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 			}
 		}
 	}
-	texts, err := w.texts(here, run)
+	named, err := w.named(here, run, arrives, members)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range changed {
-		switch by := texts.runs(e.Path); {
-		case e.Mode == git.ModeLink:
-			if leads, err := w.leads(e); err != nil {
-				return nil, err
-			} else if leads != "" {
-				all = append(all, Power{Path: e.Path, What: "leads to " + leads, id: e.ID})
-			}
-		case by != "":
-			all = append(all, w.power(here, e, ", and "+by+" runs it"))
+	for name, by := range named {
+		if e := arrives[name]; !isPower(name) && !tracked(e) {
+			add(e, ", and "+by+" runs it")
 		}
 	}
 	slices.SortFunc(all, func(a, b Power) int { return strings.Compare(a.Path+a.What, b.Path+b.What) })
 	if n := len(all) - maxPowers; n > 0 {
 		all = append(all[:maxPowers], Power{What: fmt.Sprintf("%d more files", n)})
 	}
-	return all, w.fill(all)
-}
-
-func (w *unpacking) power(here []reference, e git.Entry, more string) Power {
-	what := "new"
-	if slices.ContainsFunc(here, func(r reference) bool { return r.entries[e.Path].ID != "" }) {
-		what = "changed"
-	}
-	p := Power{Path: e.Path, What: what + more, id: e.ID}
-	if e.Mode == git.ModeModule {
-		p.id = ""
-	}
-	return p
-}
-
-// contents returns the beginnings of files by their ids.
-func (w *unpacking) contents(ids []string) (map[string][]byte, error) {
-	all := map[string][]byte{}
-	for _, f := range w.Git.Files {
-		if f.Link != "" {
-			if id, err := git.BlobID(strings.NewReader(f.Link), int64(len(f.Link)), w.Git.Head); err == nil {
-				all[id] = []byte(f.Link)
-			}
-			continue
-		}
-		id, err := w.blobID(f.Member)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(ids, id) {
-			continue
-		}
-		data, err := readHead(w.member(f.Member))
-		if err != nil {
-			return nil, err
-		}
-		all[id] = data
-	}
-	var rest []string
-	for _, id := range ids {
-		if _, ok := all[id]; !ok && id != "" {
-			rest = append(rest, id)
-		}
-	}
-	slices.Sort(rest)
-	more, err := git.Blobs(w.Repository, slices.Compact(rest), MaxText, gitWait)
-	for id, data := range more {
-		all[id] = data
-	}
-	return all, err
-}
-
-// fill reads what the files contain.
-func (w *unpacking) fill(all []Power) error {
 	var ids []string
 	for _, p := range all {
 		ids = append(ids, p.id)
 	}
-	contents, err := w.contents(ids)
+	contents, err := w.contents(ids, members)
 	for i, p := range all {
 		all[i].Text = string(contents[p.id])
 	}
-	return err
+	return all, err
+}
+
+// contents returns the beginnings of files by their ids, of which some are "".
+func (w *unpacking) contents(ids []string, members map[string]File) (map[string][]byte, error) {
+	all := map[string][]byte{"": nil}
+	var rest []string
+	for _, id := range ids {
+		f, is := members[id]
+		switch _, have := all[id]; {
+		case have:
+		case f.Link != "":
+			all[id] = []byte(f.Link)
+		case is:
+			data, err := readHead(w.member(f.Member))
+			if err != nil {
+				return nil, err
+			}
+			all[id] = data
+		case !slices.Contains(rest, id):
+			rest = append(rest, id)
+		}
+	}
+	more, err := git.Blobs(w.Repository, rest, MaxText, gitWait)
+	maps.Copy(all, more)
+	return all, err
 }
 
 // leads returns where a link leads, if that is outside of the worktree, git's own, or run by
 // itself: what is written through it would be there.
-func (w *unpacking) leads(e git.Entry) (string, error) {
-	contents, err := w.contents([]string{e.ID})
+func (w *unpacking) leads(e git.Entry, members map[string]File) (string, error) {
+	contents, err := w.contents([]string{e.ID}, members)
 	to := string(contents[e.ID])
 	at := path.Join(path.Dir(e.Path), to)
 	if err == nil && !path.IsAbs(to) && filepath.IsLocal(at) && checkPath(at) == nil && !isPower(at) {
@@ -387,40 +374,53 @@ func (w *unpacking) leads(e git.Entry) (string, error) {
 	return to, err
 }
 
-// texts are the words of the files that are run by themselves, with the file that has each.
-type texts map[string]string
-
-// texts returns the words of the files that are run by themselves, and of git's settings here.
-func (w *unpacking) texts(here []reference, run []git.Entry) (texts, error) {
-	all := texts{}
-	var ids []string
-	names := map[string]string{}
-	for _, e := range run {
-		if ext := path.Ext(e.Path); ext == ".md" || ext == ".mdc" || ext == ".mdx" || ext == ".txt" || len(ids) == maxTexts || e.Mode == git.ModeModule {
-			continue
-		}
-		ids = append(ids, e.ID)
-		names[e.ID] = e.Path
-	}
-	contents, err := w.contents(ids)
-	if err != nil {
-		return nil, err
-	}
-	for id, data := range contents {
-		if names[id] != "" {
-			all.add(names[id], string(data))
-		}
-	}
+// named returns the files that those name which are run by themselves, or git's settings here,
+// and those that these name in turn, each with the file that names it.
+func (w *unpacking) named(here []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (map[string]string, error) {
+	files := indexOf(arrives)
+	all := map[string]string{}
 	for _, r := range here {
 		if dir, err := git.Dir(r.top); err == nil || r.top == "" {
 			for _, name := range []string{filepath.Join(dir, "config"), filepath.Join(dir, "..", "..", "config"), filepath.Join(w.Repository, "config")} {
 				if data, err := readHead(name); err == nil {
-					all.add("git", string(data))
+					files.find("git", string(data), all)
 				}
 			}
 		}
 	}
+	for name := range all {
+		run = append(run, arrives[name])
+	}
+	for read := 0; len(run) > 0 && read < maxTexts; {
+		slices.SortFunc(run, func(a, b git.Entry) int { return strings.Compare(a.Path, b.Path) })
+		var ids []string
+		for _, e := range run[:min(len(run), maxTexts-read)] {
+			if !isProse(e.Path) && e.Mode != git.ModeModule {
+				ids = append(ids, e.ID)
+			}
+		}
+		read += len(ids) + 1
+		contents, err := w.contents(ids, members)
+		if err != nil {
+			return nil, err
+		}
+		before := maps.Clone(all)
+		for _, e := range run {
+			files.find(e.Path, string(contents[e.ID]), all)
+		}
+		run = nil
+		for name := range all {
+			if before[name] == "" && !isPower(name) {
+				run = append(run, arrives[name])
+			}
+		}
+	}
 	return all, nil
+}
+
+// isProse reports whether a file is read by people and models.
+func isProse(name string) bool {
+	return slices.Contains([]string{".md", ".mdc", ".mdx", ".rst", ".txt"}, path.Ext(name))
 }
 
 // readHead returns the beginning of a file.
@@ -433,27 +433,87 @@ func readHead(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, MaxText))
 }
 
-// add notes the words of a text that can name files. A word that ends in a slash, or is followed
-// by an asterisk, is a pattern or a folder of many.
-func (t texts) add(file, text string) {
-	begin, base := -1, path.Base(file)
+// index has the names of files by what a text can call them: their path and the ends of it, with
+// and without its ending, and their folders.
+type index map[string][]string
+
+func indexOf(arrives map[string]git.Entry) index {
+	all := index{}
+	for name := range arrives {
+		if isProse(name) {
+			continue
+		}
+		folded := fold(name)
+		for end := folded; ; {
+			all["="+end] = append(all["="+end], name)
+			if plain := strings.TrimSuffix(end, path.Ext(end)); plain != "" {
+				all["~"+plain] = append(all["~"+plain], name)
+				if module, main := strings.CutSuffix(plain, "/__main__"); main {
+					all["~"+module] = append(all["~"+module], name)
+				}
+			}
+			_, rest, more := strings.Cut(end, "/")
+			if end = rest; !more {
+				break
+			}
+		}
+		for dir := path.Dir(folded); dir != "."; dir = path.Dir(dir) {
+			all["/"+dir] = append(all["/"+dir], name)
+		}
+	}
+	return all
+}
+
+// find adds the files that a text names to all. A word that ends in a slash, or is followed by an
+// asterisk, is a pattern.
+func (x index) find(file, text string, all map[string]string) {
+	base := path.Base(file)
+	programs := base == ".envrc" || strings.Contains(base, "mise") // whose words can be folders of programs
+	add := func(names []string) {
+		for _, name := range names {
+			if all[name] == "" && name != file {
+				all[name] = file
+			}
+		}
+	}
+	begin := -1
 	for i, r := range text + " " {
-		folder := base == ".envrc" || strings.Contains(base, "mise") || file == "git" && begin > 0 && hooksPath(text[:begin])
-		part := r == '.' || r == '/' || r == '_' || r == '-' || r == '@' || r == '+' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80
-		switch {
-		case part && begin < 0:
+		part := strings.ContainsRune("./_-@+", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80
+		if part && begin < 0 {
 			begin = i
-		case !part && begin >= 0:
-			word := text[begin:min(i, len(text))]
-			if begin = -1; r == '*' {
-				word += "*"
+		}
+		if part || begin < 0 {
+			continue
+		}
+		word := fold(text[begin:min(i, len(text))])
+		hooks := file == "git" && hooksPath(text[:begin])
+		begin = -1
+		for _, name := range tools[path.Base(word)] {
+			add(x["="+name])
+		}
+		short := strings.TrimPrefix(strings.TrimPrefix(word, "./"), "/")
+		for up := true; up; {
+			short, up = strings.CutPrefix(short, "../")
+		}
+		if short == "" || r == '*' || strings.HasSuffix(short, "/") {
+			continue
+		}
+		for end := short; ; { // an absolute path ends in one of the repository
+			add(x["="+end])
+			_, rest, more := strings.Cut(end, "/")
+			if end = rest; !more {
+				break
 			}
-			if len(t) < 100_000 {
-				t[fold(word)] = file
-			}
-			if folder { // a folder of programs
-				t["./"+fold(word)] = file
-			}
+		}
+		if programs || hooks || strings.ContainsAny(short, "./") || short != word {
+			add(x["~"+short])
+			add(x["/"+short])
+		}
+		if strings.Contains(short, ".") {
+			add(x["~"+strings.ReplaceAll(short, ".", "/")])
+		}
+		if strings.HasSuffix(file, ".py") {
+			add(x["~"+short])
 		}
 	}
 }
@@ -462,34 +522,4 @@ func (t texts) add(file, text string) {
 func hooksPath(text string) bool {
 	key := strings.TrimRight(text, " \t\"=")
 	return len(key) < len(text) && strings.HasSuffix(strings.ToLower(key), "hookspath")
-}
-
-// runs returns the file that runs another one, by its path or as a definition for a tool, or "".
-func (t texts) runs(name string) string {
-	switch path.Ext(name) {
-	case ".md", ".mdx", ".rst", ".txt":
-		return ""
-	}
-	name = fold(name)
-	base := path.Base(name)
-	plain := strings.TrimSuffix(name, path.Ext(name))
-	for word, file := range t {
-		if slices.Contains(tools[word], base) || slices.Contains(tools[path.Base(word)], base) {
-			return file
-		}
-		short := strings.TrimPrefix(strings.TrimPrefix(word, "./"), "/")
-		if short == "" || strings.HasSuffix(word, "*") || strings.HasSuffix(word, "/") {
-			continue
-		}
-		pathlike := strings.ContainsAny(short, "./") || short != word
-		module := strings.ReplaceAll(short, ".", "/")
-		switch {
-		case short == name, strings.HasSuffix(short, "/"+name), // the path
-			pathlike && strings.HasSuffix("/"+name, "/"+short),                                                   // from a folder below
-			pathlike && !strings.HasPrefix(short, ".") && (strings.HasPrefix(name, short+"/") || plain == short), // a folder, a name without its ending
-			strings.Contains(short, ".") && (plain == module || strings.HasPrefix(plain, module+"/__")):          // python -m
-			return file
-		}
-	}
-	return ""
 }

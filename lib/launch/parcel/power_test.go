@@ -10,6 +10,7 @@ import (
 
 	"gt/internal/testenv"
 
+	"gt/lib/place/git"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
@@ -28,7 +29,7 @@ func TestIsPower(t *testing.T) {
 		".gitattributes", "sub/.gitattributes", ".gitmodules", ".gitconfig", ".githooks/pre-commit", ".envrc", "sub/.envrc", "mise.toml", "mise.local.toml",
 		"mise.prod.toml", ".mise.toml", ".config/mise/config.toml", ".tool-versions", ".husky/pre-commit", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml",
 		".devcontainer/devcontainer.json", ".devcontainer.json", ".vscode/tasks.json", ".vscode/settings.json", ".idea/workspace.xml", "api.code-workspace",
-		".zed/tasks.json", ".exrc", ".nvim.lua", ".dir-locals.el", ".npmrc", ".yarnrc.yml", ".pnp.cjs", ".pnpmfile.cjs", "bunfig.toml", ".runtime/requests/x",
+		".zed/tasks.json", ".exrc", ".nvim.lua", ".dir-locals.el", ".npmrc", ".yarnrc.yml", ".pnp.cjs", ".pnpmfile.cjs", "bunfig.toml", ".runtime/requests/x", "node_modules/x/index.js", "a/__pycache__/b.pyc",
 		"town.toml", ".bashrc", "devenv.nix", "GEMINI-EXTENSION.JSON",
 	} {
 		if !isPower(name) {
@@ -59,6 +60,12 @@ func TestNamedByPower(t *testing.T) {
 		{".mcp.json", `"command":"npm","args":["run","mcp"]`, "package.json", ".mcp.json"},
 		{".claude/settings.json", `"command":"/usr/bin/make -s check"`, "Makefile", ".claude/settings.json"},
 		{".envrc", "PATH_add bin\n", "bin/ls", ".envrc"},
+		{"tools/check.sh", ". tools/lib.sh", "tools/lib.sh", "tools/check.sh"},
+		{"server/index.js", "require('./lib')", "server/lib.js", "server/index.js"},
+		{"server/main.py", "import helpers", "server/helpers.py", "server/main.py"},
+		{"cmd/mcp/main.go", `"gt/lib/x"`, "other/main.go", ""},
+		{".claude/settings.json", `"command":"/home/me/api/scripts/lint.sh"`, "scripts/lint.sh", ".claude/settings.json"},
+		{".claude/settings.json", `"url":"https://example.org/api"`, "api/main.go", ""},
 		{".envrc", "use flake\n", "flake.nix", ".envrc"},
 		{".envrc", "source env.sh", "env.sh", ".envrc"},
 		{"git", "[core]\n\thooksPath = tools/hooks\n", "tools/hooks/pre-commit", "git"},
@@ -70,9 +77,9 @@ func TestNamedByPower(t *testing.T) {
 		{".claude/settings.json", `"Read(README.md)"`, "README.md", ""},
 		{"git", "[core]\n\tbare = false\n[branch \"main\"]\n\tremote = origin\n", "core/main.go", ""},
 	} {
-		all := texts{}
-		all.add(c.file, c.text)
-		if got := all.runs(c.name); got != c.want {
+		all := map[string]string{}
+		indexOf(map[string]git.Entry{c.name: {}}).find(c.file, c.text, all)
+		if got := all[c.name]; got != c.want {
 			t.Errorf("%s: %q names %s: %q, not %q", c.file, c.text, c.name, got, c.want)
 		}
 	}
@@ -86,7 +93,8 @@ func TestPowers(t *testing.T) {
 	there.write("src/.claude/agents/a.md", "An agent.\n")
 	there.write("src/.claude/agents/b.md", "Another one.\n")
 	there.write("src/.claude/agents/c.md", "A third one.\n")
-	there.write("src/tools/check.sh", "true\n")
+	there.write("src/tools/check.sh", ". tools/lib.sh\n")
+	there.write("src/tools/lib.sh", "true\n")
 	there.git("-C", "src", "add", "-A")
 	there.git("-C", "src", "commit", "-q", "-m", "settings")
 	there.git("-C", "src", "config", "core.hooksPath", "hooks")
@@ -128,8 +136,8 @@ func TestPowers(t *testing.T) {
 	}
 
 	waits, b := unpack(`echo x >.tool-versions; rm notes`, `rm .tool-versions; echo x >.envrc; chmod +x .claude/agents/a.md; rm .claude/agents/b.md
-echo evil >tools/check.sh; mkdir hooks; echo evil >hooks/pre-commit; ln -s .git/hooks/pre-commit gits; ln -s .claude/agents/a.md agent
-ln -s tools/other.sh fine; mkdir sub; ln -s ../tools sub/.claude; echo '* filter=lfs' >.gitattributes
+echo evil >tools/lib.sh; mkdir hooks; echo evil >hooks/pre-commit; ln -s .git/hooks/pre-commit gits; ln -s .claude/agents/a.md agent
+ln -s tools/other.sh fine; mkdir sub; ln -s ../docs sub/.claude; echo '* filter=lfs' >.gitattributes
 printf '[submodule "m"]\npath=m\nurl=./m\n' >.gitmodules`, func(b *box) {
 		b.file(".mcp.json", "{}")
 		b.file(".env", "NODE_OPTIONS=--require=./x.js")
@@ -157,7 +165,7 @@ gits: leads to .git/hooks/pre-commit
 hooks/pre-commit: new, and git runs it
 keys: leads to ../../.ssh/authorized_keys
 sub/.claude: new
-tools/check.sh: changed, and .claude/settings.json runs it
+tools/lib.sh: changed, and tools/check.sh runs it
 `
 	if got.String() != want {
 		t.Errorf("power:\n%s\nnot\n%s", &got, want)
@@ -239,6 +247,7 @@ func TestReturns(t *testing.T) {
 	testenv.Must(t, err)
 	for _, c := range []struct {
 		name   string
+		args   []string
 		moved  instance.Moved
 		from   string
 		key    string
@@ -254,6 +263,7 @@ func TestReturns(t *testing.T) {
 		{name: "a third host, v0.2.0", moved: instance.Moved{To: "box"}, from: "desk", key: "U2", want: "left here for box"},
 		{name: "of which nothing is known", moved: instance.Moved{}, from: "box", key: "U1", want: "waits"},
 		{name: "with another agent's chain", moved: instance.Moved{To: "box"}, from: "box", change: func(b *box) { b.Manifest.Session.Chain = victim }, want: "is known here"},
+		{name: "to a client that asks nothing", moved: instance.Moved{To: "box"}, from: "box", args: []string{"--dangerously-skip-permissions"}, want: "waits"},
 		{name: "with an old generation", moved: instance.Moved{To: "box"}, from: "box", change: func(b *box) { b.Generation = 0 }, want: "generation"},
 		{name: "with no end of generations", moved: instance.Moved{To: "box"}, from: "box", change: func(b *box) { b.Generation = 1 << 40 }, want: "generation"},
 		{name: "with a chain of its own", moved: instance.Moved{To: "box"}, from: "box", change: func(b *box) { b.Manifest.Session.Chain = session.NewID() }},
@@ -262,7 +272,7 @@ func TestReturns(t *testing.T) {
 		b.Generation = 100
 		moved(c.moved)
 		if held, err := store.Hold(left.Instance.ID, hold); err == nil {
-			held.Generation = 1
+			held.Generation, held.Args = 1, c.args
 			testenv.Must(t, held.Put(env.Now()))
 			held.Release()
 		}

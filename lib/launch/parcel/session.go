@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/readers"
@@ -469,13 +470,10 @@ func (w *unpacking) makeRecords(h home.Home, now session.ID, transcript string) 
 	r := &session.Record{
 		ID: s.ID, Actor: h.Identity.Address(), Agent: s.Agent, ChainID: s.Chain, ParentID: s.Parent, CWD: w.Path, Branch: w.Branch,
 		Commits: s.Commits, Note: s.Note, DeliveredNotes: s.Delivered,
-		StartedAt: s.Started.UTC(), EndedAt: at, Outcome: session.Killed, Reason: takenReason,
-	}
-	if r.StartedAt.IsZero() || r.StartedAt.After(at) {
-		r.StartedAt = at
+		StartedAt: earlier(s.Started, at), EndedAt: at, Outcome: session.Killed, Reason: takenReason,
 	}
 	if o := s.Handoff; o != nil && (o.Kind == session.KindHandoff || o.Kind == session.KindAuto) {
-		r.Handoff = &handover.Handover{Kind: o.Kind, Note: o.Note, Reason: w.Env.Line(o.Reason, 200), At: o.At}
+		r.Handoff = &handover.Handover{Kind: o.Kind, Note: o.Note, Reason: w.Env.Line(o.Reason, 200), At: earlier(o.At, at)}
 		if o.Marker {
 			from := cmp.Or(w.plan.Name, string(s.ID))
 			r.Handoff.Marker = marker.NameFor(h, s.ID, w.markerBefore(store))
@@ -511,6 +509,14 @@ func (w *unpacking) makeRecords(h home.Home, now session.ID, transcript string) 
 	return nil
 }
 
+// earlier returns a time that another host says, or now if it is unknown or to come.
+func earlier(said, now time.Time) time.Time {
+	if said.IsZero() || said.After(now) {
+		return now
+	}
+	return said.UTC()
+}
+
 // markerBefore returns the marker that an unpacking that was killed has written, or "".
 func (w *unpacking) markerBefore(store session.Store) string {
 	if r, err := store.Get(w.reader.Session.ID); err == nil && r != nil && r.Handoff != nil {
@@ -532,7 +538,7 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 		}
 		in.Desired, in.Moved, in.Generation, in.Arrived = instance.Stopped, nil, w.Generation, w.ID
 		in.Departures = from.Departures
-		in.SessionID, in.SessionAt, in.ChainID, in.ForkOf = done.Session, w.At.UTC(), "", ""
+		in.SessionID, in.SessionAt, in.ChainID, in.ForkOf = done.Session, earlier(w.At, at), "", ""
 		if s := w.reader.Session; s != nil {
 			in.ChainID = s.Chain
 		}

@@ -21,8 +21,8 @@ type Claim struct {
 	Moves int // how often it had moved when it left this host
 }
 
-// mostDepartures bounds how many hosts an instance can prove that it came from.
-const mostDepartures = 32
+// MostDepartures bounds how many hosts an instance can prove that it came from.
+const MostDepartures = 32
 
 // departure is a field of the JSON of an instance that has moved.
 var departure = []byte(`"departures":`)
@@ -35,7 +35,7 @@ func (h Hosts) Depart(in *instance.Instance, moves int) ([]instance.Departure, e
 		return in.Departures, err
 	}
 	all := append(slices.Clone(in.Departures), instance.Departure{Moves: moves, Proof: proof(key, in.ID, moves)})
-	return all[max(len(all)-mostDepartures, 0):], nil
+	return all[max(len(all)-MostDepartures, 0):], nil
 }
 
 // moveKey returns a key that only this host has, and has after a backup as well, or nil.
@@ -86,7 +86,7 @@ func (h Hosts) Claims() (all map[instance.ID]Claim, err error) {
 		}
 		for line := range bytes.Lines(data) {
 			var a Agent
-			if !bytes.Contains(line, departure) || json.Unmarshal(line, &a) != nil || a.Moved != nil || len(a.Departures) > mostDepartures {
+			if !bytes.Contains(line, departure) || json.Unmarshal(line, &a) != nil || a.Moved != nil || len(a.Departures) > MostDepartures {
 				continue
 			}
 			id := instance.ID(a.ID)

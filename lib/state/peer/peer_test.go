@@ -192,7 +192,7 @@ func TestClaims(t *testing.T) {
 		"no proof":         {ID: its.ID, Departures: []instance.Departure{{Moves: 1}}},
 		"another instance": {ID: "0b1c2d3e-0000-4000-8000-000000000002", Departures: left},
 		"it moved on":      {ID: its.ID, Departures: left, Moved: &instance.Moved{To: "x"}},
-		"too many":         {ID: its.ID, Departures: append(make([]instance.Departure, mostDepartures), left...)},
+		"too many":         {ID: its.ID, Departures: append(make([]instance.Departure, MostDepartures), left...)},
 	} {
 		if says(a); moved(0) != "" {
 			t.Errorf("%s: claimed", what)
