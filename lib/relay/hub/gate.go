@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,8 @@ import (
 
 const (
 	gateWait    = 10 * time.Second // for the handshake and the first command
+	consumerFor = 10 * time.Minute // how long a consumer may lie there unused
+	consumers   = 512              // that a host may make in that time
 	maxLine     = 4096
 	maxRequest  = 64 << 10 // of JetStream
 	maxInvited  = 4096
@@ -125,6 +128,9 @@ func (g *gate) line() (op, rest string, err error) {
 		return "", "", err
 	}
 	op, rest, _ = strings.Cut(strings.TrimRight(string(line), "\r\n"), " ")
+	if strings.ContainsAny(rest, "\r\x00") {
+		return "", "", errors.New("a line with two ends")
+	}
 	return strings.ToUpper(op), strings.TrimSpace(rest), nil
 }
 
@@ -196,7 +202,7 @@ func (g *gate) publish(op, rest string) error {
 		}
 		return g.refuse(why)
 	}
-	head := fmt.Sprintf("%s %s\r\n", op, rest)
+	head := op + " " + strings.Join(words, " ") + "\r\n" // as it was read here
 	if !strings.HasPrefix(subject, "$JS.") {
 		if _, err := io.WriteString(g.server, head); err != nil {
 			return err
@@ -208,8 +214,18 @@ func (g *gate) publish(op, rest string) error {
 	if _, err := io.ReadFull(g.from, body); err != nil {
 		return err
 	}
-	if strings.HasPrefix(subject, "$JS.API.CONSUMER.") && pushes(body) {
-		return g.refuse("a consumer that pushes")
+	text := body[:size]
+	if sizes == 2 {
+		header, err := strconv.Atoi(words[len(words)-2])
+		if err != nil || header < 0 || header > size {
+			return errors.New("a message without a size")
+		}
+		text = text[header:]
+	}
+	if strings.HasPrefix(subject, "$JS.API.CONSUMER.CREATE.") {
+		if why := g.hub.refusesConsumer(g.key, text); why != "" {
+			return g.refuse(why)
+		}
 	}
 	_, err = g.server.Write(append([]byte(head), body...))
 	return err
@@ -263,20 +279,49 @@ func (h *Hub) mayTell(from, to string) bool {
 	return all[to]
 }
 
-// pushes reports whether a request makes a consumer to which the server writes by itself.
-func pushes(body []byte) bool {
+// asked are the settings of a consumer that a relay makes. With others the server would write to
+// any subject, or keep it for ever.
+var asked = []string{
+	"name", "deliver_policy", "opt_start_seq", "opt_start_time", "ack_policy", "filter_subject", "filter_subjects", "replay_policy",
+	"num_replicas", "mem_storage", "inactive_threshold",
+}
+
+// refusesConsumer returns why a host may not make a consumer, or "".
+func (h *Hub) refusesConsumer(key string, text []byte) string {
 	var asks struct {
 		Config map[string]any `json:"config"`
 	}
-	if i := strings.IndexByte(string(body), '{'); i >= 0 { // behind a header
-		if json.NewDecoder(strings.NewReader(string(body[i:]))).Decode(&asks) != nil {
-			return true
+	if json.Unmarshal(text, &asks) != nil {
+		return "no consumer"
+	}
+	for name, value := range asks.Config {
+		if !slices.Contains(asked, name) { // mutant never: TestWhatAHostMayDo
+			return "a consumer with " + name
+		}
+		if name == "inactive_threshold" && tooLong(value) {
+			return "a consumer that stays"
 		}
 	}
-	for name := range asks.Config {
-		if strings.HasPrefix(strings.ToLower(name), "deliver_") && name != "deliver_policy" {
-			return true
-		}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m := h.made[key]
+	if now := h.Now(); now.Sub(m.since).Abs() > consumerFor {
+		m = made{since: now}
 	}
-	return false
+	if m.n++; m.n > consumers {
+		return "too many consumers"
+	}
+	h.made[key] = m
+	return ""
+}
+
+func tooLong(value any) bool {
+	n, ok := value.(float64)
+	return !ok || n <= 0 || n > float64(consumerFor)
+}
+
+// made counts the consumers that a host has made since a time.
+type made struct {
+	since time.Time
+	n     int
 }

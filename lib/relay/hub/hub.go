@@ -78,7 +78,8 @@ type Hub struct {
 
 	mu         sync.Mutex
 	allowances map[string]map[string]bool // see mayTell
-	full       atomic.Bool                // the disk was full, and streams take no more
+	made       map[string]made
+	full       atomic.Bool // the disk was full, and streams take no more
 }
 
 // InviteFor is how long an invitation can be used.
@@ -86,7 +87,7 @@ const InviteFor = 15 * time.Minute
 
 // Start starts a hub. Its store belongs to one process at a time; the caller holds a lock.
 func Start(o Options) (h *Hub, err error) {
-	h = &Hub{Options: o, allowances: map[string]map[string]bool{}}
+	h = &Hub{Options: o, allowances: map[string]map[string]bool{}, made: map[string]made{}}
 	h.lastSeen.Store(o.Now().UnixNano())
 	for _, dir := range []string{"", "jetstream", "hosts", "invited", "removed"} {
 		path := filepath.Join(o.Store, dir)
@@ -103,6 +104,7 @@ func Start(o Options) (h *Hub, err error) {
 		JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: o.MaxStore,
 		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1}, // each host reads from a place of its own
 		MaxPayload:      streams.MaxMessage + 64<<10, MaxPending: 64 << 20,
+		MaxSubs:                    256, // a relay has five
 		CustomClientAuthentication: h, AlwaysEnableNonce: true, AuthTimeout: gateWait.Seconds(),
 	}
 	if o.Listen != "" {

@@ -225,15 +225,29 @@ func TestWhatAHostMayDo(t *testing.T) {
 	refused("have an answer written to another host", replyTo("$JS.API.STREAM.INFO."+streams.Feeds, ""))
 	refused("have messages written to another host", replyTo("$JS.API.CONSUMER.MSG.NEXT."+streams.Feeds+".c", `{"batch":100}`))
 	refused("have an answer written to another host's inbox", func() error { return ac.PublishRequest("$JS.API.INFO", streams.Inbox(b.Public())+".x", nil) })
-	for _, field := range []string{"deliver_subject", "Deliver_Subject", "deliver_group"} {
-		refused("have a consumer push to another host by "+field, func() error {
-			body := fmt.Sprintf(`{"stream_name":%q,"config":{"name":"p","ack_policy":"none",%q:%q}}`, streams.Feeds, field, stolen)
-			m, err := ac.Request("$JS.API.CONSUMER.CREATE."+streams.Feeds+".p", []byte(body), 300*time.Millisecond)
-			if err == nil && bytes.Contains(m.Data, []byte(`"error"`)) {
+	create := func(config string, header string) func() error {
+		return func() error {
+			body := fmt.Sprintf(`{"stream_name":%q,"config":{"name":"p","ack_policy":"none",%s}}`, streams.Feeds, config)
+			m := &nats.Msg{Subject: "$JS.API.CONSUMER.CREATE." + streams.Feeds + ".p", Data: []byte(body)}
+			if header != "" {
+				m.Header = nats.Header{"X": {header}}
+			}
+			got, err := ac.RequestMsg(m, 300*time.Millisecond)
+			if err == nil && bytes.Contains(got.Data, []byte(`"error"`)) {
 				err = errors.New("refused")
 			}
 			return err
-		})
+		}
+	}
+	if err := create(`"inactive_threshold":60000000000`, "{}")(); err != nil {
+		t.Fatal("a host cannot make a consumer:", err)
+	}
+	for _, config := range []string{
+		`"deliver_subject":"` + stolen + `"`, `"Deliver_Subject":"` + stolen + `"`, `"deliver_group":"x"`, `"durable_name":"p"`,
+		`"inactive_threshold":9000000000000000`, `"inactive_threshold":0`, `"inactive_threshold":"x"`, `"name":"p"},"Config":{"deliver_subject":"` + stolen + `"`,
+	} {
+		refused("make a consumer with "+config, create(config, ""))
+		refused("make one behind a header with "+config, create(config, "{}"))
 	}
 	for kind, size := range map[string]int{"hello": 9 << 10, "beat": 300 << 10, "to." + b.Public(): 100 << 10, "allows." + b.Public(): 9 << 10, "odd": 1} {
 		refused("publish much "+kind, func() error { return ac.Publish("gt."+a.Public()+"."+kind, make([]byte, size)) })
