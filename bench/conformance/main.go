@@ -174,17 +174,21 @@ func (b *bench) session(name string, said []string, told func(name, text string)
 		}
 		return w.run(input, args...)
 	}
+	v := values{rand.New(rand.NewPCG(uint64(len(said)), 7))}
 	hook("SessionStart", object{"source": "startup"}, "gt-prime", "--hook", "--agent", "claude")
 	text := ""
 	for round := range rounds {
 		for _, message := range said[round*len(said)/rounds : (round+1)*len(said)/rounds] {
 			w.says("user", message)
-			w.says("assistant", "Noted. I go on with the plan.")
+			w.works(v)
 		}
 		hook("Stop", object{"stop_hook_active": false}, "gt-checkpoint", "write", "--hook", "--agent", "claude")
 		hook("PreCompact", object{"trigger": "auto"}, "gt-handoff", "--auto", "--hook", "--reason", "compaction", "--agent", "claude")
 		w.compact("The person and the agent worked on the repository. The work goes on.")
 		text = hook("SessionStart", object{"source": "compact"}, "gt-prime", "--hook", "--agent", "claude")
+	}
+	if b.keep != "" {
+		w.fail(os.WriteFile(filepath.Join(w.dir, "compacted.txt"), []byte(text), 0o600))
 	}
 	told("gt, compaction 5, 10000", text)
 	w.run(nil, "gt-handoff", "--no-git-check", "-s", "The work so far", "-m", "Half of it is done; the rest is open.")
@@ -294,6 +298,9 @@ func (w *world) run(input object, args ...string) string {
 		w.fail(w.jobs.Encode(j))
 		w.fail(w.results.Decode(&r))
 	}
+	if r.Errs != "" {
+		fmt.Fprint(os.Stderr, r.Errs)
+	}
 	if r.Code != 0 {
 		w.fail(fmt.Errorf("%s: exit code %d: %s", strings.Join(args, " "), r.Code, r.Errs))
 	}
@@ -329,6 +336,16 @@ func (w *world) says(role, text string) {
 		message = object{"role": role, "type": "message", "id": fmt.Sprint("msg_", w.n), "model": "claude", "stop_reason": "end_turn", "content": []object{{"type": "text", "text": text}}}
 	}
 	w.put(role, object{"message": message})
+}
+
+// works lets the agent run a command and answer.
+func (w *world) works(v values) {
+	id, test := fmt.Sprint("toolu_", w.n), v.fill("go test ./internal/{zone}/...", map[string]string{})
+	w.put("assistant", object{"message": object{"role": "assistant", "type": "message", "id": fmt.Sprint("msg_", w.n), "model": "claude", "stop_reason": "tool_use", "content": []object{
+		{"type": "tool_use", "id": id, "name": "Bash", "input": object{"command": strings.ToLower(test)}},
+	}}})
+	w.put("user", object{"message": object{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": id, "content": fmt.Sprintf("ok  \twork/internal\t0.%ds", v.IntN(1000))}}}})
+	w.says("assistant", v.fill("I went on with {branch}: {tool} is done, {case} has a test of its own, and what {person} said about {host} is in the code. ", map[string]string{})+v.noise("tuned")+".")
 }
 
 func (w *world) compact(summary string) {

@@ -17,6 +17,7 @@ type section struct {
 	end   string // the line after them; both are printed with any part of the words
 	most  int    // limit for the body, 0 for none
 	whole bool   // it is not cut: the sections before it leave it the room
+	chain bool   // the place of what no other section tells of the chain
 }
 
 // frame sets the body to words, in a frame that names their author.
@@ -34,10 +35,17 @@ func (s section) frame(from, words string) section {
 // named. If there are too many, the last are only counted, so that headings do not displace
 // the most important text.
 func document(limit int, size func(string) int, sections []section) string {
+	return strings.Join(parts(limit, size, sections), "")
+}
+
+// parts returns the text of a document: that of each section, and what follows the last.
+func parts(limit int, size func(string) int, sections []section) []string {
+	all := make([]string, len(sections)+1)
 	var kept []section
-	for _, s := range sections {
+	var places []int // of kept in sections
+	for i, s := range sections {
 		if s.body = strings.Trim(s.body, "\n"); s.body != "" {
-			kept = append(kept, s)
+			kept, places = append(kept, s), append(places, i)
 		}
 	}
 	whole := 0 // the size of the sections that are not cut
@@ -66,24 +74,23 @@ func document(limit int, size func(string) int, sections []section) string {
 	if named < len(kept) {
 		room -= countRoom
 	}
-	var b strings.Builder
-	for _, s := range kept[:named] {
+	for i, s := range kept[:named] {
 		names -= s.least(size)
-		head := s.head(b.Len() > 0)
+		head := s.head(i > 0)
 		space := room - names - size(head)
 		if s.most > 0 {
 			space = min(space, s.most)
 		}
 		part := head + fit(s, space, size)
 		if room -= size(part); room < 0 { // not even a heading fits
-			return b.String()
+			return all
 		}
-		b.WriteString(part)
+		all[places[i]] = part
 	}
 	if more := len(kept) - named; more > 0 {
-		fmt.Fprintf(&b, "\n[%d more sections are left out]\n", more)
+		all[len(sections)] = fmt.Sprintf("\n[%d more sections are left out]\n", more)
 	}
-	return b.String()
+	return all
 }
 
 // countRoom is reserved for the line that counts the sections without a heading.
@@ -112,8 +119,14 @@ func (s section) least(size func(string) int) int {
 }
 
 // size returns the size of the whole section.
-func (s section) size(size func(string) int) int {
-	return size(s.head(true)) + size(s.begin) + size(s.body) + len("\n") + size(s.end)
+func (s section) size(size func(string) int) int { return size(s.text()) }
+
+// text returns the whole section, "" if it has no body.
+func (s section) text() string {
+	if strings.Trim(s.body, "\n") == "" {
+		return ""
+	}
+	return s.head(true) + s.begin + s.body + "\n" + s.end
 }
 
 // leftOut returns the line that replaces the body after its first n lines.

@@ -174,7 +174,7 @@ func (p *page) render() string {
 		sections[1].body = "No person sees this run, so it takes nothing over: what is told here waits for the person's next session. " +
 			"Do only what this run was asked for, and use the rest where it helps with that."
 	}
-	return document(p.dialect.MaxContext, p.dialect.Size, sections)
+	return p.layout(sections)
 }
 
 // whatToDo is the title of the second section of a text after a hand-over or a crash, or
@@ -261,7 +261,7 @@ func (p *page) continuing() []section {
 		return append(sections, p.missing())
 	}
 	if p.conversation == compacted || p.conversation == forgotten && p.earlier == nil {
-		sections = p.withPrompts(append(sections, p.lasting()), nil)
+		sections = append(sections, p.lasting(), chain)
 	}
 	if p.conversation == compacted {
 		sections = append(sections, p.beside())
@@ -307,29 +307,42 @@ func (p *page) lasting() section {
 	}.frame("the thread of this work", p.words(brief.Brief{Thread: p.thread.Essential(), PromptsElsewhere: true}.Clean(p.env.Redact).Text()))
 }
 
-// withPrompts puts between sections the person's messages in the chain that no other section
-// tells. They have the room that the others leave, but at least three tenths of the text.
-func (p *page) withPrompts(before, after []section) []section {
-	if p.thread == nil {
-		return slices.Concat(before, after)
-	}
+// chain is the place of what no other section tells of the chain.
+var chain = section{chain: true}
+
+// layout returns the text of the sections. At the place of the chain it has the person's
+// messages, what agents answered and what was done. That has the room that the sections
+// leave, but at least three tenths of the text.
+func (p *page) layout(sections []section) string {
+	const little = 6000 // of a text that has room for the person's messages alone
 	limit, size := p.dialect.MaxContext, p.dialect.Size
-	all := p.gt("seance thread " + string(p.thread.ChainID))
-	prompts := section{
-		title: "What else the person said in this work, oldest first",
-		all:   all, whole: true,
-	}.frame("the person", "-")
-	room := limit - prompts.size(size)
-	for _, s := range slices.Concat(before, after) {
-		if strings.Trim(s.body, "\n") != "" {
-			room -= s.size(size)
+	at := slices.IndexFunc(sections, func(s section) bool { return s.chain })
+	if at < 0 || p.thread == nil {
+		return document(limit, size, sections)
+	}
+	t := *p.thread
+	if limit < little {
+		t.Answers, t.Actions = nil, nil
+	}
+	room := limit
+	for _, s := range sections {
+		room -= s.size(size)
+	}
+	others := parts(limit-max(room, limit*3/10), size, sections)
+	told := strings.Join(others, "")
+	lists := []section{{title: "What else the person said in this work, oldest first"}, {title: "What agents answered in this work, oldest first"}, {title: "What was run and changed in this work, oldest first"}}
+	from := []string{"the person", "agents of this work", "the conversations"}
+	room = limit - size(told)
+	for i, kept := range [][]thread.Quote{t.Prompts, t.Answers, t.Actions} {
+		if len(kept) > 0 {
+			room -= lists[i].frame(from[i], "-").size(size)
 		}
 	}
-	room = max(room, limit*3/10)
-	told := document(limit-room, size, slices.Concat(before, after))
-	lines := brief.Brief{Thread: p.thread}.Clean(p.env.Redact).Prompts(told, room, size, all)
-	prompts = prompts.frame("the person", p.words(strings.Join(lines, "\n")))
-	return slices.Concat(before, []section{prompts}, after)
+	all := brief.Brief{Thread: &t}.Clean(p.env.Redact).Lists(told, room, size, p.gt("seance thread "+string(t.ChainID)))
+	for i, lines := range [][]string{all.Prompts, all.Answers, all.Actions} {
+		others[at] += lists[i].frame(from[i], p.words(strings.Join(lines, "\n"))).text()
+	}
+	return strings.Join(others, "")
 }
 
 // again returns what a session received at its start and has forgotten.
@@ -374,7 +387,7 @@ func (p *page) afterHandoff() []section {
 		{title: whatToDo, body: todo},
 	}
 	sections = append(sections, p.noteSections()...)
-	return p.withPrompts(sections, p.rest())
+	return slices.Concat(sections, []section{chain}, p.rest())
 }
 
 // after returns a separator to follow git's commands, and "" without them.
@@ -445,10 +458,10 @@ func (p *page) afterCrash() []section {
 		}.frame("the previous session", p.words(brief.Brief{
 			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
 		}.Clean(p.env.Redact).Text())))
-		return p.withPrompts(sections, p.rest(p.notedSections()...))
+		return slices.Concat(sections, []section{chain}, p.rest(p.notedSections()...))
 	}
 	sections = append(sections, p.notedSections()...)
-	return p.withPrompts(append(sections, p.lasting()), p.rest())
+	return slices.Concat(sections, []section{p.lasting(), chain}, p.rest())
 }
 
 // notedSections returns the notes that the crashed session received or left for itself.
@@ -630,7 +643,7 @@ func (p *page) ordinary() []section {
 	}
 	sections := []section{{body: text}}
 	if p.predecessor.how == session.Done {
-		return p.withPrompts(append(sections, p.lasting()), p.rest())
+		return slices.Concat(sections, []section{p.lasting(), chain}, p.rest())
 	}
 	return append(sections, p.rest()...)
 }

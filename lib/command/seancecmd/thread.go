@@ -131,6 +131,14 @@ func threadText(env *cli.Env, t *thread.Thread) string {
 		}
 	}
 	prompts(t, head, func(q thread.Quote) { indented(strings.TrimSpace(day(q.Time) + "  " + q.Text)) })
+	for i, all := range [][]thread.Quote{t.Answers, t.Actions} {
+		if len(all) > 0 {
+			head([]string{"What agents answered", "What was run and changed"}[i])
+		}
+		for _, q := range all {
+			indented(strings.TrimSpace(day(q.Time) + "  " + q.Text))
+		}
+	}
 	for _, m := range t.Messages {
 		head(strings.TrimSpace("Handed over  " + day(m.Time)))
 		indented(m.Subject)
@@ -161,7 +169,7 @@ func (c *threadOf) explain(env *cli.Env, t *thread.Thread) string {
 	width := term.Width(env.Stdout, env.Getenv)
 	t.Prompts = t.Distinct()
 	told := brief.Brief{Thread: t}.Chosen(c.Room)
-	scores := t.Explain()
+	scores := thread.Explain(t.Prompts, false)
 	order := make([]int, len(scores))
 	for i := range order {
 		order[i] = i

@@ -75,10 +75,10 @@ func (b Brief) Clean(clean func(string) string) Brief {
 	b.Work, b.Ready = issues(b.Work), issues(b.Ready)
 	if b.Thread != nil {
 		t := *b.Thread
-		t.Prompts = nil // there can be many; those that are listed are cleaned then
-		said := b.Thread.Prompts
+		t.Prompts, t.Answers, t.Actions = nil, nil, nil // there can be many; those that are listed are cleaned then
+		all := b.Thread
 		b.Thread = t.Cleaned(clean)
-		b.Thread.Prompts = said
+		b.Thread.Prompts, b.Thread.Answers, b.Thread.Actions = all.Prompts, all.Answers, all.Actions
 	}
 	b.clean = clean
 	return b
@@ -182,21 +182,23 @@ func (b Brief) Text() string {
 		add("First request of the session"+cutAbove, summary.Cut(summary.Middle(first, shortGoal), fullRequest))
 	}
 	if b.hasPrompts() && !b.PromptsElsewhere {
-		told := strings.Join(parts, "\n")
-		add(otherPrompts, b.Prompts(told, cmp.Or(b.promptRoom, promptRoom), utf8.RuneCountInString, b.threadCommand())...)
+		lists := b.Lists(strings.Join(parts, "\n"), cmp.Or(b.promptRoom, promptRoom), utf8.RuneCountInString, b.threadCommand())
+		add(otherPrompts, lists.Prompts...)
+		add(concluded, lists.Answers...)
+		add(done, lists.Actions...)
 	}
 	add(firstAsked+cutAbove, summary.Cut(summary.Middle(origin, shortOrigin), fullOrigin))
 	add(before, b.messages()...)
 	add("Commits of this session", b.commits()...)
-	title = "Earlier requests and answers"
-	if b.hasPrompts() {
-		title = "Earlier answers"
+	if !b.hasPrompts() { // otherwise the thread has them
+		add("Earlier requests and answers", b.turns()...)
 	}
-	add(title, b.turns()...)
 	add("Last answer"+cutAbove, summary.Middle(s.Answer, lastAnswer))
 	add("Work in bd", b.issues()...)
 	add("Given and unread notes", b.notes()...)
-	add("Last commands", commands(s.Commands)...)
+	if b.Thread == nil || len(b.Thread.Actions) == 0 {
+		add("Last commands", commands(s.Commands)...)
+	}
 	add("Summary of the last compaction", s.Compacted)
 	return strings.Join(parts, "\n\n") + "\n"
 }
@@ -206,6 +208,8 @@ const (
 	firstAsked   = "What the person asked for first"
 	throughout   = "Standing instructions, in the person's words"
 	otherPrompts = "What else the person said, oldest first"
+	concluded    = "What agents answered, oldest first"
+	done         = "What was run and changed, oldest first"
 	lastAsked    = "Last request"
 	cutAbove     = ": the part cut above"
 	before       = "Earlier hand-overs, latest first"
@@ -218,7 +222,7 @@ const (
 )
 
 // ofChain are the titles of the parts that a reader of the thread gets from there.
-var ofChain = []string{firstAsked, firstAsked + cutAbove, throughout, otherPrompts, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore}
+var ofChain = []string{firstAsked, firstAsked + cutAbove, throughout, otherPrompts, concluded, done, firstInFull, before, oldThroughout, oldFirstInFull, oldBefore}
 
 // quoteTitles puts a backslash before the lines of a part that are a title of the person's
 // words: what somebody pasted, or an agent wrote, must not pass for them, nor be removed
@@ -253,9 +257,9 @@ func Own(text string) string {
 	return without(text, ofChain...)
 }
 
-// WithoutPrompts returns a saved brief without the list of messages, for a reader that gets
-// that another way.
-func WithoutPrompts(text string) string { return without(text, otherPrompts) }
+// WithoutPrompts returns a saved brief without the Lists, for a reader that gets them another
+// way.
+func WithoutPrompts(text string) string { return without(text, otherPrompts, concluded, done) }
 
 func without(text string, titles ...string) string {
 	var kept strings.Builder
@@ -412,15 +416,11 @@ func (b Brief) LastRequest() string {
 }
 
 // turns returns the requests before the last one with their answers, and the person's
-// replies in between. It includes the replies of the last turn. If the messages are told
-// anyway, it has only the answers.
+// replies in between. It includes the replies of the last turn.
 func (b Brief) turns() []string {
 	var turns [][]string // the last one first
 	var replies []string
 	for _, r := range slices.Backward(b.Session.Requests) {
-		if r.Reply && b.hasPrompts() {
-			continue
-		}
 		if r.Reply {
 			replies = append(replies, "  the person replied: "+summary.Cut(term.OneLine(r.Text), shortRequest))
 			continue
@@ -431,9 +431,6 @@ func (b Brief) turns() []string {
 		case len(turns) == 0 && len(replies) > 0:
 			turn = append(turn, "- (the last request)")
 		case len(turns) == 0: // the text has it already
-		case b.hasPrompts() && r.Answer != "":
-			turn = append(turn, fmt.Sprintf("- %d before the last request:", len(turns)))
-		case b.hasPrompts():
 		case r.Text == b.Session.First.Text:
 			turn = append(turn, "- (the first request)")
 		default:

@@ -27,34 +27,39 @@ const (
 // is room for get the first; then those with the most points get the others.
 var promptLengths = []int{280, 600, 1500}
 
-// Prompts lists the messages of the person in the chain, oldest first, a line each, without
-// those that the reader is told elsewhere, in the text told. The list is at most room long,
-// as size counts it, and fills that if it leaves out messages. Then it says how many and
-// names the command that prints all of them. Of those that say the same with other values
-// it has the last, with the values of the others. Only what is cut is cleaned (see Clean), so the caller cleans the
-// list.
-func (b Brief) Prompts(told string, room int, size func(string) int, command string) []string {
-	l := b.choose(told, room, size, command)
-	var lines []string
+// Lists are what a reader gets of a thread besides what it is told elsewhere, a line each,
+// oldest first: the person's messages, what agents answered last in their turns, and the
+// commands that they ran with what came of them.
+type Lists struct{ Prompts, Answers, Actions []string }
+
+// Lists returns them without what the text known has. They are together at most room long,
+// as size counts it, and fill that if something is left out: of all three those with the
+// most points are in. If messages are left out, Prompts says how many and names the command
+// that prints all of them. Of those that say the same with other values it has the last,
+// with the values of the others. Only what is cut is cleaned (see Clean), so the caller
+// cleans the lists.
+func (b Brief) Lists(known string, room int, size func(string) int, command string) Lists {
+	l := b.choose(known, room, size, command)
+	var lists [3][]string
 	if left := l.left(); left > 0 {
-		lines = append(lines, leftOut(left, command))
+		lists[0] = append(lists[0], leftOut(left, command))
 	}
-	for _, line := range l.lines {
+	for i, line := range l.lines {
 		if line != "" {
-			lines = append(lines, line)
+			lists[l.all[i].list] = append(lists[l.all[i].list], line)
 		}
 	}
-	return lines
+	return Lists{lists[0], lists[1], lists[2]}
 }
 
-// Chosen returns the line of each of the thread's Distinct messages that a list of room
-// characters has, "" for the others.
+// Chosen returns the line of each of the thread's Distinct messages that lists of room
+// characters have, "" for the others.
 func (b Brief) Chosen(room int) []string {
-	return b.choose("", room, utf8.RuneCountInString, b.threadCommand()).lines
+	return b.choose("", room, utf8.RuneCountInString, b.threadCommand()).lines[:len(b.Thread.Distinct())]
 }
 
-func (b Brief) choose(told string, room int, size func(string) int, command string) list {
-	l := b.untold(told)
+func (b Brief) choose(known string, room int, size func(string) int, command string) list {
+	l := b.unknown(known)
 	l.size = size
 	l.choose(room - size(leftOut(len(l.all), command)))
 	return l
@@ -68,49 +73,76 @@ func leftOut(n int, command string) string {
 	return fmt.Sprintf("- [%s %s left out here: %s prints all]", count.Of(n, "message"), verb, command)
 }
 
-// list is a list of messages that are being chosen.
+// list is a list of messages, answers and actions that are being chosen.
 type list struct {
-	all   []thread.Quote
+	all   []listed
 	known []bool // the reader is told it elsewhere
 	order []int  // the indices of the others, those with the most points first
 	lines []string
-	alike map[int][]int // the indices of a group's messages
+	alike map[[2]int][]int // the indices of a group
 	clean func(string) string
 	size  func(string) int
 }
 
-// untold returns the messages and which of them a text has.
-func (b Brief) untold(told string) (l list) {
+// listed is a quote and which of the Lists it belongs to.
+type listed struct {
+	thread.Quote
+	list int
+}
+
+// group names those that say the same with other values.
+func (l list) group(i int) [2]int { return [2]int{l.all[i].list, l.all[i].Group} }
+
+// unknown returns what can be listed and which of it a text has.
+func (b Brief) unknown(text string) (l list) {
 	if b.Thread == nil {
 		return l
 	}
 	l.clean = b.clean
 	const telling = 40 // a shorter text can be part of another one by chance
 	lines := map[string]bool{}
-	for line := range strings.Lines(told) {
+	for line := range strings.Lines(text) {
 		lines[strings.TrimPrefix(strings.TrimSpace(line), "- ")] = true
 	}
-	told = term.OneLine(told)
-	l.all = b.Thread.Distinct()
-	l.known, l.lines, l.alike = make([]bool, len(l.all)), make([]string, len(l.all)), map[int][]int{}
+	text = term.OneLine(text)
+	for i, quotes := range [][]thread.Quote{b.Thread.Distinct(), b.Thread.Answers, b.Thread.Actions} {
+		for _, q := range quotes {
+			l.all = append(l.all, listed{q, i})
+		}
+	}
+	l.known, l.lines, l.alike = make([]bool, len(l.all)), make([]string, len(l.all)), map[[2]int][]int{}
 	for i, q := range l.all {
 		l.order = append(l.order, i)
 		if q.Group != 0 {
-			l.alike[q.Group] = append(l.alike[q.Group], i)
+			l.alike[l.group(i)] = append(l.alike[l.group(i)], i)
 		}
 	}
 	slices.SortFunc(l.order, func(i, j int) int { return cmp.Or(l.all[j].Points-l.all[i].Points, j-i) })
 	l.order = slices.DeleteFunc(firstN(l.order, maxListed), func(i int) bool {
-		text := term.OneLine(l.all[i].Text)
-		l.known[i] = lines[text] || len(text) >= telling && (isTold(told, text) || isTold(told, framed(l.all[i].Text)))
+		said := term.OneLine(l.all[i].Text)
+		switch l.all[i].list {
+		case actions:
+			l.known[i] = strings.Contains(text, thread.ActionOf(said))
+		case answers: // whose end can be in another place
+			l.known[i] = strings.Contains(text, said[:runeStart(said, min(len(said)-1, shortOrigin/3))])
+		default:
+			l.known[i] = lines[said] || len(said) >= telling && (isTold(text, said) || isTold(text, framed(l.all[i].Text)))
+		}
 		return l.known[i]
 	})
 	return l
 }
 
-// choose makes the lines of the messages with the most points. The beginning of one more
-// gets what room is left; otherwise long ones are cut less, and the values of those that are
-// alike are listed.
+// The indices of Lists.Answers and Lists.Actions.
+const (
+	answers = 1
+	actions = 2
+)
+
+// choose makes the lines of those with the most points. A quarter of the room is for answers
+// and actions, and what the person's messages leave. The beginning of one more message gets
+// what room is left at the end; otherwise long ones are cut less, and the values of those
+// that are alike are listed.
 func (l list) choose(room int) {
 	set := func(i int, line string) bool {
 		n := l.size(line + "\n")
@@ -123,12 +155,22 @@ func (l list) choose(room int) {
 		l.lines[i], room = line, room-n
 		return true
 	}
-	short, cut := min(promptLengths[0], max(room/5, 90)), false
-	for _, i := range l.order {
-		if !l.isAlike(i) && !set(i, l.line(i, short)+l.before(i, 0)) && !cut {
+	short, share, cut := min(promptLengths[0], max(room/5, 90)), 0, false
+	if slices.ContainsFunc(l.order, func(i int) bool { return l.all[i].list > 0 }) {
+		share = room / 4
+	}
+	room -= share
+	for pass := range 3 {
+		for _, i := range l.order {
+			if l.lines[i] != "" || l.isAlike(i) || (l.all[i].list > 0) != (pass == 1) || set(i, l.line(i, short)+l.before(i, 0)) || pass < 2 || cut {
+				continue
+			}
 			for n := min(room, short); n > 80 && !cut; n -= 20 {
 				cut = set(i, l.line(i, n))
 			}
+		}
+		if pass == 0 {
+			room += share
 		}
 	}
 	for _, length := range promptLengths {
@@ -147,19 +189,19 @@ func (l list) choose(room int) {
 
 // isAlike reports whether a later message says the same with other values.
 func (l list) isAlike(i int) bool {
-	group := l.alike[l.all[i].Group]
+	group := l.alike[l.group(i)]
 	return len(group) > 0 && i != group[len(group)-1]
 }
 
-// left counts the messages of which nothing is told.
+// left counts the messages of the person of which nothing is told.
 func (l list) left() (n int) {
 	for i := range l.all {
 		at := i
 		if l.isAlike(i) {
-			group := l.alike[l.all[i].Group]
+			group := l.alike[l.group(i)]
 			at = group[len(group)-1]
 		}
-		if l.lines[i] == "" && l.lines[at] == "" && !l.known[i] && !l.known[at] {
+		if l.all[i].list == 0 && l.lines[i] == "" && l.lines[at] == "" && !l.known[i] && !l.known[at] {
 			n++
 		}
 	}
@@ -170,7 +212,7 @@ func (l list) left() (n int) {
 // a few, otherwise the latest for which there is room.
 func (l list) before(i, room int) string {
 	const few, longest = 3, 60
-	group := l.alike[l.all[i].Group]
+	group := l.alike[l.group(i)]
 	if len(group) < 2 {
 		return ""
 	}

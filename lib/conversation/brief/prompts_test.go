@@ -24,7 +24,7 @@ func threadOf(prompts ...string) *thread.Thread {
 }
 
 func promptsOf(b Brief, told string, room int) string {
-	return strings.Join(b.Prompts(told, room, utf8.RuneCountInString, "`all`"), "\n")
+	return strings.Join(b.Lists(told, room, utf8.RuneCountInString, "`all`").Prompts, "\n")
 }
 
 // What the person said is told once: not what the brief has as the first request, as an

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gt/lib/conversation"
 	"gt/lib/text/pasted"
@@ -49,9 +50,14 @@ type Fold struct {
 	// TakenBack are the messages that the person took back, as in Typed. If the fold was
 	// loaded, it may have what belongs to them.
 	TakenBack []Request `json:"-"`
+	// Concluded are the agent's last answers of the turns since the fold was loaded, and Ran
+	// the commands with what came of them, oldest first. The thread keeps them, too.
+	Concluded, Ran []Request `json:"-"`
 
 	clean      func(string) string
-	lastAnswer string // the agent's last text, not cleaned
+	lastAnswer string    // the agent's last text, not cleaned
+	saidAt     time.Time // when
+	ran        []ToolCall
 	at         int64  // where its record begins
 	message    string // the id of its message
 	kept       string // the last compaction's summary, not cleaned
@@ -99,6 +105,8 @@ type ToolCall struct {
 	Misused  bool     `json:"misused,omitempty"`  // the error is only that the tool was used wrongly
 
 	command string // the command, not cleaned
+	outcome string // the end of its result, not cleaned
+	time    time.Time
 }
 
 const (
@@ -107,7 +115,9 @@ const (
 	maxOpen = 64
 	// keptFailures is more than a Summary has, because a failure can be put right later.
 	keptFailures = 4 * maxFailures
-	maxTasks     = 200
+	// maxRan limits the commands of one turn of which is kept what came of them.
+	maxRan   = 40
+	maxTasks = 200
 	// maxOutput limits how much of each end of a failure's text is cleaned. Far less is
 	// kept.
 	maxOutput = 4 << 10
@@ -272,7 +282,7 @@ func (f *Fold) say(e conversation.Entry) {
 		f.Answers++
 	default:
 		f.Answers++
-		f.lastAnswer, f.at, f.message = text, e.Offset, e.ID
+		f.lastAnswer, f.saidAt, f.at, f.message = text, e.Time, e.Offset, e.ID
 	}
 	f.model(e.Model)
 }
@@ -284,6 +294,7 @@ func (f *Fold) turn() {
 	}
 	text := f.clean(f.lastAnswer)
 	f.Answer, f.lastAnswer = Cut(text, answerLength), ""
+	f.Concluded = append(f.Concluded, Request{Text: Cut(text, conclusionLength), Time: f.saidAt})
 	if i := lastPrompt(f.Requests, func(Request) bool { return true }); i >= 0 {
 		f.Requests[i].Answer = Cut(text, turnLength)
 	}
@@ -337,6 +348,9 @@ func (f *Fold) result(e conversation.Entry) {
 	d := &f.Calls[i]
 	d.Settled, d.Rejected = true, e.Rejected
 	isCommand := d.command != "" || d.Command != ""
+	if isCommand {
+		d.outcome, d.time = strings.Clone(e.Text[max(0, len(e.Text)-maxOutput):]), e.Time
+	}
 	if e.Failed || id == "" && isCommand && exitCode(e.Text) > 0 {
 		bad := cmp.Or(strings.TrimSpace(e.Text), "failed")
 		d.Failed, d.Misused = f.failure(bad), strings.HasPrefix(bad, "<tool_use_error>")
@@ -376,6 +390,10 @@ func (f *Fold) commit(d ToolCall) {
 	f.Commands = append(f.Commands, Command{d.Command, d.Failed != "", !d.Settled})
 	if n := len(f.Commands) - maxCommands; n > 0 {
 		f.Commands = slices.Delete(f.Commands, 0, n)
+	}
+	if d.Settled && !d.Misused && !reads(d.Command) {
+		f.ran = append(f.ran, d)
+		f.ran = f.ran[max(0, len(f.ran)-maxRan):]
 	}
 	if d.Failed != "" && !d.Misused {
 		f.fail(d.Key, d.Command, d.Failed)
@@ -445,6 +463,16 @@ func (f *Fold) Seal() {
 	for i := range f.Calls {
 		f.seal(&f.Calls[i])
 	}
+	for _, d := range f.ran {
+		text := "`" + d.Command + "`"
+		if d.Failed != "" {
+			text += " failed: " + d.Failed
+		} else if came := outcome(d.Command, f.clean(d.outcome)); came != "" {
+			text += ": " + came
+		}
+		f.Ran = append(f.Ran, Request{Text: text, Time: d.time})
+	}
+	f.ran = nil
 }
 
 // Of returns the summary so far. It is not a method, so that a program that only stores a

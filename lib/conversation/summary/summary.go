@@ -83,17 +83,19 @@ const (
 	maxFailures = 4
 	maxTodos    = 50
 
-	titleLength     = 200
-	pathLength      = 1000
-	requestLength   = 1500
-	originLength    = 64_000
-	answerLength    = 2500
-	turnLength      = 400 // Request.Answer
-	todoLength      = 300
-	commandLength   = 160
-	failureLength   = 240
-	compactedLength = 3500
-	sectionLength   = 700 // of a compaction's summary
+	titleLength   = 200
+	pathLength    = 1000
+	requestLength = 1500
+	originLength  = 64_000
+	answerLength  = 2500
+	turnLength    = 400 // Request.Answer
+	// conclusionLength is of one of Fold.Concluded.
+	conclusionLength = 1200
+	todoLength       = 300
+	commandLength    = 160
+	failureLength    = 240
+	compactedLength  = 3500
+	sectionLength    = 700 // of a compaction's summary
 )
 
 // Asked returns the summary with a later request, which others know and the conversation

@@ -128,3 +128,42 @@ func exitCode(text string) int {
 	}
 	return 0
 }
+
+// reads reports whether a command only shows something: nobody needs to know that it ran.
+func reads(command string) bool {
+	const readers = " cat ls head tail awk grep rg find fd wc pwd echo printf which cd tree stat file less sort uniq cut sleep true jq env ps export sed "
+	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '&' || r == ';' || r == '|' }) {
+		words := strings.Fields(part)
+		switch {
+		case len(words) == 0 || strings.Contains(readers, " "+words[0]+" ") && !slices.Contains(words, "-i"):
+		case words[0] == "git" && len(words) > 1 && slices.Contains([]string{"status", "diff", "log", "show", "branch", "blame"}, words[1]):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// outcome returns the line of a command's result that says what came of it: the last one
+// with a number, which most programs end with, or a short last one; of a commit its name.
+func outcome(command, result string) string {
+	const longest, short = 160, 40
+	lines := strings.Split(strings.TrimSpace(result), "\n")
+	if strings.Contains(command, "git commit") {
+		for _, line := range lines {
+			if strings.HasPrefix(line, "[") && strings.Contains(line, "] ") {
+				return cutEnd(line, longest)
+			}
+		}
+	}
+	for _, line := range slices.Backward(lines[max(0, len(lines)-10):]) {
+		line = strings.Join(strings.Fields(line), " ")
+		if len(line) < longest && strings.Contains(line, " ") && strings.ContainsAny(line, "0123456789") {
+			return line
+		}
+	}
+	if last := strings.TrimSpace(lines[len(lines)-1]); len(last) < short {
+		return last
+	}
+	return ""
+}

@@ -41,13 +41,16 @@ func (c Carry) part(fold *summary.Fold) thread.Part {
 		Session: c.Record.ID, Agent: c.Record.Agent, Beside: c.Beside, Time: c.Now.UTC().Truncate(time.Second),
 		First: thread.Quote{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
 	}
-	for _, q := range fold.Typed {
-		p.Prompts = append(p.Prompts, thread.Quote{Text: q.Text, Time: q.Time})
-	}
-	for _, q := range fold.TakenBack {
-		p.TakenBack = append(p.TakenBack, thread.Quote{Text: q.Text, Time: q.Time})
-	}
 	s := summary.Of(fold)
+	for _, l := range []struct {
+		to   *[]thread.Quote
+		from []summary.Request
+	}{{&p.Prompts, fold.Typed}, {&p.TakenBack, fold.TakenBack}, {&p.Answers, fold.Concluded}, {&p.Actions, fold.Ran}} {
+		for _, q := range l.from {
+			*l.to = append(*l.to, thread.Quote{Text: q.Text, Time: q.Time, Reply: q.Reply})
+		}
+	}
+	p.Files = s.Files
 	for _, t := range s.Todos {
 		p.Todos = append(p.Todos, thread.Todo{Text: t.Text, Status: t.Status})
 	}

@@ -10,7 +10,7 @@ import (
 
 // The limits of Prompts, in bytes.
 const (
-	maxPrompts  = 256 << 10 // all messages of a chain
+	maxPrompts  = 256 << 10 // all messages of a chain; the same for all answers
 	shortPrompt = 400       // a message that was shortened for lack of room
 	shortest    = 80        // one that was shortened twice
 	maxMessage  = 32 << 10
@@ -39,36 +39,42 @@ func (t *Thread) hear(q Quote) bool {
 		again := q.Time.Sub(old.Time) > sameTime
 		old.Time, old.Points = q.Time, 0
 		t.Prompts = slices.Delete(t.Prompts, i, i+1)
-		t.place(old)
+		t.Prompts = insert(t.Prompts, old)
 		return again
 	}
-	t.place(q)
+	t.Prompts = insert(t.Prompts, q)
 	return true
 }
 
-// place inserts a message behind those that were said before it. One without a time comes
+// insert adds a quote behind those that were said before it. One without a time comes
 // last.
-func (t *Thread) place(q Quote) {
-	i := len(t.Prompts)
-	for !q.Time.IsZero() && i > 0 && t.Prompts[i-1].Time.After(q.Time) {
+func insert(all []Quote, q Quote) []Quote {
+	i := len(all)
+	for !q.Time.IsZero() && i > 0 && all[i-1].Time.After(q.Time) {
 		i--
 	}
-	t.Prompts = slices.Insert(t.Prompts, i, q)
+	return slices.Insert(all, i, q)
 }
 
 // shorten cuts messages until all of them have room: the oldest first, the plain ones
 // before the first request and those with instructions, and none to nothing while another
 // can still be cut.
 func (t *Thread) shorten() {
+	var dropped int
+	t.Prompts, dropped = shorten(t.Prompts, func(i int, q Quote) bool { return i > 0 && len(standing.Find(q.Text)) == 0 })
+	t.Dropped += dropped
+}
+
+func shorten(all []Quote, isPlain func(int, Quote) bool) (kept []Quote, dropped int) {
 	size := 0
-	for _, q := range t.Prompts {
+	for _, q := range all {
 		size += len(q.Text)
 	}
 	for _, length := range []int{shortPrompt, shortest} {
 		for _, plain := range []bool{true, false} {
-			for i := 0; i < len(t.Prompts) && size > maxPrompts; i++ {
-				q := &t.Prompts[i]
-				if len(q.Text) <= length || plain && (i == 0 || len(standing.Find(q.Text)) > 0) {
+			for i := 0; i < len(all) && size > maxPrompts; i++ {
+				q := &all[i]
+				if len(q.Text) <= length || plain && !isPlain(i, *q) {
 					continue
 				}
 				size -= len(q.Text)
@@ -80,11 +86,12 @@ func (t *Thread) shorten() {
 			}
 		}
 	}
-	for size > maxPrompts && len(t.Prompts) > 1 {
-		size -= len(t.Prompts[1].Text)
-		t.Prompts = slices.Delete(t.Prompts, 1, 2)
-		t.Dropped++
+	for size > maxPrompts && len(all) > 1 {
+		size -= len(all[1].Text)
+		all = slices.Delete(all, 1, 2)
+		dropped++
 	}
+	return all, dropped
 }
 
 // Distinct returns Prompts with each text once, where it was said last.

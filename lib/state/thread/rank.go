@@ -28,21 +28,22 @@ const (
 	pointsNew     = 10 // for words that no later message has
 	pointsValue   = 3  // for each name, number, path or the like that no later message has
 	maxValues     = 4
-	pointsRule    = 8 // it says what must, may or should be, or what somebody wants
-	pointsLabel   = 4 // it begins with what it is: "FACT: …"
-	pointsCorrect = 4 // it says that something is another way
-	pointsReply   = 3 // it answers a question of the agent
-	pointsAsks    = -3
-	pointsRecent  = 4 // it is one of the last
+	pointsRule    = 10 // it says what must, may or should be, or what somebody wants
+	pointsLabel   = 4  // it begins with what it is: "FACT: …"
+	pointsCorrect = 4  // it says that something is another way
+	pointsReply   = 3  // it answers a question of the agent
+	pointsRecent  = 4  // it is one of the last
 	recent        = 10
 	pointsLast    = 100 // of the last three, which are told before all others
 	last          = 3
 	pointsAlike   = -100 // for one that a later message says again with other values
+	pointsAgent   = -8   // of what an agent concluded or did
+	pointsFailed  = 6    // of what failed
 )
 
 // score adds up what a message carries: the cues, which belong to the message alone, what
 // later messages do not say, and its place, counted from the last message, which is 0.
-func score(q Quote, cues Score, words []word, later map[string]int, place int) Score {
+func score(cues Score, words []word, later map[string]int, place int) Score {
 	s := cues
 	total, fresh, values := 0.0, 0.0, 0.0
 	for _, w := range words {
@@ -63,10 +64,18 @@ func score(q Quote, cues Score, words []word, later map[string]int, place int) S
 	return s
 }
 
-// cuesOf returns the points for what a message says by its form.
-func cuesOf(q Quote) (s Score) {
+// cuesOf returns the points for what a message says by its form. What an agent says obliges
+// nobody.
+func cuesOf(q Quote, byAgent bool) (s Score) {
 	s.Points = 1 // a message without points was never scored
 	text := strings.TrimSpace(q.Text)
+	if byAgent {
+		s.add(pointsAgent, "by an agent")
+		if strings.HasPrefix(text, "`") && strings.Contains(text, "` failed: ") {
+			s.add(pointsFailed, "failed")
+		}
+		return s
+	}
 	obliges, corrects := standing.Cues(text)
 	if obliges {
 		s.add(pointsRule, "says what must or should be")
@@ -80,39 +89,49 @@ func cuesOf(q Quote) (s Score) {
 	if q.Reply {
 		s.add(pointsReply, "answers a question")
 	}
-	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") {
-		s.add(pointsAsks, "asks")
-	}
 	return s
 }
 
-// Rank gives each message its points, and one number to those that say the same with other
-// values. It does nothing if all have points. Writers call it, so that a start need not.
+// Rank gives each message, answer and action its points, and one number to those that say the
+// same with other values. It does nothing if all have points. Writers call it, so that a
+// start need not.
 func (t *Thread) Rank() {
-	if !slices.ContainsFunc(t.Prompts, func(q Quote) bool { return q.Points == 0 }) {
-		return
-	}
-	for i, s := range t.scores(func(q *Quote) Score {
-		if q.Cues == 0 {
-			q.Cues = cuesOf(*q).Points
+	for _, all := range []*[]Quote{&t.Prompts, &t.Answers, &t.Actions} {
+		if !slices.ContainsFunc(*all, func(q Quote) bool { return q.Points == 0 }) {
+			continue
 		}
-		return Score{Points: q.Cues}
-	}) {
-		t.Prompts[i].Points = s.Points
+		byAgent := all != &t.Prompts
+		for i, s := range scores(*all, byAgent, func(q *Quote) Score {
+			if q.Cues == 0 {
+				q.Cues = cuesOf(*q, byAgent).Points
+			}
+			return Score{Points: q.Cues}
+		}) {
+			if (*all)[i].Points = s.Points; s.Points == 0 {
+				(*all)[i].Points = -1
+			}
+		}
 	}
 }
 
-// Explain returns the score of each of Prompts.
-func (t *Thread) Explain() []Score { return t.scores(func(q *Quote) Score { return cuesOf(*q) }) }
+// Explain returns the score of each of some messages of the person, or of an agent's answers
+// or actions.
+func Explain(all []Quote, byAgent bool) []Score {
+	return scores(all, byAgent, func(q *Quote) Score { return cuesOf(*q, byAgent) })
+}
 
-func (t *Thread) scores(cues func(*Quote) Score) []Score {
-	all := make([]Score, len(t.Prompts))
+func scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
+	all := make([]Score, len(quotes))
 	later, groups, sizes, number := map[string]int{}, map[string]int{}, map[int]int{}, 0
 	denied := map[string]denial{} // by value
-	for i := range t.Prompts {
-		q := &t.Prompts[len(t.Prompts)-1-i]
+	for i := range quotes {
+		q := &quotes[len(quotes)-1-i]
 		words, frame := wordsOf(q.Text)
-		s := score(*q, cues(q), words, later, i)
+		place := i
+		if byAgent {
+			place += last
+		}
+		s := score(cues(q), words, later, place)
 		if q.Group = groups[frame]; q.Group == 0 {
 			q.Group = deniedBy(denied, words)
 		}
@@ -134,8 +153,8 @@ func (t *Thread) scores(cues func(*Quote) Score) []Score {
 		sizes[q.Group]++
 		all[len(all)-1-i] = s
 	}
-	for i := range t.Prompts {
-		if q := &t.Prompts[i]; sizes[q.Group] == 1 {
+	for i := range quotes {
+		if q := &quotes[i]; sizes[q.Group] == 1 {
 			q.Group = 0
 		}
 	}

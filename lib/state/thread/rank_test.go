@@ -32,7 +32,6 @@ func TestScore(t *testing.T) {
 		"a label":                 {"FACT: the cache is cold", "well, the cache is cold"},
 		"a correction":            {"the parser is right, not the importer", "the parser is right, and the importer"},
 		"a fact before a request": {"production runs the old kernel since monday", "please look at the parser again and go on"},
-		"a statement":             {"the cache is too small", "is the cache too small?"},
 		"in German":               {"nie auf den Server schreiben", "mal auf den Server schreiben"},
 		"in Japanese":             {"本番には絶対に触らないで", "次のファイルを見て"},
 		"in Spanish":              {"nunca toques el archivo", "mira el archivo"},
@@ -88,12 +87,12 @@ func TestGroups(t *testing.T) {
 func TestExplain(t *testing.T) {
 	th := said("FACT: the box is build-03", "and never reboot it", "yes", "ok", "go on")
 	th.Rank()
-	for i, s := range th.Explain() {
+	for i, s := range Explain(th.Prompts, false) {
 		if s.Points != th.Prompts[i].Points {
 			t.Errorf("%q has %d points, explained are %d: %q", th.Prompts[i].Text, th.Prompts[i].Points, s.Points, s.Why)
 		}
 	}
-	if why := strings.Join(th.Explain()[0].Why, "; "); !strings.Contains(why, "begins with what it is") || !strings.Contains(why, "names") {
+	if why := strings.Join(Explain(th.Prompts, false)[0].Why, "; "); !strings.Contains(why, "begins with what it is") || !strings.Contains(why, "names") {
 		t.Errorf("%s", why)
 	}
 }

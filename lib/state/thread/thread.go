@@ -42,7 +42,7 @@ const (
 	maxTodos        = 50
 	maxTodo         = 400
 	maxSessions     = 100
-	maxFile         = 1 << 20
+	maxFile         = 2 << 20
 )
 
 // Thread is what a chain knows.
@@ -53,6 +53,10 @@ type Thread struct {
 	// Prompts is every message that the person typed, oldest first, the first request among
 	// them. A session that says the same again moves the message to the later time.
 	Prompts []Quote `json:"prompts,omitempty"`
+	// Answers are what agents said last in each turn, and Actions the commands that they ran with
+	// what came of them, and the files that they changed; both oldest first.
+	Answers []Quote `json:"answers,omitempty"`
+	Actions []Quote `json:"actions,omitempty"`
 	// Dropped counts the oldest messages, of which nothing is left.
 	Dropped int `json:"dropped,omitempty"`
 	// Instructions are the standing instructions, oldest first.
@@ -136,6 +140,9 @@ type Part struct {
 	// TakenBack are the messages that the person took back, and did not say again but in
 	// Prompts, which then has all messages of the session.
 	TakenBack []Quote
+	Answers   []Quote  // that may be new, oldest first
+	Actions   []Quote  // the same
+	Files     []string // that it changed, the last one first
 	Todos     []Todo
 	Done      int
 	Beside    *Beside   // at the end of a turn; nil if unknown
@@ -207,6 +214,7 @@ func (t *Thread) takeBack(p Part) {
 func (t *Thread) Take(p Part) {
 	t.takeBack(p)
 	t.Hear(p)
+	t.work(p)
 	if p.Beside != nil || t.Beside != nil && t.Beside.Session != p.Session {
 		if t.Beside = p.Beside; t.Beside != nil && len(t.Beside.Running)+len(t.Beside.Team) == 0 {
 			t.Beside = nil
@@ -295,6 +303,16 @@ func (t *Thread) Join(from *Thread, id session.ID) {
 			t.hear(q)
 		}
 	}
+	for _, q := range from.Answers {
+		if q.Session == id && !slices.Contains(t.Answers, q) {
+			t.Answers = insert(t.Answers, q)
+		}
+	}
+	for _, q := range from.Actions {
+		if q.Session == id {
+			t.did(q)
+		}
+	}
 	for _, in := range from.Instructions {
 		if in.Session == id && !slices.Contains(t.Instructions, in) {
 			t.instruct(in)
@@ -324,7 +342,9 @@ func (t *Thread) Leave(id session.ID) {
 	if t.Request.Session == id {
 		t.Request = Quote{}
 	}
-	t.Prompts = slices.DeleteFunc(t.Prompts, func(q Quote) bool { return q.Session == id })
+	for _, all := range []*[]Quote{&t.Prompts, &t.Answers, &t.Actions} {
+		*all = slices.DeleteFunc(*all, func(q Quote) bool { return q.Session == id })
+	}
 	t.Instructions = slices.DeleteFunc(t.Instructions, func(in Instruction) bool { return in.Session == id })
 	t.Messages = slices.DeleteFunc(t.Messages, func(m Message) bool { return m.Session == id })
 	if t.TodosOf == id {
@@ -341,10 +361,12 @@ func (t *Thread) Leave(id session.ID) {
 func (t *Thread) Cleaned(clean func(string) string) *Thread {
 	c := *t
 	c.Request.Text = clean(t.Request.Text)
-	c.Prompts, c.Instructions = slices.Clone(t.Prompts), slices.Clone(t.Instructions)
-	c.Messages, c.Todos = slices.Clone(t.Messages), slices.Clone(t.Todos)
-	for i := range c.Prompts {
-		c.Prompts[i].Text = clean(c.Prompts[i].Text)
+	c.Instructions, c.Messages, c.Todos = slices.Clone(t.Instructions), slices.Clone(t.Messages), slices.Clone(t.Todos)
+	for _, all := range []*[]Quote{&c.Prompts, &c.Answers, &c.Actions} {
+		*all = slices.Clone(*all)
+		for i, q := range *all {
+			(*all)[i].Text = clean(q.Text)
+		}
 	}
 	for i := range c.Instructions {
 		c.Instructions[i].Text = clean(c.Instructions[i].Text)
@@ -441,7 +463,7 @@ func Parse(chain session.ID, data []byte) (*Thread, error) {
 		return nil, err
 	}
 	ids := []session.ID{t.Request.Session, t.TodosOf}
-	for _, q := range t.Prompts {
+	for _, q := range slices.Concat(t.Prompts, t.Answers, t.Actions) {
 		ids = append(ids, q.Session)
 	}
 	for _, in := range t.Instructions {
@@ -618,7 +640,7 @@ func exists(path string) bool {
 }
 
 func (t *Thread) isEmpty() bool {
-	return t.Request.Text == "" && t.Beside == nil && len(t.Prompts)+len(t.Instructions)+len(t.Messages)+len(t.Todos)+len(t.Sessions)+len(t.unknown) == 0
+	return t.Request.Text == "" && t.Beside == nil && len(t.Prompts)+len(t.Answers)+len(t.Actions)+len(t.Instructions)+len(t.Messages)+len(t.Todos)+len(t.Sessions)+len(t.unknown) == 0
 }
 
 // Remove removes a chain's thread with its earlier generations. It returns ErrNone if there

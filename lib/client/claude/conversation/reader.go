@@ -402,15 +402,18 @@ func (r *records) block(e conversation.Entry, b block) bool {
 	return true
 }
 
-// result gives a tool's result. A summary needs the text only of a failed one.
+// result gives a tool's result. A summary needs the text only of one that is short or failed.
 func (r *records) result(e conversation.Entry, b block) bool {
 	e.Kind, e.Text, e.CallID, e.Failed = conversation.Result, "", b.callID(), b.failed()
-	if !r.summary || e.Failed || e.CallID == "" {
+	if !r.summary || e.Failed || e.CallID == "" || len(b.Get("content").Raw) < shortResult {
 		e.Text = whole(b.result(), r.kept, r.summary)
 		e.Rejected = e.Failed && strings.Contains(e.Text, rejected)
 	}
 	return r.each(e)
 }
+
+// shortResult is the size of a result that a command prints to say what came of it, in bytes.
+const shortResult = 8 << 10
 
 // rejected is in the result of every tool that the person refused or stopped.
 const rejected = "The tool use was rejected"

@@ -1,0 +1,27 @@
+package summary
+
+import "testing"
+
+// What only shows something is not kept; of the others there is kept what came of them.
+func TestOutcome(t *testing.T) {
+	for _, c := range []struct{ command, result, want string }{
+		{"go test ./...", "ok  \ta\t0.4s\nok  \tb\t1.2s\n", "ok b 1.2s"},
+		{"git add . && git commit -m x", "[main 1a2b3c4] fix: x\n 1 file changed, 1 insertion(+)", "[main 1a2b3c4] fix: x"},
+		{"make", "cc -o a a.c\ndone", "done"},
+		{"./bench", "p99 412 ms\n\nbye bye, and thank you for running this benchmark", "p99 412 ms"},
+		{"./gen", "-----END RSA PRIVATE KEY----- and a line that is longer than forty characters", ""},
+		{"true", "", ""},
+	} {
+		if got := outcome(c.command, c.result); got != c.want {
+			t.Errorf("%s: %q, want %q", c.command, got, c.want)
+		}
+	}
+	for command, want := range map[string]bool{
+		"cat a.go | head -20": true, "cd /w && git status": true, "git log -3; ls": true, "sed -n 1,3p a": true,
+		"sed -i s/a/b/ a": false, "cd /w && go test ./...": false, "git commit -m x": false, "rm a": false, "FOO=1 make": false,
+	} {
+		if reads(command) != want {
+			t.Errorf("%s: %v", command, !want)
+		}
+	}
+}
