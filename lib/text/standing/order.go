@@ -22,9 +22,9 @@ const (
 	asksAlways = "you must always|you should always|i want you to always|make sure to always|make sure you always|remember to always|ask before|ask me before|ask me first|check with me before|one commit per|before every|before each|after every|after each"
 	asksOnly   = "you must only|you may only|you should only|only ever|only touch|only change|only edit|only modify|only work|only commit|only push|only deploy|stick to|limit yourself|limit your changes|stay within|stay inside|stay under|stay below|stay out of"
 	lasting    = "from now on|from here on|going forward|henceforth|ab jetzt|ab sofort|von jetzt an|von nun an|künftig|in zukunft|désormais|dorénavant|à partir de maintenant|a partir de ahora|de ahora en adelante|d'ora in poi|d'ora in avanti|a partir de agora|daqui em diante|vanaf nu|voortaan|until i say|until i tell|until i ask|until i've|unless i ask|unless i say|unless i tell|without asking me|ohne rücksprache|sans me demander|sin preguntarme"
-	recurring  = "before every|before each|before any|after every|after each|every time you|whenever you|whatever you do|no matter what|at all times"
+	recurring  = "before pushing|before committing|before merging|before every|before each|before any|after every|after each|every time you|whenever you|whatever you do|no matter what|at all times"
 	passing    = "yet|for now|this time|right now|for the moment|at the moment|like that|like this|while we're|erstmal|vorerst|noch nicht|noch nichts|pour l'instant|pour le moment|por ahora|de momento|per ora|per adesso|por enquanto|voorlopig"
-	bounds     = "out of the question|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not change|must not break|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|must never be changed|must never be touched|must never be modified|must never be rebuilt|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert|auf keinen fall|unter keinen umständen|en aucun cas|sous aucun prétexte|bajo ningún concepto|em hipótese alguma|in nessun caso|in geen geval"
+	bounds     = "out of the question|not an option|isn't an option|off limits|off-limits|out of bounds|not negotiable|must not|mustn't|may only be|can't change|must stay|must remain|has to stay|have to stay|must not be changed|must not be touched|must not be modified|must never be changed|must never be touched|must never be modified|must never be rebuilt|darf sich nicht ändern|dürfen sich nicht ändern|darf nicht geändert|darf nicht verändert|auf keinen fall|unter keinen umständen|en aucun cas|sous aucun prétexte|bajo ningún concepto|em hipótese alguma|in nessun caso|in geen geval"
 )
 
 // tellers are words with which a clause begins that tells what is or was.
@@ -81,6 +81,12 @@ func (s *sentence) onlyLasts() bool {
 	return slices.Contains(strings.Split(lasting, "|"), strings.Join(body(s.words), " "))
 }
 
+// refersBack reports whether a sentence says nothing without the one before it: "Never exceed
+// it."
+func (s *sentence) refersBack() bool {
+	return len(s.words) < 6 && oneOf(s.words[len(s.words)-1], "it that this them those these")
+}
+
 // kind returns the kind of a sentence that is known to be an instruction.
 func (s *sentence) kind() Kind {
 	switch {
@@ -103,6 +109,12 @@ func body(w []string) []string {
 // begins returns the kind of the instruction with which a clause begins, if the clause
 // before it does not tell what happens: "it hangs and never returns".
 func (s *sentence) begins(i int, w, before []string) Kind {
+	if len(before) > 0 && oneOf(s.words[0], "if when whenever") && startsWith(w, "stop and|refuse|escalate|ask first|ask me") {
+		return Always
+	}
+	if startsWith(w, "must never") {
+		return Never
+	}
 	if len(w) < 2 ||
 		len(before) > 0 && oneOf(before[0], tellers) { // mutant never: TestNoOrders
 		return None
@@ -110,16 +122,20 @@ func (s *sentence) begins(i int, w, before []string) Kind {
 	switch verb := w[1]; {
 	case startsWith(w, asksNever) && !anyOf(w, "now see get"), s.forbids(i, w, before),
 		w[0] == "no" && anyOf(s.clauses[i], "please pls plz ever"),
+		oneOf(w[0], "no nothing") && anyOf(w[1:], "until before without unless") && !anyOf(w, "was were"),
 		w[0] == "never" && (isVerb(verb) || isOrder(before)),
 		oneOf(w[0], "leave keep") && !oneOf(verb, "it that this as as-is") && holdsAny(w, "alone|untouched|unchanged|as is|as-is|intact|as it is|as they are"),
-		holdsAny(w, bounds) && !anyOf(w, "that which now"):
+		holdsAny(w, bounds) && !anyOf(w, "that which now") && !strings.Contains(s.text, "MUST NOT"): // a specification's
 		return Never
 	case startsWith(w, asksAlways), w[0] == "always" && isVerb(verb):
 		return Always
-	case startsWith(w, asksOnly):
+	case startsWith(w, asksOnly), w[0] == "only" && i == 0 && len(s.words) < 5 && strings.ToLower(s.text[1:]) != s.text[1:] && isVerb(w[len(w)-1]):
 		return Only
-	case isOrder(w) && holdsAny(s.words, recurring),
+	case isOrder(w) && holdsAny(w, recurring) && !slices.ContainsFunc(before, func(w string) bool { return strings.ContainsAny(w, "./") }), // not a task in a file
+		oneOf(w[0], "report answer reply format quote cite") && anyOf(w, "all every each"),
+		startsWith(w, "answer in|reply in|respond in") && len(w) < 5, w[0] == "prefer", oneOf(w[0], "all every each") && holdsAny(w, "needs a|need a|must"),
 		w[0] == "we" && isOrder(w[2:]) && (oneOf(verb, "never always only") || i == 0 && verb == "don't"),
+		len(w) > 2 && startsWith(w, "we never") && isVerb(w[2]),
 		startsWith(w, "use|we use") && anyOf(s.words, "not never") && len(s.words) < 9 && !anyOf(s.words, "if is are"): // "use pnpm, not npm"
 		return s.kind()
 	}
@@ -154,7 +170,7 @@ func isOrder(w []string) bool {
 // isVerb reports whether a word can be a verb's plain form.
 func isVerb(w string) bool {
 	for _, end := range []string{"ed", "ing", "ly", "s"} {
-		if strings.HasSuffix(w, end) && !strings.HasSuffix(w, "ss") && !oneOf(w, "need embed apply rely reply bring focus") {
+		if strings.HasSuffix(w, end) && !strings.HasSuffix(w, "ss") && !oneOf(w, "need embed exceed proceed feed speed apply rely reply bring focus") {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package standing
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -121,6 +122,20 @@ func leadsTo(line string) part {
 		return rules
 	}
 	return own
+}
+
+// isRule reports whether a line says before a colon that a rule follows: "SAFETY RULE: …",
+// "Rule two: …", but not "Validation rule: …".
+func (l line) isRule() bool {
+	label, rest, ok := strings.Cut(l.text, ": ")
+	words := strings.Fields(strings.ToLower(strings.Trim(label, "*# ")))
+	if !ok || rest == "" || len(words) == 0 || len(words) > 3 {
+		return false
+	}
+	return anyOf(words, "rule constraint policy guardrail regel vorgabe règle contrainte regla restricción regola vincolo regra restrição") &&
+		!slices.ContainsFunc(words, func(w string) bool {
+			return !oneOf(w, "rule constraint policy guardrail regel vorgabe règle contrainte regla restricción regola vincolo regra restrição the a my our one two three four 1 2 3 4 first second third new hard safety strict house ground general project coding important absolute")
+		})
 }
 
 // isOutput reports whether a line looks like what a program printed or like code: a log's

@@ -48,7 +48,16 @@ func Find(text string) []Instruction {
 	var all []Instruction
 	for _, l := range prose(strings.ToValidUTF8(text[:min(len(text), maxText)], "")) {
 		before := ""
-		for i, s := range sentences(l.text) {
+		parts := sentences(l.text)
+		if l.isRule() && len(parts) > 0 && !parts[len(parts)-1].asks { // all of it, whatever its sentences are
+			whole := sentence{text: l.text, words: parts[0].words}
+			for _, s := range parts[1:] {
+				whole.words = append(whole.words, s.words...)
+			}
+			parts = []sentence{whole}
+			l.ruled = true
+		}
+		for i, s := range parts {
 			kind := s.instructs()
 			if kind == None && l.ruled && i == 0 && !s.asks { // by its place alone
 				kind = s.kind()
@@ -61,6 +70,9 @@ func Find(text string) []Instruction {
 				if s.text = before + s.text; !isCJK(before) {
 					s.text = before + " " + said
 				}
+			}
+			if kind != None && before != "" && s.refersBack() {
+				s.text = before + " " + said
 			}
 			before = said
 			found := Instruction{s.line(), kind}
