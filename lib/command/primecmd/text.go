@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/contract"
@@ -328,7 +329,11 @@ func (p *page) layout(sections []section) string {
 	for _, s := range sections {
 		room -= s.size(size)
 	}
-	others := parts(limit-max(room, limit*3/10), size, sections)
+	most := limit // of the sections
+	if least := limit * 3 / 10; room < least {
+		most -= least
+	}
+	others := parts(most, size, sections)
 	told := strings.Join(others, "")
 	lists := []section{{title: "What else the person said in this work, oldest first"}, {title: "What agents answered in this work, oldest first"}, {title: "What was run and changed in this work, oldest first"}}
 	from := []string{"the person", "agents of this work", "the conversations"}
@@ -387,6 +392,9 @@ func (p *page) afterHandoff() []section {
 		{title: whatToDo, body: todo},
 	}
 	sections = append(sections, p.noteSections()...)
+	if notes := p.notes(); len(notes) > 0 {
+		sections = append(sections, p.since(notes[len(notes)-1].Date))
+	}
 	return slices.Concat(sections, []section{chain}, p.rest())
 }
 
@@ -396,6 +404,48 @@ func (p *page) after(sep string) string {
 		return ""
 	}
 	return sep
+}
+
+// since returns what happened in the folder after something was written, which can be wrong
+// by now: what HEAD was moved to and by whom, and which of the files that the session before
+// changed were changed again or are gone.
+func (p *page) since(at time.Time) section {
+	const most = 15
+	s := section{title: "Since that was written, in this folder"}
+	if at.IsZero() || p.home.Dir == "" {
+		return section{}
+	}
+	lines := git.Moves(p.home.Dir, at)
+	if n := len(lines) - most; n > 0 {
+		lines = append([]string{fmt.Sprintf("%d earlier moves of HEAD", n)}, lines[n:]...)
+	}
+	var files []string
+	if p.thread != nil {
+		files = p.thread.FilesChanged()
+	}
+	for _, file := range files[:min(len(files), most)] {
+		path := file
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(p.home.Dir, path)
+		}
+		switch info, err := os.Lstat(path); {
+		case errors.Is(err, fs.ErrNotExist):
+			lines = append(lines, file+" is gone")
+		case err == nil && info.ModTime().Truncate(time.Second).After(at):
+			lines = append(lines, file+" was changed")
+		}
+	}
+	switch {
+	case len(lines) == 0 && !p.inGit && len(files) == 0:
+		return section{} // nothing is known
+	case len(lines) == 0:
+		s.body = "Nothing changed: no commit, the same branch, and the files as they were."
+		return s
+	}
+	for i, line := range lines {
+		lines[i] = "- " + p.line(line)
+	}
+	return s.frame("the folder", strings.Join(lines, "\n"))
 }
 
 // notes returns the hand-overs that are delivered for the first time, oldest first.
@@ -458,10 +508,21 @@ func (p *page) afterCrash() []section {
 		}.frame("the previous session", p.words(brief.Brief{
 			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
 		}.Clean(p.env.Redact).Text())))
-		return slices.Concat(sections, []section{chain}, p.rest(p.notedSections()...))
+		return slices.Concat(sections, []section{p.since(p.saved()), chain}, p.rest(p.notedSections()...))
 	}
 	sections = append(sections, p.notedSections()...)
-	return slices.Concat(sections, []section{p.lasting(), chain}, p.rest())
+	return slices.Concat(sections, []section{p.lasting(), p.since(p.saved()), chain}, p.rest())
+}
+
+// saved returns when what is told after a crash was written.
+func (p *page) saved() (at time.Time) {
+	if p.thread != nil {
+		at = p.thread.Last()
+	}
+	if c := p.checkpoint; c != nil && c.Timestamp.After(at) {
+		at = c.Timestamp
+	}
+	return at
 }
 
 // notedSections returns the notes that the crashed session received or left for itself.

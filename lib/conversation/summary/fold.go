@@ -52,7 +52,7 @@ type Fold struct {
 	TakenBack []Request `json:"-"`
 	// Concluded are the agent's last answers of the turns since the fold was loaded, and Ran
 	// the commands with what came of them, oldest first. The thread keeps them, too.
-	Concluded, Ran []Request `json:"-"`
+	Concluded, Ran []Conclusion `json:"-"`
 
 	clean      func(string) string
 	lastAnswer string    // the agent's last text, not cleaned
@@ -63,6 +63,13 @@ type Fold struct {
 	kept       string // the last compaction's summary, not cleaned
 	list       []conversation.Todo
 	changed    string // the tracked files, not cleaned
+}
+
+// Conclusion is the last answer of a turn, or a command and what came of it.
+type Conclusion struct {
+	Text  string
+	Time  time.Time
+	Asked time.Time // of the request; zero if unknown
 }
 
 // Context is how full the conversation's context is, in tokens.
@@ -294,10 +301,12 @@ func (f *Fold) turn() {
 	}
 	text := f.clean(f.lastAnswer)
 	f.Answer, f.lastAnswer = Cut(text, answerLength), ""
-	f.Concluded = append(f.Concluded, Request{Text: Cut(text, conclusionLength), Time: f.saidAt})
+	c := Conclusion{Text: Cut(text, conclusionLength), Time: f.saidAt}
 	if i := lastPrompt(f.Requests, func(Request) bool { return true }); i >= 0 {
 		f.Requests[i].Answer = Cut(text, turnLength)
+		c.Asked = f.Requests[i].Time
 	}
+	f.Concluded = append(f.Concluded, c)
 }
 
 // lastPrompt returns the index of the last request that is not a reply and for which so
@@ -470,7 +479,7 @@ func (f *Fold) Seal() {
 		} else if came := outcome(d.Command, f.clean(d.outcome)); came != "" {
 			text += ": " + came
 		}
-		f.Ran = append(f.Ran, Request{Text: text, Time: d.time})
+		f.Ran = append(f.Ran, Conclusion{Text: text, Time: d.time})
 	}
 	f.ran = nil
 }

@@ -42,13 +42,17 @@ func (c Carry) part(fold *summary.Fold) thread.Part {
 		First: thread.Quote{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
 	}
 	s := summary.Of(fold)
-	for _, l := range []struct {
-		to   *[]thread.Quote
-		from []summary.Request
-	}{{&p.Prompts, fold.Typed}, {&p.TakenBack, fold.TakenBack}, {&p.Answers, fold.Concluded}, {&p.Actions, fold.Ran}} {
-		for _, q := range l.from {
-			*l.to = append(*l.to, thread.Quote{Text: q.Text, Time: q.Time, Reply: q.Reply})
-		}
+	for _, q := range fold.Typed {
+		p.Prompts = append(p.Prompts, thread.Quote{Text: q.Text, Time: q.Time, Reply: q.Reply})
+	}
+	for _, q := range fold.TakenBack {
+		p.TakenBack = append(p.TakenBack, thread.Quote{Text: q.Text, Time: q.Time})
+	}
+	for _, c := range fold.Concluded {
+		p.Answers = append(p.Answers, thread.Quote{Text: c.Text, Time: c.Time, Asked: c.Asked})
+	}
+	for _, c := range fold.Ran {
+		p.Actions = append(p.Actions, thread.Quote{Text: c.Text, Time: c.Time})
 	}
 	p.Files = s.Files
 	for _, t := range s.Todos {

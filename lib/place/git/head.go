@@ -5,6 +5,7 @@ package git
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -108,30 +109,55 @@ func between(all []Commit, to time.Time) []Commit {
 
 // reflog returns the commits since a time from the last most bytes of the reflog.
 func reflog(dir string, since time.Time, most int64) []Commit {
-	gitDir, err := Dir(dir)
-	if err != nil {
-		return nil
-	}
-	f, err := atomicfile.Open(filepath.Join(gitDir, "logs", "HEAD"))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > most {
-		if _, err := f.Seek(-most, io.SeekEnd); err != nil {
-			return nil
-		}
-	}
-	data, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		return nil
-	}
 	var all history // from the beginning, to know what a reset removes
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(readReflog(dir, most)) {
 		all.take(strings.TrimSuffix(line, "\n"))
 	}
 	// The reflog has whole seconds, so a commit in the same second counts.
 	return slices.DeleteFunc(all, func(c Commit) bool { return c.At.Unix() < since.Unix() })
+}
+
+// readReflog returns the last most bytes of the reflog, "" if it cannot be read.
+func readReflog(dir string, most int64) string {
+	gitDir, err := Dir(dir)
+	if err != nil {
+		return ""
+	}
+	f, err := atomicfile.Open(filepath.Join(gitDir, "logs", "HEAD"))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		if _, err := f.Seek(-most, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// Moves returns what happened to HEAD of the worktree dir after a time, a line each, oldest
+// first: the commit that it has since, what was done (a commit, pull, checkout, reset) and
+// who did it. A move in the second of that time is none.
+func Moves(dir string, since time.Time) (lines []string) {
+	for line := range strings.SplitSeq(readReflog(dir, recent), "\n") {
+		meta, what, ok := strings.Cut(line, "\t")
+		fields := strings.Fields(meta)
+		if !ok || len(fields) < 5 {
+			continue
+		}
+		seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64)
+		if err != nil || seconds <= since.Unix() {
+			continue
+		}
+		who, _, _ := strings.Cut(strings.Join(fields[2:len(fields)-2], " "), " <")
+		lines = append(lines, fmt.Sprintf("%.10s %s (%s)", fields[1], what, who))
+	}
+	return lines
 }
 
 // history are the commits of a reflog.

@@ -91,6 +91,8 @@ type Quote struct {
 	// Whole is the digest of the text before it was shortened for lack of room; empty if
 	// it was not.
 	Whole string `json:"whole,omitempty"`
+	// Asked is the time of what an answer answers; zero if unknown.
+	Asked time.Time `json:"asked,omitzero"`
 	// Reply reports that it answers a question of the agent.
 	Reply bool `json:"reply,omitempty"`
 	// Points is how much it carries (Score); 0 if that is unknown. Cues are those of them

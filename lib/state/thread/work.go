@@ -3,6 +3,7 @@ package thread
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 const (
@@ -33,25 +34,20 @@ func (t *Thread) work(p Part) {
 	}
 }
 
-// conclude adds the last answer of a turn. It replaces one that the agent gave earlier in the
-// same turn: nothing was asked between them.
+// conclude adds the last answer of a turn. It replaces one that the agent gave earlier to the
+// same question.
 func (t *Thread) conclude(q Quote) {
 	q.Text = cutMiddle(strings.TrimSpace(q.Text), maxMessage)
 	whole := digest(q.Text)
-	for i := len(t.Answers) - 1; i >= 0; i-- {
-		old := t.Answers[i]
-		if old.Session != q.Session {
-			continue
-		}
-		if old.Text == q.Text || old.Whole == whole {
+	for i, old := range slices.Backward(t.Answers) {
+		switch {
+		case old.Session != q.Session:
+		case old.Text == q.Text || old.Whole == whole:
 			return
-		}
-		asked := slices.ContainsFunc(t.Prompts, func(p Quote) bool {
-			return p.Session == q.Session && p.Time.After(old.Time) && !p.Time.After(q.Time)
-		})
-		if old.Time.Before(q.Time) && !asked {
+		case old.Asked.Equal(q.Asked) && !q.Asked.IsZero():
 			t.Answers = slices.Delete(t.Answers, i, i+1)
-			break
+			t.Answers = insert(t.Answers, q)
+			return
 		}
 	}
 	if q.Text != "" {
@@ -77,4 +73,24 @@ func ActionOf(text string) string {
 	}
 	command, _, _ := strings.Cut(strings.TrimPrefix(text, "`"), "`")
 	return "`" + command + "`"
+}
+
+// FilesChanged returns the files that the last session with any changed.
+func (t *Thread) FilesChanged() []string {
+	for _, q := range slices.Backward(t.Actions) {
+		if list, ok := strings.CutPrefix(q.Text, filesChanged); ok {
+			return strings.Split(list, ", ")
+		}
+	}
+	return nil
+}
+
+// Last returns when something was said or done last.
+func (t *Thread) Last() (at time.Time) {
+	for _, all := range [][]Quote{t.Prompts, t.Answers, t.Actions} {
+		if n := len(all); n > 0 && all[n-1].Time.After(at) {
+			at = all[n-1].Time
+		}
+	}
+	return at
 }

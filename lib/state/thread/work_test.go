@@ -20,6 +20,11 @@ func TestAnswers(t *testing.T) {
 	at := func(minute int, text string) Quote {
 		return Quote{Text: text, Time: time.Date(2026, 1, 17, 1, minute, 0, 0, time.UTC)}
 	}
+	to := func(asked, minute int, text string) Quote {
+		q := at(minute, text)
+		q.Asked = at(asked, "").Time
+		return q
+	}
 	th := &Thread{ChainID: "c"}
 	take := func(p Part, want ...string) {
 		t.Helper()
@@ -30,16 +35,16 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 	}
-	take(Part{Prompts: []Quote{at(1, "how?")}, Answers: []Quote{at(2, "I look.")}}, "I look.")
-	take(Part{Answers: []Quote{at(4, "With a lock.")}}, "With a lock.")
-	take(Part{Prompts: []Quote{at(5, "and then?")}, Answers: []Quote{at(6, "Done.")}}, "With a lock.", "Done.")
-	take(Part{TakenBack: []Quote{at(5, "and then?")}, Prompts: []Quote{at(1, "how?")}, Answers: []Quote{at(4, "With a lock.")}}, "With a lock.")
+	take(Part{Prompts: []Quote{at(1, "how?")}, Answers: []Quote{to(1, 2, "I look.")}}, "I look.")
+	take(Part{Answers: []Quote{to(1, 4, "With a lock.")}}, "With a lock.")
+	take(Part{Prompts: []Quote{at(5, "and then?")}, Answers: []Quote{to(5, 6, "Done.")}}, "With a lock.", "Done.")
+	take(Part{TakenBack: []Quote{at(5, "and then?")}, Prompts: []Quote{at(1, "how?")}, Answers: []Quote{to(1, 4, "With a lock.")}}, "With a lock.")
 	th.Take(Part{Session: "other", Answers: []Quote{at(3, "Another's.")}})
 	if got := textsOf(th.Answers); !slices.Equal(got, []string{"Another's.", "With a lock."}) {
 		t.Errorf("%q", got)
 	}
 	for i := range 400 {
-		th.Take(Part{Session: "s", Prompts: []Quote{at(10+2*i, fmt.Sprint("go on ", i))}, Answers: []Quote{at(11+2*i, fmt.Sprint(i, strings.Repeat(" word", 300)))}})
+		th.Take(Part{Session: "s", Prompts: []Quote{at(10+2*i, fmt.Sprint("go on ", i))}, Answers: []Quote{to(10+2*i, 11+2*i, fmt.Sprint(i, strings.Repeat(" word", 300)))}})
 	}
 	size := len(strings.Join(textsOf(th.Answers), ""))
 	if n := len(th.Answers); n != 402 || size > maxPrompts || len(th.Answers[n-1].Text) < 1500 || len(th.Answers[2].Text) > 400 {
