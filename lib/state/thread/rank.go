@@ -274,3 +274,14 @@ func isValue(w string) bool {
 	}
 	return upper && lower // not one that is stressed, or an abbreviation
 }
+
+// changesAmounts reports whether two texts say the same with other amounts of money, shares
+// or dates: only one of the two holds.
+func changesAmounts(a, b string) bool {
+	words, frame := wordsOf(a)
+	others, same := wordsOf(b)
+	return frame != "" && frame == same && !slices.ContainsFunc(words, func(w word) bool {
+		isAmount := strings.ContainsAny(w.text, "$€£%") || strings.Count(w.text, "-") == 2 && w.text[0] >= '0' && w.text[0] <= '9'
+		return !isAmount && !slices.ContainsFunc(others, func(o word) bool { return o.text == w.text })
+	})
+}

@@ -83,6 +83,26 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// Of two limits that differ in their amounts the later one holds; of two that differ in what
+// they are about both do.
+func TestAmounts(t *testing.T) {
+	for _, c := range []struct {
+		one, other string
+		want       int
+	}{
+		{"HARD CONSTRAINT: the budget is $201.", "HARD CONSTRAINT: the budget is $956.", 1},
+		{"Rule: the freeze begins on 2027-01-02.", "Rule: the freeze begins on 2027-03-04.", 1},
+		{"Never touch lexer.go in the old module.", "Never touch parser.go in the old module.", 2},
+		{"HARD CONSTRAINT: the budget is $201.", "HARD CONSTRAINT: the travel budget is $956.", 2},
+	} {
+		th := &Thread{ChainID: "c"}
+		th.Hear(Part{Session: "s", Prompts: said(c.one, c.other).Prompts})
+		if n := len(th.Instructions); n != c.want || th.Instructions[n-1].Text != c.other {
+			t.Errorf("%+v", th.Instructions)
+		}
+	}
+}
+
 // Explain says why, and what the points add up to.
 func TestExplain(t *testing.T) {
 	th := said("FACT: the box is build-03", "and never reboot it", "yes", "ok", "go on")

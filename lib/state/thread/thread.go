@@ -256,7 +256,9 @@ func (t *Thread) Add(in standing.Instruction, now time.Time) {
 // instruct adds an instruction and removes those that it repeats or lifts. If there are too
 // many, the oldest found ones go first, then those from commands.
 func (t *Thread) instruct(in Instruction) {
-	t.Instructions = slices.DeleteFunc(t.Instructions, func(old Instruction) bool { return in.Replaces(old.Instruction) })
+	t.Instructions = slices.DeleteFunc(t.Instructions, func(old Instruction) bool {
+		return in.Replaces(old.Instruction) || changesAmounts(in.Text, old.Text)
+	})
 	if in.Kind == standing.Lifted {
 		return
 	}
