@@ -144,6 +144,9 @@ func (h handover) gather(b *brief.Brief) (unsaved error) {
 			warn(err)
 		}
 	}
+	if b.Thread != nil {
+		b.Thread = thread.WithRules(b.Thread, b.Thread.ChainID, thread.Rules(h.home.Town.State, git.Common(h.home.Dir), h.warn))
+	}
 	if h.record != nil {
 		all, err := checkpoint.List(h.home)
 		warn(err)

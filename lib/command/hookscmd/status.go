@@ -8,7 +8,10 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/wiring"
 	"gt/lib/place"
+	"gt/lib/place/git"
 	"gt/lib/record/stop"
+	"gt/lib/state/thread"
+	"gt/lib/text/count"
 	"gt/lib/text/term"
 )
 
@@ -113,6 +116,9 @@ func (c *status) Run(env *cli.Env) error {
 	}
 	whole := advise(env, reports)
 	tellStopped(env)
+	if n := len(thread.Rules(place.StateOf(env.Getenv), git.Common(env.Dir), nil)); n > 0 && !c.JSON {
+		say.line("every session in this repository is told %s of yours: gt-mail rule", count.Of(n, "rule"))
+	}
 	if say.err == nil && !whole {
 		return cli.Silent
 	}

@@ -3,11 +3,14 @@ package mailcmd
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/registry"
+	"gt/lib/place"
+	"gt/lib/place/git"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/sys/atomicfile"
@@ -27,6 +30,7 @@ type listRules struct {
 
 type addRule struct {
 	Text []string `arg:"" help:"What holds: never push to main."`
+	Repo bool     `help:"It holds in this repository, with all its worktrees, for every session to come."`
 }
 
 type dropRule struct {
@@ -47,30 +51,63 @@ func chain(env *cli.Env) (agent, session.ID, error) {
 	return me, r.Chain(), nil
 }
 
-func (c *listRules) Run(env *cli.Env) error {
+// rules are the instructions that gt-mail rule numbers: the chain's, then the repository's.
+type rules struct {
+	chain, repository []thread.Instruction
+	ids               [2]session.ID // of their threads; the chain's is empty if there is none
+	state             place.State
+}
+
+// rulesHere returns the rules of the session's chain and of the repository. Without a session
+// there are the repository's.
+func rulesHere(env *cli.Env) (rules, error) {
+	warn := func(err error) { env.Warn("%v", err) }
 	me, id, err := chain(env)
+	common := git.Common(me.home.Dir)
+	r := rules{state: me.home.Town.State, ids: [2]session.ID{id, thread.RepositoryID(common)}, repository: thread.Rules(me.home.Town.State, common, warn)}
+	switch {
+	case err != nil && len(r.repository) == 0:
+		return r, err
+	case err != nil:
+		return r, nil
+	}
+	t, err := thread.Read(r.state, id, warn)
+	if errors.Is(err, thread.ErrNone) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	r.chain = t.Instructions
+	return r, nil
+}
+
+func (c *listRules) Run(env *cli.Env) error {
+	r, err := rulesHere(env)
 	if err != nil {
 		return err
 	}
-	t, err := thread.Read(me.home.Town.State, id, func(err error) { env.Warn("%v", err) })
-	if err != nil && !errors.Is(err, thread.ErrNone) {
-		return err
-	}
-	if err != nil || len(t.Instructions) == 0 {
+	all := slices.Concat(r.chain, r.repository)
+	if len(all) == 0 {
 		env.Hint("there are no rules; gt-mail rule add 'never push to main' makes one, and what you tell an agent to always or never do becomes one")
 		return nil
 	}
-	for i, in := range t.Cleaned(env.Redact).Instructions {
+	for i, in := range (&thread.Thread{Instructions: all}).Cleaned(env.Redact).Instructions {
 		if c.JSON {
 			err = env.JSON(struct {
-				Number  int        `json:"number"`
-				Text    string     `json:"text"`
-				Kind    string     `json:"kind"`
-				Session session.ID `json:"session,omitempty"`
-				Time    time.Time  `json:"time,omitzero"`
-			}{i + 1, in.Text, string(in.Kind), in.Session, in.Time})
+				Number     int        `json:"number"`
+				Text       string     `json:"text"`
+				Kind       string     `json:"kind"`
+				Session    session.ID `json:"session,omitempty"`
+				Repository bool       `json:"repository,omitempty"`
+				Time       time.Time  `json:"time,omitzero"`
+			}{i + 1, in.Text, string(in.Kind), in.Session, i >= len(r.chain), in.Time})
 		} else {
-			_, err = fmt.Fprintf(env.Stdout, "%2d  %s\n", i+1, term.OneLine(term.Clean(in.Text)))
+			of := ""
+			if i >= len(r.chain) {
+				of = "  (this repository)"
+			}
+			_, err = fmt.Fprintf(env.Stdout, "%2d  %s%s\n", i+1, term.OneLine(term.Clean(in.Text)), of)
 		}
 		if err != nil {
 			return err
@@ -81,6 +118,9 @@ func (c *listRules) Run(env *cli.Env) error {
 
 func (c *addRule) Run(env *cli.Env) error {
 	me, id, err := chain(env)
+	if c.Repo {
+		id, err = thread.RepositoryID(git.Common(me.home.Dir)), nil
+	}
 	if err != nil {
 		return err
 	}
@@ -105,13 +145,17 @@ func (c *addRule) Run(env *cli.Env) error {
 }
 
 func (c *dropRule) Run(env *cli.Env) error {
-	me, id, err := chain(env)
+	r, err := rulesHere(env)
 	if err != nil {
 		return err
 	}
+	id, number := r.ids[0], c.Number
+	if number > len(r.chain) {
+		id, number = r.ids[1], number-len(r.chain)
+	}
 	var dropped thread.Instruction
 	found := false
-	_, err = thread.Update(me.home.Town.State, id, atomicfile.Synced, func(err error) { env.Warn("%v", err) }, func(t *thread.Thread) { dropped, found = t.Drop(c.Number) })
+	_, err = thread.Update(r.state, id, atomicfile.Synced, func(err error) { env.Warn("%v", err) }, func(t *thread.Thread) { dropped, found = t.Drop(number) })
 	switch {
 	case err != nil:
 		return err

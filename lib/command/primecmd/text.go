@@ -22,6 +22,7 @@ import (
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
 	"gt/lib/sys/process"
+	"gt/lib/text/frame"
 	"gt/lib/text/term"
 )
 
@@ -34,12 +35,13 @@ type page struct {
 	session session.StartParams
 	others  []*session.Record // live sessions in this folder with the same name
 	role    section
-	shorter *shorter       // what a resume has lost, or nil
-	thread  *thread.Thread // of the chain that goes on, or nil
-	commits []git.Commit   // since the crashed session began
-	inGit   bool           // the home is in a git worktree
-	bin     string         // the folder of gt's programs with a slash, empty if they are on the PATH
-	unkept  bool           // nothing of the session can be kept, so no hand-over is offered
+	shorter *shorter             // what a resume has lost, or nil
+	thread  *thread.Thread       // of the chain that goes on, with the repository's rules, or nil
+	rules   []thread.Instruction // of the repository
+	commits []git.Commit         // since the crashed session began
+	inGit   bool                 // the home is in a git worktree
+	bin     string               // the folder of gt's programs with a slash, empty if they are on the PATH
+	unkept  bool                 // nothing of the session can be kept, so no hand-over is offered
 }
 
 // page reads what the text contains besides the situation.
@@ -56,7 +58,8 @@ func (s *start) page(now situation, others []*session.Record) *page {
 	if now.conversation == fresh || now.conversation == forgotten {
 		p.role = s.readRole()
 	}
-	p.thread = s.readThread(now)
+	p.rules = thread.Rules(s.call.Home.Town.State, git.Common(s.call.Home.Dir), s.warn)
+	p.thread = thread.WithRules(s.readThread(now), s.session.ID, p.rules)
 	p.shorter = s.readShorter(now)
 	if p.tellsTask() && p.inGit {
 		p.commits = s.call.Store.Commits(now.crashed)
@@ -175,7 +178,27 @@ func (p *page) render() string {
 		sections[1].body = "No person sees this run, so it takes nothing over: what is told here waits for the person's next session. " +
 			"Do only what this run was asked for, and use the rest where it helps with that."
 	}
-	return p.layout(sections)
+	return p.layout(p.withRules(sections))
+}
+
+// withRules adds the rules of the repository that no section has, behind what to do.
+func (p *page) withRules(sections []section) []section {
+	if p.conversation != fresh && p.conversation != forgotten {
+		return sections // it has been told
+	}
+	var lines []string
+	for _, in := range p.rules {
+		text := p.line(in.Text) // it has at most as many characters
+		if !slices.ContainsFunc(sections, func(s section) bool { return strings.Contains(s.body, frame.Inside(text)) }) {
+			lines = append(lines, "- "+text)
+		}
+	}
+	rules := section{title: "Rules of this repository, in the person's words", all: p.gt("mail rule")}.frame("the person", strings.Join(lines, "\n"))
+	at := 1
+	if len(sections) > 1 && sections[1].title == whatToDo {
+		at = 2
+	}
+	return slices.Insert(sections, at, rules)
 }
 
 // whatToDo is the title of the second section of a text after a hand-over or a crash, or

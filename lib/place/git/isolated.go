@@ -74,6 +74,19 @@ func topOf(top string) (checkout, error) {
 	return checkout{top, dir, shared(dir), said}, nil
 }
 
+// Common returns the git directory that the repository of dir shares with its worktrees,
+// without links in its path, and dir itself outside git.
+func Common(dir string) string {
+	gitDir, err := Dir(Top(dir))
+	if err != nil {
+		return dir
+	}
+	if real, err := filepath.EvalSymlinks(shared(gitDir)); err == nil {
+		return real
+	}
+	return shared(gitDir)
+}
+
 func shared(gitDir string) string {
 	data, err := atomicfile.Read(filepath.Join(gitDir, "commondir"), maxHead)
 	if err != nil {
