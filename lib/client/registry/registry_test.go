@@ -19,15 +19,13 @@ func TestTable(t *testing.T) {
 			t.Errorf("the hooks do not know %s", a.Name)
 			continue
 		}
-		for _, name := range a.Processes {
-			if !registry.HasProcess(name) {
-				t.Errorf("%s runs as %s", a.Name, name)
-			}
+		if !slices.Equal(c.Processes, a.Processes) {
+			t.Errorf("%s runs as %q, not %q", a.Name, a.Processes, c.Processes)
 		}
-		if a.SessionIDEnv != "" && !slices.Contains(registry.SessionVars(), a.SessionIDEnv) {
+		if a.SessionIDEnv != "" && !slices.Contains(c.SessionVars, a.SessionIDEnv) {
 			t.Errorf("a command that %s runs does not look at %s", a.Name, a.SessionIDEnv)
 		}
-		if a.StoreEnv != "" && !registry.IsStoreVar(a.StoreEnv) {
+		if a.StoreEnv != "" && !slices.Contains(c.StoreVars, a.StoreEnv) {
 			t.Errorf("a project can set %s for a hook of %s", a.StoreEnv, a.Name)
 		}
 		if a.ContextCap != c.Dialect.MaxContext || (a.Dialect != "") != (c.Dialect.MaxContext > 0) {

@@ -4,7 +4,7 @@ package hook
 import "gt/lib/client/contract"
 
 var Client = contract.Client{
-	Name:        Name,
-	Processes:   processes,
+	Name:        "amp",
+	Processes:   []string{"amp", "node"},
 	SessionVars: []string{"AMP_CURRENT_THREAD_ID"}, // as others report
 }

@@ -19,9 +19,9 @@ import (
 // whose answer reaches the model. The first of a turn is the person's prompt, whose text it
 // does not give. No hook runs when a session starts, is compacted or ends.
 var Client = contract.Client{
-	Name:          Name,
-	Processes:     processes,
-	SessionVars:   []string{sessionVar},
+	Name:          "antigravity",
+	Processes:     []string{"agy"},
+	SessionVars:   []string{"ANTIGRAVITY_CONVERSATION_ID"},
 	Accounts:      accounts,
 	RunsElsewhere: true, // in the folder of hooks.json
 	Owns:          owns,
@@ -39,7 +39,7 @@ var Client = contract.Client{
 	},
 	Limits: []string{"ndividual quota reached"}, // antigravity-cli#56, #163, #234, #457
 	Dialect: contract.Dialect{
-		MaxContext: maxContext, Shape: contract.Steps, ForgetsContext: true, Headless: headless, EndsSilently: true,
+		MaxContext: 10000, Shape: contract.Steps, ForgetsContext: true, Headless: headless, EndsSilently: true,
 		DroppedSources: []string{"", "startup", "resume", "clear"},
 	},
 }

@@ -9,9 +9,9 @@ import (
 
 // Client is Claude Code. It lists the most names, because other clients use its names.
 var Client = contract.Client{
-	Name:        Name,
-	Processes:   processes,
-	SessionVars: []string{sessionVar, sharedVar},
+	Name:        "claude",
+	Processes:   []string{"claude", "node"},
+	SessionVars: []string{"CLAUDE_CODE_SESSION_ID", sharedVar},
 	SharedVar:   sharedVar,
 	StoreVars:   []string{storeVar},
 	ProjectVar:  "CLAUDE_PROJECT_DIR",
@@ -49,10 +49,12 @@ var Client = contract.Client{
 		{Tool: "AskUserQuestion", Question: true}, {Tool: "ExitPlanMode"},
 	},
 	Dialect: contract.Dialect{
-		MaxContext: maxContext, Shape: contract.Plain, Compaction: true, ShowsCompaction: true, SystemMessage: true,
+		MaxContext: 10000, Shape: contract.Plain, Compaction: true, ShowsCompaction: true, SystemMessage: true,
 		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed, NotesStatus: true, Typed: Typed, Headless: headless,
 	},
 }
+
+const storeVar = "CLAUDE_CONFIG_DIR"
 
 // sharedVar is Gas Town's and agent-deck's variable for the id. The client's own would
 // reach another Claude Code that starts in that tmux session.

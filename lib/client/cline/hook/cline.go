@@ -14,17 +14,18 @@ import (
 // Client is Cline. Our plugin runs the hooks, so the input is Claude Code's and the answer
 // has no limit.
 var Client = contract.Client{
-	Name:      Name,
-	Processes: processes,
+	Name:      "cline",
+	Processes: []string{"cline", ".cline", "node"},
 	StoreVars: []string{storeVar, dataVar, sessionsVar},
 	Accounts:  accounts,
 	Dialect: contract.Dialect{
-		MaxContext: maxContext, Shape: contract.Plain, DropsStartContext: true,
+		MaxContext: 10000, Shape: contract.Plain, DropsStartContext: true,
 		HooksInHelper: true, SharedServer: &server, ClearReason: stopReason, Killed: killed, Headless: headless, EndsSilently: true,
 	},
 }
 
 const (
+	storeVar    = "CLINE_DIR"
 	dataVar     = "CLINE_DATA_DIR"
 	sessionsVar = "CLINE_SESSION_DATA_DIR"
 )
@@ -43,7 +44,7 @@ func headless(r contract.Run) bool { return !r.HasFlag("--acp") && !r.OnScreen()
 
 // server is the hub, which Cline starts beside its first window.
 var server = contract.SharedServer{
-	Program: Name,
+	Program: "cline",
 	Var:     "CLINE_NO_INTERACTIVE",
 	Serves:  serves,
 	Shows:   shows,

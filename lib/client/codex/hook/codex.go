@@ -14,17 +14,19 @@ import (
 
 // Client is Codex.
 var Client = contract.Client{
-	Name:        Name,
-	Processes:   processes,
-	SessionVars: []string{sessionVar, threadVar}, // in a subagent the second is its own
+	Name:        "codex",
+	Processes:   []string{"codex", "node"},
+	SessionVars: []string{"CODEX_SESSION_ID", threadVar}, // in a subagent the second is its own
 	StoreVars:   []string{storeVar},
 	Accounts:    accounts,
 	Dialect: contract.Dialect{
-		MaxContext: maxContext, CountsBytes: true, Shape: contract.Nested, // 2,500 tokens, of four bytes each
+		MaxContext: 10000, CountsBytes: true, Shape: contract.Nested, // 2,500 tokens, of four bytes each
 		SystemMessage: true, SharedServer: &server, Killed: killed, EndWait: 2 * time.Second, // of three
 		Headless: headless,
 	},
 }
+
+const storeVar = "CODEX_HOME"
 
 const threadVar = "CODEX_THREAD_ID"
 
@@ -49,7 +51,7 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 
 // server is "codex app-server" of Codex 0.144 and later.
 var server = contract.SharedServer{
-	Program: Name,
+	Program: "codex",
 	Var:     threadVar,
 	Serves:  serves,
 	Shows:   printsAnswers,

@@ -10,8 +10,8 @@ import (
 // Client is GitHub Copilot CLI. It uses Claude Code's names if the hook is wired under
 // Claude Code's name of the event, else its own.
 var Client = contract.Client{
-	Name:             Name,
-	Processes:        processes,
+	Name:             "copilot",
+	Processes:        []string{"copilot", "node"},
 	SessionVars:      []string{sessionVar},
 	StoreVars:        []string{storeVar},
 	Accounts:         accounts,
@@ -48,10 +48,15 @@ var Client = contract.Client{
 	},
 	Limits: []string{`"code":429`}, // in the API's message
 	Dialect: contract.Dialect{
-		MaxContext: maxContext, Shape: contract.TopLevel, DropsStartContext: true, Overlaps: true,
+		MaxContext: 10000, Shape: contract.TopLevel, DropsStartContext: true, Overlaps: true,
 		Killed: killed, ClearReason: leftReason, Headless: headless,
 	},
 }
+
+const (
+	sessionVar = "COPILOT_AGENT_SESSION_ID"
+	storeVar   = "COPILOT_HOME"
+)
 
 func headless(r contract.Run) bool { return r.HasFlag("-p", "--prompt") }
 

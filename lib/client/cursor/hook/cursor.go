@@ -4,8 +4,8 @@ package hook
 import "gt/lib/client/contract"
 
 var Client = contract.Client{
-	Name:             Name,
-	Processes:        processes,
+	Name:             "cursor",
+	Processes:        []string{"cursor-agent", "agent", "node"},
 	RunsForeignHooks: runsForeignHooks,
 	Fields: []contract.FieldName{
 		{Name: "conversation_id", Field: contract.SessionID},
@@ -18,7 +18,7 @@ var Client = contract.Client{
 		{Name: "beforeSubmitPrompt", Kind: "UserPromptSubmit"},
 		{Name: "stop", Kind: "Stop"},
 	},
-	Dialect: contract.Dialect{MaxContext: maxContext, Shape: contract.Snake, Overlaps: true, DropsPromptContext: true, Headless: headless},
+	Dialect: contract.Dialect{MaxContext: 10000, Shape: contract.Snake, Overlaps: true, DropsPromptContext: true, Headless: headless},
 }
 
 // runsForeignHooks reports whether Cursor runs this program as a hook; it runs Claude

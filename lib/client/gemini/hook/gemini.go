@@ -15,8 +15,8 @@ import (
 
 // Client is Gemini CLI.
 var Client = contract.Client{
-	Name:        Name,
-	Processes:   processes,
+	Name:        "gemini",
+	Processes:   []string{"gemini", "node"},
 	SessionVars: []string{"GEMINI_SESSION_ID"},
 	StoreVars:   []string{homeVar},
 	ProjectVar:  "CLAUDE_PROJECT_DIR",
@@ -33,7 +33,7 @@ var Client = contract.Client{
 	},
 	Notices: []contract.NoticeName{{Name: "ToolPermission", Notice: contract.AsksPermission}},
 	Dialect: contract.Dialect{
-		MaxContext: maxContext, Shape: contract.Nested, SystemMessage: true,
+		MaxContext: 10000, Shape: contract.Nested, SystemMessage: true,
 		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: full, Killed: killed, Headless: headless,
 	},
 }

@@ -10,8 +10,8 @@ import (
 // Client is Kimi Code. It drops the answer to a start's hook, and a start comes with the
 // first prompt, so only the prompt's hook is wired.
 var Client = contract.Client{
-	Name:      Name,
-	Processes: processes,
+	Name:      "kimi",
+	Processes: []string{"kimi-code", "kimi", "node"},
 	StoreVars: []string{storeVar},
 	Accounts:  accounts,
 	Fields: []contract.FieldName{
@@ -20,10 +20,12 @@ var Client = contract.Client{
 	MainAgent: "main",
 	Limits:    []string{"APIProviderRateLimitError"},
 	Dialect: contract.Dialect{
-		MaxContext: maxContext, Shape: contract.Plain, DroppedSources: []string{"startup", "resume", "clear"},
+		MaxContext: 10000, Shape: contract.Plain, DroppedSources: []string{"startup", "resume", "clear"},
 		Headless: headless, EndsSilently: true, Killed: killed, ClearReason: leftReason,
 	},
 }
+
+const storeVar = "KIMI_CODE_HOME"
 
 // leftReason is the reason when a person exits, begins a new session, or chooses another,
 // and also at SIGTERM. When its terminal closes, Kimi Code runs no hook.

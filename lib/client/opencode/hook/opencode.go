@@ -12,11 +12,11 @@ import (
 // Client is OpenCode. Our plugin runs the hooks, so the input is Claude Code's and the
 // answer has no limit.
 var Client = contract.Client{
-	Name:      Name,
-	Processes: processes,
+	Name:      "opencode",
+	Processes: []string{"opencode"},
 	StoreVars: []string{"OPENCODE_CONFIG_DIR", databaseVar},
 	Accounts:  accounts,
-	Dialect:   contract.Dialect{MaxContext: maxContext, Shape: contract.Plain, Compaction: true, Headless: headless},
+	Dialect:   contract.Dialect{MaxContext: 10000, Shape: contract.Plain, Compaction: true, Headless: headless},
 }
 
 func headless(r contract.Run) bool {

@@ -15,14 +15,16 @@ import (
 // Client is pi. Our extension runs the hooks, so the input is Claude Code's and the
 // answer has no limit.
 var Client = contract.Client{
-	Name:      Name,
-	Processes: processes,
+	Name:      "pi",
+	Processes: []string{"pi", "node"},
 	StoreVars: []string{storeVar, sessionsVar},
 	Accounts:  accounts,
 	// pi overwrites its arguments, so the extension tells whether a person sees the run.
 	Fields:  []contract.FieldName{{Name: "headless", Field: contract.Headless}},
-	Dialect: contract.Dialect{MaxContext: maxContext, Shape: contract.Plain, Compaction: true},
+	Dialect: contract.Dialect{MaxContext: 10000, Shape: contract.Plain, Compaction: true},
 }
+
+const storeVar = "PI_CODING_AGENT_DIR"
 
 // sessionsVar names the folder of the sessions only.
 const sessionsVar = "PI_CODING_AGENT_SESSION_DIR"

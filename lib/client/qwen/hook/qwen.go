@@ -11,17 +11,19 @@ import (
 
 // Client is Qwen Code.
 var Client = contract.Client{
-	Name:        Name,
-	Processes:   processes,
-	SessionVars: []string{sessionVar},
+	Name:        "qwen",
+	Processes:   []string{"qwen", "node"},
+	SessionVars: []string{"QWEN_CODE_SESSION_ID"},
 	StoreVars:   []string{storeVar, runtimeVar},
 	ProjectVar:  "CLAUDE_PROJECT_DIR",
 	Accounts:    accounts,
 	Dialect: contract.Dialect{
-		MaxContext: maxContext, Shape: contract.Nested, Compaction: true, Keep: 4000, SystemMessage: true,
+		MaxContext: 10000, Shape: contract.Nested, Compaction: true, Keep: 4000, SystemMessage: true,
 		Headless: headless, EndsSilently: true,
 	},
 }
+
+const storeVar = "QWEN_HOME"
 
 // runtimeVar names the folder of the conversations only.
 const runtimeVar = "QWEN_RUNTIME_DIR"

@@ -1,8 +1,0 @@
-// Code generated from ../agent.toml by go generate ./lib/client/agent; DO NOT EDIT.
-
-package hook
-
-// Name is the client's name.
-const Name = "amp"
-
-var processes = []string{"amp", "node"}
