@@ -236,48 +236,22 @@ func (in Input) Call() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// text returns where to store a text field, or nil for any other field.
-func (in *Input) text(f contract.Field, parent *string) *string {
-	switch f {
-	case contract.Event:
-		return &in.Event
-	case contract.SessionID:
-		return &in.SessionID
-	case contract.Transcript:
-		return &in.Transcript
-	case contract.CWD:
-		return &in.CWD
-	case contract.Source:
-		return &in.Source
-	case contract.Trigger:
-		return &in.Trigger
-	case contract.Reason:
-		return &in.Reason
-	case contract.ToolName:
-		return &in.ToolName
-	case contract.AgentID:
-		return &in.AgentID
-	case contract.ParentAgentID:
-		return parent
-	case contract.LastAnswer:
-		return &in.LastAnswer
-	case contract.Mode:
-		return &in.Mode
-	case contract.Prompt:
-		return &in.Prompt
-	case contract.Notice:
-		return &in.Notice
-	case contract.Failure:
-		return &in.Failure
+// texts returns where each text field is stored.
+func (in *Input) texts(parent *string) [contract.NumFields]*string {
+	return [contract.NumFields]*string{
+		contract.Event: &in.Event, contract.SessionID: &in.SessionID, contract.Transcript: &in.Transcript,
+		contract.CWD: &in.CWD, contract.Source: &in.Source, contract.Trigger: &in.Trigger, contract.Reason: &in.Reason,
+		contract.ToolName: &in.ToolName, contract.AgentID: &in.AgentID, contract.ParentAgentID: parent,
+		contract.LastAnswer: &in.LastAnswer, contract.Mode: &in.Mode, contract.Prompt: &in.Prompt,
+		contract.Notice: &in.Notice, contract.Failure: &in.Failure,
 	}
-	return nil
 }
 
 // parse reads the fields by any client's names for them (lib/client/<agent>/hook). at is
 // the time of the event.
 func parse(data []byte) (in Input, at string) {
 	var parent, root, implied, other string
-	var found [contract.NumFields]bool
+	texts := in.texts(&parent)
 	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
 		name := key.Str
 		field := registry.Field(name)
@@ -304,8 +278,8 @@ func parse(data []byte) (in Input, at string) {
 		case contract.Roots:
 			root = value.Get("0").Str
 		default:
-			if to := in.text(field, &parent); to != nil && !found[field] {
-				found[field] = true // if two have the same meaning, the first counts
+			if to := texts[field]; to != nil {
+				texts[field] = nil // if two have the same meaning, the first counts
 				if field == contract.Failure && value.IsObject() {
 					value = value.Get("message")
 				}

@@ -41,13 +41,22 @@ func Of(name string) *contract.Client {
 	return nil
 }
 
-func HasProcess(name string) bool {
+// first returns the first of the clients' rows that matches.
+func first[R any](rows func(*contract.Client) []R, matches func(R) bool) (row R, ok bool) {
 	for _, c := range clients {
-		if slices.Contains(c.Processes, name) {
-			return true
+		if i := slices.IndexFunc(rows(c), matches); i >= 0 {
+			return rows(c)[i], true
 		}
 	}
-	return false
+	return row, false
+}
+
+func anyClient(matches func(*contract.Client) bool) bool {
+	return slices.ContainsFunc(clients[:], matches)
+}
+
+func HasProcess(name string) bool {
+	return anyClient(func(c *contract.Client) bool { return slices.Contains(c.Processes, name) })
 }
 
 // SessionVars returns the variables in which clients give their commands the session's
@@ -89,11 +98,8 @@ func SetsSessionVar(name string) bool {
 // set another client's.
 func Tellers(getenv func(string) string) (names []string) {
 	for _, c := range clients {
-		for _, v := range c.SessionVars {
-			if getenv(v) != "" {
-				names = append(names, c.Name)
-				break
-			}
+		if slices.ContainsFunc(c.SessionVars, func(v string) bool { return getenv(v) != "" }) {
+			names = append(names, c.Name)
 		}
 	}
 	return names
@@ -110,113 +116,65 @@ func Teller(getenv func(string) string) string {
 
 // IsStoreVar reports whether a variable is a client's StoreVar.
 func IsStoreVar(name string) bool {
-	for _, c := range clients {
-		if slices.Contains(c.StoreVars, name) {
-			return true
-		}
-	}
-	return false
+	return anyClient(func(c *contract.Client) bool { return slices.Contains(c.StoreVars, name) })
 }
 
 // IsProjectVar reports whether a variable is a client's ProjectVar.
 func IsProjectVar(name string) bool {
-	for _, c := range clients {
-		if c.ProjectVar == name {
-			return name != ""
-		}
-	}
-	return false
+	return name != "" && anyClient(func(c *contract.Client) bool { return c.ProjectVar == name })
 }
 
 // Field returns the meaning of a key in a hook's input. Clients run each other's hooks
 // and use the same names, so every client's names count for all.
 func Field(name string) contract.Field {
-	for _, c := range clients {
-		for i := range c.Fields {
-			if c.Fields[i].Name == name {
-				return c.Fields[i].Field
-			}
-		}
-	}
-	return contract.NoField
+	f, _ := first(func(c *contract.Client) []contract.FieldName { return c.Fields },
+		func(f contract.FieldName) bool { return f.Name == name })
+	return f.Field
 }
 
 // Kind returns Claude Code's name of an event.
 func Kind(event string) string {
-	for _, c := range clients {
-		for i := range c.Events {
-			if c.Events[i].Name == event {
-				return c.Events[i].Kind
-			}
-		}
+	e, ok := first(func(c *contract.Client) []contract.EventName { return c.Events },
+		func(e contract.EventName) bool { return e.Name == event })
+	if !ok {
+		return event
 	}
-	return event
+	return e.Kind
 }
 
 // Implied returns the event of an input that has this key but no event.
 func Implied(key string) contract.ImpliedEvent {
-	for _, c := range clients {
-		for i := range c.Implied {
-			if c.Implied[i].Key == key {
-				return c.Implied[i]
-			}
-		}
-	}
-	return contract.ImpliedEvent{}
+	e, _ := first(func(c *contract.Client) []contract.ImpliedEvent { return c.Implied },
+		func(e contract.ImpliedEvent) bool { return e.Key == key })
+	return e
 }
 
 // Notice returns the meaning of a client's notification.
 func Notice(name string) contract.NoticeKind {
-	for _, c := range clients {
-		for i := range c.Notices {
-			if c.Notices[i].Name == name {
-				return c.Notices[i].Notice
-			}
-		}
-	}
-	return contract.NoNotice
+	n, _ := first(func(c *contract.Client) []contract.NoticeName { return c.Notices },
+		func(n contract.NoticeName) bool { return n.Name == name })
+	return n.Notice
 }
 
 // IsLimit reports whether a failure's text means that an account has used up a limit.
 func IsLimit(failure string) bool {
-	for _, c := range clients {
-		for _, word := range c.Limits {
-			if strings.Contains(failure, word) {
-				return true
-			}
-		}
-	}
-	return false
+	return anyClient(func(c *contract.Client) bool {
+		return slices.ContainsFunc(c.Limits, func(word string) bool { return strings.Contains(failure, word) })
+	})
 }
 
 // IsLogin reports whether a failure's text means that an account has to log in anew.
 func IsLogin(failure string) bool {
-	for _, c := range clients {
-		if slices.Contains(c.Logins, failure) {
-			return true
-		}
-	}
-	return false
+	return anyClient(func(c *contract.Client) bool { return slices.Contains(c.Logins, failure) })
 }
 
 // IsMainAgent reports whether an agent's id is that of a session's own agent.
 func IsMainAgent(id string) bool {
-	for _, c := range clients {
-		if c.MainAgent == id {
-			return id != ""
-		}
-	}
-	return false
+	return id != "" && anyClient(func(c *contract.Client) bool { return c.MainAgent == id })
 }
 
 // Prompting returns the tool of that name if an agent asks the person with it.
 func Prompting(tool string) (p contract.Prompting, ok bool) {
-	for _, c := range clients {
-		for i := range c.Prompting {
-			if c.Prompting[i].Tool == tool {
-				return c.Prompting[i], true
-			}
-		}
-	}
-	return contract.Prompting{}, false
+	return first(func(c *contract.Client) []contract.Prompting { return c.Prompting },
+		func(p contract.Prompting) bool { return p.Tool == tool })
 }
