@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/checkpointcmd"
 )
 
-func main() { os.Exit(checkpointcmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), checkpointcmd.Program())) }

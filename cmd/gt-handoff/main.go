@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/handoffcmd"
 )
 
-func main() { os.Exit(handoffcmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), handoffcmd.Program())) }

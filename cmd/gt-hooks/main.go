@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/hookscmd"
 )
 
-func main() { os.Exit(hookscmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), hookscmd.Program())) }

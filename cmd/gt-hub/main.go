@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/hubcmd"
 )
 
-func main() { os.Exit(hubcmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), hubcmd.Program())) }

@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/keepalivecmd"
 )
 
-func main() { os.Exit(keepalivecmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), keepalivecmd.Program())) }

@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/krccmd"
 )
 
-func main() { os.Exit(krccmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), krccmd.Program())) }

@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/mailcmd"
 )
 
-func main() { os.Exit(mailcmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), mailcmd.Program())) }

@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/pickcmd"
 )
 
-func main() { os.Exit(pickcmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), pickcmd.Program())) }

@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/primecmd"
 )
 
-func main() { os.Exit(primecmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), primecmd.Program())) }

@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/reconcilecmd"
 )
 
-func main() { os.Exit(reconcilecmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), reconcilecmd.Program())) }

@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/recordcmd"
 )
 
-func main() { os.Exit(recordcmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), recordcmd.Program())) }

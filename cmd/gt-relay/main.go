@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/relaycmd"
 )
 
-func main() { os.Exit(relaycmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), relaycmd.Program())) }

@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/seancecmd"
 )
 
-func main() { os.Exit(seancecmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), seancecmd.Program())) }

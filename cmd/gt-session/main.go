@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/sessioncmd"
 )
 
-func main() { os.Exit(sessioncmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), sessioncmd.Program())) }

@@ -8,4 +8,4 @@ import (
 	"gt/lib/command/watchcmd"
 )
 
-func main() { os.Exit(watchcmd.Main(cli.OS())) }
+func main() { os.Exit(cli.Run(cli.OS(), watchcmd.Program())) }

@@ -41,17 +41,17 @@ var events string
 // A World is where one program's commands run, in its folder "work".
 type World struct {
 	*testenv.World
-	main func(*cli.Env) int
+	program func() cli.Program
 }
 
-// New makes a world, in which commands are arguments of the program main.
-func New(t *testing.T, main func(*cli.Env) int) *World {
+// New makes a world, in which commands are arguments of the program.
+func New(t *testing.T, program func() cli.Program) *World {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &World{testenv.NewWorld(t, root), main}
+	w := &World{testenv.NewWorld(t, root), program}
 	// The only program is git, so that no command finds a client.
 	git, err := exec.LookPath("git")
 	if err == nil {
@@ -93,7 +93,7 @@ func (w *World) Command(args ...string) testenv.Result {
 	w.Helper()
 	var out, errs bytes.Buffer
 	env := &cli.Env{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Environ: w.Env, Dir: w.Path("work"), Now: func() time.Time { return now }}
-	code := w.main(env)
+	code := cli.Run(env, w.program())
 	return testenv.Result{Line: strings.Join(args, " "), Code: code, Out: out.String(), Errs: errs.String()}
 }
 

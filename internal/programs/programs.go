@@ -21,29 +21,25 @@ import (
 	"gt/lib/command/watchcmd"
 )
 
-// Mains has the Main function of each program, by the program's name.
-var Mains = map[string]func(*cli.Env) int{
-	"gt-checkpoint": checkpointcmd.Main,
-	"gt-handoff":    handoffcmd.Main,
-	"gt-hooks":      hookscmd.Main,
-	"gt-hub":        hubcmd.Main,
-	"gt-keepalive":  keepalivecmd.Main,
-	"gt-krc":        krccmd.Main,
-	"gt-mail":       mailcmd.Main,
-	"gt-pick":       pickcmd.Main,
-	"gt-prime":      primecmd.Main,
-	"gt-reconcile":  reconcilecmd.Main,
-	"gt-record":     recordcmd.Main,
-	"gt-relay":      relaycmd.Main,
-	"gt-seance":     seancecmd.Main,
-	"gt-session":    sessioncmd.Main,
-	"gt-watch":      watchcmd.Main,
+// constructors are in the order of the programs' names.
+var constructors = []func() cli.Program{
+	checkpointcmd.Program, handoffcmd.Program, hookscmd.Program, hubcmd.Program, keepalivecmd.Program, krccmd.Program, mailcmd.Program, pickcmd.Program,
+	primecmd.Program, reconcilecmd.Program, recordcmd.Program, relaycmd.Program, seancecmd.Program, sessioncmd.Program, watchcmd.Program,
+}
+
+// Mains runs each program, by its name.
+var Mains = map[string]func(*cli.Env) int{}
+
+func init() {
+	for _, program := range constructors {
+		Mains[program().Name] = func(env *cli.Env) int { return cli.Run(env, program()) }
+	}
 }
 
 // All returns the programs, in the order of their names.
-func All() []cli.Program {
-	return []cli.Program{
-		checkpointcmd.Program(), handoffcmd.Program(), hookscmd.Program(), hubcmd.Program(), keepalivecmd.Program(), krccmd.Program(), mailcmd.Program(),
-		pickcmd.Program(), primecmd.Program(), reconcilecmd.Program(), recordcmd.Program(), relaycmd.Program(), seancecmd.Program(), sessioncmd.Program(), watchcmd.Program(),
+func All() (all []cli.Program) {
+	for _, program := range constructors {
+		all = append(all, program())
 	}
+	return all
 }

@@ -25,6 +25,9 @@ type Program struct {
 	Exits   string // its exit codes, a line each, without the shared ones
 	Grammar any    // pointer to a kong grammar; the selected node has Run(*Env) error
 
+	// Prepare corrects the environment and the arguments before anything reads them.
+	Prepare func(*Env)
+
 	// FastPath reads the arguments with which a client calls the program at every prompt or
 	// tool call, and returns nil for all others. It may be nil. Building even one command's
 	// grammar takes eighty times as long (BenchmarkParse), and a tenth of the start of a Go
@@ -55,6 +58,9 @@ type Command interface{ Run(*Env) error }
 // Errors are still written to standard error.
 func Run(env *Env, p Program) (code int) {
 	env.Name = p.Name
+	if p.Prepare != nil {
+		p.Prepare(env)
+	}
 	// Completing a hook's command line does not count as one.
 	hook := !p.NotHook && slices.Contains(env.Args, "--hook") && env.Args[0] != completeCommand
 	if hook {

@@ -8,14 +8,15 @@ import (
 	"gt/lib/client/registry"
 )
 
-// Args returns the program's arguments, or wired if there are none and a client other
-// than Claude Code runs it as a hook: such a client drops the "args" of Claude Code's
-// wiring. Without wired, the program would do what it does for a person.
-func Args(env *cli.Env, wired ...string) []string {
-	if len(env.Args) == 0 && foreign(env.Getenv, true) != nil && piped(env) {
-		return wired
+// Prepare returns a function that sets the program's arguments to wired if there are none
+// and a client other than Claude Code runs it as a hook: such a client drops the "args" of
+// Claude Code's wiring. Without wired, the program would do what it does for a person.
+func Prepare(wired ...string) func(*cli.Env) {
+	return func(env *cli.Env) {
+		if len(env.Args) == 0 && foreign(env.Getenv, true) != nil && piped(env) {
+			env.Args = wired
+		}
 	}
-	return env.Args
 }
 
 // foreign returns the client that runs this program as its hook although it is wired for

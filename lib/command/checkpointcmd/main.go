@@ -24,11 +24,6 @@ import (
 	"gt/lib/text/frame"
 )
 
-func Main(env *cli.Env) int {
-	env.Args = hook.Args(env, "write", "--hook")
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-checkpoint",
@@ -45,6 +40,7 @@ A checkpoint older than a day is ignored.`,
 		Exits: `
 0  done, or there was nothing to do; with --hook always
 1  read: there is no checkpoint`,
+		Prepare:  hook.Prepare("write", "--hook"),
 		Grammar:  &grammar{},
 		FastPath: wired,
 		Idle:     town.Unused,

@@ -18,11 +18,6 @@ import (
 	"gt/lib/text/term"
 )
 
-func Main(env *cli.Env) int {
-	env.Args = hook.Args(env, "--auto", "--hook", "--reason", "compaction")
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-handoff",
@@ -45,6 +40,7 @@ Outside tmux it saves the note and says what to type.`,
 		Exits: `
 0  saved, and handed over if that was asked for; with --hook always
 1  no such session or work; no such hand-over to cancel; the agent is not on PATH, or cannot --cycle`,
+		Prepare:  hook.Prepare("--auto", "--hook", "--reason", "compaction"),
 		Grammar:  &grammar{},
 		FastPath: wired,
 	}

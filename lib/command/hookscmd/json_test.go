@@ -7,7 +7,7 @@ import (
 )
 
 func TestJSON(t *testing.T) {
-	w := golden.New(t, Main)
+	w := golden.New(t, Program)
 	w.Write("home/.claude/settings.json", "{}\n")
 	w.Write("town/town.toml", "")
 	w.Prepare("trust", "--yes", w.Path("town"))

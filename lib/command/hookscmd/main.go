@@ -40,14 +40,9 @@ const exitCodes = `
    1  status, prove: not all of that; install: no agent is here, or it has no hooks
 `
 
-func Main(env *cli.Env) int {
-	startenv.Restore(env)
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
 	return cli.Program{
-		Name: "gt-hooks", Summary: summary, Exits: exitCodes, Grammar: &grammar{},
+		Name: "gt-hooks", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{},
 		Complete: map[string]cli.Completer{"agent": agentNames},
 	}
 }

@@ -52,13 +52,8 @@ const exitCodes = `
   75  another gt-hub uses the store
 `
 
-func Main(env *cli.Env) int {
-	startenv.Restore(env)
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
-	return cli.Program{Name: "gt-hub", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
+	return cli.Program{Name: "gt-hub", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}}
 }
 
 type grammar struct {

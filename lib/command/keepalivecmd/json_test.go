@@ -9,7 +9,7 @@ import (
 )
 
 func TestJSON(t *testing.T) {
-	w := golden.New(t, Main)
+	w := golden.New(t, Program)
 	w.JSON("show-none", "show", "--json")
 	w.Prepare("touch", "Bash")
 	w.JSON("show", "show", "--json")

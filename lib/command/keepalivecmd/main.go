@@ -7,11 +7,6 @@ import (
 	"gt/lib/client/hook"
 )
 
-func Main(env *cli.Env) int {
-	env.Args = hook.Args(env, "touch", "--hook")
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-keepalive",
@@ -32,6 +27,7 @@ and ends no other:
 		Exits: `
 0  done, or the answer is yes; with --hook always
 1  the answer is no: idle, ended, gone, no such session, something is left`,
+		Prepare:  hook.Prepare("touch", "--hook"),
 		Grammar:  &grammar{},
 		FastPath: wired,
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestJSON(t *testing.T) {
-	w := golden.New(t, Main)
+	w := golden.New(t, Program)
 	w.JSON("config", "config", "--json")
 	w.JSON("decay", "decay", "--json")
 	w.JSON("prune", "prune", "--dry-run", "--json")

@@ -50,13 +50,8 @@ const exitCodes = `
    1  config unset: nothing was set
 `
 
-func Main(env *cli.Env) int {
-	startenv.Restore(env)
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
-	return cli.Program{Name: "gt-krc", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
+	return cli.Program{Name: "gt-krc", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}}
 }
 
 type grammar struct {

@@ -16,7 +16,7 @@ import (
 )
 
 func TestJSON(t *testing.T) {
-	w := golden.New(t, Main)
+	w := golden.New(t, Program)
 	w.JSON("send", "send", "self", "-s", "a note", "-m", "for later", "--json")
 	w.JSON("hook", "hook", "--new", "-s", "the work", "-m", "to do", "--json")
 	w.JSON("inbox", "inbox", "--json")

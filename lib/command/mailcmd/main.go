@@ -36,13 +36,8 @@ const exitCodes = `
    1  no such note, recipient or template
 `
 
-func Main(env *cli.Env) int {
-	startenv.Restore(env)
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
-	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, NotHook: true, Idle: town.Unused}
+	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, NotHook: true, Idle: town.Unused}
 }
 
 type grammar struct {

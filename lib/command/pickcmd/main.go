@@ -41,13 +41,8 @@ const exitCodes = `
    1  none was chosen, or there was none
 `
 
-func Main(env *cli.Env) int {
-	startenv.Restore(env)
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
-	return cli.Program{Name: "gt-pick", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
+	return cli.Program{Name: "gt-pick", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}}
 }
 
 type grammar struct {

@@ -7,6 +7,6 @@ import (
 )
 
 func TestJSON(t *testing.T) {
-	w := golden.New(t, Main)
+	w := golden.New(t, Program)
 	w.JSON("state", "--state", "--json")
 }

@@ -15,11 +15,6 @@ import (
 	"gt/lib/text/term"
 )
 
-func Main(env *cli.Env) int {
-	env.Args = hook.Args(env, "--hook")
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
 	return cli.Program{
 		Name: "gt-prime",
@@ -36,6 +31,7 @@ hook. Typed by hand, it shows what a session that starts here would be told:
   gt-handoff --print | ssh box gt-prime --handoff -
                                         a hand-over to another machine`,
 		Exits:    `0  the text was printed; with --hook always`,
+		Prepare:  hook.Prepare("--hook"),
 		Grammar:  &grammar{},
 		FastPath: wired,
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestJSON(t *testing.T) {
-	w := golden.New(t, Main)
+	w := golden.New(t, Program)
 	w.Write("home/.config/gt/town.toml", `[[agent]]
 name = "worker"
 provider = "claude"

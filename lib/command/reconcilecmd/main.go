@@ -48,13 +48,8 @@ const exitCodes = `
    1  a change could not be made, and the next tick tries again; the templates are not right
 `
 
-func Main(env *cli.Env) int {
-	startenv.Restore(env)
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
-	return cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: respawn.Started}
+	return cli.Program{Name: "gt-reconcile", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, FastPath: respawn.Started}
 }
 
 type grammar struct {

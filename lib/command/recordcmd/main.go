@@ -34,13 +34,8 @@ const exitCodes = `
    1  no such record or session, or several; verify: a record is not what was written
 `
 
-func Main(env *cli.Env) int {
-	startenv.Restore(env)
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
-	return cli.Program{Name: "gt-record", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: completers()}
+	return cli.Program{Name: "gt-record", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, Complete: completers()}
 }
 
 type grammar struct {

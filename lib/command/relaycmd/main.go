@@ -58,13 +58,8 @@ const exitCodes = `
   75  another gt-relay runs; sync: not everything was sent and taken in time
 `
 
-func Main(env *cli.Env) int {
-	startenv.Restore(env)
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
-	return cli.Program{Name: "gt-relay", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, Complete: map[string]cli.Completer{"host": completeHosts}}
+	return cli.Program{Name: "gt-relay", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, Complete: map[string]cli.Completer{"host": completeHosts}}
 }
 
 type grammar struct {

@@ -7,7 +7,7 @@ import (
 )
 
 func TestJSON(t *testing.T) {
-	w := golden.New(t, Main)
+	w := golden.New(t, Program)
 	w.JSON("chain", "chain", golden.Session, "--json")
 	w.JSON("grep", "grep", "ported", "--json")
 	w.JSON("list", "list", "--json")

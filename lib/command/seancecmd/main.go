@@ -35,13 +35,8 @@ const exitCodes = `
    1  no such session, or several; nothing found; talk: no answer
 `
 
-func Main(env *cli.Env) int {
-	startenv.Restore(env)
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
-	return cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Grammar: &grammar{}, Complete: completers(), Idle: town.Unused}
+	return cli.Program{Name: "gt-seance", Summary: about, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, Complete: completers(), Idle: town.Unused}
 }
 
 type grammar struct {

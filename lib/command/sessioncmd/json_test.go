@@ -7,7 +7,7 @@ import (
 )
 
 func TestJSON(t *testing.T) {
-	w := golden.New(t, Main)
+	w := golden.New(t, Program)
 	w.JSON("new", "new", "--no-start", "-n", "api", "-g", "tools/go", "--json", "--", "--model", "opus")
 	w.JSON("list", "list", "--json")
 	w.JSON("show", "show", "api", "--json")

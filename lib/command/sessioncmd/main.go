@@ -44,14 +44,13 @@ const exitCodes = `
    1  no such agent, or several; an agent that did not start or take a prompt
 `
 
-func Main(env *cli.Env) int {
-	startenv.Restore(env)
-	env.Args = behindDashes(behindCommand(env.Args))
-	return cli.Run(env, Program())
+func Program() cli.Program {
+	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Prepare: prepare, Grammar: &grammar{}, FastPath: respawn.Started, Complete: completers(), Idle: town.Unused}
 }
 
-func Program() cli.Program {
-	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Grammar: &grammar{}, FastPath: respawn.Started, Complete: completers(), Idle: town.Unused}
+func prepare(env *cli.Env) {
+	startenv.Restore(env)
+	env.Args = behindDashes(behindCommand(env.Args))
 }
 
 // behindDashes converts the arguments after -- of new and fork into --arg flags. The parser

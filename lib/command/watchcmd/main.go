@@ -35,13 +35,8 @@ const exitCodes = `
    0  you left it, or it was ended by a signal
 `
 
-func Main(env *cli.Env) int {
-	startenv.Restore(env)
-	return cli.Run(env, Program())
-}
-
 func Program() cli.Program {
-	return cli.Program{Name: "gt-watch", Summary: summary, Exits: exitCodes, Grammar: &grammar{}}
+	return cli.Program{Name: "gt-watch", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}}
 }
 
 type grammar struct {
