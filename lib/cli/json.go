@@ -11,3 +11,13 @@ func (e *Env) JSON(v any) error {
 	_, err = e.Stdout.Write(line)
 	return err
 }
+
+// JSONLines writes each of all as JSON does, on a line of its own.
+func JSONLines[T any](env *Env, all []T) error {
+	for _, v := range all {
+		if err := env.JSON(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

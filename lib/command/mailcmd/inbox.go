@@ -26,7 +26,6 @@ type row struct {
 	Stale  string `json:"stale,omitempty"`  // why a predecessor may have handled the note
 }
 
-// issueType is the type of a row with an issue.
 const issueType = "bead"
 
 // Run lists the agent's notes and work.
@@ -67,12 +66,7 @@ func (c *inbox) Run(env *cli.Env) error {
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.rank(), b.rank()) })
 
 	if c.JSON {
-		for _, r := range rows {
-			if err := env.JSON(r); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.JSONLines(env, rows)
 	}
 	if len(rows) > 0 {
 		if err := c.table(env, me, rows); err != nil {

@@ -91,7 +91,6 @@ type pending struct {
 // maxReason bounds why a letter was refused, in characters.
 const maxReason = 200
 
-// letters returns what waits and what was refused, oldest first.
 func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 	box = peer.OutboxOf(town.Personal(env.Getenv).State)
 	waiting, err := box.All()
@@ -151,7 +150,6 @@ func pendingOf(env *cli.Env, l peer.Letter, text []byte, err error) pending {
 	return w
 }
 
-// template returns the template that work for another host is for.
 func (w pending) template() string {
 	name, _, _ := peer.Split(w.To)
 	return name
@@ -192,12 +190,7 @@ func (c *outbox) Run(env *cli.Env) error {
 		return err
 	}
 	if c.JSON {
-		for _, w := range all {
-			if err := env.JSON(w); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.JSONLines(env, all)
 	}
 	if len(all) == 0 {
 		env.Hint("nothing waits to be sent, and nothing was refused")

@@ -24,7 +24,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// unknownAgents reports templates of unknown agents.
 func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []problem) {
 	table, err := agent.Load(env.Getenv, t)
 	if err != nil {
@@ -127,12 +126,7 @@ func (c *status) Run(env *cli.Env) error {
 	memory := p.Memory()
 	pools := poolsOf(p, memory)
 	if c.JSON {
-		for _, one := range pools {
-			if err := env.JSON(one); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.JSONLines(env, pools)
 	}
 	if len(pools) == 0 {
 		noTemplates(env, p.NoTemplates())

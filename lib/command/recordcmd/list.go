@@ -35,7 +35,6 @@ func (c *list) Validate() error {
 // wide is the width, in columns, from which on a list has all columns.
 const wide = 100
 
-// usual is the default number of records.
 const usual = 20
 
 func (c *list) Run(env *cli.Env) error {
@@ -60,12 +59,7 @@ func (c *list) Run(env *cli.Env) error {
 		all = all[:most]
 	}
 	if c.JSON {
-		for _, i := range all {
-			if err := env.JSON(i); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.JSONLines(env, all)
 	}
 	if len(all) == 0 {
 		if number == 0 {
@@ -86,7 +80,6 @@ func (c *list) Run(env *cli.Env) error {
 	return nil
 }
 
-// most returns the limit of listed records; 0 is no limit.
 func (c *list) most() int {
 	switch {
 	case c.Limit != nil:

@@ -78,7 +78,6 @@ type grammar struct {
 
 var errNone = cli.Fail(cli.No, errors.New("this host belongs to no fleet"), "gt-relay join ssh://HOST joins it to another machine with gt")
 
-// fleet are this host's files about its fleet.
 type fleet struct {
 	env    *cli.Env
 	state  place.State
@@ -242,7 +241,6 @@ func hintFor(at dial.Hub) string {
 	return "is the hub running, and reachable from here?"
 }
 
-// hubName returns how a person calls a hub.
 func hubName(at dial.Hub) string {
 	u, err := url.Parse(at.URL)
 	if err != nil || u.Host == "" {
@@ -372,7 +370,6 @@ type status struct {
 	JSON bool `name:"json" help:"One JSON object a host, this one first."`
 }
 
-// hostStatus is a line of gt-relay status --json.
 type hostStatus struct {
 	Name     string        `json:"name"`
 	Key      string        `json:"key"`
@@ -444,12 +441,7 @@ func (c *status) Run(env *cli.Env) error {
 		lines = append(lines, l)
 	}
 	if c.JSON {
-		for _, l := range lines {
-			if err := env.JSON(l); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.JSONLines(env, lines)
 	}
 	if err := f.print(at, s, lines, now); err != nil {
 		return err

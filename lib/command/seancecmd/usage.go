@@ -80,13 +80,10 @@ func (c *usage) Run(env *cli.Env) error {
 	sums := grouped(spent, c.By)
 	lines = append(lines, sums...)
 	if c.JSON {
-		for _, l := range lines {
-			l.Stated = l.Cost
-			if err := env.JSON(l); err != nil {
-				return err
-			}
+		for i := range lines {
+			lines[i].Stated = lines[i].Cost
 		}
-		return nil
+		return cli.JSONLines(env, lines)
 	}
 	if len(sums) > 1 {
 		lines = append(lines, grouped(sums, nil)...)
@@ -284,7 +281,6 @@ func cost(dollars float64) string {
 	return fmt.Sprintf("$%.4f", dollars)
 }
 
-// thousands formats a number with commas between thousands.
 func thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {

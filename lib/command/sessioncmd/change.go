@@ -189,12 +189,7 @@ func (c *groupList) Run(env *cli.Env) error {
 		return err
 	}
 	if c.JSON {
-		for _, g := range groups {
-			if err := env.JSON(g); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.JSONLines(env, groups)
 	}
 	all, unread := at.Store.All()
 	if len(groups) == 0 {
