@@ -70,7 +70,6 @@ func completing(env *Env, p Program) (code int, asked bool) {
 	return 0, false
 }
 
-// line is a command line as far as it was typed.
 type line struct {
 	node  *kong.Node
 	flag  *kong.Flag // its value comes next
@@ -229,7 +228,6 @@ func (l *line) short(letter rune) *kong.Flag {
 	return nil
 }
 
-// flags returns the candidates among flags that can still be given.
 func (l *line) flags() []Candidate {
 	var found []Candidate
 	for _, f := range l.all() {

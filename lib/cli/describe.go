@@ -26,7 +26,6 @@ func (p Program) ExitStatus() (codes [][2]string) {
 	return append(codes, shared()...)
 }
 
-// shared returns the exit codes of every program.
 func shared() [][2]string {
 	return [][2]string{{"70", "a bug"}, {"74", "cannot read or write"}, {"75", "busy, try again"}, {"80", "wrong usage"}}
 }

@@ -177,7 +177,6 @@ func (e *Env) each(kind string, all []error) {
 	}
 }
 
-// split returns the errors that are joined in err, or err itself.
 func split(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -18,7 +18,6 @@ const (
 	Usage = 80 // wrong usage
 )
 
-// failure is an error with an exit code and hints.
 type failure struct {
 	code  int
 	err   error
@@ -74,7 +73,6 @@ func hints(err error) []string {
 	return nil
 }
 
-// allHints adds the hint of the wrapped error itself.
 func allHints(err error) []string {
 	all := hints(err)
 	var own interface{ Hint() string }

@@ -141,7 +141,6 @@ func missingValue(app *kong.Node, args []string) *kong.Flag {
 	return l.flag
 }
 
-// usageOf returns the program's name and, if there is one, the command's.
 func usageOf(app *kong.Node, args []string) string {
 	for _, child := range app.Children {
 		if len(args) > 0 && args[0] == child.Name {
@@ -228,7 +227,6 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 	)
 }
 
-// hide removes groups of commands and flags from the help.
 func hide(n *kong.Node, groups []string) {
 	idle := func(g *kong.Group) bool { return g != nil && slices.Contains(groups, g.Key) }
 	for _, f := range n.Flags {

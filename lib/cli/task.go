@@ -8,7 +8,6 @@ type Task struct {
 	failed *failed
 }
 
-// failed is a task's panic.
 type failed struct {
 	value any
 	stack []byte

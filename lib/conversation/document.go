@@ -42,7 +42,6 @@ type document struct {
 	buf     []byte
 }
 
-// run parses the object's members. It always returns an error.
 func (d *document) run() error {
 	if c, err := d.token(); err != nil || c != '{' {
 		return cmpErr(err)
@@ -85,7 +84,6 @@ func (d *document) run() error {
 	}
 }
 
-// cmpErr returns err, or errStop if it is nil.
 func cmpErr(err error) error {
 	if err == nil {
 		return errStop

@@ -219,7 +219,6 @@ func joint(line []byte) int {
 	return 0
 }
 
-// maxTries limits the places at which joint looks for a record in a torn line.
 const maxTries = 100
 
 // endsWhole reports whether a line without a line feed ends in a whole record.

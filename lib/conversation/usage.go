@@ -37,7 +37,6 @@ func (t *UsageTally) has(name ...string) bool {
 	return has
 }
 
-// counted is a TokenUsage that was read.
 type counted struct {
 	client string
 	entry  Entry

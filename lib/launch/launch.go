@@ -71,7 +71,6 @@ type plan struct {
 	session    session.ID // "" if unknown before the start
 }
 
-// step is a step of a start.
 type step struct {
 	name string
 	// find plans the step and changes only the instance in memory; may be nil.
@@ -142,7 +141,6 @@ func (l *Launch) start() error {
 	return nil
 }
 
-// undo undoes a start that failed with err.
 func (l *Launch) undo(err error) error {
 	if l.created {
 		if l.buffer != "" {
@@ -202,7 +200,6 @@ func (l *Launch) describeFolder() (does, found string, err error) {
 	return "work in " + l.Env.DisplayPath(l.Path), "it is there", nil
 }
 
-// findFolder records the folder's identity. A worktree to be made need not exist.
 func (l *Launch) findFolder() error {
 	if l.needsWorktree() {
 		return nil
@@ -230,7 +227,6 @@ func NoFolder(in *instance.Instance, err error) error {
 	return fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err))
 }
 
-// makeWorktree makes the instance's worktree, or completes an interrupted removal.
 func (l *Launch) makeWorktree() error {
 	if l.Starter.Worktree == nil {
 		return nil
@@ -278,7 +274,6 @@ func (l *Launch) findAgent() error {
 	return nil
 }
 
-// remote reports whether the agent may run on another machine.
 func (l *Launch) remote() bool { return l.Template != nil && l.Template.Remote }
 
 func (l *Launch) describeAgent() (does, found string, err error) {
@@ -329,7 +324,6 @@ func (l *Launch) wiring() (how wiring.Client, file string, err error) {
 	return how, file, err
 }
 
-// findConversation plans which conversation to resume.
 func (l *Launch) findConversation() {
 	m, spec := l.m, &l.spec
 	l.resumption = "a new conversation"
@@ -507,7 +501,6 @@ func (l *Launch) describeSession() (does, found string, err error) {
 	return fmt.Sprintf("make the tmux session %s on %s", name, l.Env.DisplayPath(l.TmuxServer)), found, nil
 }
 
-// markStarted records the start and, if known, the session.
 func (l *Launch) markStarted(at time.Time) {
 	l.now = at
 	l.MarkStarted(at, l.session, l.spec.Resume != "" && !l.spec.Fork)
@@ -760,7 +753,6 @@ func (l *Launch) ready() (err error) {
 	return l.releasePane()
 }
 
-// releasePane makes the pane close when the agent ends.
 func (l *Launch) releasePane() error {
 	if l.spec.Remain {
 		return nil
@@ -799,7 +791,6 @@ func (l *Launch) waitPrompted() {
 	}
 }
 
-// promptWait bounds waitPrompted.
 const promptWait = 30 * time.Second
 
 func (l *Launch) failed(err error) error {

@@ -108,7 +108,6 @@ func Survived(server tmux.Server, pane tmux.Pane, within time.Duration, told fun
 	return err
 }
 
-// moment is how long an agent that cannot run may take to end.
 const moment = 400 * time.Millisecond
 
 func ready(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, told func() bool, settled time.Duration) (asks bool, err error) {

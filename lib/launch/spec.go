@@ -104,7 +104,6 @@ func (s *Spec) Run() (respawn.Run, session.ID) {
 // needs a client whose input box is known.
 func (s *Spec) Types() bool { return s.Client.KnowsInput() && !s.Remote }
 
-// resumed returns the session that continues under its own id.
 func (s Spec) resumed() session.ID {
 	if s.Fork {
 		return ""
@@ -153,7 +152,6 @@ func (s Spec) Again(server tmux.Server, pane tmux.Pane, before process.Proc, sel
 	return s.successor().Replace(at, r)
 }
 
-// stays is tmux's remain-on-exit, switched on.
 var stays = tmux.Remain{Set: true, Value: "on"}
 
 // ReleasePane switches remain-on-exit off, once the agent has started.

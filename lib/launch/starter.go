@@ -146,7 +146,6 @@ func (s Starter) ownAfterAll(in *instance.Instance) bool {
 	return false
 }
 
-// launch returns a start of which nothing is done yet.
 func (s Starter) launch(in *instance.Instance) (*Launch, error) {
 	self, err := os.Executable()
 	if in.StartedAt.IsZero() && in.Managed == nil && in.Adopted == nil { // it is bound to no tmux server yet
@@ -274,7 +273,6 @@ func openElsewhere(name string, id session.ID, by *live.Holder) error {
 	return err
 }
 
-// starting is how long an agent's program may take to begin.
 const starting = 10 * time.Second
 
 // sessionName returns the name of the tmux session for an instance.

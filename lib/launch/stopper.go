@@ -107,7 +107,6 @@ func (s Stopper) close(id session.ID) error {
 	return end.CloseIn(s.Env.Getenv, s.Store.State, hold, s.warn)
 }
 
-// untrack removes the PID file of a worker's agent.
 func (s Stopper) untrack(in *instance.Instance, session string) {
 	if in.Role == "" {
 		return

@@ -89,7 +89,6 @@ func Full(rig string, n, most int) error {
 		"gt-session list shows them, gt-session stop ends one", fmt.Sprintf("max_polecats of [rigs.%s] in town.toml is the limit", rig))
 }
 
-// track writes the pidfile of a worker's agent, which the town's programs read.
 func (l *Launch) track() {
 	if l.Role == "" {
 		return
@@ -111,7 +110,6 @@ func (l *Launch) tellsLate() bool {
 	return l.Template == nil && c != nil && c.Dialect.SharedServer != nil
 }
 
-// setRespawn makes tmux call revive when the agent's process ends.
 func (l *Launch) setRespawn() error {
 	if !l.Respawn && !l.tellsLate() {
 		return nil
@@ -149,7 +147,6 @@ func (l *Launch) revivable() (bool, error) {
 	return false, l.at.KillPane(l.m.Pane.ID)
 }
 
-// noteLeft ends the session as left by the person if the process exited cleanly.
 func (l *Launch) noteLeft() error {
 	left, err := l.at.ExitedCleanly(l.m.Pane.ID)
 	if err != nil || !left || l.m.Record == nil {

@@ -46,7 +46,6 @@ func (s Store) End(e Event, redact func(string) string, now time.Time) (ID, erro
 	return id, err
 }
 
-// append appends lines to a record, under its lock.
 func (s Store) append(id ID, lines func(w *writer, end ending) error) (err error) {
 	lock, err := s.Lock(id)
 	if err != nil {

@@ -61,7 +61,6 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 	return gone, atomicfile.Remove(s.packedPath(id))
 }
 
-// removeRest removes the files of a record beside its lines.
 func (s Store) removeRest(id ID, h *Session) error {
 	return errors.Join(
 		atomicfile.Remove(s.wholePath(id)), atomicfile.Remove(s.wholePath(id)+".new"),

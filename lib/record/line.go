@@ -195,5 +195,4 @@ func Parse(line []byte) (l Line, err error) {
 	return l, err
 }
 
-// valid returns a text with invalid UTF-8 replaced.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

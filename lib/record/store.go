@@ -42,7 +42,6 @@ func StoreOf(getenv func(string) string) (Store, error) {
 	return Store{Sessions: filepath.Join(root, "sessions"), Contexts: filepath.Join(root, contexts), root: root}, nil
 }
 
-// contexts is the folder of results kept aside, beside the folder of records.
 const contexts = "context"
 
 const ext = ".jsonl"
@@ -141,7 +140,6 @@ func (o opened) head() (Session, error) {
 	return headOf(o.f)
 }
 
-// end reads the end of the record, back to its last mark.
 func (o opened) end() (ending, error) {
 	if o.gz != nil {
 		return o.gz.end()

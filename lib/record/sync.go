@@ -129,7 +129,6 @@ func (y *Syncer) current(id ID, c conversation.Conversation, done *Synced) (bool
 	return m != nil && !end.torn && end.after == end.size && m.Source == c.File.Path && m.Size == c.File.Size && m.Changed == c.File.Changed && m.Parts == parts(c.File), nil
 }
 
-// pass is one sync of one record.
 type pass struct {
 	y    *Syncer
 	c    conversation.Conversation
@@ -148,7 +147,6 @@ type pass struct {
 	err    error
 }
 
-// open opens the record and finds where to continue.
 func (p *pass) open() error {
 	w, end, err := p.y.Store.openWriter(p.id)
 	if err != nil {
@@ -290,7 +288,6 @@ func (p *pass) read(r conversation.Reader) error {
 	return p.mark(next)
 }
 
-// mark writes where reading stopped.
 func (p *pass) mark(next int64) error {
 	tail, err := tailOf(p.c.File, next)
 	if err != nil {
@@ -311,7 +308,6 @@ func (p *pass) mark(next int64) error {
 	return p.w.add(&Line{Kind: Mark, Time: p.y.Now().UTC(), Mark: &at})
 }
 
-// take writes an entry, unless the record has it.
 func (p *pass) take(e conversation.Entry) error {
 	if !Kind(e.Kind).InConversation() {
 		return nil
@@ -358,7 +354,6 @@ func (p *pass) take(e conversation.Entry) error {
 	return p.w.addBody(body)
 }
 
-// count adds a line to the counts in the next mark.
 func (p *pass) count(l *Line) {
 	switch {
 	case l.Kind.message():

@@ -250,7 +250,6 @@ func commits(text string, each func(hash, subject string) error) error {
 	return nil
 }
 
-// end gives the events that still wait.
 func (h *happening) end() error {
 	for _, c := range h.calls {
 		if err := h.first(c); err != nil {

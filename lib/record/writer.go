@@ -8,7 +8,6 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// writer appends lines to a record. The caller holds the record's lock.
 type writer struct {
 	path string
 	f    *os.File

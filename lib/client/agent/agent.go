@@ -254,7 +254,6 @@ func (c Client) Headless(args []string) bool {
 	return found
 }
 
-// contains reports whether args has the words in a row.
 func contains(args, words []string) bool {
 	for i := range len(args) - len(words) + 1 {
 		if slices.Equal(args[i:i+len(words)], words) {
@@ -335,7 +334,6 @@ func (c Client) Kept(args []string) (kept []string) {
 	return without(kept, c.AloneFlag)
 }
 
-// without returns args without the words, where they stand in a row.
 func without(args, words []string) []string {
 	for i := 0; len(words) > 0 && i+len(words) <= len(args); {
 		if slices.Equal(args[i:i+len(words)], words) {
@@ -370,7 +368,6 @@ func (c Client) Harmless(args []string) (safe, rest []string) {
 	return safe, rest
 }
 
-// isWord reports whether a value looks like a model's name.
 func isWord(value string) bool {
 	return value != "" && value[0] != '-' && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@[]-") == ""
 }

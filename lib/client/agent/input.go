@@ -128,7 +128,6 @@ func scrolls(styled string) bool {
 	return rest == "" || rest[0] == '\n'
 }
 
-// style applies the codes of a style sequence.
 func style(codes string, faint, reversed bool) (bool, bool) {
 	words := strings.Split(codes, ";")
 	for i := 0; i < len(words); i++ {

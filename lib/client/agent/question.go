@@ -45,7 +45,6 @@ func (q Question) Digest() string {
 	return hex.EncodeToString(sum.Sum(nil)[:4])
 }
 
-// maxAsked bounds the lines of a question's text.
 const maxAsked = 20
 
 // asked returns the lines above a question's options, up to the rule or border that begins
@@ -304,7 +303,6 @@ func (l line) String() string {
 // it. A blank on either side has the same background as the text.
 func (l line) stands(at int) bool { return at >= 2 && l[at].ground != l[at-2].ground }
 
-// cells returns the lines of a screen that was captured with its styles.
 func cells(styled string) (lines []line) {
 	var now line
 	ground := ""

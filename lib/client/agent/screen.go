@@ -72,7 +72,6 @@ func (p *Patterns) UnmarshalTOML(value any) error {
 	return nil
 }
 
-// expression returns the regular expression of a pattern, or nil for a plain text.
 func expression(pattern string) (*regexp.Regexp, error) {
 	expr, ok := strings.CutPrefix(pattern, "re:")
 	if !ok {

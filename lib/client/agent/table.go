@@ -110,7 +110,6 @@ type file struct {
 	ours bool // the file holds nothing but agents
 }
 
-// read returns the built-in table, changed by files.
 func read(files ...file) (*Table, error) {
 	t := Builtin()
 	for _, f := range files {

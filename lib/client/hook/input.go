@@ -313,7 +313,6 @@ func parse(data []byte) (in Input, at string) {
 	return in, at
 }
 
-// joined returns the text of a prompt that is a list of parts.
 func joined(parts gjson.Result) string {
 	var texts []string
 	for _, text := range parts.Get("#.text").Array() {

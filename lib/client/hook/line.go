@@ -43,14 +43,12 @@ func (l runs) most() int {
 	return l.requests
 }
 
-// runs describes the commands of a line, in the order in which they run.
 type runs struct {
 	requests int  // commands that leave a request
 	others   bool // there are programs that can print anything
 	behind   bool // such a program can print after a command of gt's
 }
 
-// inspect describes a part of a command line.
 func inspect(part syntax.Node) (l runs) {
 	syntax.Walk(part, func(node syntax.Node) bool {
 		switch n := node.(type) {

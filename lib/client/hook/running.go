@@ -7,7 +7,6 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxRunning limits how many background tasks are listed.
 const maxRunning = 20
 
 // Background reports whether a subagent or command of the session still runs in the

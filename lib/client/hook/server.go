@@ -133,7 +133,6 @@ func (c *Invocation) window() process.Proc {
 	return process.Proc{}
 }
 
-// accountOf returns the folder that belongs to the process's account.
 func accountOf(server *contract.SharedServer, p process.Proc) string {
 	environ, err := p.Environ()
 	if err != nil {

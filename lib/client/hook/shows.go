@@ -147,7 +147,6 @@ func Conversation(path, kind string) (shown []string, err error) {
 
 type result struct{ call, answer string }
 
-// maxNested limits the depth of the search in a value.
 const maxNested = 32
 
 func results(v gjson.Result, kind string, depth int) (all []result) {

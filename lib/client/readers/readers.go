@@ -19,7 +19,6 @@ var All = append(slices.Clip(files.All), &opencode.Reader{})
 
 func init() { conversation.Unpack = unpack }
 
-// unpack reads a Zstandard stream.
 func unpack(r io.Reader, limit int64) ([]byte, error) {
 	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)))
 	if err != nil {

@@ -122,7 +122,6 @@ func Run(ctx context.Context, dir string, environ, command []string, enough func
 	return "", nil
 }
 
-// tail keeps the last tailSize bytes.
 type tail struct{ text []byte }
 
 const tailSize = 4 << 10

@@ -39,7 +39,6 @@ func (w World) Version(ctx context.Context, c agent.Client, environ []string) st
 // busy machine.
 const versionLimit = 10 * time.Second
 
-// maxPackage bounds a package.json.
 const maxPackage = 1 << 20
 
 // packaged returns the version of the npm package that a program is in, or "". Clients that

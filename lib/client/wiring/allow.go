@@ -151,7 +151,6 @@ func (a Allow) list(doc *jsonedit.Doc) *jsonedit.Node {
 	return n
 }
 
-// texts returns the elements of an array, "" for one that is not a string.
 func texts(doc *jsonedit.Doc, n *jsonedit.Node) []string {
 	if n == nil {
 		return nil

@@ -143,7 +143,6 @@ func (c Client) remove(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
 	return doc.Remove(n)
 }
 
-// ownName is the key of gt's hooks in a file of the shape Named.
 const ownName = "gt"
 
 // add adds the first missing handler to its event. With groups, it adds a group with all

@@ -84,7 +84,6 @@ func (h Handler) equal(w Handler) bool {
 	return h.sameGroup(w) && reflect.DeepEqual(h.settings(as), w.settings(as))
 }
 
-// sameGroup reports whether both have the same event and matcher.
 func (h Handler) sameGroup(w Handler) bool {
 	all := func(matcher string) string { return strings.Replace(matcher, "*", "", 1) } // "*" and "" mean the same
 	return h.Event == w.Event && all(h.Matcher) == all(w.Matcher)

@@ -12,7 +12,6 @@ import (
 	"gt/lib/text/lazyregexp"
 )
 
-// scriptMark begins a script of ours.
 const scriptMark = "// gt: written by gt-hooks"
 
 // programs matches the binaries in a script, which are words in double quotes.

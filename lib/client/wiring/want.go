@@ -30,7 +30,6 @@ func (c Client) Wanted(dir string, flags []string) ([]Handler, error) {
 	return want, nil
 }
 
-// model returns the handlers of c.Text.
 func (c Client) model() ([]Handler, error) {
 	if c.Format != nil {
 		return c.Format.Handlers(c.Text)

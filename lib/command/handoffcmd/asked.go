@@ -186,7 +186,6 @@ func (h handover) handOver(message, work string) error {
 	return h.launch(note)
 }
 
-// workWait limits the run of gt-mail.
 const workWait = 5 * time.Second
 
 // work lets gt-mail serve a request about work of the session's template.

@@ -23,7 +23,6 @@ import (
 	"gt/lib/sys/process"
 )
 
-// order is a request for a hand-over, from flags or from a sandbox.
 type order struct {
 	kind     string // session.KindHandoff, KindAuto or KindCycle
 	subject  string
@@ -72,7 +71,6 @@ func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h hand
 	return h, work, err
 }
 
-// findPlace finds where the successor starts. It returns why it cannot be started.
 func (h *handover) findPlace() error {
 	err := h.findProgram()
 	h.openFolder()
@@ -188,7 +186,6 @@ func (h handover) findProgram() error {
 // hooksWait limits the run of gt-hooks.
 const hooksWait = 5 * time.Second
 
-// run returns how the successor starts, with a note of that subject.
 func (h handover) run(subject string) respawn.Run {
 	var next agent.Next
 	switch {

@@ -23,7 +23,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// launch puts the successor into the pane, or prints how a person starts it.
 func (h handover) launch(note mail.Note) error {
 	if h.exchanged != nil {
 		return cli.Fail(cli.No, fmt.Errorf("cannot start a successor: %w", h.exchanged), "the note is saved: gt-mail read "+note.ID)
@@ -220,7 +219,6 @@ func notSame(why string) string {
 	return "no agent was started, for it would not run in what this one was started in: " + why
 }
 
-// vars returns the words of a command line that set the successor's variables.
 func (h handover) vars() []string {
 	words := []string{"env"}
 	for _, kv := range h.successor.Vars() {

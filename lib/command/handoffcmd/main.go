@@ -258,7 +258,6 @@ func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, 
 // maxMessage limits a message, in bytes. Longer texts belong in a file.
 const maxMessage = 256 << 10
 
-// message returns the caller's message, or what standard input holds.
 func (g *grammar) message(env *cli.Env) (string, error) {
 	if g.Message != "-" || g.Client.Hook {
 		return g.Message, nil

@@ -27,7 +27,6 @@ import (
 	"gt/lib/state/thread"
 )
 
-// draft is the note of a hand-over and what it is made of.
 type draft struct {
 	note       mail.Note
 	message    string                      // the caller's message
@@ -168,7 +167,6 @@ func (h handover) gather(b *brief.Brief) (unsaved error) {
 	return unsaved
 }
 
-// maxReady limits how many ready issues a note names.
 const maxReady = 5
 
 // tail reads the conversation from where it was read last. In a sandbox it cannot save the

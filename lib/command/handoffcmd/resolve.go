@@ -148,7 +148,6 @@ func (t target) started(what string) (*session.Record, error) {
 	return nil, cli.Fail(cli.No, fmt.Errorf("%s is not running", term.Clean(in.Name)), "gt-session start "+in.Name+" starts it")
 }
 
-// startedWait limits the run of gt-session.
 const startedWait = 5 * time.Second
 
 // running returns the live session in a pane that is named by its id, a prefix of it, or a
@@ -183,7 +182,6 @@ func (t target) running(what string) (*session.Record, error) {
 // shortID is the minimal length of a prefix of an id.
 const shortID = 4
 
-// maxCandidates limits the hints for an ambiguous name.
 const maxCandidates = 10
 
 // isBead reports whether s has the form of an id in a beads store: a prefix, a dash and a

@@ -53,7 +53,6 @@ type target struct {
 	redact func(string) string // removes secrets
 }
 
-// paneWait limits a question to tmux.
 const paneWait = time.Second
 
 // self finds the session that runs this command, its process and its pane. A hook that only

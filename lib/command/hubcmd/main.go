@@ -64,7 +64,6 @@ type grammar struct {
 	Remove remove `cmd:"" help:"Keep a host from connecting, and end its connection."`
 }
 
-// data is where a hub keeps its data.
 type data struct {
 	Store string `help:"Folder of the hub's data (default: relay/hub in gt's state folder)." placeholder:"DIR"`
 }
@@ -211,7 +210,6 @@ func listen(store string) (net.Listener, error) {
 	return net.Listen("unix", socketName)
 }
 
-// outside returns the address at which other machines reach a listener.
 func outside(listen, bound string) string {
 	host, _, err := net.SplitHostPort(listen)
 	_, port, perr := net.SplitHostPort(bound)
@@ -285,7 +283,6 @@ func (c *run) stdio(env *cli.Env, store string) error {
 	return nil
 }
 
-// pipes are standard input and output as one connection.
 type pipes struct {
 	io.Reader
 	io.Writer

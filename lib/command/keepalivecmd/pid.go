@@ -184,7 +184,6 @@ type reap struct {
 // device takes longer.
 const killWait = 2 * time.Second
 
-// target is a PID file whose process is to end.
 type target struct {
 	pidfile.File
 	how string

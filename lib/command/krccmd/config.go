@@ -112,7 +112,6 @@ func (c *configReset) Run(env *cli.Env) error {
 	return update(env, "the defaults count again", func(p books) error { return retention.Reset(p.town.Retention(), p.warn) })
 }
 
-// change applies a change to the policy, stores it and prints its effect.
 func change(env *cli.Env, said string, by func(*retention.Policy) error) error {
 	return update(env, said, func(p books) error {
 		policy, err := retention.Repair(p.town.Retention(), p.warn)

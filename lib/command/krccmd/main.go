@@ -64,7 +64,6 @@ type grammar struct {
 	Config config `cmd:"" help:"Show or change how long events are kept."`
 }
 
-// books is the log of a town and its policy.
 type books struct {
 	env    *cli.Env
 	town   town.Town
@@ -91,7 +90,6 @@ func open(env *cli.Env) (books, error) {
 
 func (p books) warn(err error) { p.env.Warn("%v", err) }
 
-// logs returns the logs that are pruned.
 func (p books) logs() []eventlog.Log {
 	return []eventlog.Log{eventlog.Log(p.town.Events()), eventlog.Log(p.town.Feed())}
 }

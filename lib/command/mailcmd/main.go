@@ -54,7 +54,6 @@ type grammar struct {
 	Work   works  `cmd:"" help:"Work for any session of a template." group:"Sessions of templates:"`
 }
 
-// agent is the agent that runs the command.
 type agent struct {
 	home home.Home
 	box  mail.Box
@@ -94,7 +93,6 @@ func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
 	return n
 }
 
-// message has the flags for the text of a note.
 type message struct {
 	Subject string  `short:"s" placeholder:"TEXT" help:"The subject, one line."`
 	Message *string `short:"m" placeholder:"TEXT" help:"The text; - reads it from standard input."`
@@ -123,7 +121,6 @@ func (m message) checkSubject() error {
 	return nil
 }
 
-// refused adds a hint to the error of a note that is too large.
 func refused(err error) error {
 	if errors.Is(err, mail.ErrTooLarge) {
 		return cli.Fail(cli.Usage, err, "put the text into a file and name the file in the note")
@@ -147,7 +144,6 @@ func unfound(err error) error {
 	return err
 }
 
-// printNote prints the ID of a changed note, and what changed.
 func printNote(env *cli.Env, asJSON bool, n mail.Note, format string, args ...any) error {
 	n = n.Clean(env.Redact) // another program may have written it
 	if asJSON {

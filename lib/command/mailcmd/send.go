@@ -240,7 +240,6 @@ func (c *done) Run(env *cli.Env) error {
 	return me.change(env, n.ID, c.JSON, mail.Box.DoneWith, "done")
 }
 
-// cancelWait limits the wait for the home's lock.
 const cancelWait = 5 * time.Second
 
 // cancel cancels the hand-over of a note, if it still waits.
@@ -267,7 +266,6 @@ func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 	return false, nil
 }
 
-// change changes the flags of a note and prints the new status.
 func (a agent) change(env *cli.Env, id string, asJSON bool, do func(mail.Box, string) error, what string) error {
 	n, err := a.box.Get(id)
 	if err == nil {

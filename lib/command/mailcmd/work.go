@@ -19,7 +19,6 @@ import (
 	"gt/lib/state/work"
 )
 
-// works has the commands for work of sessions that gt-reconcile manages.
 type works struct {
 	Give  workGive  `cmd:"" help:"Leave work for any session of a template."`
 	Claim workClaim `cmd:"" help:"Take the oldest work for this session, and print it."`
@@ -171,7 +170,6 @@ func (a agent) askWork(env *cli.Env, item request.Item, what string, failed erro
 	return err
 }
 
-// workAsked serves a session's request outside its sandbox.
 type workAsked struct {
 	Session string `required:"" help:"The session that has asked."`
 	Do      string `arg:"" enum:"claim,done,back" help:"What."`

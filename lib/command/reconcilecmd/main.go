@@ -62,7 +62,6 @@ type grammar struct {
 	Service service `cmd:"" help:"Print the unit of a service that runs it."`
 }
 
-// at is the flag that selects the sessions.
 type at struct {
 	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the sessions of this profile, with ~/.config/gt/profiles/NAME/town.toml."`
 }

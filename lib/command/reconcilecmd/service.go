@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// programs returns the path of this program with links resolved.
 func programs() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -46,7 +45,6 @@ WantedBy=default.target
 `
 }
 
-// systemdWord quotes a word for a unit.
 func systemdWord(s string) string {
 	s = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", `\n`).Replace(s)
 	return `"` + s + `"`

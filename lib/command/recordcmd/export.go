@@ -77,7 +77,6 @@ func (c *export) Run(env *cli.Env) error {
 	return nil
 }
 
-// traces prints records as traces, or sends them to a collector.
 func (c *export) traces(env *cli.Env, s record.Store, ids []record.ID) error {
 	var body bytes.Buffer
 	to := env.Stdout
@@ -96,7 +95,6 @@ func (c *export) traces(env *cli.Env, s record.Store, ids []record.ID) error {
 	return send(env, c.To, c.Insecure, body.Bytes())
 }
 
-// inChain returns the records of a chain's sessions, oldest first.
 func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err error) {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	all, err := infos(env, s)

@@ -60,7 +60,6 @@ func store(env *cli.Env) (record.Store, error) {
 	return s, cli.Fail(cli.Usage, err)
 }
 
-// maxCandidates limits the hints for an ambiguous id.
 const maxCandidates = 10
 
 // find returns the record with an id, or with a client's session id. A unique prefix is

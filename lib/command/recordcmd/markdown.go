@@ -85,7 +85,6 @@ func fenced(text string) string {
 	return "> " + fence + "\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n> " + fence + "\n"
 }
 
-// inline returns a text as code within a line.
 func inline(text string) string {
 	return "`" + strings.ReplaceAll(term.OneLine(term.Clean(text)), "`", "'") + "`"
 }

@@ -16,7 +16,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// sendWait limits a request to a collector.
 const sendWait = 30 * time.Second
 
 // maxReply limits the answer that is read, in bytes.

@@ -58,7 +58,6 @@ func note(env *cli.Env, name string, kind record.Kind, of string) error {
 	return s.Note(id, kind, env.Redact(of), env.Now())
 }
 
-// showSteps prints the steps of a record with their durations.
 func showSteps(env *cli.Env, s record.Store, id record.ID) error {
 	all, err := s.Steps(id)
 	if err != nil {

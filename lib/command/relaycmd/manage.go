@@ -25,7 +25,6 @@ import (
 
 func keysOf(m map[string]int) iter.Seq[string] { return maps.Keys(m) }
 
-// running reports whether a relay runs for this host.
 func (f fleet) running() bool {
 	lock, err := flock.Acquire(f.state.Path("relay", "lock"), 0)
 	if err != nil {
@@ -269,7 +268,6 @@ const launchdPlist = `<?xml version="1.0" encoding="UTF-8"?>
 </dict></plist>
 `
 
-// stopService returns the command that stops the service.
 func stopService() string {
 	if runtime.GOOS == "darwin" {
 		return "launchctl bootout gui/$UID/gt-relay"
@@ -337,7 +335,6 @@ func (c *service) Run(env *cli.Env) error {
 	return err
 }
 
-// systemdQuote quotes a path for a unit file.
 func systemdQuote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `%`, `%%`).Replace(s) + `"`
 }

@@ -235,7 +235,6 @@ func (p *printer) hit(at target, h search.Hit) {
 	}
 }
 
-// end prints the count of a session after its last hit.
 func (p *printer) end() {
 	if p.session == nil || !p.Count {
 		return

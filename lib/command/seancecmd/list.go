@@ -41,7 +41,6 @@ func (c *list) Validate() error {
 	return nil
 }
 
-// usual is the default number of listed sessions.
 const usual = 20
 
 func (c *list) Run(env *cli.Env) error {
@@ -111,7 +110,6 @@ func (c *list) Run(env *cli.Env) error {
 	return nil
 }
 
-// format parses a template, in which \t and \n stand for a tab and a newline.
 func format(text string) (*template.Template, error) {
 	if text == "" {
 		return nil, nil
@@ -173,7 +171,6 @@ func (c *list) table(env *cli.Env, all catalog.Catalog, found []*catalog.Session
 	})
 }
 
-// columns returns the columns of the table for a width; 0 is no limit.
 func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Session, width int) []term.Column[*catalog.Session] {
 	now, short, narrow := env.Now(), all.Short(), width > 0 && width < wide
 	clients := map[string]bool{"": true}

@@ -20,7 +20,6 @@ import (
 	"gt/lib/view/transcript"
 )
 
-// turns is a range of turns, from 1 on. If to is 0 it has no end.
 type turns struct{ from, to int }
 
 // UnmarshalText parses 3, 3-7, 3- and -7.
@@ -119,7 +118,6 @@ func heading(s *catalog.Session, now time.Time) string {
 	return term.OneLine(strings.Join(parts, " ")) + " ==="
 }
 
-// turnsIn counts the turns of a conversation.
 func turnsIn(f conversation.File) (n int, err error) {
 	_, err = conversation.ReadAll(scan.ReaderOf(f.Client), f, conversation.Options{Skip: func([]byte) bool { return true }}, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {

@@ -236,10 +236,8 @@ func gather(env *cli.Env, only bool, logs []string) (catalog.Catalog, error) {
 
 const noSessions = "no session was found: your agents have kept no conversation here, and no event log names one"
 
-// maxCandidates limits the hints for an ambiguous id.
 const maxCandidates = 10
 
-// one returns the session that an id, or a prefix of one, names.
 func one(env *cli.Env, id string) (*catalog.Session, error) {
 	all, err := open(env)
 	if err != nil {

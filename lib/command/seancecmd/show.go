@@ -247,7 +247,6 @@ func portrait(env *cli.Env, d detail) string {
 	return b.String()
 }
 
-// spent returns the tokens of a model in a line.
 func spent(u conversation.ModelUsage, named bool) string {
 	text := fmt.Sprintf("%s in, %s from cache, %s to cache, %s out",
 		thousands(u.Input), thousands(u.CacheRead), thousands(u.CacheWrite), thousands(u.Output))

@@ -37,10 +37,8 @@ func (c *picture) Validate() error {
 	return nil
 }
 
-// recent is the default time span. A picture of a year shows little of a day.
 const recent = 7 * 24 * time.Hour
 
-// drawn is the default number of sessions.
 const drawn = 200
 
 func (c *picture) Run(env *cli.Env) error {

@@ -66,7 +66,6 @@ func (c *reply) Run(env *cli.Env) error {
 	return err
 }
 
-// question is what --json prints.
 type question struct {
 	ID      string   `json:"question"`
 	Text    string   `json:"text"`

@@ -10,7 +10,6 @@ import (
 	"gt/lib/view/roster"
 )
 
-// completers returns the shell completions for flags and arguments, by their names.
 func completers() map[string]cli.Completer {
 	return map[string]cli.Completer{
 		"name":   names,

@@ -43,7 +43,6 @@ type doctor struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-// trouble is a kind of finding.
 type trouble string
 
 const (
@@ -61,7 +60,6 @@ const (
 	untested       trouble = "version" // gt was not tested with it; maybe nothing is wrong
 )
 
-// finding is a trouble. What names the thing, Fix has the command that mends it.
 type finding struct {
 	Kind    trouble `json:"kind"`
 	Agent   string  `json:"agent,omitempty"` // name of the agent, if it is about one
@@ -142,7 +140,6 @@ func (e *examination) add(kind trouble, name, what, fix string) {
 	e.found = append(e.found, f)
 }
 
-// examine examines the agents of a scope.
 func (e *examination) examine(members []fleet.Member) {
 	for i := range members {
 		m := &members[i]
@@ -170,7 +167,6 @@ func (e *examination) examine(members []fleet.Member) {
 	e.heldBack()
 }
 
-// heldBack finds what the last tick held back.
 func (e *examination) heldBack() {
 	memory, err := perform.Of(e.scope.Store).Memory()
 	if err != nil {
@@ -188,7 +184,6 @@ func (e *examination) heldBack() {
 	}
 }
 
-// down examines an agent that does not run in its pane.
 func (e *examination) down(m *fleet.Member) {
 	by := e.holder(m)
 	switch {
@@ -221,7 +216,6 @@ func (e *examination) down(m *fleet.Member) {
 	}
 }
 
-// holder returns the process that has the conversation of an agent open, or nil.
 func (e *examination) holder(m *fleet.Member) *live.Holder {
 	_, noted := e.runs[m.Now]
 	if m.Now == "" || !noted && (m.Record == nil || !m.Record.Live()) {
@@ -242,7 +236,6 @@ func agentOf(pid int) (name string, ok bool) {
 	return name, strings.TrimSuffix(began, instance.Launched) == fmt.Sprint(pid)
 }
 
-// taken reports whether the tmux session of an agent is there.
 func (e *examination) taken(m *fleet.Member) bool {
 	return slices.ContainsFunc(e.survey.Panes(tmux.Server(m.TmuxServer)), func(p tmux.Pane) bool { return p.Session == m.TmuxSession })
 }
@@ -250,7 +243,6 @@ func (e *examination) taken(m *fleet.Member) bool {
 // overdue is how long gt-reconcile may take for what it does within seconds.
 const overdue = 10 * time.Minute
 
-// stuck examines a session of a template.
 func (e *examination) stuck(m *fleet.Member) {
 	since, is := time.Time{}, ""
 	switch m.Managed.State {
@@ -316,7 +308,6 @@ func does(names []string) string {
 	return strings.Join(names, ", ") + " do"
 }
 
-// blockers returns what keeps the hooks of an agent from telling.
 func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Blocker {
 	getenv := func(key string) string {
 		if key == client.StoreEnv && m.Account != "" {
@@ -342,7 +333,6 @@ func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Bl
 	return all
 }
 
-// programs examines whether the programs of agents can be found.
 func (e *examination) programs(members []fleet.Member) {
 	type missing struct{ agent, why string }
 	names := map[missing][]string{}
@@ -373,7 +363,6 @@ func (e *examination) missing(command []string, dir string) string {
 	return err.Error()
 }
 
-// templates examines whether the templates of a scope can be started.
 func (e *examination) templates() {
 	c, err := config.Of(e.scope.Town, e.scope.Profile, e.env.Getenv).Read()
 	if err != nil {

@@ -34,13 +34,10 @@ import (
 // an instance here. The field "gt" holds what only gt knows, so an export and an import
 // lose nothing of it.
 
-// fields is a JSON object of the file.
 type fields map[string]json.RawMessage
 
-// formatName is the name of gt's own field in each session of the file.
 const formatName = "gt"
 
-// get decodes a field into v, if the object has it.
 func (f fields) get(key string, v any) error {
 	raw, ok := f[key]
 	if !ok || string(raw) == "null" {
@@ -107,7 +104,6 @@ func exported(m fleet.Member, known *agent.Table) map[string]any {
 	return f
 }
 
-// commandOf returns the command line that starts an instance's agent.
 func commandOf(in *instance.Instance, known *agent.Table) string {
 	var words []string
 	for _, word := range slices.Concat(known.Of(in.Agent).Command, in.Args) {
@@ -244,7 +240,6 @@ func (c *imports) read(env *cli.Env) ([]byte, error) {
 	return data, nil
 }
 
-// database reads agent-deck's database.
 func (c *imports) database(env *cli.Env) ([]byte, error) {
 	data, archived, err := agentdeck.JSON(env.Abs(c.File))
 	if err != nil {
@@ -397,7 +392,6 @@ func boxed(env *cli.Env, f fields, in *instance.Instance) error {
 	return nil
 }
 
-// playedIn reports whether an instance's folder is the folder of its role.
 func playedIn(env *cli.Env, in *instance.Instance) bool {
 	id, err := identity.Parse(in.Role)
 	t := town.Find(env.Getenv, in.Path)

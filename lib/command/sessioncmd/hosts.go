@@ -16,7 +16,6 @@ import (
 	"gt/lib/view/roster"
 )
 
-// hosted prints the agents of this host and of all others.
 func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 	own, err := roster.OwnHost(env)
 	unread = errors.Join(unread, err)
@@ -55,7 +54,6 @@ func (c *list) hosted(env *cli.Env, rows []row, unread error) error {
 	return unread
 }
 
-// cleaned returns an agent of another host without secrets.
 func cleaned(env *cli.Env, a peer.Agent) peer.Agent {
 	for _, text := range []*string{&a.ID, &a.Name, &a.Title, &a.Path, &a.Group, &a.Agent, &a.Desired, &a.Reason, &a.SessionID, &a.ChainID, &a.Profile, &a.Town, &a.Template, &a.State} {
 		*text = env.Redact(*text)

@@ -108,7 +108,6 @@ func printLast(at scope, m fleet.Member) error {
 	return a.print(at.Env, m)
 }
 
-// print prints an answer. It fails for a text with which the client reports an error.
 func (a answer) print(env *cli.Env, m fleet.Member) error {
 	switch text := strings.TrimRight(env.Text(a.text), "\n "); {
 	case a.error:
@@ -157,7 +156,6 @@ const (
 	untaken    = time.Minute
 )
 
-// asks reports whether the agent's client shows a question.
 func asks(known *agent.Table, m fleet.Member) bool {
 	client := known.Of(m.Agent)
 	if !client.KnowsInput() {

@@ -107,7 +107,6 @@ func outOfSync(m fleet.Member) bool {
 	return m.Pane.ID != "" && m.Adopted == nil && !slices.Equal(m.LoadedMCPNames, instance.Servers(m.Path))
 }
 
-// in sets the profile or town of the instance.
 func (l *line) in(p scope) {
 	if l.Profile = p.Profile; !p.Town.Personal {
 		l.Town = p.Town.Root
@@ -255,7 +254,6 @@ func share(n int, do func(i int)) {
 	})
 }
 
-// row is an instance in the tree of the list.
 type row struct {
 	roster.Row
 	outOfSync bool // .mcp.json changed; only set for a table
@@ -276,7 +274,6 @@ func (c *list) print(env *cli.Env, rows []row, placed bool) error {
 	return style.TableOfPaths(env.Stdout, width, cells, paint)
 }
 
-// wide is the width from which a list has more columns.
 const wide = 110
 
 // instanceColumns returns the columns of a list of agents, some of which can be a
@@ -334,14 +331,12 @@ func instanceColumns(env *cli.Env, rows []row, placed bool, width int) []column 
 	}
 }
 
-// about returns what an agent is for: its title, or the topic of its last start.
 func about(r row) string { return cmp.Or(r.Title, r.Topic) }
 
 func nameColumn(env *cli.Env) column {
 	return column{Heading: "NAME", Cell: func(r row) string { return strings.Repeat("  ", r.Depth) + env.Line(r.Name, maxCell) }}
 }
 
-// placeColumn returns the column of profiles and towns.
 func placeColumn(env *cli.Env, shown bool) column {
 	return column{Heading: "PROFILE", Hidden: !shown, Cell: func(r row) string { return cmp.Or(env.Line(r.Scope.Name(), maxCell), "-") }}
 }
@@ -369,7 +364,6 @@ func painted(env *cli.Env, column int) term.Painter {
 // maxCell limits a cell, in characters. The table narrows it further to the terminal.
 const maxCell = 4096
 
-// printLine prints one agent as list --json does.
 func printLine(at scope, m fleet.Member) error {
 	l := lineOf(at.Env, m)
 	if err := (marks{}).tell(at.Store, l.templated, m.Name); err != nil {

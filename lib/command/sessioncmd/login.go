@@ -15,7 +15,6 @@ type login struct {
 	names           []string
 }
 
-// logins returns the accounts of agents that have to log in anew.
 func logins(members []fleet.Member) (all []login) {
 	at := map[[2]string]int{}
 	for _, m := range members {
@@ -41,7 +40,6 @@ func (l login) what(env *cli.Env) string {
 	return fmt.Sprintf("the login of %s%s is refused", l.client, account)
 }
 
-// fix returns what logs in anew.
 func (l login) fix(known *agent.Table) string {
 	client := known.Of(l.client)
 	command := l.client

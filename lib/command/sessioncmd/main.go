@@ -128,12 +128,10 @@ type grammar struct {
 	Import  imports    `cmd:"" help:"Add the agents of an export, or of agent-deck's sessions.json."`
 }
 
-// profile is the flag that selects a list of agents.
 type profile struct {
 	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the agents of this profile, a list of its own; the first 'new' makes it."`
 }
 
-// several has the arguments and flags that select agents.
 type several struct {
 	profile
 	Names []string `arg:"" optional:"" name:"name" help:"Names of agents."`
@@ -209,7 +207,6 @@ func noneYet(at scope) {
 	}
 }
 
-// withExitCode adds exit codes and hints to errors about one instance.
 func withExitCode(in string, err error) error {
 	switch {
 	case errors.Is(err, flock.ErrBusy):
@@ -226,7 +223,6 @@ func withExitCode(in string, err error) error {
 	return err
 }
 
-// folder returns the absolute path of a folder with links resolved.
 func folder(env *cli.Env, dir string) (string, error) {
 	dir = env.Abs(cmp.Or(dir, "."))
 	info, err := os.Stat(dir)

@@ -20,7 +20,6 @@ import (
 	"gt/lib/sys/process"
 )
 
-// moveWithin is how long a move waits for the other host.
 const moveWithin = 30 * time.Minute
 
 // toHost moves an agent to another host. It asks that host first, so that an agent that may

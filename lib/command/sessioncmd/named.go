@@ -79,7 +79,6 @@ func having(all []*instance.Instance, matches func(*instance.Instance) bool) (fo
 	return found
 }
 
-// beginning returns the instances whose name begins like that.
 func beginning(all []*instance.Instance, name string) []*instance.Instance {
 	return having(all, func(in *instance.Instance) bool {
 		return name != "" && strings.HasPrefix(fold.Text(in.Name), fold.Text(name))
@@ -101,7 +100,6 @@ func only(found []*instance.Instance, name string) (*instance.Instance, error) {
 	return nil, err
 }
 
-// candidates limits how many agents an error about an ambiguous name lists.
 const candidates = 10
 
 // whole returns the instance with that name. What stops, removes, changes or types needs a

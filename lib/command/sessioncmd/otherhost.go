@@ -45,7 +45,6 @@ func onOtherHost(env *cli.Env, name string) (*remoteAgent, error) {
 	return &remoteAgent{env, state, h, agent}, err
 }
 
-// patience is how long a command waits for the other host.
 const patience = 10 * time.Second
 
 // ask has the host carry out a command, and returns its answer.
@@ -120,7 +119,6 @@ func (e *remoteAgent) attach() error {
 	return process.Exec("/", args, e.env.ChildEnviron())
 }
 
-// elsewheres handles the names of agents on other hosts, and returns the others.
 func (s *several) elsewheres(env *cli.Env, ask peer.Ask) (done bool, err error) {
 	var here []string
 	for _, name := range s.Names {

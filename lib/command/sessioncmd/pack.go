@@ -62,7 +62,6 @@ func (c *pack) Run(env *cli.Env) error {
 	return nil
 }
 
-// moved is the flag of commands that start agents.
 type moved struct {
 	Force bool `help:"Start it here although it has moved; where its parcel was unpacked, it then runs in two places."`
 }

@@ -24,7 +24,6 @@ const goOn = "The usage limit has ended. Go on where you stopped."
 // itself is how long after the end of a limit a client may take to go on by itself.
 const itself = 15 * time.Second
 
-// limited is an agent at a limit.
 type limited struct {
 	in          *instance.Instance
 	since, till time.Time
@@ -59,7 +58,6 @@ func (c *start) whenReset(env *cli.Env) error {
 	return errors.Join(unread, each(env, all, func(in *instance.Instance) (string, error) { return c.afterLimit(env, at, of[in]) }))
 }
 
-// limit returns when an agent reached its limit, and when that ends.
 func (c *start) limit(at scope, in *instance.Instance) (limited, error) {
 	one := limited{in: in}
 	m := at.Member(in)

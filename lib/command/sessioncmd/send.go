@@ -167,7 +167,6 @@ func (c *sendPrompt) send(env *cli.Env, text string) (sent, error) {
 	return s, err
 }
 
-// runs returns an error if the agent does not run.
 func runs(m fleet.Member) error {
 	if m.Pane.ID != "" && m.Process.IsSet() {
 		return nil
@@ -178,7 +177,6 @@ func runs(m fleet.Member) error {
 	return cli.Fail(cli.No, fmt.Errorf("%s is not running", m.Name), fmt.Sprintf("gt-session start %s starts it", m.Name))
 }
 
-// noInput adds an exit code and a hint to the error of a pane that takes no input.
 func noInput(m fleet.Member, err error) error {
 	if errors.Is(err, tmux.ErrDead) {
 		return cli.Fail(cli.No, err, fmt.Sprintf("gt-session start %s starts it", m.Name))
@@ -186,7 +184,6 @@ func noInput(m fleet.Member, err error) error {
 	return cli.Fail(cli.Busy, err, fmt.Sprintf("tmux select-pane -e -t %s switches it on", m.Pane.ID))
 }
 
-// refused adds exit codes and hints to the error of a text that was not sent.
 func refused(m fleet.Member, err error) error {
 	peek := fmt.Sprintf("gt-session peek %s shows its screen", m.Name)
 	switch {

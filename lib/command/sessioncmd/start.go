@@ -58,7 +58,6 @@ type newOne struct {
 	hidden
 }
 
-// begin has the flags of commands that make an instance and start its agent.
 type begin struct {
 	Message string   `short:"m" placeholder:"TEXT" help:"What it is told first; - reads it from standard input."`
 	Topic   string   `placeholder:"TEXT" help:"What its session is about; gt-seance lists it."`
@@ -206,7 +205,6 @@ func (c *newOne) setParent(at scope, in *instance.Instance, _ agent.Client) erro
 	return nil
 }
 
-// setConversation sets the conversation that the instance continues.
 func (c *newOne) setConversation(at scope, in *instance.Instance, client agent.Client) error {
 	if c.Resume == "" {
 		return nil
@@ -299,7 +297,6 @@ func starter(at scope) launch.Starter {
 	}
 }
 
-// unmade removes the instance of an agent that could not resume its conversation.
 func (b begin) unmade(at scope, id instance.ID, err error) error {
 	held, herr := at.Store.Hold(id, readyWait)
 	if herr != nil {
@@ -318,7 +315,6 @@ func (b begin) unmade(at scope, id instance.ID, err error) error {
 	return cli.WithHint(err, "nothing was made; gt-seance list shows the conversations and their folders")
 }
 
-// starter returns a Starter with the flags of the command.
 func (b begin) starter(at scope) launch.Starter {
 	s := starter(at)
 	s.Prompt, s.About, s.Gives, s.Trust, s.Replaces = b.Message, at.Env.Line(b.Topic, maxTopic), b.Give != "", b.Trust, b.replaces

@@ -128,7 +128,6 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 // maxAligned is the greatest width of a name behind which the others are aligned.
 const maxAligned = 30
 
-// maxNamed limits the agents that a status line names.
 const maxNamed = 3
 
 // forTmux returns a status line with the agents that wait or failed, "" for none. It

@@ -35,7 +35,6 @@ func (p profile) world(env *cli.Env) (*perform.World, error) {
 // world returns the World in which sessions of templates are changed.
 func worldOf(at scope) (*perform.World, error) { return agents.Open(at.Env, at.Town, at.Profile) }
 
-// withExitCodeOf adds exit codes and hints to errors about a session of a template.
 func withExitCodeOf(name string, err error) error {
 	switch {
 	case err == nil:
@@ -285,7 +284,6 @@ type inspect struct {
 
 const redacted = "[redacted]"
 
-// overlayLines returns a session's own settings, with secrets redacted.
 func overlayLines(overlay map[string]string) map[string]string {
 	shown := map[string]string{}
 	for key, value := range overlay {
@@ -387,7 +385,6 @@ func slot(m *instance.Managed) string {
 	return fmt.Sprint(m.Slot)
 }
 
-// routed returns the label under which a session has a routing marker, or "".
 func routed(markers route.Markers, name string) (string, error) {
 	all, err := markers.All()
 	for label, names := range all {
@@ -423,7 +420,6 @@ func age(in *instance.Instance, now time.Time) string {
 	return duration.Format(max(now.Sub(in.CreatedAt), 0))
 }
 
-// action is the change that a command makes to a session of a template.
 type action func(context.Context, *perform.World, instance.ID) error
 
 func suspends(ctx context.Context, w *perform.World, id instance.ID) error { return w.Suspend(ctx, id) }
@@ -541,7 +537,6 @@ func (c *list) matches(in *instance.Instance) bool {
 	return (c.Template == "" || m.Template == c.Template) && (c.State == "" || slices.Contains(strings.Split(c.State, ","), string(m.State)))
 }
 
-// retired reports whether the list includes archived or closed sessions.
 func (c *list) retired() bool {
 	return c.All || slices.ContainsFunc(strings.Split(c.State, ","), func(state string) bool {
 		row, known := lifecycle.State(state).Row()

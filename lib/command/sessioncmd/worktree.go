@@ -19,7 +19,6 @@ import (
 	"gt/lib/text/term"
 )
 
-// checkout is how long git may take to check out a worktree.
 const checkout = 10 * time.Minute
 
 // plan returns the worktree for a branch, and the folder in it that corresponds to dir. The
@@ -109,7 +108,6 @@ func followMoved(in *instance.Instance, put func() error) error {
 	return nil
 }
 
-// elsewhere adds a hint to the error of a branch that is checked out already.
 func elsewhere(err *git.CheckedOutError) error {
 	return cli.Fail(cli.No, err, fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path)))
 }
@@ -172,7 +170,6 @@ const (
 	gone  = ".gt-removed"
 )
 
-// back undoes the first rename of a removal.
 func back(path string) error {
 	if is, err := atomicfile.Present(path); err != nil {
 		return err

@@ -202,7 +202,6 @@ func (f *Fold) model(name string) {
 	}
 }
 
-// ask adds a request, to which the following texts belong.
 func (f *Fold) ask(q Request) {
 	if conversation.IsOpening(q.Text) {
 		f.turn()
@@ -432,7 +431,6 @@ func key(text string) string {
 	return strconv.FormatUint(sum, 36)
 }
 
-// fail adds a failure. It replaces an earlier one of the same command.
 func (f *Fold) fail(key, what, bad string) {
 	if key != "" {
 		f.succeed(key)
@@ -446,7 +444,6 @@ func (f *Fold) fail(key, what, bad string) {
 	}
 }
 
-// succeed removes the earlier failures of a command.
 func (f *Fold) succeed(key string) {
 	f.Failures = slices.DeleteFunc(f.Failures, func(x Failure) bool { return x.Command == key && key != "" })
 }
@@ -533,7 +530,6 @@ func Of(f *Fold) Summary {
 	return s
 }
 
-// relative returns a path relative to the folder if it is below that.
 func (f *Fold) relative(path string) string {
 	if rel, ok := strings.CutPrefix(path, strings.TrimSuffix(f.CWD, "/")+"/"); ok && f.CWD != "" {
 		return rel

@@ -142,7 +142,6 @@ func Clean(s Summary, clean func(string) string) Summary {
 	return s
 }
 
-// cleaned returns clean, followed by the removal of control characters.
 func cleaned(clean func(string) string) func(string) string {
 	return func(s string) string { return term.CleanText(clean(s)) }
 }

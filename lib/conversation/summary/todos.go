@@ -9,7 +9,6 @@ import (
 	"gt/lib/conversation"
 )
 
-// todos applies an entry's to-do items to the lists.
 func (f *Fold) todos(t *conversation.Todos) {
 	if t == nil {
 		return
@@ -124,7 +123,6 @@ func isHeading(line string) bool {
 		len(title) < 60 && strings.HasSuffix(strings.TrimRight(title, "* "), ":") && title[0] >= 'A' && title[0] <= 'Z'
 }
 
-// omitted recognises the sections that repeat the content of files.
 func omitted(part string) bool {
 	heading, _, _ := strings.Cut(part, "\n")
 	return strings.Contains(heading, "Key Technical Concepts") || strings.Contains(heading, "Files and Code Sections")

@@ -23,7 +23,6 @@ const (
 	list
 )
 
-// kindOf returns the kind of a tool, by the clients' names for it.
 func kindOf(tool string) toolKind {
 	switch tool[strings.LastIndexByte(tool, '.')+1:] { // after Codex's namespace
 	case "Bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "run_command", "run_commands", "bash", "powershell":

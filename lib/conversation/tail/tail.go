@@ -288,7 +288,6 @@ func (c *cursor) isOf(file io.ReaderAt) bool {
 	return err == nil && now == c.Digest
 }
 
-// read adds the conversation from c.Next on.
 func (c *cursor) read(file *os.File, f conversation.File, read Read, goesOn bool) error {
 	if f.Size-c.Next > wholly && !isDatabase(f) {
 		near, err := conversation.NearEnd(file, c.Next, f.Size)

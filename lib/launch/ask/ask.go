@@ -100,7 +100,6 @@ func Account(environ []string, change string) []string {
 	return out
 }
 
-// account returns the change that makes the client find the session.
 func (p *Predecessor) account() string {
 	if !p.Client.Ask.OwnAccount {
 		return ""

@@ -100,7 +100,6 @@ func (c *Conversation) Ask(ctx context.Context, question string, say func(text s
 	}
 }
 
-// event holds the fields of the client's stream that Ask uses.
 type event struct {
 	Type   string  `json:"type"`
 	Parent *string `json:"parent_tool_use_id"`

@@ -216,7 +216,6 @@ func (w walked) launcher(path []process.Info, server int) (l Launcher, err error
 	return l, nil
 }
 
-// words returns the words of all launchers together.
 func (w walked) words() (all []string, err error) {
 	for _, one := range w.launchers { // innermost first
 		words, ok := within(one.words, all)
@@ -246,7 +245,6 @@ func differ(above int, p process.Info, words []string) error {
 	return fmt.Errorf("it runs with another %s than its pane, and gt does not know what made that", strings.Join(walls, ", "))
 }
 
-// title returns the name of a process for a person.
 func title(p process.Info) string {
 	if len(p.Args) > 0 && p.Args[0] != "" {
 		return filepath.Base(p.Args[0])

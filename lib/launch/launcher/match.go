@@ -145,13 +145,11 @@ func short(program string) string {
 	return strings.TrimPrefix(name, "-")
 }
 
-// interactive reports whether args are those of an interactive shell.
 func interactive(args []string) bool {
 	end := endOfOptions(args)
 	return end > 0 && end >= len(args)
 }
 
-// line reports whether args are those of a shell with -c.
 func line(args []string) bool {
 	end := endOfOptions(args)
 	return end > 0 && end+1 < len(args) && isLine(args[end])
@@ -175,18 +173,15 @@ func endOfOptions(args []string) int {
 	}
 }
 
-// valued reports whether a shell's option has a value.
 func valued(arg string) bool {
 	return slices.Contains([]string{"--rcfile", "--init-file", "-o", "+o", "-O", "+O"}, arg)
 }
 
-// takesLine reports whether a program's -c takes a line for a shell.
 func takesLine(program string) bool {
 	name := filepath.Base(program)
 	return process.IsShell(name) || name == "script" || name == "su" || name == "runuser" || name == "sg"
 }
 
-// isLine reports whether a shell's option is -c or contains it.
 func isLine(arg string) bool {
 	return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "c")
 }

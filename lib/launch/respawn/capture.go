@@ -64,7 +64,6 @@ type Capture struct {
 // another limit. A person waits for it.
 const captureWait = 30 * time.Second
 
-// captured is a placeholder for the id.
 const captured = "\x00captured\x00"
 
 // capture returns the Capture of a successor, or nil if it needs or supports none.

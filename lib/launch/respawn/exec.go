@@ -110,7 +110,6 @@ func Exec(env *cli.Env, name string) error {
 // SIGTERM.
 const endGrace = 3 * time.Second
 
-// openFolder changes to the run's folder. Another agent can have replaced it meanwhile.
 func (r Run) openFolder() error {
 	if r.Folder.Inode == 0 {
 		return atomicfile.Error("change to", r.Dir, os.Chdir(r.Dir))

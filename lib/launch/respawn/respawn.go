@@ -278,7 +278,6 @@ type Place struct {
 	Warn func(error) // about failures that do not prevent the hand-over
 }
 
-// envWait bounds a call that a hand-over can do without.
 const envWait = 2 * time.Second
 
 // Replace gives the pane to the successor's run. If it fails, the pane is unchanged.

@@ -65,7 +65,6 @@ func (s Successor) BringsLauncher(r Run) bool {
 	})
 }
 
-// within returns a function that reports whether a file is in the run's project.
 func (s Successor) within(r Run) func(path string) bool {
 	project := []string{place.Real(s.Home.Dir), place.Real(r.Dir)}
 	return func(path string) bool {

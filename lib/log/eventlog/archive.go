@@ -59,7 +59,6 @@ func (l Log) Segments() []string {
 	return all
 }
 
-// number returns the number of a rotated log, or 0.
 func number(path string) int {
 	name, ok := strings.CutPrefix(filepath.Base(path), "events-")
 	digits, _, dash := strings.Cut(name, "-")

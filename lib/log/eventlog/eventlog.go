@@ -229,7 +229,6 @@ func oneName(f *os.File) error {
 	return atomicfile.OneName(info)
 }
 
-// tailSize is how many bytes Last reads.
 const tailSize = 64 << 10
 
 // Last returns the session's last event of the given types at the end of the spare log, of

@@ -203,7 +203,6 @@ func (f *follower) moveTo(next *os.File, pruned bool) error {
 	return f.deliver()
 }
 
-// closeAll closes files; some may be nil.
 func closeAll(files ...*os.File) {
 	for _, f := range files {
 		if f != nil {

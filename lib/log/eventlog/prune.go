@@ -160,7 +160,6 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	return s, nil
 }
 
-// mark is an event that counts as removed.
 type mark struct {
 	at, size int64
 	kind     string // type that it counts under
@@ -260,7 +259,6 @@ func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, e
 	return r, err
 }
 
-// fate is what happens to a line.
 type fate int
 
 const (
@@ -269,7 +267,6 @@ const (
 	archived
 )
 
-// rewrite is the replacement of a log.
 type rewrite struct {
 	log     Log
 	old     *os.File
@@ -572,7 +569,6 @@ func (w *rewrite) finish() error {
 	return atomicfile.Rename(w.log.newPath(), string(w.log), atomicfile.Synced)
 }
 
-// copyTo copies the old log unchanged up to end.
 func (w *rewrite) copyTo(end int64) error {
 	n, err := io.Copy(w.toNew, io.NewSectionReader(w.old, w.end, end-w.end))
 	w.end += n

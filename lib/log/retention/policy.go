@@ -289,7 +289,6 @@ func (p *Policy) Store(root string, warn func(error)) error {
 	return file(root, warn).Write(data, atomicfile.Synced)
 }
 
-// content marshals a policy or state with its unknown keys.
 func content(v any, unknown openjson.Unknown) ([]byte, error) {
 	data, err := openjson.Marshal(v, unknown)
 	if err != nil {

@@ -76,7 +76,6 @@ func (a Agents) Status(ctx context.Context, all []*instance.Instance) []perform.
 	return statuses
 }
 
-// elsewhere returns the statuses of sessions that share a remote runtime.
 func (a Agents) elsewhere(ctx context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
 	r, _, err := a.Remote(all[0])
@@ -103,7 +102,6 @@ func (a Agents) elsewhere(ctx context.Context, all []*instance.Instance) []perfo
 	return statuses
 }
 
-// inTmux returns statuses from panes, processes and hooks.
 func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
 	for i, m := range fleet.Members(a.Env.Getenv, a.Store, a.Table, all, a.Env.Now()) {
@@ -258,7 +256,6 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	}, nil
 }
 
-// vars returns the session's own variables.
 func (a Agents) vars(in *instance.Instance, e template.Effective) (vars [][2]string) {
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
 		vars = append(vars, [2]string{name, e.Env[name]})

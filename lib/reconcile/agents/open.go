@@ -26,7 +26,6 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// actor is the actor of a tick's events.
 const actor = "gt-reconcile"
 
 // maxReason bounds how an agent ended, in characters.

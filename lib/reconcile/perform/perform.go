@@ -225,7 +225,6 @@ func (w *World) Do(ctx context.Context, c *config.Config, a tick.Action) (name s
 	return w.do(ctx, c, a, a.Change.Order().Ops)
 }
 
-// do makes the given operations of a change.
 func (w *World) do(ctx context.Context, c *config.Config, a tick.Action, ops []lifecycle.Op) (name string, err error) {
 	ch := &transition{World: w, config: c, Action: a}
 	ch.session, err = w.Store.Hold(instance.ID(ch.Before.ID), lockWait)

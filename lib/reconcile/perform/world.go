@@ -437,7 +437,6 @@ func (p *Plan) wake(open map[string][]string) {
 	p.after.Woken = woken
 }
 
-// hold records that the account of a session is at a limit.
 func (p *Plan) hold(account string, s Status) {
 	until := s.limit()
 	if !s.Limited || !until.After(p.Facts.Now) || !until.After(p.Facts.Held[account]) {
@@ -449,7 +448,6 @@ func (p *Plan) hold(account string, s Status) {
 	p.Facts.Held[account] = until
 }
 
-// markers are the routing markers and which of them sessions keep.
 type markers struct {
 	names  map[string][]string // by label
 	labels map[string][]string // by name

@@ -54,7 +54,6 @@ func NewExec(program, town string, environ []string) (Exec, error) {
 // Version is the protocol's version.
 const Version = 1
 
-// call is the program's input.
 type call struct {
 	Version  int        `json:"version"`
 	Session  *named     `json:"session,omitempty"`
@@ -231,7 +230,6 @@ func (e Exec) Peek(ctx context.Context, r Ref) (string, error) {
 	return e.about(ctx, "peek", r, "")
 }
 
-// about runs an operation on one session.
 func (e Exec) about(ctx context.Context, op string, r Ref, text string) (string, error) {
 	if err := r.Check(); err != nil {
 		return "", err

@@ -97,7 +97,6 @@ func (t Tmux) Stop(_ context.Context, r Ref) error {
 	return unanswered(server.KillPane(found.pane.ID))
 }
 
-// end sends SIGTERM to the processes of a pane and kills them after Grace.
 func end(pane tmux.Pane) error {
 	p, running := fleet.Run(pane)
 	if running == process.Unseen {
@@ -150,7 +149,6 @@ func find(server tmux.Server, r Ref) (found, error) {
 	return f, nil
 }
 
-// runs reports whether a pane runs a session's agent.
 func runs(pane tmux.Pane, id string) (tick.Liveness, error) {
 	p, running := fleet.Run(pane)
 	switch {

@@ -156,7 +156,6 @@ func take[T any](t table, key, want string, set func(T) error) {
 	}
 }
 
-// kind names the type of a TOML value for a person.
 func kind(v any) string {
 	switch v.(type) {
 	case string:
@@ -405,7 +404,6 @@ func (r *reader) together(all []Template) {
 	}
 }
 
-// circle returns the cycle of dependencies through a template, or nil.
 func circle(all []Template, first map[string]int, name string) []string {
 	from := map[string]string{} // the template that each one was reached from
 	for queue := []string{name}; len(queue) > 0; queue = queue[1:] {

@@ -101,7 +101,6 @@ type decision struct {
 	plan      Plan
 }
 
-// act adds a change. A session changes once in a tick.
 func (d *decision) act(change lifecycle.Change, s Session, after lifecycle.Session, why string, options ...func(*Action)) {
 	a := Action{Change: change, Session: after, Before: s.Session, Why: why}
 	for _, o := range options {
@@ -124,7 +123,6 @@ func failed(s lifecycle.Session) func(*Action) {
 	return func(a *Action) { a.Failed = &s }
 }
 
-// into returns the record of a session that enters a state.
 func (d *decision) into(s lifecycle.Session, state lifecycle.State, reason lifecycle.Reason) lifecycle.Session {
 	s.State, s.Reason = state, reason
 	switch state {
@@ -142,7 +140,6 @@ func (d *decision) into(s lifecycle.Session, state lifecycle.State, reason lifec
 	return s
 }
 
-// session decides about a session alone, without its pool.
 func (d *decision) session(s Session) {
 	row, known := repair(s)
 	if !known {
@@ -214,7 +211,6 @@ func (d *decision) unseen(s Session) {
 	}
 }
 
-// suspend suspends a session for a reason, or as UserRequest if a person ended it.
 func (d *decision) suspend(s Session, reason lifecycle.Reason, why string) {
 	if s.Left {
 		reason, why = lifecycle.UserRequest, "somebody ended it"
@@ -245,7 +241,6 @@ func (d *decision) startable(t *Template) (why string, ok bool) {
 	return "", true
 }
 
-// begin starts the runtime of a session whose creation did not complete.
 func (d *decision) begin(s Session, t *Template) {
 	limit := time.Minute
 	if t != nil {
@@ -286,7 +281,6 @@ func (d *decision) begin(s Session, t *Template) {
 	d.act(lifecycle.Begin, s, after, "it did not stay alive "+try+because(after))
 }
 
-// counted returns the record with one more crash.
 func (d *decision) counted(s Session, t *Template) lifecycle.Session {
 	after := s.Session
 	if after.CrashSince.IsZero() || d.Now.Sub(after.CrashSince) > t.RestartWindow {
@@ -337,7 +331,6 @@ func doubled(wait time.Duration, times int, limit time.Duration) time.Duration {
 	return min(wait, limit)
 }
 
-// crashed handles a runtime that ended by itself.
 func (d *decision) crashed(s Session, t *Template) {
 	if t == nil {
 		d.suspend(s, lifecycle.CrashRecovery, "it ended, and its template is gone")
@@ -423,7 +416,6 @@ func (d *decision) resume(s Session, t *Template) bool {
 	return true
 }
 
-// quarantined leaves a quarantined session, clears it or evicts it.
 func (d *decision) quarantined(s Session, t *Template) {
 	if t == nil {
 		return // pools retires it
@@ -459,7 +451,6 @@ func (d *decision) quarantined(s Session, t *Template) {
 	}
 }
 
-// judge handles an active session that is healthy.
 func (d *decision) judge(s Session, t *Template) {
 	if t == nil {
 		if s.Pool == "" {

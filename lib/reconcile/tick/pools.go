@@ -34,7 +34,6 @@ func (d *decision) pools() {
 	d.shrink()
 }
 
-// members are the sessions of a pool.
 type members struct {
 	all       []Session
 	active    []Session // alive, and not changed by this tick yet
@@ -114,7 +113,6 @@ func (m *members) add(s Session, acted bool) {
 	}
 }
 
-// pool decides on the size of one pool.
 func (d *decision) pool(t *Template) {
 	say := func(format string, args ...any) {
 		d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Text: fmt.Sprintf(format, args...)})
@@ -232,7 +230,6 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 	}
 }
 
-// create makes a session of a pool. replaces is the id of the one that it replaces, or "".
 func (d *decision) create(t *Template, replaces, why string) {
 	slot, reason := d.slot(t), lifecycle.PoolScaleUp
 	if replaces != "" {
@@ -245,7 +242,6 @@ func (d *decision) create(t *Template, replaces, why string) {
 	}})
 }
 
-// slot returns the lowest free slot of a pool.
 func (d *decision) slot(t *Template) int {
 	taken := map[int]bool{}
 	for _, s := range d.Sessions {

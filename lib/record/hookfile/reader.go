@@ -84,7 +84,6 @@ func (r Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	})
 }
 
-// lines calls each for the lines that can be parsed.
 func lines(path string, from int64, each func(l Line, at int64) bool) (int64, error) {
 	return conversation.Lines(path, from, func(line []byte, at int64) bool {
 		var l Line

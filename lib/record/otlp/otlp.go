@@ -114,7 +114,6 @@ func number(key string, n int64) attribute {
 	return attribute{key, value{Number: &s}}
 }
 
-// nano returns a time in OTLP's format.
 func nano(t time.Time) string { return strconv.FormatInt(max(t.UnixNano(), 0), 10) }
 
 // id returns the first size bytes of a digest. The same span has the same id in every
@@ -190,7 +189,6 @@ type trace struct {
 	same           map[string]int
 }
 
-// event writes the span of an event, if it has one.
 func (t *trace) event(e record.Happened) error {
 	s := span{Trace: t.id, Parent: t.root, Kind: internal}
 	end := e.Time

@@ -21,7 +21,6 @@ func IsDatabase(beginning []byte) bool {
 // maxSize bounds what a database has of sessions, in bytes.
 const maxSize = 100 << 20
 
-// object is a JSON object of sessions.json.
 type object map[string]any
 
 // JSON returns the sessions and groups of a database in the form of sessions.json, the file

@@ -190,7 +190,6 @@ func parse(out []byte) ([]Work, error) {
 	return nil, errors.New("its answer is not a list of issues")
 }
 
-// means reports whether an issue's assignee is that agent.
 func means(assignee string, who identity.Identity) bool {
 	assignee = strings.TrimSuffix(assignee, "/")
 	switch {
@@ -258,7 +257,6 @@ func query(q bounded.Program) ([]byte, error) {
 	return r.Out, err
 }
 
-// lateError is a bounded.ErrLate with a text of its own.
 type lateError string
 
 func (e lateError) Error() string        { return string(e) }

@@ -64,7 +64,6 @@ const (
 	mostIssues = 64 << 20
 )
 
-// list returns the assigned issues of a status.
 func (d Database) list(status string) ([]Work, error) {
 	q := question(d.bd, d.dir, d.environ, listTime, "list", "--status="+status, "--json", "--limit=0", "--readonly")
 	q.Most, q.Linger = mostIssues, listLinger

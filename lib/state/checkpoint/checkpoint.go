@@ -172,7 +172,6 @@ const (
 	byHand = "by-hand"
 )
 
-// maxForget bounds the files that sweep examines.
 const maxForget = 256
 
 // sweep removes old checkpoints of sessions without a record.
@@ -304,7 +303,6 @@ func (c *Checkpoint) Write(h home.Home) error {
 	return errors.Join(c.put(atomicfile.Synced), c.show(h))
 }
 
-// show copies the home's checkpoint to where other programs of a town read it.
 func (c *Checkpoint) show(h home.Home) error {
 	if filepath.Base(c.file.Path) != File || c.hidden {
 		return nil
@@ -411,7 +409,6 @@ func (c *Checkpoint) Summary() string {
 	return item("molecule", c.MoleculeID) + item("step", step) + item("notes", c.Notes)
 }
 
-// item returns an indented list item, or "" for an empty text.
 func item(what, text string) string {
 	text = strings.TrimSpace(term.CleanText(text))
 	if text == "" {

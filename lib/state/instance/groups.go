@@ -140,7 +140,6 @@ func (g *groups) has(group string) bool {
 	return slices.ContainsFunc(g.Groups, func(one Group) bool { return one.Path == group })
 }
 
-// changeGroups changes the groups. The caller holds the folder's lock.
 func (s Store) changeGroups(change func(*groups) error) error {
 	g, err := s.loadGroups() // a damaged file is set aside by the next write
 	if err != nil {
@@ -269,7 +268,6 @@ func (s Store) holdGroup(group string) (held []*Locked, err error) {
 	return held, nil
 }
 
-// copy adds a group and its subgroups at another path.
 func (g *groups) copy(group, to string) error {
 	if !g.has(group) {
 		return fmt.Errorf("%w: %s", ErrNoGroup, group)

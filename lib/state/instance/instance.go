@@ -283,7 +283,6 @@ func Variant(name, suffix string) string {
 	return name + suffix
 }
 
-// maxDepth bounds the levels of groups.
 const maxDepth = 16
 
 // CheckGroup returns an error for an invalid group path. A valid one, such as

@@ -92,7 +92,6 @@ func (in *Instance) scrubbed() bool {
 	return in.folder() != "" && !in.Managed.ScrubbedAt.IsZero()
 }
 
-// where returns the folders that have a copy of an instance.
 func (s Store) where(id ID) (all []string, err error) {
 	for _, folder := range []string{"", Archived, Closed} {
 		path := s.file(folder, id).Path

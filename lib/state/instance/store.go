@@ -124,7 +124,6 @@ func (s Store) Get(id ID) (*Instance, error) {
 	return in, err
 }
 
-// get returns the copy of an instance in a folder.
 func (s Store) get(folder string, id ID) (*Instance, error) {
 	var in *Instance
 	f := s.file(folder, id)

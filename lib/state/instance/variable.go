@@ -66,7 +66,6 @@ func OfProcess(state place.State, variable string, pid, parent int) (Store, *Ins
 	return s, in
 }
 
-// split returns the store and the id in a variable.
 func split(state place.State, variable string) (Store, ID, bool) {
 	name, _, _ := strings.Cut(variable, ":")
 	dir, id := filepath.Split(name)
@@ -125,7 +124,6 @@ func OfAgent(state place.State, variable string) (Store, *Instance) {
 	return s, in
 }
 
-// known reports whether a folder can be a Store's Dir.
 func known(dir string) bool {
 	elems := strings.Split(dir, "/")
 	switch {

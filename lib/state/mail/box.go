@@ -134,7 +134,6 @@ type opened struct {
 // folders are the folders of a Maildir. cur is made last, so it implies the others.
 var folders = []string{"tmp", "new", "cur"}
 
-// prepare opens the box and makes the parts that are missing.
 func (b Box) prepare() (*opened, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -263,7 +262,6 @@ func (o *opened) isDelivered(e entry) bool {
 	return o.home.Town.Vouches(idOf(e.unique), func() ([]byte, error) { return o.whole(e) })
 }
 
-// unread reports whether the note is neither seen, nor done, nor given as work.
 func (o *opened) unread(e entry) bool {
 	return !e.has('S') && !e.has('T') && !o.isDelivered(e) && !o.isOthers(e)
 }

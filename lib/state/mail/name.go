@@ -41,13 +41,11 @@ func agentSuffix(agent string) string {
 	return agentMark + strings.ReplaceAll(agent, "/", agentSlash)
 }
 
-// agentOf is the inverse of agentSuffix.
 func agentOf(unique string) string {
 	_, agent, _ := strings.Cut(unique, agentMark)
 	return strings.ReplaceAll(agent, agentSlash, "/")
 }
 
-// idLength is the length of an ID, without the host.
 const idLength = 8
 
 // idOf returns the ID of the note with this unique name: gt's random number, or eight hex
@@ -82,7 +80,6 @@ func cutHost(unique string) (name, host string, foreign bool) {
 	return unique[:i], unique[i+1:], true
 }
 
-// arrival returns when a note was delivered according to its name, or zero.
 func arrival(unique string) time.Time {
 	seconds, rest, _ := strings.Cut(unique, ".")
 	s, err := strconv.ParseInt(seconds, 10, 64)

@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// maxDepth bounds the nesting of parts.
 const maxDepth = 8
 
 // text returns a body's text: of several parts the texts, and a line for each other part.

@@ -72,7 +72,6 @@ func Write(h home.Home, name, from, reason string, d atomicfile.Durability) erro
 	return nil
 }
 
-// claimed reports whether another program of the town has left a marker.
 func claimed(h home.Home) bool {
 	_, err := h.Mirror().Read(plain, maxBytes)
 	return !errors.Is(err, fs.ErrNotExist)

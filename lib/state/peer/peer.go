@@ -391,7 +391,6 @@ func (o Outbox) PutAs(l Letter, data []byte) error {
 	return atomicfile.Write(o.Path(l), data, atomicfile.Synced)
 }
 
-// checkHost returns an error unless there can be letters for a host.
 func checkHost(host string) error {
 	if host == Any {
 		return nil
@@ -429,7 +428,6 @@ func (o Outbox) PutLarge(host, kind string, now time.Time, write func(io.Writer)
 	})
 }
 
-// limitedWriter fails after a number of bytes.
 type limitedWriter struct {
 	w    io.Writer
 	left int64

@@ -37,7 +37,6 @@ func (h Hosts) Rename(host Host, name string, now time.Time) error {
 	return h.Put(host)
 }
 
-// renameMoved renames the host that instances have moved to.
 func (h Hosts) renameMoved(from, to string, now time.Time) error {
 	stores, err := instance.Stores(h.state)
 	if err != nil {
@@ -68,7 +67,6 @@ func (h Hosts) renameMoved(from, to string, now time.Time) error {
 	return unread
 }
 
-// renameTries renames the host in the offers of work for any host.
 func (h Hosts) renameTries(from, to string) error {
 	out := OutboxOf(h.state)
 	ids, err := out.Tried()

@@ -228,7 +228,6 @@ func (d Dir) Remove(f File) error {
 	return atomicfile.Remove(d.path(f.Session))
 }
 
-// lock makes the folder if necessary and locks it.
 func (d Dir) lock() (*flock.Lock, error) {
 	if err := d.town.State.Prepare(d.town.Pids()); err != nil {
 		return nil, err

@@ -247,7 +247,6 @@ func named(state place.State, getenv func(string) string, name string) (Recipien
 	return r, err
 }
 
-// isShared reports whether several agents of gt-session work in a home.
 func isShared(state place.State, getenv func(string) string, folder string) bool {
 	stores, _ := instance.Stores(state)
 	agents := 0
@@ -279,7 +278,6 @@ func at(state place.State, getenv func(string) string, path string) (Recipient, 
 	return Recipient{}, none(path)
 }
 
-// only returns the recipient if all have the same box.
 func only(all []Recipient, name string) (Recipient, error) {
 	if len(all) == 0 {
 		return Recipient{}, none(name)

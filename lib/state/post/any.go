@@ -13,7 +13,6 @@ import (
 	"gt/lib/state/peer"
 )
 
-// mostNamed bounds how many hosts a reason names.
 const mostNamed = 3
 
 // WaitsFor returns why no host gets work of a template that any host may do, as far as this

@@ -122,7 +122,6 @@ func Leave(h home.Home, id session.ID, item Item) (said string, err error) {
 	return Line(line), nil
 }
 
-// keep adds to the copy in the state.
 func keep(h home.Home, id session.ID, data []byte) error {
 	lock, err := h.Lock()
 	if err != nil {
@@ -176,7 +175,6 @@ func Turn(h home.Home, id session.ID, now time.Time) error {
 	return err
 }
 
-// turnOf returns when the turn began, or zero.
 func turnOf(h home.Home, id session.ID) time.Time {
 	info, err := os.Lstat(turn(h, id))
 	if err != nil {
@@ -301,7 +299,6 @@ func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 	return true, r.Remove()
 }
 
-// check returns an error for an item of another turn.
 func check(data []byte, began time.Time) error {
 	items, err := parse(data)
 	if err != nil {

@@ -70,7 +70,6 @@ const (
 	afterHandoff
 )
 
-// newcomer is a new session and the other sessions of its home.
 type newcomer struct {
 	StartParams
 	now  time.Time

@@ -69,7 +69,6 @@ type Started struct {
 	Others []*Record
 }
 
-// dedupWindow is how long the same hook input counts as a duplicate.
 const dedupWindow = 10 * time.Second
 
 // Start records that a session begins or continues, and links it into its chain. all are
@@ -261,7 +260,6 @@ func (s Store) resume(now time.Time, r *Record, f StartParams) error {
 	return s.Put(r, atomicfile.Unsynced)
 }
 
-// reopen continues a session and adds its end to Runs.
 func (r *Record) reopen(now time.Time) {
 	if r.Ended() {
 		began := r.StartedAt
@@ -404,7 +402,6 @@ func (s Store) announce(now time.Time, r *Record, topic, subject string) error {
 	})
 }
 
-// lastEvent returns the log's last event of the session's life.
 func (s Store) lastEvent(id ID) eventlog.Event {
 	return s.log().Last(eventlog.Log(s.Home.Town.Spare()), string(id), eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd)
 }
@@ -451,7 +448,6 @@ type endPayload struct {
 	LastSeen  string  `json:"last_seen,omitempty"` // of a crash, which is found later
 }
 
-// lostReason is the end reason of a crash.
 const lostReason = "its process is gone"
 
 // classifyEnd returns the outcome to record. A prepared hand-over or a stop overrides what

@@ -299,7 +299,6 @@ func Owner(info fs.FileInfo) int {
 	return -1
 }
 
-// opening returns the error for a file that cannot be opened.
 func opening(path string, err error) error {
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EOPNOTSUPP) {
 		err = ErrNotRegular // a symbolic link, and a socket
@@ -798,7 +797,6 @@ func Error(verb, path string, err error) error {
 	return fmt.Errorf("cannot %s '%s': %w", verb, path, err)
 }
 
-// temporaryName returns a new name for a temporary file that will replace name.
 func temporaryName(name string) string {
 	var random [8]byte
 	rand.Read(random[:]) // never fails: crypto/rand ends the process instead

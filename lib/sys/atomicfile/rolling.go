@@ -150,7 +150,6 @@ func (r Rolling) write(data []byte, d Durability, keep func(old []byte) error) e
 // file last, so that after a kill on the way the file still exists.
 func (r Rolling) Remove() error { return errors.Join(r.drop(), Remove(r.Path)) }
 
-// drop removes the previous versions, the oldest first.
 func (r Rolling) drop() error {
 	var failed error
 	for _, g := range slices.Backward(generations) {
@@ -221,7 +220,6 @@ type broken struct {
 	err  error
 }
 
-// find looks for the newest usable content.
 func (r Rolling) find() (found, error) {
 	data, err := r.read(r.Path)
 	switch {
@@ -267,7 +265,6 @@ func passing(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
-// errors returns the errors of all bad files.
 func (f found) errors() error {
 	var all error
 	for _, b := range f.bad {
@@ -276,7 +273,6 @@ func (f found) errors() error {
 	return all
 }
 
-// instead returns which version is used instead.
 func (f found) instead() string {
 	text := fmt.Sprintf("using the version before it, '%s'", filepath.Base(f.path))
 	if info, err := os.Lstat(f.path); err == nil {
@@ -285,7 +281,6 @@ func (f found) instead() string {
 	return text
 }
 
-// withAside adds to the error of a file under which name it was set aside.
 func withAside(bad error, aside string, err error) error {
 	if aside != "" {
 		bad = fmt.Errorf("%w: it was set aside as '%s'", bad, filepath.Base(aside))

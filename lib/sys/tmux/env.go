@@ -18,7 +18,6 @@ func FromEnv(getenv func(string) string) (server, pane string) {
 	return server, pane
 }
 
-// isPane reports whether s has the form of a pane id: % and a number.
 func isPane(s string) bool {
 	digits, ok := strings.CutPrefix(s, "%")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""

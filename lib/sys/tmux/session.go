@@ -95,7 +95,6 @@ func (s Server) LeftOf(session, mark string) bool {
 	return err == nil && !slices.ContainsFunc(panes, func(p Pane) bool { return p.Session == session && p.Mark == mark })
 }
 
-// make makes a pane by one of tmux's commands.
 func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 	at := s.socket()
 	socket, err := at.trusted()
@@ -154,7 +153,6 @@ func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 	return Pane{}, errors.Join(err, s.killStarted(n.Buffer))
 }
 
-// killStarted ends the panes that were started with a buffer.
 func (s Server) killStarted(b Buffer) error {
 	out, err := s.run("list-panes", "-a", "-F", "#{pane_id} #{pane_start_command}")
 	if errors.Is(err, ErrNoServer) {

@@ -20,7 +20,6 @@ import (
 // ErrUntrusted is returned for a socket that is not the person's own.
 var ErrUntrusted = errors.New("it is not used")
 
-// trusted opens the socket and checks who answers there.
 func (s Server) trusted() (process.Socket, error) {
 	path := string(s)
 	refuse := func(why string) (process.Socket, error) {

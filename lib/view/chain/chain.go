@@ -70,7 +70,6 @@ func Find(all []*catalog.Session, word string) (found []Chain, candidates []*cat
 	return found, nil
 }
 
-// chains returns the chains of the sessions in of, oldest first.
 func chains(all, of []*catalog.Session) []Chain {
 	together := groups(all)
 	var found []Chain
@@ -89,7 +88,6 @@ func chains(all, of []*catalog.Session) []Chain {
 	return found
 }
 
-// group maps sessions to the sets in which they are linked.
 type group struct {
 	of      map[session.ID]int
 	members map[int][]*catalog.Session
@@ -150,7 +148,6 @@ func byStart(a, b *catalog.Session) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// grow returns the tree of a set of linked sessions.
 func grow(members []*catalog.Session) Chain {
 	members = slices.Clone(members)
 	slices.SortFunc(members, byStart)

@@ -12,7 +12,6 @@ import (
 // maxLabel limits a title or a hand-over in a graph, in columns.
 const maxLabel = 40
 
-// label returns the lines of a node's label.
 func (v View) label(n *Node) []string {
 	join := func(parts ...string) string {
 		var there []string
@@ -39,7 +38,6 @@ func (v View) label(n *Node) []string {
 	return there
 }
 
-// edges calls each for every link of the chain.
 func (c Chain) edges(each func(from, to *Node, label string)) {
 	c.Each(func(n *Node) {
 		for _, side := range n.Side {

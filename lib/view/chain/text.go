@@ -66,7 +66,6 @@ func Length(d time.Duration) string {
 	return duration.Format(d)
 }
 
-// lines has the characters of the tree.
 type lines struct{ down, branch, last, blank, dot string }
 
 func (v View) lines() lines {
@@ -136,7 +135,6 @@ func (v View) line(rows []row, n *Node, head, tree string, depth int) []row {
 	return rows
 }
 
-// heading returns a line that describes a chain.
 func (v View) heading(c Chain) string {
 	all := c.Sessions()
 	from, to := all[0].StartedAt, time.Time{}
@@ -172,7 +170,6 @@ func (v View) name(id session.ID) string {
 	return string(id)
 }
 
-// cut cleans text and cuts it to the rest of the width.
 func (v View) cut(text string, used int) string {
 	text = term.Clean(text)
 	if v.Width > 0 {

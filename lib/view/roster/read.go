@@ -24,7 +24,6 @@ type Listed struct {
 	Agents []fleet.Member
 }
 
-// loaded is a table of agents that is loaded in the background.
 type loaded struct {
 	*cli.Task
 	table *agent.Table

@@ -56,7 +56,6 @@ func Flatten(groups []instance.Group, all []*fleet.Member) []Row {
 	return indent(all)
 }
 
-// indent puts each instance after its parent.
 func indent(all []*fleet.Member) (rows []Row) {
 	here := map[instance.ID]bool{}
 	children := map[instance.ID][]*fleet.Member{}

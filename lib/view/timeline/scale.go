@@ -13,7 +13,6 @@ type scale struct {
 	worked float64 // in seconds, without gaps
 }
 
-// piece is a part of the axis on which time passes evenly.
 type piece struct {
 	from, to time.Time
 	at, end  float64
@@ -110,7 +109,6 @@ type tick struct {
 	text string
 }
 
-// step is the distance of ticks in the calendar.
 type step struct {
 	minutes, days, months int
 	tick, above           string // time formats for a tick, and above it where that changes
@@ -129,7 +127,6 @@ func (s step) seconds() float64 {
 	return 60*float64(s.minutes) + 86400*float64(s.days) + 2629746*float64(s.months)
 }
 
-// first returns the last tick that is not after t.
 func (s step) first(t time.Time) time.Time {
 	y, m, d := t.Date()
 	switch {
@@ -146,7 +143,6 @@ func (s step) first(t time.Time) time.Time {
 	return time.Date(month/12, time.Month(month%12+1), 1, 0, 0, 0, 0, t.Location())
 }
 
-// next returns the tick after the tick t.
 func (s step) next(t time.Time) time.Time {
 	y, m, d := t.Date()
 	switch {

@@ -28,14 +28,12 @@ const (
 	levelled  = 1500      // limit for the marks of a level
 )
 
-// escape escapes text for XML and HTML.
 func escape(text string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(term.Clean(text)))
 	return b.String()
 }
 
-// percent returns a place on the axis as a share of the width.
 func percent(f float64) string {
 	return strconv.FormatFloat(100*f, 'f', 4, 64) + "%"
 }
@@ -51,7 +49,6 @@ func (p *Picture) tops() []int {
 	return append(tops, y)
 }
 
-// middle returns the vertical middle of a bar within its lane.
 func (b *bar) middle() int { return lanePad + b.row*rowHeight + rowHeight/2 }
 
 // marks are the shapes at the end of a bar, around the point 0,0.
@@ -161,10 +158,8 @@ func (p *Picture) threads(b *bufio.Writer, tops []int) {
 	}
 }
 
-// level has the marks on the axis for one zoom.
 type level struct{ below, above []tick }
 
-// levels returns the marks for the zooms 1, 4, 16, …
 func (p *Picture) levels() []level {
 	var all []level
 	zoom := 1
@@ -181,7 +176,6 @@ func (p *Picture) levels() []level {
 	return all
 }
 
-// axis draws the marks. attributes set the width.
 func (p *Picture) axis(b *bufio.Writer, attributes string) {
 	fmt.Fprintf(b, `<svg id="axis" %s height="%d"><rect class="head" width="100%%" height="%d"/>`, attributes, axis, axis)
 	for n, l := range p.levels() {

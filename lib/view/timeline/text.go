@@ -122,7 +122,6 @@ func (p *Picture) drawn() []lane {
 	return p.lanes[:min(len(p.lanes), maxLanes)]
 }
 
-// left prints how many lanes are not shown.
 func (p *Picture) left(line func(string), style palette.Style, width int) {
 	n := 0
 	left := p.lanes[len(p.drawn()):]
@@ -276,7 +275,6 @@ func (p *Picture) caption(row []cell, b *bar, style palette.Style, col func(floa
 	row[at].text = text
 }
 
-// paint joins cells to a line, with as few colour changes as possible.
 func paint(row []cell, style palette.Style) string {
 	var b, run strings.Builder
 	var look *palette.OutcomeStyle

@@ -58,7 +58,6 @@ type bar struct {
 	link               chain.Link
 }
 
-// shared is what many sessions have in common.
 type shared struct {
 	actor, folder, agent, branch string // actor is the folder's name if there is none
 	headless, foreign            bool
@@ -136,7 +135,6 @@ func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 	return p
 }
 
-// when returns when the session began and ended.
 func (b *bar) when() [2]time.Time {
 	if b.whole != nil {
 		return *b.whole

@@ -122,7 +122,6 @@ func (a *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return m, err
 }
 
-// storeFolders are the working folders of a store's conversations.
 type storeFolders struct {
 	size    int64
 	changed time.Time
@@ -132,7 +131,6 @@ type storeFolders struct {
 // maxCache bounds the list of the last conversation of each folder, in bytes.
 const maxCache = 4 << 20
 
-// foldersOf returns in which folder each conversation began.
 func (a *Reader) foldersOf(store string) (map[session.ID]string, error) {
 	path := filepath.Join(store, "history.jsonl")
 	cache := filepath.Join(store, "cache", "last_conversations.json")
@@ -216,7 +214,6 @@ func prompt(r gjson.Result, subagent bool) (text string, ok bool) {
 
 var modelChange = lazyregexp.New("The user changed setting `Model Selection` (?:from .+? )?to (.+?)\\.(?:\\s|$)")
 
-// modelOf returns the model that the person chose with a prompt, or "".
 func modelOf(r gjson.Result) string {
 	if r.Get("type").Str != userInput {
 		return ""
@@ -277,7 +274,6 @@ func entriesOf(r gjson.Result, subagent, twice bool) (all []conversation.Entry) 
 	return all
 }
 
-// arguments returns a tool's arguments without the labels for the screen.
 func arguments(args gjson.Result, twice bool) gjson.Result {
 	if !args.IsObject() {
 		return args

@@ -44,7 +44,6 @@ var Client = contract.Client{
 	},
 }
 
-// headless reports whether the client answers one prompt and ends.
 func headless(r contract.Run) bool { return r.HasFlag("-p", "--print", "--prompt") }
 
 // store is the client's own folder, below HOME. No variable is known to move it.

@@ -68,7 +68,6 @@ func linkOf(front, back []byte) record {
 	return rec
 }
 
-// ask returns a record's prompt, the person's or another's.
 func (rec record) ask() request {
 	q := rec.request()
 	if q.Reply {

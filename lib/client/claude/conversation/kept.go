@@ -12,7 +12,6 @@ import (
 // Claude Code writes a large result into <session>/tool-results/<call>.txt, and the
 // conversation has its beginning and the file's path.
 
-// keptIn returns the folder with a conversation's large results.
 func keptIn(f conversation.File) string {
 	dir := strings.TrimSuffix(f.Path, ".jsonl")
 	if f.Parent != "" { // a subagent's, below its session's folder

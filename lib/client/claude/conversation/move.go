@@ -53,7 +53,6 @@ func (Writer) MovedFiles(transcript string, id session.ID) ([]conversation.Moved
 	return all, nil
 }
 
-// movable reports whether a name can be that of a moved file.
 func movable(name string) bool {
 	task, isTask := strings.CutPrefix(name, tasksPrefix)
 	rest, isSession := strings.CutPrefix(name, sessionPrefix)

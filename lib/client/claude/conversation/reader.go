@@ -136,10 +136,8 @@ type header struct {
 	last                  struct{ branch, cwd, model string } // from the end
 }
 
-// begun reports whether the front needs no more records.
 func (h *header) begun() bool { return h.Prompt != "" && h.CWD != "" && h.First != "" }
 
-// complete reports whether the front needs no more records and the model is known.
 func (h *header) complete() bool { return h.begun() && (h.last.model != "" || h.Model != "") }
 
 // front adds a record from the front, in order.
@@ -517,7 +515,6 @@ func usageOf(u gjson.Result) conversation.Usage {
 	}
 }
 
-// cost gives what the session has cost so far, by model.
 func (r *records) cost(e conversation.Entry, rec record) bool {
 	if r.summary {
 		return true
@@ -556,7 +553,6 @@ func (Reader) Quiet(record []byte, tools bool) bool {
 	return !tools && isBringing(record)
 }
 
-// noted are the types of the client's own records.
 var noted = []string{
 	"api-request", "api-request-shape", "api-request-blob", "last-prompt", "queue-operation", "ai-title", "custom-title",
 	"file-history-snapshot", "file-history-delta", "cost-state", "tools-used", "mode", "permission-mode",

@@ -47,7 +47,6 @@ type record struct {
 	query      string       // the purpose of an api-request: repl_main_thread, sdk, a subagent, a title
 }
 
-// message is a message to or from the API.
 type message struct {
 	id     string // the same in all records of an answer
 	model  string
@@ -62,7 +61,6 @@ type block struct{ gjson.Result }
 
 func (b block) kind() string { return b.Get("type").Str }
 
-// callID returns the id of the tool_use that a tool_result belongs to.
 func (b block) callID() string { return b.Get("tool_use_id").Str }
 
 func (b block) failed() bool { return b.Get("is_error").Type == gjson.True }
@@ -323,7 +321,6 @@ func (rec record) ofAnother(id string) bool {
 	return rec.session != "" && len(rec.session) == len(id) && rec.session != id
 }
 
-// summary returns a compaction's summary without what the client wraps around it.
 func (rec record) summary() string { return kept(rec.Message.asked()) }
 
 // isAsking reports whether a line may have a person's text or a title. For other lines,
@@ -355,7 +352,6 @@ func (rec record) request() request {
 	return q
 }
 
-// queued returns the prompt that an attachment has, which came during a turn.
 func (rec record) queued() (m message, meta bool, origin string) {
 	a := rec.attachment
 	if a.Get("type").Str != "queued_command" || a.Get("commandMode").Str != "prompt" {
@@ -385,7 +381,6 @@ func (rec record) messages() (all []claudehook.Message) {
 	return all
 }
 
-// byPerson reports whether the origin means that a person wrote the text.
 func byPerson(origin string) bool { return origin == "" || origin == "human" }
 
 // maxChecked is the longest line that is checked to be valid JSON, which a torn one is not.

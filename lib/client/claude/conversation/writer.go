@@ -27,7 +27,6 @@ func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, fol
 	return path, filepath.Dir(filepath.Dir(filepath.Dir(path))), nil
 }
 
-// written is a record with the fields that Claude Code needs to resume.
 type written struct {
 	Parent    *session.ID `json:"parentUuid"`
 	Sidechain bool        `json:"isSidechain"`
@@ -57,7 +56,6 @@ type agentWords struct {
 	Usage      map[string]int `json:"usage"`
 }
 
-// versionWritten is the version of the format.
 const versionWritten = "2.1.197"
 
 // Write writes a record for each entry. Each names the one before.

@@ -28,7 +28,6 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 
 const conversations = "projects"
 
-// accountsFile is Gas Town's list of a town's accounts.
 const accountsFile = "mayor/accounts.json"
 
 // inTowns returns the accounts that the person's towns list, as the person trusted them.

@@ -64,7 +64,6 @@ func withoutRemarks(text string) string {
 	return text
 }
 
-// isWrapper reports whether the client puts its own text into such an element.
 func isWrapper(name string) bool {
 	switch name {
 	case "local-command-stdout", "local-command-stderr", "local-command-caveat",
@@ -83,7 +82,6 @@ func isSender(name string) bool {
 	return false
 }
 
-// sender returns who sent a message, from the attributes of its element.
 func sender(name, attributes string) string {
 	value := func(key string) string {
 		_, rest, ok := strings.Cut(" "+attributes, " "+key+`="`)

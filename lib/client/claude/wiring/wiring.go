@@ -55,7 +55,6 @@ func sources(a wiring.Agent) []wiring.Source {
 	return append(all[len(a.Sources):], plugins(a, all)...)
 }
 
-// deletes returns cleanupPeriodDays, by default 30.
 func deletes(a wiring.Agent) int {
 	days := 30
 	for _, s := range a.Sources { // later ones override
@@ -164,7 +163,6 @@ func value(s wiring.Source, key string, v any) {
 	}
 }
 
-// read decodes a JSON file of the client into v. It ignores errors.
 func read(file string, v any) {
 	if text, err := settings.Read(file); err == nil {
 		json.Unmarshal(text, v)

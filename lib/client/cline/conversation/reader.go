@@ -125,7 +125,6 @@ func isSubagent(path string) bool {
 // maxState bounds a session's state, which has the system prompt.
 const maxState = 4 << 20
 
-// state returns the session's state.
 func state(f conversation.File) (gjson.Result, error) {
 	dir := filepath.Dir(f.Path)
 	path := filepath.Join(dir, filepath.Base(dir)+".json")
@@ -229,7 +228,6 @@ var userInput = lazyregexp.New(`(?s)<user_input[^>]*>(.*)</user_input>`)
 // Cline keeps the returns of a terminal's paste of five lines or more.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// typed returns what the person typed of a text that Cline sends in their name.
 func typed(text string) string {
 	if m := userInput().FindStringSubmatch(text); m != nil {
 		text = m[1]
@@ -348,7 +346,6 @@ func resultOf(part gjson.Result) conversation.Entry {
 	return e
 }
 
-// given returns what one part of a call gave.
 func given(c gjson.Result) string {
 	var texts []string
 	for _, key := range []string{"result", "error", "text"} {

@@ -326,7 +326,6 @@ type state struct {
 	summary bool // see conversation.Options
 }
 
-// tokens counts a conversation's tokens so far.
 type tokens struct{ input, cached, output int64 }
 
 func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
@@ -604,7 +603,6 @@ func (t tokens) plus(more tokens) tokens {
 	return tokens{t.input + more.input, t.cached + more.cached, t.output + more.output}
 }
 
-// sized gives the size of the context window.
 func (s *state) sized(e conversation.Entry, info gjson.Result, each func(conversation.Entry) bool) bool {
 	size := conversation.TokenCount(info.Get("model_context_window"))
 	if !s.summary || size == 0 {
@@ -727,7 +725,6 @@ func asked(p gjson.Result) string {
 	return strings.Join(parts, "\n")
 }
 
-// shell returns the command that the person ran after a "!", and what it printed.
 func shell(p gjson.Result) (command, output string, ok bool) {
 	text := strings.TrimSpace(p.Get("content.0.text").Str)
 	text, begins := strings.CutPrefix(text, "<user_shell_command>\n<command>\n")
@@ -763,7 +760,6 @@ func injected(text string) bool {
 	return len(text) >= len(end) && strings.EqualFold(text[len(text)-len(end):], end)
 }
 
-// textOf returns the text of a content, which is a text or a list of parts.
 func textOf(content gjson.Result) string {
 	if content.Type == gjson.String {
 		return content.Str
@@ -823,7 +819,6 @@ func command(c gjson.Result) string {
 	return strings.Join(all, " ")
 }
 
-// output returns a tool's result. Older shell results are JSON.
 func output(output gjson.Result) string {
 	if output.IsObject() {
 		output = output.Get("content")
@@ -837,7 +832,6 @@ func output(output gjson.Result) string {
 	return text
 }
 
-// reply returns the person's answers to the model's questions.
 func reply(text string) string {
 	answers := gjson.Get(text, "answers")
 	if !answers.IsObject() {

@@ -196,7 +196,6 @@ func (h *header) back(line []byte) bool {
 	return true
 }
 
-// whole returns the collected metadata, with the workspace's.
 func (h *header) whole(ws map[string]string) conversation.Metadata {
 	m := h.Metadata
 	m.Last, m.Model = h.last.Last, cmp.Or(h.last.Model, m.Model)
@@ -210,7 +209,6 @@ func (h *header) whole(ws map[string]string) conversation.Metadata {
 	return m
 }
 
-// origin returns the session that a fork names as its origin.
 func origin(data gjson.Result, own session.ID) session.ID {
 	message := data.Get("message").Str
 	if data.Get("infoType").Str != "fork" || !strings.HasPrefix(message, "Forked from ") {
@@ -285,7 +283,6 @@ func asked(e event) string {
 	return e.data.Get("content").Str
 }
 
-// usedTokens are the tokens of each model so far.
 type usedTokens map[string]conversation.Usage
 
 // Read gives the events in order, without what the person took back (/rewind) but for its

@@ -33,7 +33,6 @@ func Client() wiring.Client {
 	}
 }
 
-// blockers finds a project that the person has not trusted.
 func blockers(a wiring.Agent) []wiring.Blocker {
 	var s struct{ TrustedFolders []string }
 	if text, err := settings.Read(filepath.Join(a.Folder, "config.json")); err == nil {

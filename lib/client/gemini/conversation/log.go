@@ -28,7 +28,6 @@ const (
 	duplicate        // a copy that the client made of an earlier message
 )
 
-// message is what the first pass records of a message.
 type message struct {
 	key       uint64 // the hash of its id
 	first     int64  // where its first record begins
@@ -296,7 +295,6 @@ func (l *log) pair(before []int) {
 	}
 }
 
-// indexOf returns the offset of a list's element in a line.
 func indexOf(line []byte, list, element gjson.Result) int {
 	i := element.Index
 	if i <= 0 || i+len(element.Raw) > len(line) || string(line[i:i+len(element.Raw)]) != element.Raw {

@@ -444,7 +444,6 @@ func (l *log) unread(i int) int64 {
 	return next
 }
 
-// messageFile reads messages by their place.
 type messageFile struct {
 	file *os.File
 	buf  []byte // the last message
@@ -623,7 +622,6 @@ func Text(content gjson.Result) string {
 	return ""
 }
 
-// injected begin the texts that the client writes in the person's name.
 var injected = []string{
 	"<session_context>", "This is the Gemini CLI. We are setting up the context",
 	"Here is the user's editor context", "Here is a summary of changes in the user's editor context",

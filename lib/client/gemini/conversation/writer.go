@@ -44,7 +44,6 @@ func (Writer) Place(getenv func(string) string, c *conversation.Copy) (path, fol
 		"session-"+c.Now.UTC().Format("2006-01-02T15-04")+"-"+string(c.ID)[:8]+".jsonl"), folder, nil
 }
 
-// projectName returns the client's name for a project, or its Hash.
 func projectName(folder, root string) string {
 	owns := func(name string) bool {
 		owner, err := atomicfile.Read(filepath.Join(folder, "tmp", name, ".project_root"), 16<<10)

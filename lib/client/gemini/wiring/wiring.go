@@ -108,7 +108,6 @@ func trustOf(folder, dir string) (how string) {
 	return how
 }
 
-// read decodes a JSON file of the client into v. It ignores errors.
 func read(file string, v any) {
 	if text, err := settings.Read(file); err == nil {
 		json.Unmarshal(jsonedit.Strip(text), v)

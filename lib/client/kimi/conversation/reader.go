@@ -122,7 +122,6 @@ func (Reader) session(store, dir string, id session.ID, lost *conversation.ReadE
 // maxState bounds a session's state, which names its subagents and tasks.
 const maxState = 4 << 20
 
-// state returns the session's state.
 func state(f conversation.File) (gjson.Result, error) {
 	path := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(f.Path))), stateFile)
 	return conversation.ReadJSON(path, maxState)
@@ -279,7 +278,6 @@ func entriesOf(r gjson.Result) (all []conversation.Entry) {
 	return all
 }
 
-// eventOf returns the entry of an event in a turn.
 func eventOf(event gjson.Result) conversation.Entry {
 	switch event.Get("type").Str {
 	case "content.part":

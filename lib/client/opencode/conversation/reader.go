@@ -222,7 +222,6 @@ func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all [
 	return slices.DeleteFunc(all, func(m message) bool { return m.created < from }), err
 }
 
-// parts reads a message and its parts, in order.
 func (c *Reader) parts(f conversation.File, m message) (message string, all []part, err error) {
 	if strings.HasSuffix(f.Path, ".db") {
 		err = c.with(f.Path, func(db *sqlite.DB) error {

@@ -65,7 +65,6 @@ func (Writer) Model(getenv func(string) string) (model string) {
 	return cmp.Or(model, configured(getenv))
 }
 
-// configured returns the model in the person's settings, or "".
 func configured(getenv func(string) string) string {
 	root := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(root) {
@@ -100,7 +99,6 @@ func newID(prefix string, at uint64) string {
 	return fmt.Sprintf("%s%012x%s", prefix, at&(1<<48-1), random[:])
 }
 
-// versionWritten is the version of the format.
 const versionWritten = "1.18.33"
 
 type object = map[string]any

@@ -23,7 +23,6 @@ func headless(r contract.Run) bool {
 	return r.Subcommand("--log-level", "-m", "--model", "--agent") == "run"
 }
 
-// databaseVar names another database.
 const databaseVar = "OPENCODE_DB"
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {

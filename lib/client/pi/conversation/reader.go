@@ -79,7 +79,6 @@ func (c Reader) Find(store string, each func(conversation.File)) error {
 // subagents' runs in folders of their own.
 const maxDepth = 8
 
-// below lists the sessions in the subfolders of a folder.
 func (c Reader) below(store, dir string, entries []os.DirEntry, depth int, lost *conversation.ReadErrors, each func(conversation.File)) {
 	for _, e := range entries {
 		if e.Type().IsRegular() || depth == 0 {
@@ -352,7 +351,6 @@ func (e *entries) spend(usage gjson.Result, model string) {
 	}
 }
 
-// message adds the entries of a message. An answer without a model has the chosen one.
 func (e *entries) message(m gjson.Result, chosen string) {
 	switch m.Get("role").Str {
 	case "user":

@@ -71,7 +71,6 @@ func (Reader) folder(store, dir string, parent session.ID, lost *conversation.Re
 	}
 }
 
-// old reports whether a file has Gemini CLI's format.
 func (Reader) old(f conversation.File) bool {
 	return strings.HasPrefix(f.Path, filepath.Join(f.Store, "tmp")+string(filepath.Separator))
 }
@@ -121,7 +120,6 @@ type header struct {
 	hasMessages         bool   // the conversation has text
 }
 
-// begun reports whether the front needs no more records.
 func (h *header) begun() bool { return h.Prompt != "" && h.Version != "" && !h.Started.IsZero() }
 
 // front adds a record from the front, in order.

@@ -53,10 +53,8 @@ func folderName(root string) string {
 	return string(name)
 }
 
-// versionWritten is the version of the format.
 const versionWritten = "0.24.4"
 
-// written is a record with the fields that Qwen Code needs to resume.
 type written struct {
 	ID      session.ID  `json:"uuid"`
 	Parent  *session.ID `json:"parentUuid"`
