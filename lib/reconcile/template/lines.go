@@ -1,65 +1,58 @@
 package template
 
 import (
+	"bytes"
 	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// keyLines returns a function that finds the line of a key, such as pool.max, in the
-// [[agent]] block with a number. It falls back to the line of the key's table, of the
-// block, or 0. The parser's own positions do not help, because every block has the same
-// keys. A quoted key or one in an inline table is not found.
-func keyLines(text []byte) func(block int, key string) int {
+// header is the line that begins a table, or an element of an array of tables.
+type header struct {
+	name  string
+	array bool
+	line  int
+}
+
+// keyLines returns the headers of a text, and a function that finds the line of a key, such
+// as pool.max, in the [[agent]] block with a number. It falls back to the line of the key's
+// table, of the block, or 0. A key in an inline table is not found.
+func keyLines(text []byte) (headers []header, find func(block int, key string) int) {
 	type place struct {
 		block int
 		key   string
 	}
 	lines := map[place]int{}
-	block, prefix, fence := -1, "", ""
-	number := 0
-	for line := range strings.Lines(string(text)) {
-		number++
-		line = strings.TrimSpace(line)
-		if fence != "" { // in a multi-line string
-			if strings.Contains(line, fence) {
-				fence = ""
-			}
-			continue
+	block, prefix, within := -1, "", false // within a block
+	line, counted := 1, 0
+	parser := unstable.Parser{}
+	for parser.Reset(text); parser.NextExpression(); {
+		e := parser.Expression()
+		var names []string
+		for key := e.Key(); key.Next(); names = append(names, string(key.Node().Data)) {
+			at := int(key.Node().Raw.Offset)
+			line, counted = line+bytes.Count(text[counted:at], []byte("\n")), at
 		}
-		switch {
-		case strings.HasPrefix(line, "#"):
-			continue
-		case strings.HasPrefix(line, "[["):
-			name, _, _ := strings.Cut(line[2:], "]]")
-			prefix = "-" // another array
-			if strings.TrimSpace(name) == "agent" {
-				block++
-				prefix = ""
-				lines[place{block, ""}] = number
+		name := strings.Join(names, ".")
+		if e.Kind != unstable.KeyValue {
+			headers = append(headers, header{name, e.Kind == unstable.ArrayTable, line})
+			table, below := strings.CutPrefix(name, "agent.")
+			switch within = true; {
+			case e.Kind == unstable.ArrayTable && name == "agent":
+				block, prefix, name = block+1, "", ""
+			case e.Kind == unstable.Table && below && block >= 0:
+				prefix, name = table+".", table
+			default:
+				within = false
 			}
-			continue
-		case strings.HasPrefix(line, "["):
-			name, _, _ := strings.Cut(line[1:], "]")
-			prefix = "-"
-			if rest, ok := strings.CutPrefix(strings.TrimSpace(name), "agent."); ok && block >= 0 {
-				prefix = rest + "."
-				lines[place{block, rest}] = number
-			}
-			continue
+		} else {
+			name = prefix + name
 		}
-		key, value, ok := strings.Cut(line, "=")
-		if !ok {
-			continue
-		}
-		for _, quotes := range []string{`"""`, "'''"} {
-			if strings.Count(value, quotes) == 1 {
-				fence = quotes
-			}
-		}
-		if at := (place{block, prefix + strings.TrimSpace(key)}); prefix != "-" && lines[at] == 0 {
-			lines[at] = number
+		if at := (place{block, name}); within && lines[at] == 0 {
+			lines[at] = line
 		}
 	}
-	return func(block int, key string) int {
+	return headers, func(block int, key string) int {
 		if at := lines[place{block, key}]; at != 0 {
 			return at
 		}

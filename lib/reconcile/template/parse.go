@@ -60,8 +60,9 @@ func Parse(file string, text []byte, sets ...string) ([]Template, []Problem) {
 		}
 		return nil, []Problem{p}
 	}
-	r := &reader{file: file, lines: keyLines(text), sets: append([]string{instance.Variable, "GT_SESSION_NAME", "GT_TEMPLATE"}, sets...)}
-	r.mistyped(text)
+	headers, lines := keyLines(text)
+	r := &reader{file: file, lines: lines, sets: append([]string{instance.Variable, "GT_SESSION_NAME", "GT_TEMPLATE"}, sets...)}
+	r.mistyped(headers)
 	var all []Template
 	if len(content.Agent) > maxTemplates {
 		r.bad(0, "", fmt.Errorf("more than %d templates", maxTemplates))
@@ -102,28 +103,20 @@ func (r *reader) bad(block int, key string, err error) {
 
 // mistyped reports tables whose names look like misspelled agent or session. All other
 // unknown tables are ignored, because they may belong to another program.
-func (r *reader) mistyped(text []byte) {
-	number := 0
-	for line := range strings.Lines(string(text)) {
-		number++
-		name, blocks := strings.CutPrefix(strings.TrimSpace(line), "[[")
-		name, tables := strings.CutPrefix(name, "[")
-		name, _, closed := strings.Cut(name, "]")
-		if name = strings.TrimSpace(name); !closed || !blocks && !tables {
-			continue
+func (r *reader) mistyped(headers []header) {
+	for _, h := range headers {
+		if h.name == "pool" {
+			r.problems = append(r.problems, Problem{File: r.file, Line: h.line, Key: h.name, Err: errors.New("unknown table (agent.pool is meant?)")})
 		}
-		if name == "pool" && tables {
-			r.problems = append(r.problems, Problem{File: r.file, Line: number, Key: name, Err: errors.New("unknown table (agent.pool is meant?)")})
-		}
-		first, _, below := strings.Cut(name, ".")
-		if tables && !blocks && slices.Contains(town.Tables, first) {
+		first, _, below := strings.Cut(h.name, ".")
+		if !h.array && slices.Contains(town.Tables, first) {
 			continue
 		}
 		for _, own := range []string{"agent", "session"} {
-			if near := spelling.Distance(first, own); near == 0 || near > 2 || own == "agent" && !blocks && !below || own == "session" && blocks {
+			if near := spelling.Distance(first, own); near == 0 || near > 2 || own == "agent" && !h.array && !below || own == "session" && h.array {
 				continue
 			}
-			r.problems = append(r.problems, Problem{File: r.file, Line: number, Key: name, Err: fmt.Errorf("unknown table (%s is meant?)", own)})
+			r.problems = append(r.problems, Problem{File: r.file, Line: h.line, Key: h.name, Err: fmt.Errorf("unknown table (%s is meant?)", own)})
 		}
 	}
 }

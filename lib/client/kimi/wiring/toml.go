@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2/unstable"
 
 	"gt/lib/client/wiring"
 )
@@ -141,27 +142,39 @@ func parse(text []byte) ([]table, error) {
 		return nil, err
 	}
 	var tables []table
-	at, number := 0, 0
 	within := false // a table [[hooks]]
-	for line := range bytes.Lines(text) {
-		number++
-		words := bytes.TrimSpace(line)
-		if within && bytes.HasPrefix(words, []byte("[")) {
-			within, tables[len(tables)-1].to = false, at
+	parser := unstable.Parser{}
+	for parser.Reset(text); parser.NextExpression(); {
+		e := parser.Expression()
+		switch e.Kind {
+		case unstable.Table:
+			within = false
+		case unstable.ArrayTable:
+			key := e.Key()
+			if within = key.Next() && key.IsLast() && string(key.Node().Data) == "hooks"; within {
+				at := int(key.Node().Raw.Offset)
+				from := bytes.LastIndexByte(text[:at], '\n') + 1
+				tables = append(tables, table{from: from, to: at, handler: wiring.Handler{Line: bytes.Count(text[:at], []byte("\n")) + 1}})
+			}
+		case unstable.KeyValue:
+			if within {
+				tables[len(tables)-1].to = int(e.Raw.Offset + e.Raw.Length)
+			}
 		}
-		if isHeader(words) {
-			within, tables = true, append(tables, table{from: at, to: len(text), handler: wiring.Handler{Line: number}})
-		}
-		at += len(line)
 	}
 	if len(tables) != len(hooks) {
 		return nil, errLayout
 	}
 	for i := range tables {
 		t := &tables[i]
-		last := t.from + settingsEnd(text[t.from:t.to])
-		t.end = lineEnd(text[last:t.to])
-		t.to = last + len(t.end)
+		line, _, more := bytes.Cut(text[t.to:], []byte("\n"))
+		t.to += len(line)
+		if more {
+			t.end, t.to = "\n", t.to+1
+			if bytes.HasSuffix(line, []byte("\r")) {
+				t.end = "\r\n"
+			}
+		}
 		one, err := decode(text[t.from:t.to])
 		if err != nil || !reflect.DeepEqual(one, map[string]any{"hooks": []map[string]any{hooks[i]}}) {
 			return nil, errLayout
@@ -195,36 +208,6 @@ func listed(all map[string]any) ([]map[string]any, error) {
 		}
 	}
 	return nil, errLayout
-}
-
-func isHeader(line []byte) bool {
-	rest, ok := bytes.CutPrefix(line, []byte("[["))
-	name, after, closed := bytes.Cut(rest, []byte("]]"))
-	after = bytes.TrimSpace(after)
-	return ok && closed && string(bytes.Trim(name, " \t\"'")) == "hooks" && (len(after) == 0 || after[0] == '#')
-}
-
-// lineEnd returns the end of a line with which a text begins.
-func lineEnd(text []byte) string {
-	for _, end := range []string{"\n", "\r\n"} {
-		if bytes.HasPrefix(text, []byte(end)) {
-			return end
-		}
-	}
-	return ""
-}
-
-// settingsEnd returns where a table's last setting ends, before comments and empty lines
-// that follow it.
-func settingsEnd(text []byte) int {
-	end, at := 0, 0
-	for line := range bytes.Lines(text) {
-		if words := bytes.TrimSpace(line); len(words) > 0 && words[0] != '#' {
-			end = at + len(bytes.TrimRight(line, "\r\n"))
-		}
-		at += len(line)
-	}
-	return end
 }
 
 // agree reports as an error that two texts differ in more than gt's handlers, or that the

@@ -29,6 +29,7 @@ func TestRewire(t *testing.T) {
 		"[[ hooks ]] # mine\nevent = \"Stop\" # and this\ncommand = '''\nsay done\n'''\n# the end",
 		"[[\"hooks\"]]\nevent = \"Stop\"\nmatcher = \"a#b\"\ncommand = \"x\"\ntimeout = 3\n\n# of the model\n[models.x]\na = [\n  [1],\n  [2],\n]\n",
 		"x = \"\"\"\nno [[hooks]]\n\"\"\"\n",
+		"x = '''\n[[hooks]]\n'''\n",
 	} {
 		wired, changes, err := format{}.Rewire([]byte(text), want)
 		if err != nil || len(changes) != len(want) || !strings.HasPrefix(string(wired), text) {
@@ -91,11 +92,10 @@ func TestRewireRefuses(t *testing.T) {
 	want := wanted(t, "/opt/bin")
 	for text, reason := range map[string]string{
 		"hooks = [{event = \"Stop\", command = \"x\"}]\n": "gt can edit its hooks only as tables that begin with a line [[hooks]]",
-		"hooks = []\n":              "it has hooks = [], to which nothing can be added: remove that line",
-		"[hooks]\na = 1\n":          "gt can edit its hooks only as tables that begin with a line [[hooks]]",
-		"hooks = 3\n":               "gt can edit its hooks only as tables that begin with a line [[hooks]]",
-		"a = \n":                    "toml: line 1",
-		"x = '''\n[[hooks]]\n'''\n": "gt can edit its hooks only as tables that begin with a line [[hooks]]",
+		"hooks = []\n":     "it has hooks = [], to which nothing can be added: remove that line",
+		"[hooks]\na = 1\n": "gt can edit its hooks only as tables that begin with a line [[hooks]]",
+		"hooks = 3\n":      "gt can edit its hooks only as tables that begin with a line [[hooks]]",
+		"a = \n":           "toml: line 1",
 	} {
 		if _, _, err := (format{}).Rewire([]byte(text), want); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%q: %v", text, err)
