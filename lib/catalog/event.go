@@ -54,14 +54,14 @@ type payload struct {
 
 // names are the keys of a payload, in the order of texts.
 var names = [...]string{
-	"session_id", "role", "cwd", "topic", "agent", "source", "parent_id", "chain_id", "transcript_path", "branch", "tmux_session",
-	"work_unit", "molecule_id", "step_ref", "host", "outcome", "reason", "subject", "note", "kind", "last_seen", "to_session",
+	"session_id", "outcome", "reason", "subject", "note", "kind", "to_session", "role", "cwd", "topic", "agent", "source", "parent_id", "chain_id",
+	"transcript_path", "branch", "tmux_session", "work_unit", "molecule_id", "step_ref", "host", "last_seen",
 }
 
 func (p *payload) texts() [len(names)]*string {
 	return [...]*string{
-		&p.SessionID, &p.Role, &p.CWD, &p.Topic, &p.Agent, &p.Source, &p.ParentID, &p.ChainID, &p.Transcript, &p.Branch, &p.Tmux,
-		&p.WorkUnit, &p.MoleculeID, &p.StepRef, &p.Host, &p.Outcome, &p.Reason, &p.Subject, &p.Note, &p.Kind, &p.LastSeen, &p.ToSession,
+		&p.SessionID, &p.Outcome, &p.Reason, &p.Subject, &p.Note, &p.Kind, &p.ToSession, &p.Role, &p.CWD, &p.Topic, &p.Agent, &p.Source, &p.ParentID, &p.ChainID,
+		&p.Transcript, &p.Branch, &p.Tmux, &p.WorkUnit, &p.MoleculeID, &p.StepRef, &p.Host, &p.LastSeen,
 	}
 }
 
@@ -140,9 +140,17 @@ func (e *event) unnamed() bool { return e.Payload.SessionID == "" }
 
 // pack appends an event to a session's row, as unpack reads it.
 func (e *event) pack(to []byte) []byte {
-	to = binary.AppendVarint(to, e.at.UnixNano())
-	for _, text := range e.packed() {
-		to = append(binary.AppendUvarint(to, uint64(len(*text))), *text...)
+	texts, has := e.packed(), uint64(0) // a bit for each that is not empty
+	for i, text := range texts {
+		if *text != "" {
+			has |= 1 << i
+		}
+	}
+	to = binary.AppendUvarint(binary.AppendVarint(to, e.at.UnixNano()), has)
+	for _, text := range texts {
+		if *text != "" {
+			to = append(binary.AppendUvarint(to, uint64(len(*text))), *text...)
+		}
 	}
 	return to
 }
@@ -164,11 +172,14 @@ func unpack(row []byte) iter.Seq[*event] {
 		texts := e.packed()
 		for at := 0; at < len(row); {
 			nanos, n := binary.Varint(row[at:])
-			e.at, at = time.Unix(0, nanos).UTC(), at+n
-			for _, text := range texts {
-				size, n := binary.Uvarint(row[at:])
-				at += n
-				*text, at = whole[at:at+int(size)], at+int(size)
+			has, m := binary.Uvarint(row[at+n:])
+			e.at, at = time.Unix(0, nanos).UTC(), at+n+m
+			for i, text := range texts {
+				if *text = ""; has&(1<<i) != 0 {
+					size, n := binary.Uvarint(row[at:])
+					at += n
+					*text, at = whole[at:at+int(size)], at+int(size)
+				}
 			}
 			if !yield(&e) {
 				return

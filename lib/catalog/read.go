@@ -209,7 +209,12 @@ func (r *reading) actor(name string) *actor {
 // take adds an event, from which it takes what Session.take does.
 func (s *row) take(e *event) {
 	p := &e.Payload
-	link := func(text string) session.ID { return session.ID(strings.Clone(string(valid(text)))) }
+	link := func(text string) session.ID {
+		if text == string(s.id) {
+			return s.id
+		}
+		return session.ID(strings.Clone(string(valid(text))))
+	}
 	switch e.Type {
 	case eventlog.SessionStart, eventlog.SessionResume:
 		fill(&s.parent, link(p.ParentID))

@@ -35,15 +35,13 @@ const columns = "id, started, last, parent, chain, work, ended, events"
 // The table session is a log's; changed, which is in memory, has what is newer than the index,
 // and known is the view of both. Most chains have the id of their only session.
 const (
-	columnTypes = "(id TEXT, started INTEGER, last INTEGER, parent TEXT, chain TEXT, work TEXT, ended INTEGER, events BLOB)"
+	columnTypes = "(id TEXT, started INTEGER, last INTEGER, parent TEXT, chain TEXT, work TEXT, ended INTEGER, events BLOB, PRIMARY KEY(started DESC, id)) WITHOUT ROWID"
 	tableSQL    = "CREATE TABLE session" + columnTypes + `;
 		CREATE INDEX parent ON session(parent) WHERE parent <> '';
 		CREATE INDEX chain ON session(chain) WHERE chain <> id AND chain <> '';
 		CREATE INDEX ended ON session(ended) WHERE ended = 0`
 	indexesSQL = `CREATE UNIQUE INDEX id ON session(id);
-		CREATE INDEX started ON session(started DESC, id);
-		CREATE INDEX last ON session(last DESC, id);
-		CREATE INDEX work ON session(work) WHERE work <> ''`
+		CREATE INDEX last ON session(last DESC, id)`
 	knownSQL   = "CREATE TEMP VIEW known AS SELECT * FROM session"
 	changedSQL = "CREATE TEMP TABLE changed" + columnTypes + "; DROP VIEW known; " +
 		knownSQL + " WHERE id NOT IN (SELECT id FROM changed) UNION ALL SELECT * FROM changed"
@@ -56,9 +54,11 @@ func rowOf(v sqlite.Values) *row {
 	}
 }
 
-// create makes the table with rows, in the order in which most lists read them.
+// create makes the table with rows.
 func create(db *sqlite.Cache, rows map[session.ID]*row) error {
-	sorted := slices.SortedFunc(maps.Values(rows), func(a, b *row) int { return cmp.Compare(a.started, b.started) })
+	sorted := slices.SortedFunc(maps.Values(rows), func(a, b *row) int { // the table's order
+		return cmp.Or(cmp.Compare(b.started, a.started), cmp.Compare(a.id, b.id))
+	})
 	err := db.Do(tableSQL)
 	if err == nil {
 		err = insert(db, "session", slices.Values(sorted))
