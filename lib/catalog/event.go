@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"iter"
 	"math"
@@ -228,10 +229,7 @@ func (s *Session) take(e *event) {
 		s.ParentID = ""
 		replace(&s.ChainID, valid(p.ChainID))
 	case eventlog.SessionEnd:
-		s.EndedAt, s.Outcome, s.Reason = e.at, session.Outcome(p.Outcome), p.Reason
-		if s.Outcome == "" {
-			s.Outcome = session.Done
-		}
+		s.EndedAt, s.Outcome, s.Reason = e.at, cmp.Or(session.Outcome(p.Outcome), session.Done), p.Reason
 		// Whoever finds a crash logs it later than it happened.
 		if seen, err := time.Parse(time.RFC3339, p.LastSeen); err == nil && seen.Before(e.at) && !seen.Before(s.StartedAt) {
 			s.EndedAt = seen.UTC()

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,10 +25,7 @@ func part(grammar any, args []string) any {
 		if !is || tag != "" || f.Tag.Get("aliases") != "" {
 			continue
 		}
-		name := f.Tag.Get("name")
-		if name == "" {
-			name = strings.ToLower(f.Name)
-		}
+		name := cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))
 		names = append(names, name)
 		_, first := f.Tag.Lookup("default")
 		if len(args) > 0 && args[0] == name || first && selected < 0 && (len(args) == 0 || strings.HasPrefix(args[0], "-")) {

@@ -3,6 +3,7 @@ package conversation
 import (
 	"math"
 	"os"
+	"slices"
 )
 
 // A person can take back a part of a conversation and go on from before it. Its records
@@ -40,12 +41,7 @@ func (o Options) TooLong(path string) bool {
 type Spans [][2]int64
 
 func (s Spans) Has(at int64) bool {
-	for _, span := range s {
-		if at >= span[0] && at < span[1] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s, func(span [2]int64) bool { return at >= span[0] && at < span[1] })
 }
 
 // Report calls o.TakenBack if a record from o.From on takes back what came before.

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
@@ -273,9 +274,7 @@ func (s *settling) call(e Entry) {
 	if strings.TrimSpace(r.Text) == "" {
 		r.Text = "[no output]"
 	}
-	if e.Text == "" {
-		e.Text = e.Target
-	}
+	e.Text = cmp.Or(e.Text, e.Target)
 	e.CallID = fmt.Sprint(s.nextCall)
 	r.Kind, r.CallID, r.Tool = Result, e.CallID, e.Tool
 	if s.give(e, nil); !s.over {

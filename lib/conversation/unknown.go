@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -31,9 +32,7 @@ func CountUnknown(r Reader, f File) (u Unknown, err error) {
 	seen := map[string]bool{}
 	err = c.Unknown(f, func(kind string) {
 		u.Records++
-		if kind == "" {
-			kind = withoutType
-		}
+		kind = cmp.Or(kind, withoutType)
 		kind = strings.Clone(kind[:min(len(kind), maxKindBytes)])
 		if seen[kind] || len(seen) == maxKinds {
 			return

@@ -92,14 +92,7 @@ func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done 
 func parts(f conversation.File) int { return len(f.Files()) - 1 }
 
 func keyOf(c conversation.Conversation) Key {
-	k := Key{Agent: c.File.Client, Session: c.Metadata.ID, Parent: c.Metadata.Parent}
-	if k.Session == "" {
-		k.Session = c.File.ID
-	}
-	if k.Parent == "" {
-		k.Parent = c.File.Parent
-	}
-	return k
+	return Key{Agent: c.File.Client, Session: cmp.Or(c.Metadata.ID, c.File.ID), Parent: cmp.Or(c.Metadata.Parent, c.File.Parent)}
 }
 
 // clean returns the metadata with invalid UTF-8 and secrets removed.
@@ -440,9 +433,7 @@ const maxHidden = 256
 
 // isHidden reports whether the result of a call is left out.
 func (p *pass) isHidden(call string) bool {
-	if call == "" {
-		call = noCall
-	}
+	call = cmp.Or(call, noCall)
 	n := len(p.hidden)
 	p.hidden = slices.DeleteFunc(p.hidden, func(id string) bool { return id == call })
 	return len(p.hidden) < n

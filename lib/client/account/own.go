@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"gt/lib/client/contract"
@@ -269,12 +270,7 @@ func (o Own) Folder(dir string) (string, error) {
 // system reports whether a path is in a virtual file system of the kernel, which differs
 // for each process.
 func system(path string) bool {
-	for _, top := range []string{"/proc", "/sys", "/dev/fd"} {
-		if place.Inside(path, top) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev/fd"}, func(top string) bool { return place.Inside(path, top) })
 }
 
 // Resolve returns a path without links, as far as it exists.

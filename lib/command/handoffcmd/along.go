@@ -1,6 +1,7 @@
 package handoffcmd
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,10 +38,7 @@ func (h handover) takeAlong(looks, asks bool) (handover, error) {
 	if _, err := run("sync", string(h.id)); err != nil {
 		return h, cli.Fail(cli.No, err)
 	}
-	dir := h.dir
-	if dir == "" {
-		dir = h.home.Dir
-	}
+	dir := cmp.Or(h.dir, h.home.Dir)
 	out, err := run("convert", string(h.id), "--to", h.successor.Client.Name, "--cwd", dir, "--json")
 	if err != nil {
 		return h, cli.Fail(cli.No, err, "without --with-conversation a fresh session takes over, with the note")

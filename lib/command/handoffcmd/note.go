@@ -89,9 +89,7 @@ func (h handover) compose(message, work string) draft {
 	if h.record != nil {
 		d.note.Session, d.note.Chain = string(h.record.ID), string(h.record.ChainID)
 	}
-	if d.note.Subject == "" {
-		d.note.Subject = subject
-	}
+	d.note.Subject = cmp.Or(d.note.Subject, subject)
 	// Every part was redacted before it was cut. Redact the result as well, because
 	// joined parts can form a secret.
 	d.note.Subject = h.redact(d.note.Subject)

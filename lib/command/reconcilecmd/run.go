@@ -1,6 +1,7 @@
 package reconcilecmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,9 +146,7 @@ func (c *status) Run(env *cli.Env) error {
 			there = append(there, env.Line(fmt.Sprintf("%d %s", one.There[state], state), 64))
 		}
 		text := strings.Join(there, ", ")
-		if text == "" {
-			text = "0"
-		}
+		text = cmp.Or(text, "0")
 		cells = append(cells, []string{env.Line(one.Template, 64), want, text})
 	}
 	if err := term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), cells, nil); err != nil {

@@ -2,6 +2,7 @@ package recordcmd
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -111,10 +112,7 @@ func (p *paged) entry(l *record.Line) {
 		said("summary", "Summary")
 	case record.Kind(conversation.Call):
 		const width = 120
-		about := l.Target
-		if about == "" {
-			about = l.Text
-		}
+		about := cmp.Or(l.Target, l.Text)
 		if text == "" {
 			text = p.text(l.Target)
 		}

@@ -1,6 +1,7 @@
 package sessioncmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -92,9 +93,7 @@ func (c *newOne) worker(t town.Town, in *instance.Instance) (id identity.Identit
 	if err != nil {
 		return id, "", noPrefix(id, err)
 	}
-	if in.Name == "" {
-		in.Name = name
-	}
+	in.Name = cmp.Or(in.Name, name)
 	in.Role, in.Respawn = id.Address(), id.Role != identity.Polecat
 	return id, filepath.Join(t.Root, filepath.FromSlash(id.Dir())), nil
 }

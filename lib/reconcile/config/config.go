@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -130,9 +131,7 @@ func (s Source) Read() (*Config, error) {
 	}
 	for i := range c.Templates {
 		t := &c.Templates[i]
-		if t.Account == "" {
-			t.Account = t.Provider
-		}
+		t.Account = cmp.Or(t.Account, t.Provider)
 		for _, named := range [...]struct {
 			key, file string
 			line      int

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -43,9 +44,7 @@ func (s Session) record(item Item) error {
 		return err
 	}
 	n.Type = mail.Handoff
-	if n.Subject == "" {
-		n.Subject = "a hand-over that was not finished"
-	}
+	n.Subject = cmp.Or(n.Subject, "a hand-over that was not finished")
 	id, err := box.Deliver(n, true)
 	if err != nil {
 		return err

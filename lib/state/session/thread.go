@@ -347,9 +347,7 @@ func (s Store) newRecord(now time.Time, f StartParams, parent *Record) *Record {
 	r.SetServer(f.Server)
 	if parent != nil {
 		r.ParentID, r.ChainID = parent.ID, parent.Chain()
-		if r.WorkUnit == "" {
-			r.WorkUnit = parent.WorkUnit
-		}
+		r.WorkUnit = cmp.Or(r.WorkUnit, parent.WorkUnit)
 		if r.MoleculeID == "" && r.WorkUnit == parent.WorkUnit {
 			r.MoleculeID, r.StepRef = parent.MoleculeID, parent.StepRef
 		}

@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -245,10 +246,7 @@ func (r Rolling) find() (found, error) {
 
 // read returns the content of path, which is not nil, or an error if it cannot be used.
 func (r Rolling) read(path string) ([]byte, error) {
-	limit := r.Limit
-	if limit == 0 {
-		limit = MaxSize
-	}
+	limit := cmp.Or(r.Limit, MaxSize)
 	data, err := ReadIf(path, limit, r.Judge)
 	if err != nil || r.Valid == nil {
 		return data, err

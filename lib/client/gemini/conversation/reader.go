@@ -330,9 +330,7 @@ func folderOf(store, dir, hash string, paths []string, lost *conversation.ReadEr
 	if path := strings.TrimSpace(string(root)); filepath.IsAbs(path) {
 		return path
 	}
-	if hash == "" {
-		hash = filepath.Base(dir)
-	}
+	hash = cmp.Or(hash, filepath.Base(dir))
 	folder := ""
 	for _, place := range [][2]string{{"projects.json", "projects"}, {"trustedFolders.json", "@this"}} {
 		file, key := place[0], place[1]
