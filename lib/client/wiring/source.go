@@ -1,6 +1,8 @@
 package wiring
 
 import (
+	"fmt"
+
 	"gt/lib/client/settings"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/text/jsonedit"
@@ -14,6 +16,7 @@ type Source struct {
 	Missing bool  // the file does not exist
 
 	Handlers []Handler
+	Refused  *Refusal      // the value for which the client skips the file, or nil
 	Off      *bool         // whether it switches all hooks off; nil if it does not say
 	Doc      *jsonedit.Doc // the parsed file; nil if it is not JSON or cannot be read
 
@@ -51,8 +54,17 @@ func (c Client) Read(scope, file string) Source {
 		return s
 	}
 	s.Handlers = c.handlers(s.Doc)
+	s.Refused = ParseSchema(c.Schema).Check(s.Doc)
 	s.Off = c.switchedOff(s.Doc)
 	return s
+}
+
+// Refusal returns why the client with this name skips the file, if it does.
+func (s Source) Refusal(client string) string {
+	if s.Refused == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s refuses '%s' and skips all of it, or the entry: %s", client, s.File, s.Refused)
 }
 
 func (s Source) Ours() []Handler { return ours(s.Handlers) }

@@ -32,6 +32,10 @@ type Client struct {
 	// Format reads and edits a settings file that is not JSON; nil for JSON.
 	Format Format
 
+	// Schema is what the client takes in its settings, see ParseSchema; empty if it skips no
+	// file as a whole.
+	Schema string
+
 	// OffKey is the setting that switches all hooks off if its value is OffValue. Dots
 	// separate the keys of nested objects. Empty if there is none.
 	OffKey   string

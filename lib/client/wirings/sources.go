@@ -48,6 +48,11 @@ func Blockers(how wiring.Client, dialect string, a wiring.Agent) (all []wiring.B
 			off = &a.Sources[i]
 		}
 	}
+	for _, s := range a.Sources {
+		if s.Refused != nil && len(s.Ours()) > 0 {
+			all = append(all, wiring.Blocker{Reason: s.Refusal(a.Name), Remedy: "correct that"})
+		}
+	}
 	if off != nil {
 		all = append(all, wiring.Blocker{Reason: fmt.Sprintf("'%s' disables all hooks with %s; remove that", off.File, how.OffKey)})
 	}

@@ -198,7 +198,7 @@ func (p *printer) paint() term.Painter {
 			return style.Green(cell)
 		case twice, otherPath, unset, outdated:
 			return style.Yellow(cell)
-		case noBinary, missing, noAccess:
+		case noBinary, missing, noAccess, refused:
 			return style.Red(cell)
 		case none, noFile, unable:
 			return style.Dim(cell)

@@ -32,6 +32,7 @@ const (
 	none      = "none"       // of a place: it has no hook of gt
 	noFile    = "no file"    // of a place: it does not exist
 	noAccess  = "unreadable" // of a place: it cannot be read
+	refused   = "refused"    // of a place: the client skips it for a value that it does not take
 	notOurs   = "not gt's"   // of a command: somebody else's file has its name
 	unable    = "no hooks"   // of an agent: gt cannot be wired into it
 )
@@ -243,6 +244,8 @@ func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
 			f.State, f.Detail = noAccess, p.Err.Error()
 		case p.Missing:
 			f.State = noFile
+		case p.Refused != nil:
+			f.State, f.Detail = refused, p.Refusal(p.of.name)
 		}
 		return []finding{f}
 	}
@@ -274,7 +277,10 @@ func judge(env *cli.Env, p source, want []wiring.Handler) []finding {
 	for i := range all {
 		f := &all[i]
 		f.Agent, f.Scope, f.File = p.of.name, p.Scope, p.File
-		if f.State != wired {
+		switch {
+		case p.Refused != nil: // blockers say why
+			f.State, f.Detail = refused, ""
+		case f.State != wired:
 			f.Fix = p.repair()
 		}
 	}
@@ -487,6 +493,9 @@ func (p *printer) overview(reports []report) {
 
 // state summarizes a place in a word or two.
 func (r report) state(at source) string {
+	if at.Refused != nil {
+		return refused
+	}
 	working := 0
 	for _, f := range r.all {
 		switch {

@@ -3,6 +3,7 @@ package wiring
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,11 +17,15 @@ import (
 	"gt/lib/client/wiring"
 )
 
+//go:embed settings.schema
+var schema string
+
 // Client returns the wiring of Claude Code. The wiring's file is in the folder hooks,
 // which is also a plugin for it.
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "claude", Text: hooks.Claude,
+		Schema: schema,
 		OffKey: "disableAllHooks", OffValue: true,
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compact",

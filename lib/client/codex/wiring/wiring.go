@@ -18,15 +18,22 @@ import (
 	"gt/lib/client/settings"
 	"gt/lib/client/wiring"
 	"gt/lib/conversation"
+	"gt/lib/text/jsonedit"
 )
 
 //go:embed codex.json
 var text []byte
 
+//go:embed hooks.schema
+var schema string
+
+//go:embed config.schema
+var configSchema string
+
 // Client returns the wiring of Codex.
 func Client() wiring.Client {
 	return wiring.Client{
-		Name: "codex", Text: text,
+		Name: "codex", Text: text, Schema: schema,
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compact", Blockers: blockers, Forget: forget,
 		// A skill, because Codex no longer has custom prompts. The model's list does not
@@ -57,6 +64,8 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	}
 	if text, err := settings.Read(file); err != nil {
 		return []wiring.Blocker{{Reason: err.Error()}}
+	} else if refused := refusal(string(text)); refused != "" {
+		return []wiring.Blocker{{Reason: fmt.Sprintf("%s does not start with '%s': %s", a.Name, file, refused), Remedy: "correct that"}}
 	} else if _, err := toml.Decode(string(text), &c); err != nil {
 		return []wiring.Blocker{{Reason: fmt.Sprintf("cannot read '%s': %v", file, err)}}
 	}
@@ -107,6 +116,37 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 		})
 	}
 	return all
+}
+
+// refusal returns the line and key of the value in a config.toml that Codex does not take, or
+// "".
+func refusal(config string) string {
+	var all map[string]any
+	if _, err := toml.Decode(config, &all); err != nil {
+		return "" // told where it is read
+	}
+	same, err := json.Marshal(all)
+	if err != nil { // a number that JSON does not have
+		return ""
+	}
+	doc, err := jsonedit.Parse(same, false)
+	if err != nil {
+		return ""
+	}
+	rules := wiring.ParseSchema(strings.Replace(schema, "closed .", "", 1) + configSchema)
+	refused := rules.Check(doc)
+	if refused == nil {
+		return ""
+	}
+	name := refused.Key[strings.LastIndexByte(refused.Key, '.')+1:]
+	refused.Line = 0
+	for i, line := range strings.Split(config, "\n") {
+		if key, _, _ := strings.Cut(strings.TrimLeft(line, " \t["), "="); strings.HasSuffix(strings.Trim(key, " \t\"]"), name) {
+			refused.Line = i + 1
+			break
+		}
+	}
+	return refused.String()
 }
 
 // trust returns the key under which Codex 0.169 records that a handler of a file is

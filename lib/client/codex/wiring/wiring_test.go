@@ -75,3 +75,40 @@ func TestWithoutTrust(t *testing.T) {
 		}
 	}
 }
+
+// What the client was seen to do with a file decides what is refused, and the line and key are
+// those of the value.
+func TestSchema(t *testing.T) {
+	seen, err := os.ReadFile("testdata/hooks.txt")
+	testenv.Must(t, err)
+	for line := range strings.Lines(string(seen)) {
+		did, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if did == "#" {
+			continue
+		}
+		file := filepath.Join(t.TempDir(), "settings.json")
+		testenv.Must(t, os.WriteFile(file, []byte(text), 0o600))
+		if s := Client().Read(wiring.User, file); s.Err != nil || (s.Refused != nil) != (did != "takes") {
+			t.Errorf("%s: %v %s", line, s.Err, s.Refusal("it"))
+		}
+	}
+}
+
+// What Codex does not start with is named by its line, and what it takes is not.
+func TestConfigRefusal(t *testing.T) {
+	for config, want := range map[string]string{
+		"model = 5\n":                                            "line 1: model is not a text",
+		"# mine\n[hooks]\nStop = \"x\"\n":                        "line 3: hooks.Stop is not an array",
+		"[[hooks]]\nevent = \"x\"\n":                             "line 1: hooks is not an object",
+		"[features]\na = true\nhooks = \"yes\"\n":                "line 3: features.hooks is not true or false",
+		"\n[mcp_servers.x]\ncommand = 5\n":                       "line 3: mcp_servers.x.command is not a text",
+		"notify = \"x\"\n":                                       "line 1: notify is not an array",
+		"sandbox_mode = \"nope\"\n":                              "line 1: sandbox_mode is not one of read-only, workspace-write, danger-full-access",
+		"unknown_key = 5\nmodel = \"x\"\n[hooks.state]\na = 1\n": "",
+		"description = 2020-01-01\n":                             "",
+	} {
+		if got := refusal(config); got != want {
+			t.Errorf("%q: %q", config, got)
+		}
+	}
+}

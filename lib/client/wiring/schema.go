@@ -1,0 +1,168 @@
+package wiring
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gt/lib/text/jsonedit"
+)
+
+// A Schema holds the kinds of value that a client takes in its settings: the kind of each
+// path. For a value of another kind the client skips the whole file.
+type Schema map[string]string
+
+// ParseSchema parses a text whose lines have a kind and the paths of this kind. In a path, "*"
+// is any other member of an object and "[]" any element of an array; "." is the whole file. A
+// path that ends with "!" must be there, one that ends with "?" may be null, and the paths
+// below "x=y" are those of an object x whose type is y. Lines that begin with "#" are comments.
+//
+// The kinds are object, array, string, boolean, number, positive (a number), whole (0 or a
+// positive integer), count (a positive integer), share (0 to 1), url, switch (a boolean or an
+// array), any, and the values of a string that are allowed: a|b. "closed" is an object with
+// no members but those that have a path. A kind that begins with "@" is itself a path, at
+// which the rules for such values stand.
+func ParseSchema(text string) Schema {
+	s := Schema{}
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 0 && words[0] != "#" {
+			for _, path := range words[1:] {
+				s[strings.TrimPrefix(path, ".")] = words[0]
+			}
+		}
+	}
+	return s
+}
+
+// A Refusal is the value for which a client skips its whole settings file.
+type Refusal struct {
+	Line   int
+	Key    string // "hooks.Stop[0].matcher"
+	Reason string
+}
+
+func (r *Refusal) String() string {
+	if r.Key == "" {
+		return fmt.Sprintf("line %d: %s", r.Line, r.Reason)
+	}
+	return fmt.Sprintf("line %d: %s %s", r.Line, r.Key, r.Reason)
+}
+
+// Check returns the first value that the client refuses, or nil.
+func (s Schema) Check(doc *jsonedit.Doc) *Refusal {
+	if len(s) == 0 {
+		return nil
+	}
+	if !doc.Root.IsObject() {
+		return &Refusal{doc.Root.Line, "", "the settings are no object"}
+	}
+	return s.check(doc, doc.Root, "", "")
+}
+
+// kind returns the kind of the values at a path, and whether they must be there and may be
+// null.
+func (s Schema) kind(path string) (kind string, needed, nullable bool) {
+	if kind, needed = s[path+"!"]; needed {
+		return kind, true, false
+	}
+	if kind, nullable = s[path+"?"]; nullable {
+		return kind, false, true
+	}
+	return s[path], false, false
+}
+
+func (s Schema) check(doc *jsonedit.Doc, n *jsonedit.Node, path, key string) *Refusal {
+	kind, _, nullable := s.kind(path)
+	raw := string(doc.Raw(n))
+	if nullable && raw == "null" {
+		return nil
+	}
+	if strings.HasPrefix(kind, "@") {
+		path, kind = kind, s[kind]
+	}
+	if wrong := unlike(kind, n, raw); wrong != "" {
+		return &Refusal{n.Line, key, wrong}
+	}
+	var bases []string // the paths whose members the value's are
+	if typ := n.Get("type"); typ != nil {
+		bases = append(bases, path+"="+doc.Text(typ))
+	}
+	bases = append(bases, path)
+	for need := range s {
+		dot := strings.LastIndexByte(need, '.')
+		name, ok := strings.CutSuffix(need[dot+1:], "!")
+		if ok && dot > 0 && n.IsObject() && slices.Contains(bases, need[:dot]) && n.Get(name) == nil {
+			return &Refusal{n.Line, key, fmt.Sprintf("has no %q", name)}
+		}
+	}
+	for i, item := range n.Items {
+		at, shown := path+".[]", fmt.Sprintf("%s[%d]", key, i)
+		if n.IsObject() {
+			if at, shown = s.member(bases, item.Key), join(key, item.Key); at == "" && kind == "closed" {
+				return &Refusal{item.Line, shown, "is no key that it knows"}
+			}
+		}
+		if r := s.check(doc, item, at, shown); at != "" && r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// member returns the path of an object's member, or "" if there is no rule for it. bases are
+// the paths of the object.
+func (s Schema) member(bases []string, key string) string {
+	for _, base := range bases {
+		for _, path := range []string{join(base, key), join(base, "*")} {
+			if kind, _, _ := s.kind(path); kind != "" {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+
+// unlike returns in which way a value is not of a kind, or "".
+func unlike(kind string, n *jsonedit.Node, raw string) string {
+	var number float64
+	numeric := json.Unmarshal([]byte(raw), &number) == nil && raw != "null"
+	text := strings.HasPrefix(raw, `"`)
+	ok, what := true, ""
+	switch kind {
+	case "", "any":
+	case "object", "closed":
+		ok, what = n.IsObject(), "an object"
+	case "array":
+		ok, what = n.IsArray(), "an array"
+	case "string":
+		ok, what = text, "a text"
+	case "boolean":
+		ok, what = raw == "true" || raw == "false", "true or false"
+	case "url":
+		ok, what = text && strings.Contains(raw, ":"), "a URL"
+	case "share":
+		ok, what = numeric && number >= 0 && number <= 1, "a number from 0 to 1"
+	case "switch":
+		ok, what = raw == "true" || raw == "false" || n.IsArray(), "true or false"
+	case "number":
+		ok, what = numeric, "a number"
+	case "positive":
+		ok, what = numeric && number > 0, "a number above 0"
+	case "whole":
+		ok, what = numeric && number >= 0 && number == float64(int64(number)), "a whole number"
+	case "count":
+		ok, what = numeric && number > 0 && number == float64(int64(number)), "a whole number above 0"
+	default:
+		var value string
+		json.Unmarshal([]byte(raw), &value)
+		allowed := strings.Split(kind, "|")
+		ok, what = text && slices.Contains(allowed, value), "one of "+strings.Join(allowed, ", ")
+	}
+	if ok {
+		return ""
+	}
+	return "is not " + what
+}
