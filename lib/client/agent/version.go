@@ -14,12 +14,12 @@ func (c Client) Untested(version string) string {
 	if version == "" || len(tested) == 0 {
 		return ""
 	}
-	oldest, newest := slices.MinFunc(tested, compareVersions), slices.MaxFunc(tested, compareVersions)
+	oldest, newest := slices.MinFunc(tested, CompareVersions), slices.MaxFunc(tested, CompareVersions)
 	is := ""
 	switch {
-	case compareVersions(version, newest) > 0: // mutant never: TestUntested
+	case CompareVersions(version, newest) > 0: // mutant never: TestUntested
 		is = "newer"
-	case compareVersions(version, oldest) < 0:
+	case CompareVersions(version, oldest) < 0:
 		is = "older"
 	default:
 		return ""
@@ -30,9 +30,9 @@ func (c Client) Untested(version string) string {
 	return fmt.Sprintf("%s %s is %s than the versions that were tested (%s to %s)", c.Name, version, is, oldest, newest)
 }
 
-// compareVersions compares the numbers of two versions ("2.1.330"). What follows a dash does
+// CompareVersions compares the numbers of two versions ("2.1.330"). What follows a dash does
 // not count.
-func compareVersions(a, b string) int { return slices.Compare(numbers(a), numbers(b)) }
+func CompareVersions(a, b string) int { return slices.Compare(numbers(a), numbers(b)) }
 
 func numbers(version string) (all []int) {
 	version, _, _ = strings.Cut(version, "-")

@@ -14,8 +14,18 @@ import (
 	"gt/lib/text/term"
 )
 
-// Version returns an agent's version, or "": that of its npm package, otherwise what its
-// program prints in a run with --version, within seconds. environ is that of a run. A command
+// VersionOf is Version in a world of its own.
+func VersionOf(c agent.Client, environ []string) string {
+	w, err := New()
+	if err != nil {
+		return ""
+	}
+	defer w.End()
+	return w.Version(context.Background(), c, w.Environ(environ, c.Hooks.ProveEnv))
+}
+
+// Version returns an agent's version, or "": that of its npm package, or the name of the file
+// that it is, otherwise what its program prints in a run with --version, within seconds. environ is that of a run. A command
 // that begins with a shell or an interpreter names no version of the agent.
 func (w World) Version(ctx context.Context, c agent.Client, environ []string) string {
 	program := c.Command[0]
@@ -41,12 +51,15 @@ const versionLimit = 10 * time.Second
 
 const maxPackage = 1 << 20
 
-// packaged returns the version of the npm package that a program is in, or "". Clients that
-// run in Node.js take seconds to print theirs.
+// packaged returns the version of a program by its file, or "". Clients that run in Node.js
+// take seconds to print theirs.
 func packaged(program string) string {
 	path, err := filepath.EvalSymlinks(program)
 	if err != nil {
 		return ""
+	}
+	if name := filepath.Base(path); versionIn(name) == name { // of Claude Code's own installer
+		return name
 	}
 	for dir := filepath.Dir(path); strings.Contains(dir, "/node_modules/"); dir = filepath.Dir(dir) {
 		var p struct{ Name, Version string }

@@ -3,6 +3,7 @@ package wiring
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ func (c Client) Wanted(dir string, flags []string) ([]Handler, error) {
 	return want, nil
 }
 
+// model returns the handlers of c.Text that the client's version takes.
 func (c Client) model() ([]Handler, error) {
 	if c.Format != nil {
 		return c.Format.Handlers(c.Text)
@@ -38,7 +40,35 @@ func (c Client) model() ([]Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.handlers(doc), nil
+	var all []Handler
+	for _, h := range c.handlers(doc) {
+		if !c.Takes(h.Event) {
+			continue
+		}
+		if !c.Takes("args") {
+			h = h.Shell()
+		}
+		all = append(all, h)
+	}
+	return all, nil
+}
+
+// Shell returns a handler in shell form. It is the same for one that is in it.
+func (h Handler) Shell() Handler {
+	if h.Args == nil {
+		return h
+	}
+	line := quote(h.Command)
+	for _, arg := range h.Args {
+		line += " " + quote(arg)
+	}
+	text, err := json.Marshal(line + " || :")
+	if err == nil {
+		text = fmt.Appendf(nil, `{"type": "command", "command": %s, "timeout": %v}`, text, h.Timeout)
+	}
+	shell, _ := NewHandler(h.Event, text, h.Line)
+	shell.Matcher = h.Matcher
+	return shell
 }
 
 // place sets the binary's path and the agent's flags in a handler of the text.
@@ -101,11 +131,14 @@ func (c Client) Programs(h Handler) []string {
 	return []string{h.Program()}
 }
 
-// Same reports whether two handlers differ only in their position in a file and in the
-// binaries' folder.
+// Same reports whether the handler a differs from b only in its position in a file, in the
+// binaries' folder and in the form that every version of the client takes.
 func (c Client) Same(a, b Handler) bool {
 	if c.Shape == Script {
 		return sameScript(a.Raw, b.Raw)
+	}
+	if a.Args == nil {
+		b = b.Shell()
 	}
 	return a.same(b)
 }
@@ -117,6 +150,9 @@ var settingFlags = lazyregexp.New(`,\s*"--(?:cap|fill|notify|record)",\s*"[^"]*"
 // SameButSettings reports whether two handlers differ only in the flags that come from
 // the person's settings.
 func (c Client) SameButSettings(a, b Handler) bool {
+	if a.Args == nil && c.Shape != Script {
+		b = b.Shell()
+	}
 	a.Raw, b.Raw = settingFlags().ReplaceAll(a.Raw, nil), settingFlags().ReplaceAll(b.Raw, nil)
 	return c.Same(a, b)
 }

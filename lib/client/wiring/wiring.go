@@ -32,6 +32,14 @@ type Client struct {
 	// Format reads and edits a settings file that is not JSON; nil for JSON.
 	Format Format
 
+	// Oldest is the first version of the client that gt can be wired into; Since has the first
+	// one that takes an event, or under "args" a handler's arguments apart from its command.
+	// Empty if all do.
+	Oldest string
+	Since  map[string]string
+	// Version is the version that is on this machine, or "". Set it for a wiring that fits.
+	Version string
+
 	// Schema is what the client takes in its settings, see ParseSchema; empty if it skips no
 	// file as a whole.
 	Schema string

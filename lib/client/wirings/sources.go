@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"gt/lib/client/agent"
+	"gt/lib/client/sandbox"
 	"gt/lib/client/wiring"
 )
 
@@ -36,6 +37,14 @@ func Sources(c agent.Client, getenv func(string) string, project string) (how wi
 	return how, a, true, nil
 }
 
+// Fit has the wiring fit the version of a client that is found with an environment. It may run
+// the client.
+func Fit(how *wiring.Client, c agent.Client, environ []string) {
+	if how.Oldest != "" && c.Name == how.Name {
+		how.Version = sandbox.VersionOf(c, environ)
+	}
+}
+
 // Blockers returns what keeps gt's hooks in an agent's sources from running. An agent with
 // the dialect of another client is treated like that one.
 func Blockers(how wiring.Client, dialect string, a wiring.Agent) (all []wiring.Blocker) {
@@ -49,6 +58,13 @@ func Blockers(how wiring.Client, dialect string, a wiring.Agent) (all []wiring.B
 		}
 	}
 	for _, s := range a.Sources {
+		if why := how.Unfit(a.Name, s); why != "" && len(s.Ours()) > 0 {
+			remedy := cmp.Or(s.Repair, "gt-hooks install "+a.Name)
+			if how.Unable() != "" {
+				remedy = "update " + a.Command
+			}
+			all = append(all, wiring.Blocker{Reason: why, Remedy: remedy})
+		}
 		if s.Refused != nil && len(s.Ours()) > 0 {
 			all = append(all, wiring.Blocker{Reason: s.Refusal(a.Name), Remedy: "correct that"})
 		}

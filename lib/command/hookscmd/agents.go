@@ -18,6 +18,7 @@ import (
 	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/state/activity"
+	"gt/lib/sys/process"
 )
 
 // target is an agent, whether gt can be wired into it or not.
@@ -25,11 +26,12 @@ type target struct {
 	name    string
 	command string
 	client  wiring.Client
-	dialect string // if it is not the format's own
-	cap     int    // if it is not the dialect's own
-	fill    string // the share of the context at which the agent is warned, unless it is the default
-	notify  string // the reasons for which [notify] runs the person's command
-	record  bool   // whether gt-record keeps its conversations
+	known   agent.Client // its block in the table
+	dialect string       // if it is not the format's own
+	cap     int          // if it is not the dialect's own
+	fill    string       // the share of the context at which the agent is warned, unless it is the default
+	notify  string       // the reasons for which [notify] runs the person's command
+	record  bool         // whether gt-record keeps its conversations
 
 	folder string // the client's own folder
 	files  []file // the files that it reads hooks from, the weakest first
@@ -75,7 +77,7 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 }
 
 func targetOf(env *cli.Env, c agent.Client) (target, error) {
-	t := target{name: c.Name, command: c.Command[0], dialect: c.Dialect, cap: c.ContextCap}
+	t := target{known: c, name: c.Name, command: c.Command[0], dialect: c.Dialect, cap: c.ContextCap}
 	if c.Hooks.User+c.Hooks.Project == "" {
 		t.unable = c.Hooks.Instead
 	}
@@ -236,6 +238,13 @@ func namesOf(all []target) []string {
 		names = append(names, t.name)
 	}
 	return names
+}
+
+// askVersion asks the agent for its version, for a wiring that fits it.
+func (t *target) askVersion(env *cli.Env) {
+	if t.unable == "" {
+		wirings.Fit(&t.client, t.known, process.Inherited(env.ChildEnviron()))
+	}
 }
 
 // wanted returns our wiring for the agent with the binaries in dir.

@@ -1,6 +1,7 @@
 package hookscmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,10 +95,11 @@ func (c *install) targets(env *cli.Env, all []target) ([]target, error) {
 }
 
 func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
-	if t.unable != "" {
+	t.askVersion(env)
+	if t.unable = cmp.Or(t.unable, t.client.Unable()); t.unable != "" {
 		if c.All { // the person did not name this one
 			say.row(t, "not wired", "")
-			env.Hint("%s", t.unable)
+			env.Hint("%s", cmp.Or(t.client.Unfit(t.name, wiring.Source{}), t.unable))
 			return nil
 		}
 		return cli.Failf(cli.No, "%s: %s", t.name, t.unable)
@@ -231,6 +233,9 @@ func (c *install) hint(env *cli.Env, say *printer, t target, changed bool) {
 	}
 	if changed && t.client.AfterInstall != "" && !c.DryRun {
 		env.Hint("%s", t.client.AfterInstall)
+	}
+	if lacks := t.client.Lacks(t.name); lacks != "" {
+		env.Hint("%s", lacks)
 	}
 	places := survey(env, t)
 	for _, w := range conflicts(blockers(env, t, places), places) {

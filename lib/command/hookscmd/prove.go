@@ -141,7 +141,7 @@ func (c *prove) Run(env *cli.Env) error {
 	return say.err
 }
 
-func (p *proof) wiredSomewhere() bool {
+func (p report) wiredSomewhere() bool {
 	return slices.ContainsFunc(p.places, func(at source) bool { return len(at.Ours()) > 0 })
 }
 
@@ -250,6 +250,9 @@ func (p *proof) commandRows() (rows []proofRow) {
 func (p *proof) settings(v *verdict) {
 	for _, line := range p.details() {
 		v.why("%s", line)
+	}
+	if lacks := p.client.Lacks(p.name); lacks != "" {
+		v.why("%s", lacks)
 	}
 	for _, f := range p.all {
 		if !f.works() {

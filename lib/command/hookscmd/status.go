@@ -1,6 +1,7 @@
 package hookscmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -172,7 +173,14 @@ func concerned(env *cli.Env, all []target, names []string) ([]target, error) {
 // inspect examines everything that an agent's hooks depend on.
 func inspect(env *cli.Env, t target, dir string) (report, error) {
 	r := report{target: t}
+	t.askVersion(env)
+	r.places = survey(env, t)
+	if !r.wiredSomewhere() {
+		t.unable = cmp.Or(t.unable, t.client.Unable())
+	}
+	r.target = t
 	if t.unable != "" {
+		r.places = nil
 		r.all = []finding{{Agent: t.name, Scope: wiring.User, State: unable, Detail: t.unable}}
 		return r, nil
 	}
@@ -180,7 +188,6 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 	if r.want, err = t.wanted(dir); err != nil {
 		return r, err
 	}
-	r.places = survey(env, t)
 	for _, p := range r.places {
 		r.all = append(r.all, judge(env, p, r.want)...)
 		run := dir
@@ -337,6 +344,9 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 		whole = whole && r.complete() && !slices.ContainsFunc(r.all, func(f finding) bool { return f.State == unset })
 		r.warn(env)
 		a.add(r)
+		if lacks := r.client.Lacks(r.name); lacks != "" && r.wiredSomewhere() {
+			env.Hint("%s", lacks)
+		}
 	}
 	for _, r := range reports {
 		next := r.client.Successor

@@ -25,7 +25,9 @@ func meant(at scope, all []*instance.Instance, name string) []*instance.Instance
 	for _, matches := range []func(*instance.Instance) bool{
 		func(in *instance.Instance) bool { return fold.Same(in.Name, name) || string(in.ID) == name },
 		func(in *instance.Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
-		func(in *instance.Instance) bool { return len(name) >= shownID && strings.HasPrefix(string(in.ID), name) },
+		func(in *instance.Instance) bool {
+			return len(name) >= shownID && strings.HasPrefix(string(in.ID), name)
+		},
 		func(in *instance.Instance) bool { return notID == nil && at.Store.Session(in) == id },
 		func(in *instance.Instance) bool { return in.Title != "" && fold.Same(in.Title, name) },
 		func(in *instance.Instance) bool {

@@ -3,7 +3,6 @@ package wiring
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"gt/internal/testenv"
@@ -26,24 +25,6 @@ func TestPolicies(t *testing.T) {
 		a.Sources = sources(a)
 		if got := blockers(a); len(got) != want {
 			t.Errorf("%s: %+v", policy, got)
-		}
-	}
-}
-
-// What the client was seen to do with a file decides what is refused, and the line and key are
-// those of the value.
-func TestSchema(t *testing.T) {
-	seen, err := os.ReadFile("testdata/settings.txt")
-	testenv.Must(t, err)
-	for line := range strings.Lines(string(seen)) {
-		did, text, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if did == "#" {
-			continue
-		}
-		file := filepath.Join(t.TempDir(), "settings.json")
-		testenv.Must(t, os.WriteFile(file, []byte(text), 0o600))
-		if s := Client().Read(wiring.User, file); s.Err != nil || (s.Refused != nil) != (did != "takes") {
-			t.Errorf("%s: %v %s", line, s.Err, s.Refusal("it"))
 		}
 	}
 }

@@ -26,6 +26,10 @@ func Client() wiring.Client {
 	return wiring.Client{
 		Name: "claude", Text: hooks.Claude,
 		Schema: schema,
+		Oldest: "1.0.85", // SessionEnd
+		Since: map[string]string{
+			"PermissionRequest": "2.0.45", "PostToolUseFailure": "2.1.76", "StopFailure": "2.1.78", "args": "2.1.139",
+		},
 		OffKey: "disableAllHooks", OffValue: true,
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compact",

@@ -34,6 +34,7 @@ var configSchema string
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "codex", Text: text, Schema: schema,
+		Oldest:   "0.124.0", // the first that runs hooks without features.codex_hooks
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compact", Blockers: blockers, Forget: forget,
 		// A skill, because Codex no longer has custom prompts. The model's list does not

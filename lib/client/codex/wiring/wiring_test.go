@@ -76,24 +76,6 @@ func TestWithoutTrust(t *testing.T) {
 	}
 }
 
-// What the client was seen to do with a file decides what is refused, and the line and key are
-// those of the value.
-func TestSchema(t *testing.T) {
-	seen, err := os.ReadFile("testdata/hooks.txt")
-	testenv.Must(t, err)
-	for line := range strings.Lines(string(seen)) {
-		did, text, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if did == "#" {
-			continue
-		}
-		file := filepath.Join(t.TempDir(), "settings.json")
-		testenv.Must(t, os.WriteFile(file, []byte(text), 0o600))
-		if s := Client().Read(wiring.User, file); s.Err != nil || (s.Refused != nil) != (did != "takes") {
-			t.Errorf("%s: %v %s", line, s.Err, s.Refusal("it"))
-		}
-	}
-}
-
 // What Codex does not start with is named by its line, and what it takes is not.
 func TestConfigRefusal(t *testing.T) {
 	for config, want := range map[string]string{

@@ -22,6 +22,7 @@ var text []byte
 func Client() wiring.Client {
 	return wiring.Client{
 		Name: "gemini", Text: text, Unit: wiring.Milliseconds,
+		Oldest: "0.26.0", // hooks are on by default
 		OffKey: "hooksConfig.enabled", OffValue: false,
 		Comments: true,
 		TurnEnds: []string{"AfterAgent"},

@@ -1,6 +1,31 @@
-# What Claude Code 2.1.332 did with each of these settings: it took them, skipped the file, or
-# dropped the entry.
-takes {}
+package wiring
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gt/internal/testenv"
+	"gt/lib/client/wiring"
+)
+
+// What the client was seen to do with a file decides what is refused, and the line and key are
+// those of the value.
+func TestSchema(t *testing.T) {
+	for line := range strings.Lines(seen) {
+		did, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		file := filepath.Join(t.TempDir(), "settings.json")
+		testenv.Must(t, os.WriteFile(file, []byte(text), 0o600))
+		if s := Client().Read(wiring.User, file); s.Err != nil || (s.Refused != nil) != (did != "takes") {
+			t.Errorf("%s: %v %s", line, s.Err, s.Refusal("it"))
+		}
+	}
+}
+
+// seen is what Claude Code 2.1.332 did with each of these settings: it took them, skipped the file, or
+// dropped the entry.
+const seen = `takes {}
 skips {"model": 5}
 skips {"model": null}
 takes {"hooks": {"NoSuch": []}}
@@ -202,3 +227,4 @@ drops {"hooks": {"Stop": [{"matcher": {"type": "x"}, "hooks": []}]}}
 drops {"hooks": {"Stop": {}}}
 drops {"hooks": {"Stop": [{"hooks": "x"}]}}
 drops {"hooks": {"UserPromptSubmit": [{"matcher": 5, "hooks": []}]}}
+`
