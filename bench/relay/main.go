@@ -96,7 +96,7 @@ func newHost(dir, name string, connect func(context.Context, *seal.Keys) (*nats.
 			t.traffic = nc
 			return nc, err
 		},
-		Deliver: map[string]relay.Deliver{peer.Note: func(_ relay.Sender, l peer.Letter, text io.Reader) error {
+		Kinds: map[string]relay.Kind{peer.Note: {Deliver: func(_ relay.Sender, l peer.Letter, text io.Reader) error {
 			data, err := io.ReadAll(text)
 			if err != nil {
 				return err
@@ -118,7 +118,7 @@ func newHost(dir, name string, connect func(context.Context, *seal.Keys) (*nats.
 			}
 			t.came <- time.Now()
 			return nil
-		}},
+		}}},
 	})
 	if err != nil {
 		cancel()
