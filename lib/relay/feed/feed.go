@@ -32,8 +32,11 @@ const MaxChunk = 256 << 10
 // MaxCopy bounds a copy, in bytes: another host must not fill this one's disk.
 const MaxCopy = 1 << 30
 
-// MaxFeeds bounds the files of a host.
-const MaxFeeds = 1024
+// MaxFeeds bounds the files of a host, and MaxBytes their copies together.
+const (
+	MaxFeeds = 1024
+	MaxBytes = 2 << 30
+)
 
 // Chunk is a part of a file.
 type Chunk struct {
@@ -336,6 +339,15 @@ func Check(f *os.File, size int64) (string, error) {
 type Copies struct {
 	dir   string
 	feeds map[string]*held
+	most  int64 // MaxBytes
+}
+
+// used returns how many bytes the copies have.
+func (c *Copies) used() (n int64) {
+	for name := range c.feeds {
+		n += size(c.Path(name)) + size(c.Path(name)+".part")
+	}
+	return n
 }
 
 type held struct {
@@ -354,7 +366,7 @@ type held struct {
 
 // OpenCopies returns the copies in a folder.
 func OpenCopies(dir string) (*Copies, error) {
-	c := &Copies{dir, map[string]*held{}}
+	c := &Copies{dir, map[string]*held{}, MaxBytes}
 	path := filepath.Join(dir, "feeds.json")
 	data, err := atomicfile.Read(path, 16<<20)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -384,9 +396,9 @@ func (c *Copies) Path(name string) string {
 	return filepath.Join(c.dir, ".events.jsonl")
 }
 
-// ErrFull is returned for a copy that would become larger than MaxCopy, and for one more
-// than MaxFeeds.
-var ErrFull = fmt.Errorf("the copy would become larger than %d MiB, or there are over %d", MaxCopy>>20, MaxFeeds)
+// ErrFull is returned for a copy that would become larger than MaxCopy, or all than MaxBytes, and
+// for one more than MaxFeeds.
+var ErrFull = fmt.Errorf("the copy would become larger than %d MiB, or all than %d, or there are over %d", MaxCopy>>20, MaxBytes>>20, MaxFeeds)
 
 // Add adds a chunk to its copy, and returns what is missing, if anything.
 func (c *Copies) Add(ch Chunk) (want *Want, err error) {
@@ -505,6 +517,8 @@ func (c *Copies) append(path string, ch Chunk) (*Want, error) {
 	case ch.At > have:
 		return &Want{Feed: ch.Feed, Epoch: ch.Epoch, From: have}, nil
 	case ch.At+int64(len(ch.Data)) > MaxCopy:
+		return nil, ErrFull
+	case c.used()+int64(len(ch.Data)) > c.most: // mutant never: TestMostBytes
 		return nil, ErrFull
 	}
 	same, err := Append(path, ch)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gt/internal/testenv"
+
 	"pgregory.net/rapid"
 
 	"gt/lib/place"
@@ -246,4 +248,20 @@ func TestHostileChunks(t *testing.T) {
 	if w, err := c.Add(far); err != nil || w == nil || w.From != 0 {
 		t.Errorf("%+v, %v", w, err)
 	}
+}
+
+// TestMostBytes shows that the logs of a host have a limit together.
+func TestMostBytes(t *testing.T) {
+	c, err := OpenCopies(t.TempDir())
+	testenv.Must(t, err)
+	c.most = 10
+	add := func(name, text string) error {
+		_, err := c.Add(Chunk{Feed: name, Epoch: "0000000000000001-00000000", Size: int64(len(text)), Before: "e3b0c44298fc1c149afbf4c8996fb924", Data: []byte(text)})
+		return err
+	}
+	testenv.Must(t, add("events", "12345\n"))
+	if err := add("town.x", "12345\n"); !errors.Is(err, ErrFull) {
+		t.Error(err)
+	}
+	testenv.Must(t, add("town.x", "123\n"))
 }
