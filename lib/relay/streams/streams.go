@@ -57,15 +57,15 @@ func Shared(store int64) []jetstream.StreamConfig {
 	}
 }
 
-// Limits of letters: one that is kept, sealed, and how many of a sender are. So a host has at
-// most an eighth of Inbox at another one.
+// Limits of letters: the bytes of one that is kept, sealed, and how many of a sender are. So a host
+// has less than InboxRoom at another one.
 const (
 	MaxLetter = 96 << 10
 	Letters   = 64
 )
 
 // InboxRoom is how many bytes a hub keeps for a host that makes its stream itself.
-const InboxRoom = 16 << 20
+const InboxRoom = 8 << 20
 
 // ForHost returns the stream of what is for a host. The limit for each sender keeps one
 // from filling it.
