@@ -119,9 +119,6 @@ func argsOf(ask peer.Ask, from string) ([]string, error) {
 	case "peek":
 		return []string{"peek", "--", ask.Name}, nil
 	case peer.Move:
-		if ask.Text == "" { // of v0.2.0: only whether it may
-			return nil, nil
-		}
 		return []string{"unpack", "--ask", "--from", from}, nil
 	case "send":
 		if ask.Slash {
@@ -159,10 +156,6 @@ const commandWithin = 2 * time.Minute
 
 func (c commands) run(host, id string, args []string, text string) {
 	answer := peer.Answer{To: id, Code: cli.IO}
-	if args == nil {
-		c.answer(host, peer.Answer{To: id})
-		return
-	}
 	path, err := process.LookPath(process.SiblingBinary("gt-session"), "", c.env.ChildEnviron())
 	if err == nil {
 		var r bounded.Result
