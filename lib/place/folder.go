@@ -199,8 +199,9 @@ func (s State) byWhat(f Folder) string {
 	return s.Path("folders", fmt.Sprintf("%x-%x", f.Inode, f.BirthTime))
 }
 
-// former returns the place of a folder that was moved here. ok is false if there is none,
-// or if the old path still leads to the same folder.
+// former returns the place of a folder that was moved here, or whose path is written with
+// other capitals now. ok is false if there is none, or if the old path still leads to the
+// same folder.
 func (s State) former(here Folder) (k Kept, ok bool) {
 	if here.BirthTime == 0 {
 		return Kept{}, false
@@ -214,8 +215,8 @@ func (s State) former(here Folder) (k Kept, ok bool) {
 	if err != nil || !known.Same(here) {
 		return Kept{}, false
 	}
-	if known.Path == here.Path {
-		return known.kept(at, here), true
+	if strings.EqualFold(known.Path, here.Path) { // the file system does not tell them apart
+		return Kept{At: at, address: known.Address, known: true}, true
 	}
 	if there, err := identifyReal(known.Path); err == nil && there.Same(here) {
 		return Kept{}, false

@@ -127,8 +127,9 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if err != nil {
 		return err
 	}
-	if strange != "" {
-		env.Hint("'%s' had the hooks of another home or machine, in %s, which is not here: they run gt by its name now, which has to be on PATH in both", path, strange)
+	if strange != say.strange {
+		say.strange = strange
+		env.Hint("the hooks were those of another home or machine, in %s, which is not here: they run gt by its name now, which has to be on PATH in both", strange)
 	}
 	what := count.Of(len(want), "hook")
 	if t.client.Shape == wiring.Script {

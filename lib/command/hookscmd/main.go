@@ -168,6 +168,8 @@ type printer struct {
 	brief  bool // a row for each agent
 	rows   [][]string
 	shared bool // the hint about sharing a project's file was printed
+
+	strange string // the other home's folder of which a hint told
 }
 
 func (p *printer) line(format string, args ...any) {
