@@ -28,6 +28,13 @@ func (h hidden) believe(at scope, id instance.ID) error {
 		return err
 	}
 	defer held.Release()
+	return h.believeHeld(at, held)
+}
+
+func (h hidden) believeHeld(at scope, held *instance.Locked) error {
+	if !h.Gone {
+		return nil
+	}
 	return launch.BelieveGone(at.Env, at.Store, at.Table(), held)
 }
 

@@ -132,10 +132,8 @@ func (c *rm) Run(env *cli.Env) error {
 		return err
 	}
 	defer held.Release()
-	if c.Gone {
-		if err := launch.BelieveGone(env, at.Store, at.Table(), held); err != nil {
-			return err
-		}
+	if err := c.believeHeld(at, held); err != nil {
+		return err
 	}
 	m := at.Member(held.Instance)
 	if m.Pane.ID != "" {

@@ -180,10 +180,8 @@ func (c *newOne) changeHeld(at scope, id instance.ID, in *instance.Instance) err
 		return err
 	}
 	defer held.Release()
-	if c.Gone {
-		if err := launch.BelieveGone(at.Env, at.Store, at.Table(), held); err != nil {
-			return err
-		}
+	if err := c.believeHeld(at, held); err != nil {
+		return err
 	}
 	m := at.Member(held.Instance)
 	if err := c.replaceable(m, in); err != nil {

@@ -88,8 +88,12 @@ func sweep(dir, boot string) {
 		if len(words) > 3 {
 			ns = words[2]
 		}
-		maker := process.Noted(pid, words[1], boot, ns)
-		if maker.Elsewhere() && time.Since(info.ModTime()).Abs() < unseen || !maker.Elsewhere() && !maker.Gone() {
+		switch process.Noted(pid, words[1], boot, ns).Presence() {
+		case process.Unseen:
+			if time.Since(info.ModTime()).Abs() < unseen {
+				continue
+			}
+		case process.Alive:
 			continue
 		}
 		_ = os.RemoveAll(path) // it does no harm there

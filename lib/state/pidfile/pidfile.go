@@ -295,18 +295,16 @@ func stateOf(p process.Proc) (State, error) {
 	if p.Elsewhere() {
 		return Foreign, nil
 	}
-	now, err := process.Find(p.PID)
+	_, err := process.Find(p.PID)
 	switch {
-	case errors.Is(err, os.ErrProcessDone):
-		return Gone, nil
-	case err != nil:
+	case err != nil && !errors.Is(err, os.ErrProcessDone):
 		return "", err
-	case !p.IsSet():
+	case err == nil && !p.IsSet():
 		return Foreign, nil
-	case now != p:
-		return Gone, nil
+	case p.Alive():
+		return Alive, nil
 	}
-	return Alive, nil
+	return Gone, nil
 }
 
 // Probe returns the current state of the process.
