@@ -127,15 +127,15 @@ func namespace() (string, error) {
 	return here.ns, here.err
 }
 
-// empty caches which PID namespaces abandoned found empty.
-var empty sync.Map
+// occupied caches when abandoned found processes in PID namespaces, the zero time for none.
+var occupied sync.Map
 
 // abandoned reports whether no process is left in a PID namespace. Only from the first
 // namespace are those of all others visible. A process of another user cannot be examined,
 // and is no agent of this one.
 func abandoned(ns string) bool {
-	if is, known := empty.Load(ns); known {
-		return is.(bool)
+	if at, known := occupied.Load(ns); known && (at.(time.Time).IsZero() || time.Since(at.(time.Time)) < time.Second) {
+		return at.(time.Time).IsZero()
 	}
 	is := !Contained()
 	for _, pid := range All() {
@@ -143,14 +143,20 @@ func abandoned(ns string) bool {
 			break
 		}
 		at := strconv.Itoa(pid)
-		info, err := os.Stat("/proc/" + at)
-		if err != nil || os.Geteuid() != 0 && atomicfile.Owner(info) != os.Geteuid() {
+		// The owner of the folder is root for a program that may not be looked into.
+		data, err := atomicfile.Read("/proc/"+at+"/status", maxProc)
+		_, uids, _ := strings.Cut(string(data), "\nUid:\t")
+		if err != nil || os.Geteuid() != 0 && !strings.HasPrefix(uids, strconv.Itoa(os.Geteuid())+"\t") {
 			continue
 		}
 		of, err := namespaceOf(at)
 		is = of != ns && (err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH))
 	}
-	empty.Store(ns, is)
+	now := time.Now()
+	if is {
+		now = time.Time{}
+	}
+	occupied.Store(ns, now)
 	return is
 }
 
