@@ -84,6 +84,10 @@ func (c *doctor) Run(env *cli.Env) error {
 		return unread
 	}
 	e := &examination{env: env, survey: fleet.NewSurvey(env.Getenv, env.Now())}
+	if err := tmux.CheckVersion(); err != nil { // without it every agent would seem to be gone
+		e.add(missingProgram, "", err.Error()+"; no agent can be started or seen", "install tmux "+tmux.MinVersion+" or later, where PATH has it")
+		return errors.Join(e.print(c.JSON), cli.Silent)
+	}
 	e.survey.Ask(tmux.Around())
 	at, err := roster.ReadIn(e.survey, env, all)
 	unread = errors.Join(unread, err)

@@ -97,6 +97,9 @@ func (s Server) LeftOf(session, mark string) bool {
 
 func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 	at := s.socket()
+	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(at) > most {
+		return Pane{}, fmt.Errorf("the path of the tmux socket '%s' has %d bytes, and one has %d at most (TMUX_TMPDIR names a shorter folder)", at, len(at), most)
+	}
 	socket, err := at.trusted()
 	switch {
 	case errors.Is(err, ErrNoServer):

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gt/lib/sys/process"
+	"gt/lib/text/lazyregexp"
 )
 
 // Server is a tmux server's socket; "" for tmux's default.
@@ -92,11 +93,38 @@ func (s Server) callBelow(launcher []string, socket process.Socket, input io.Rea
 	case strings.HasPrefix(said, "error connecting"), strings.HasPrefix(said, "error creating"), strings.HasPrefix(said, "couldn't create"),
 		strings.HasPrefix(said, "server exited"), strings.HasPrefix(said, "lost server"): // while the call was running
 		return "", fmt.Errorf("%w: %s", ErrNoServer, said)
+	case strings.Contains(said, "unknown option"), strings.Contains(said, "usage: "), strings.HasPrefix(said, "unknown command"):
+		if err := CheckVersion(); err != nil {
+			return "", err
+		}
+		return "", fmt.Errorf("tmux: %s", said)
 	case said != "": // of several commands, others may have printed something
 		return strings.TrimRight(out.String(), "\n"), fmt.Errorf("tmux: %s", said)
 	default:
 		return "", fmt.Errorf("tmux: %w", err)
 	}
+}
+
+// MinVersion is the first version of tmux that has what gt uses, such as options of panes.
+const MinVersion = "3.0"
+
+var versionForm = lazyregexp.New(`^tmux (?:[a-z]*-)?(\d+)\.`)
+
+// CheckVersion returns an error if tmux is not installed, or is older than MinVersion.
+func CheckVersion() error {
+	program, err := process.LookPath("tmux", "", os.Environ())
+	if err != nil {
+		return ErrNoTmux
+	}
+	out, err := exec.Command(program, "-V").Output()
+	if err != nil {
+		return fmt.Errorf("cannot run '%s': %w", program, err)
+	}
+	said := strings.TrimSpace(string(out))
+	if m := versionForm().FindStringSubmatch(said); m != nil && len(m[1]) == 1 && m[1] < MinVersion[:1] {
+		return fmt.Errorf("%s is too old: gt needs tmux %s or later", said, MinVersion)
+	}
+	return nil
 }
 
 // literal escapes a final ";", which would end tmux's command.

@@ -348,3 +348,27 @@ func TestOfEachPane(t *testing.T) {
 		t.Errorf("no pane shows %q", got)
 	}
 }
+
+// A tmux that lacks what gt needs is named, and not its words.
+func TestCheckVersion(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	for said, old := range map[string]bool{"tmux 2.8": true, "tmux 1.8": true, "tmux 3.0a": false, "tmux 3.3a": false, "tmux next-3.7": false, "tmux master": false, "tmux 10.1": false, "tmux openbsd-6.6": false} {
+		testenv.Must(t, os.WriteFile(filepath.Join(dir, "tmux"), []byte("#!/bin/sh\necho "+said+"\n"), 0o755))
+		if err := CheckVersion(); (err != nil) != old {
+			t.Errorf("%s: %v", said, err)
+		}
+	}
+	testenv.Must(t, os.Remove(filepath.Join(dir, "tmux")))
+	if err := CheckVersion(); !errors.Is(err, ErrNoTmux) {
+		t.Error(err)
+	}
+}
+
+// A socket whose path is too long says so.
+func TestLongSocket(t *testing.T) {
+	at := Server(filepath.Join(t.TempDir(), strings.Repeat("long", 40), "s"))
+	if _, err := at.New(NewSession{Name: "a", Dir: "/", Buffer: "gt-a", Command: []string{"sleep", "1"}}); err == nil || !strings.Contains(err.Error(), "TMUX_TMPDIR") {
+		t.Error(err)
+	}
+}
