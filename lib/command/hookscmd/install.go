@@ -49,6 +49,11 @@ func (c *install) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	for _, t := range picked {
+		if store := t.known.StoreEnv; store != "" && strings.HasPrefix(env.Getenv(store), "~") {
+			return cli.Fail(cli.Usage, fmt.Errorf("%s '%s' is a folder ~ in this one", store, env.Getenv(store)), "a shell puts HOME for ~ without quotation marks only: "+store+"=$HOME/...")
+		}
+	}
 	dir, err := binDir(env)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"gt/lib/cli"
 	"gt/lib/client/startenv"
@@ -224,7 +225,9 @@ func withExitCode(in string, err error) error {
 }
 
 func folder(env *cli.Env, dir string) (string, error) {
-	dir = env.Abs(cmp.Or(dir, "."))
+	if dir = env.Abs(cmp.Or(dir, ".")); !utf8.ValidString(dir) || strings.ContainsRune(dir, utf8.RuneError) { // which kong makes of it
+		return "", cli.Fail(cli.Usage, fmt.Errorf("the folder's name is not UTF-8: '%s'", dir), "rename it: gt keeps names in JSON")
+	}
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && info.IsDir():
