@@ -20,6 +20,7 @@ import (
 	"gt/lib/sys/process"
 	"gt/lib/text/lazyregexp"
 	"gt/lib/text/term"
+	"gt/lib/view/palette"
 )
 
 const summary = `
@@ -71,6 +72,8 @@ func (g *grammar) Run(env *cli.Env) error {
 	switch {
 	case !term.IsTerminal(env.Stderr):
 		return cli.Fail(cli.Usage, fmt.Errorf("picking needs a terminal on standard error"), "gt-seance list prints the sessions")
+	case env.Getenv("TERM") == "dumb":
+		return cli.Fail(cli.Usage, fmt.Errorf("the terminal TERM=dumb has no screen"), "gt-seance list prints the sessions")
 	case term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, fmt.Errorf("standard input must have the sessions"), "gt-seance list --json | gt-pick")
 	}
@@ -176,6 +179,9 @@ func (g *grammar) arguments(env *cli.Env) []string {
 	}
 	if env.Getenv("NO_COLOR") != "" {
 		args = append(args, "--no-color")
+	}
+	if palette.StyleFor(env.Stderr, env.Getenv).ASCII {
+		args = append(args, "--no-unicode", "--ellipsis=~")
 	}
 	var keys, header []string
 	for _, a := range g.Action {

@@ -150,6 +150,12 @@ func TestTyping(t *testing.T) {
 	if m.input.Value() != "a\nbc" {
 		t.Errorf("typed is %q", m.input.Value())
 	}
+	m.Update(tea.KeyPressMsg{Code: '\ufffd', Text: "\ufffd"}) // as \x1b[57319u, which some terminals send
+	m.Update(tea.KeyPressMsg{Code: ' ', Text: " ", Mod: tea.ModShift})
+	m.Update(tea.KeyPressMsg{Code: 'd', Text: "D", Mod: tea.ModCapsLock})
+	if m.input.Value() != "a\nbc D" {
+		t.Errorf("typed is %q", m.input.Value())
+	}
 	press(m, "esc", "/", "a")
 	m.Update(tea.KeyPressMsg{Code: 'j', Mod: tea.ModCtrl})
 	if m.input.Value() != "a" {

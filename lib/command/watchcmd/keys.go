@@ -72,6 +72,9 @@ func (b binding) name() string {
 }
 
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
+	if msg.Code == utf8.RuneError { // a key that only its terminal knows
+		return nil
+	}
 	if m.mode != typing || msg.Mod&(tea.ModCtrl|tea.ModAlt) != 0 {
 		msg = latin(msg)
 	}
