@@ -330,7 +330,7 @@ func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Bl
 		}
 		return []wiring.Blocker{{Reason: "gt's hooks are not in " + file, Remedy: install}}
 	}
-	wirings.Fit(&how, client, e.env.Environ)
+	wirings.Fit(&how, client, process.Inherited(e.env.ChildEnviron()))
 	all := wirings.Blockers(how, client.Dialect, a)
 	for i := range all {
 		all[i].Remedy = cmp.Or(all[i].Remedy, "gt-hooks status "+m.Agent+" shows it")
