@@ -254,7 +254,7 @@ func TestVersion(t *testing.T) {
 	if first == nil || string(first[1]) != cli.Number {
 		t.Errorf("CHANGELOG.md begins with %q, and the programs are %s", first, cli.Number)
 	}
-	for _, plugin := range []string{".claude-plugin/plugin.json", "hooks/.claude-plugin/plugin.json"} {
+	for _, plugin := range []string{".claude-plugin/plugin.json", "plugins/claude/.claude-plugin/plugin.json"} {
 		data, err := os.ReadFile(plugin)
 		if err != nil {
 			t.Fatal(err)

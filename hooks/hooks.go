@@ -1,6 +1,4 @@
-// Package hooks holds the wiring of gt into Claude Code. The folder is a plugin for
-// it as well, so its wiring lies here and not in lib/client/claude, and is the same
-// for the plugin and for gt-hooks.
+// Package hooks holds the wiring of gt into Claude Code, from which its plugin is made, too.
 package hooks
 
 import _ "embed"

@@ -32,6 +32,9 @@ type Handler struct {
 // one that runs on this system.
 var lines = []string{"bash", "command", "powershell"}
 
+// pluginTail follows the call of a program in a plugin, which may be there without gt.
+const pluginTail = " 2>/dev/null ||"
+
 var limits = []string{"timeout", "timeoutSec"}
 
 // String returns the command line as it is in the file.
@@ -95,6 +98,9 @@ func (h Handler) settings(take func(line string) string) map[string]any {
 	json.Unmarshal(h.Raw, &m) // valid: it is part of a parsed document
 	for _, key := range lines {
 		if line, ok := m[key].(string); ok && h.Args == nil {
+			if call, _, plugin := strings.Cut(line, pluginTail); plugin {
+				line = call + " || :"
+			}
 			m[key] = take(line)
 		} else if ok {
 			m[key] = take(quote(line))

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"gt/internal/testenv"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -35,8 +32,7 @@ func wantOf(t *testing.T, c wiring.Client, dir string) []wiring.Handler {
 	return w
 }
 
-// Both plugins use the one wiring file. Its limits are in seconds, it runs only gt's
-// binaries, and it needs no shell.
+// The wiring's limits are in seconds, it runs only gt's binaries, and it needs no shell.
 func TestWiringFile(t *testing.T) {
 	claude := clientOf(t, "claude")
 	doc, err := jsonedit.Parse(hooks.Claude, false)
@@ -52,25 +48,6 @@ func TestWiringFile(t *testing.T) {
 		if h.Timeout < 1 || h.Timeout > 60 {
 			t.Errorf("%s: %s: a timeout of %v s", h.Event, h, h.Timeout)
 		}
-	}
-
-	root := filepath.Join("..", "..", "..")
-	manifests := map[string]map[string]any{}
-	for _, dir := range []string{".", "hooks"} {
-		text, err := os.ReadFile(filepath.Join(root, dir, ".claude-plugin", "plugin.json"))
-		testenv.Must(t, err)
-		var m map[string]any
-		testenv.Must(t, json.Unmarshal(text, &m))
-		file, err := os.ReadFile(filepath.Join(root, dir, m["hooks"].(string)))
-		if err != nil || string(file) != string(hooks.Claude) {
-			t.Errorf("the plugin in %s wires another file: %v", dir, err)
-		}
-		delete(m, "hooks")
-		delete(m, "commands") // those in the folder hooks are where the client looks
-		manifests[dir] = m
-	}
-	if !reflect.DeepEqual(manifests["."], manifests["hooks"]) {
-		t.Errorf("the two manifests differ: %v", manifests)
 	}
 }
 

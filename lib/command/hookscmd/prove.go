@@ -431,7 +431,9 @@ func rehearse(ctx context.Context, env *cli.Env, table *agent.Table, r report, l
 	defer w.End()
 	c := table.Of(r.name)
 	dir := w.Project
-	if !slices.ContainsFunc(r.places, func(p source) bool { return p.Scope == wiring.User && len(p.Ours()) > 0 }) {
+	if !slices.ContainsFunc(r.places, func(p source) bool {
+		return p.Scope != wiring.Project && p.Scope != wiring.Local && len(p.Ours()) > 0
+	}) {
 		// A repository may have brought these settings, and other programs with
 		// them.
 		if !here {

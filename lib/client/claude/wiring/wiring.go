@@ -46,10 +46,7 @@ func Client() wiring.Client {
 	}
 }
 
-const (
-	managed = "managed"
-	plugin  = "plugin"
-)
+const managed = "managed"
 
 // sources returns an administrator's settings, which override all others, and the
 // plugins.
@@ -114,10 +111,8 @@ func plugins(a wiring.Agent, settings []wiring.Source) []wiring.Source {
 			if !on[name] || p.ProjectPath != "" && p.ProjectPath != a.Project {
 				continue
 			}
-			s := Client().Read(plugin, pluginHooks(p.InstallPath))
-			s.Removal, s.Repair = "claude plugin uninstall "+name, "claude plugin update "+name
-			s.Caveat = "a plugin's hooks have 1.5 s together when a session ends, whatever limit they ask for; what takes longer is cut off"
-			if len(s.Ours()) > 0 {
+			for _, s := range Client().Plugin(pluginHooks(p.InstallPath), name, "claude plugin", "uninstall") {
+				s.Caveat = "a plugin's hooks have 1.5 s together when a session ends, whatever limit they ask for; what takes longer is cut off"
 				found = append(found, s)
 			}
 		}
@@ -152,7 +147,7 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	}
 	var all []wiring.Blocker
 	for _, key := range slices.Sorted(maps.Keys(blocked)) {
-		if a.Wired(managed) || key == "strictPluginOnlyCustomization" && a.Wired(plugin) {
+		if a.Wired(managed) || key == "strictPluginOnlyCustomization" && a.Wired(wiring.Plugin) {
 			continue
 		}
 		all = append(all, wiring.Blocker{

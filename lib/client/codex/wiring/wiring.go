@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func Client() wiring.Client {
 		Name: "codex", Text: text, Schema: schema,
 		Oldest:   "0.124.0", // the first that runs hooks without features.codex_hooks
 		TurnEnds: []string{"Stop"},
-		Compact:  "/compact", Blockers: blockers, Forget: forget,
+		Compact:  "/compact", Blockers: blockers, Forget: forget, Sources: plugins,
 		// A skill, because Codex no longer has custom prompts. The model's list does not
 		// have it: only the person calls it.
 		Command: &wiring.Command{
@@ -87,7 +88,7 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 			all = append(all, a.Untrusted())
 		}
 		for _, h := range ours {
-			if h.Node == nil { // a script, which Codex does not support
+			if h.Node == nil || s.Scope == wiring.Plugin { // a script, or trusted under another key
 				continue
 			}
 			seen++
@@ -115,6 +116,28 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 			Reason: fmt.Sprintf("these are switched off in %s: %s", a.Name, list(off)),
 			Remedy: "start " + a.Command + ", type /hooks and switch them on",
 		})
+	}
+	return all
+}
+
+// plugins returns the installed and enabled plugins that wire gt.
+func plugins(a wiring.Agent) (all []wiring.Source) {
+	var c struct {
+		Plugins map[string]struct{ Enabled bool }
+	}
+	if text, err := settings.Read(filepath.Join(a.Folder, "config.toml")); err != nil {
+		return nil
+	} else if _, err := toml.Decode(string(text), &c); err != nil {
+		return nil
+	}
+	for _, full := range slices.Sorted(maps.Keys(c.Plugins)) {
+		name, market, _ := strings.Cut(full, "@")
+		files, _ := filepath.Glob(filepath.Join(a.Folder, "plugins", "cache", market, name, "*", "hooks", "hooks.json"))
+		for _, file := range files[max(0, len(files)-1):] {
+			if c.Plugins[full].Enabled {
+				all = append(all, Client().Plugin(file, full, "codex plugin", "remove")...)
+			}
+		}
 	}
 	return all
 }

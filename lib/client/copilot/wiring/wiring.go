@@ -4,13 +4,16 @@ package wiring
 import (
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gt/lib/client/settings"
 	"gt/lib/client/wiring"
 	"gt/lib/conversation"
 	"gt/lib/place"
+	"gt/lib/text/jsonedit"
 )
 
 //go:embed copilot.json
@@ -29,8 +32,37 @@ func Client() wiring.Client {
 			Head: "---\nname: handoff\n# gt: written by gt-hooks\ndescription: Use this only when the user types /handoff. Hand this session over to a fresh one, with a note of what it knows.\n" +
 				"allowed-tools: shell(PROGRAM:*), shell(gt-handoff:*)\ndisable-model-invocation: true\n---\n",
 		},
-		Blockers: blockers,
+		Blockers: blockers, Sources: plugins,
 	}
+}
+
+// plugins returns the enabled plugins that wire gt: copies, and those of a marketplace that is
+// a folder, which are read where they lie.
+func plugins(a wiring.Agent) (all []wiring.Source) {
+	var s struct {
+		EnabledPlugins         map[string]bool
+		ExtraKnownMarketplaces map[string]struct {
+			Source struct{ Path string }
+		}
+	}
+	if text, err := settings.Read(filepath.Join(a.Folder, "settings.json")); err == nil {
+		json.Unmarshal(jsonedit.Strip(text), &s)
+	}
+	for _, full := range slices.Sorted(maps.Keys(s.EnabledPlugins)) {
+		name, market, _ := strings.Cut(full, "@")
+		if !s.EnabledPlugins[full] {
+			continue
+		}
+		for _, pattern := range []string{
+			filepath.Join(a.Folder, "installed-plugins", market, name, "hooks", "hooks.json"),
+			filepath.Join(s.ExtraKnownMarketplaces[market].Source.Path, "plugins", "copilot", "hooks", "hooks.json"),
+		} {
+			if filepath.IsAbs(pattern) {
+				all = append(all, Client().Plugin(pattern, full, "copilot plugin", "uninstall")...)
+			}
+		}
+	}
+	return all
 }
 
 func blockers(a wiring.Agent) []wiring.Blocker {

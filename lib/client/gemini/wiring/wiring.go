@@ -40,8 +40,24 @@ func Client() wiring.Client {
 			Ended: "since 18 June 2026 it serves no free, AI Pro or Ultra user, only API keys and Code Assist Standard and Enterprise",
 		},
 		AsksTrust: asksTrust,
+		Sources:   func(a wiring.Agent) []wiring.Source { return Extensions(Client(), a) },
 		Blockers:  func(a wiring.Agent) []wiring.Blocker { return Blockers(a, true) },
 	}
+}
+
+// Extensions returns the extensions of Gemini CLI or a fork that wire gt. One that is switched
+// off somewhere counts as off.
+func Extensions(c wiring.Client, a wiring.Agent) (all []wiring.Source) {
+	var enabled map[string]struct{ Overrides []string }
+	read(filepath.Join(a.Folder, "extensions", "extension-enablement.json"), &enabled)
+	files, _ := filepath.Glob(filepath.Join(a.Folder, "extensions", "*", "hooks", "hooks.json"))
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(filepath.Dir(file)))
+		if !slices.ContainsFunc(enabled[name].Overrides, func(rule string) bool { return strings.HasPrefix(rule, "!") }) {
+			all = append(all, c.Plugin(file, name, a.Command+" extensions", "uninstall")...)
+		}
+	}
+	return all
 }
 
 // Blockers finds hooks that are switched off one by one, and a project that the person

@@ -27,6 +27,7 @@ func Client() wiring.Client {
 			Keys: []string{"permissions", "allow"},
 			Rule: func(program string) string { return "Bash(" + program + " *)" },
 		},
+		Sources:  func(a wiring.Agent) []wiring.Source { return gemini.Extensions(Client(), a) },
 		Blockers: func(a wiring.Agent) []wiring.Blocker { return gemini.Blockers(a, false) },
 	}
 }

@@ -1,0 +1,140 @@
+package wirings
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gt/internal/testenv"
+	"gt/lib/cli"
+	"gt/lib/client/wiring"
+)
+
+var update = flag.Bool("update", false, "write the plugins")
+
+// missing is what the start of a session says once where gt is not installed, and then never.
+const missing = ` 2>/dev/null || { [ $? = 127 ] && mkdir -p "$HOME/.cache" && mkdir "$HOME/.cache/gt-is-missing" && echo '{"systemMessage": "The plugin gt does nothing, for the programs of gt are not on PATH. Install them (see its README), or remove the plugin."}'; } 2>/dev/null || :`
+
+// manifests are the files that make a folder of each client's a plugin, and a repository a
+// marketplace. VERSION and ABOUT are replaced.
+var manifests = map[string]map[string]string{
+	"claude":  {".claude-plugin/plugin.json": `{"name": "gt", "version": VERSION, "description": ABOUT, "author": {"name": "the gt developers"}, "license": "MIT"}`},
+	"codex":   {".codex-plugin/plugin.json": `{"name": "gt", "version": VERSION, "description": ABOUT, "author": {"name": "the gt developers"}, "license": "MIT", "hooks": "./hooks/hooks.json", "skills": "./skills/"}`},
+	"copilot": {"plugin.json": `{"name": "gt", "version": VERSION, "description": ABOUT, "author": {"name": "the gt developers"}, "license": "MIT", "hooks": "hooks/hooks.json", "skills": "skills/"}`},
+	"gemini":  {"gemini-extension.json": `{"name": "gt", "version": VERSION, "description": ABOUT}`},
+	"qwen":    {"qwen-extension.json": `{"name": "gt", "version": VERSION, "description": ABOUT}`},
+	"": {
+		".claude-plugin/plugin.json":       `{"name": "gt", "version": VERSION, "description": ABOUT, "author": {"name": "the gt developers"}, "license": "MIT", "hooks": "./plugins/claude/hooks/hooks.json", "commands": "./plugins/claude/commands/"}`,
+		".claude-plugin/marketplace.json":  `{"name": "gt", "description": ABOUT, "owner": {"name": "the gt developers"}, "plugins": [{"name": "gt", "source": "./plugins/claude", "description": ABOUT, "version": VERSION, "license": "MIT"}]}`,
+		".github/plugin/marketplace.json":  `{"name": "gt", "owner": {"name": "the gt developers"}, "plugins": [{"name": "gt", "source": "./plugins/copilot", "description": ABOUT, "version": VERSION}]}`,
+		".agents/plugins/marketplace.json": `{"name": "gt", "interface": {"displayName": "gt"}, "plugins": [{"name": "gt", "source": {"source": "local", "path": "./plugins/codex"}, "policy": {"installation": "AVAILABLE", "authentication": "ON_INSTALL"}, "category": "Productivity"}]}`,
+	},
+}
+
+// The plugins have the wiring and the command that gt-hooks writes, with programs on PATH.
+func TestPlugins(t *testing.T) {
+	top := filepath.Join("..", "..", "..")
+	want := map[string][]byte{}
+	fill := strings.NewReplacer("VERSION", `"`+strings.TrimPrefix(cli.Number, "v")+`"`, "ABOUT", `"Keeps the thread of work unbroken over compaction, /clear, crash and hand-over. Needs the programs of gt on PATH."`)
+	for name, files := range manifests {
+		dir := ""
+		if name != "" {
+			dir = filepath.Join("plugins", name)
+			c, _ := Of(name)
+			want[filepath.Join(dir, "hooks", "hooks.json")] = pluginHooks(t, c)
+			for file, text := range c.Command.Files("", "") {
+				for _, twice := range []string{", Bash(gt-handoff:*)", ", shell(gt-handoff:*)"} {
+					text = bytes.Replace(text, []byte(twice), nil, 1)
+				}
+				want[filepath.Join(dir, file)] = text
+			}
+		}
+		for file, text := range files {
+			want[filepath.Join(dir, file)] = pretty(t, []byte(fill.Replace(text)))
+		}
+	}
+	for file, text := range want {
+		if *update {
+			testenv.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(top, file)), 0o755))
+			testenv.Must(t, os.WriteFile(filepath.Join(top, file), text, 0o644))
+		}
+		if have, err := os.ReadFile(filepath.Join(top, file)); err != nil || !bytes.Equal(have, text) {
+			t.Errorf("%s is not what gt-hooks writes (%v): go test ./lib/client/wirings -update writes it", file, err)
+		}
+	}
+	testenv.Must(t, filepath.WalkDir(filepath.Join(top, "plugins"), func(path string, d fs.DirEntry, err error) error {
+		if file, _ := filepath.Rel(top, path); err == nil && !d.IsDir() && want[file] == nil {
+			t.Errorf("%s is of no plugin", file)
+		}
+		return err
+	}))
+}
+
+// pluginHooks returns the hooks of a client in the form of a plugin: each in a shell's form,
+// which clients that drop arguments run as well, and silent where gt is not installed.
+func pluginHooks(t *testing.T, c wiring.Client) []byte {
+	dir := t.TempDir()
+	c.Version = "0" // no exec form
+	c.Since = map[string]string{"args": "1"}
+	all := mustWant(t, c)
+	edit, _, err := c.Edit(filepath.Join(dir, "hooks.json"), nil, all)
+	testenv.Must(t, err)
+	lines := strings.SplitAfter(string(pretty(t, edit.Text)), "\n")
+	told := false
+	for i, line := range lines {
+		tail := ` 2>/dev/null || :`
+		if strings.Contains(line, "gt-prime") && !told && strings.Contains(line, " || :") {
+			tail, told = missing, true
+		}
+		escaped, _ := json.Marshal(tail)
+		lines[i] = strings.Replace(line, " || :", unescaped(string(escaped[1:len(escaped)-1])), 1)
+	}
+	return []byte(strings.Join(lines, ""))
+}
+
+// Where gt is not installed no hook of a plugin fails or prints, but for the first start, which
+// says what is missing.
+func TestPluginsWithoutPrograms(t *testing.T) {
+	for _, name := range []string{"claude", "codex", "copilot", "gemini", "qwen"} {
+		c, _ := Of(name)
+		cache := t.TempDir()
+		s := c.Read(wiring.Plugin, filepath.Join("..", "..", "..", "plugins", name, "hooks", "hooks.json"))
+		if want := mustWant(t, c); len(s.Ours()) != len(want) {
+			t.Errorf("%s: %d hooks of %d", name, len(s.Ours()), len(want))
+		}
+		for i, h := range append(s.Ours(), s.Ours()...) {
+			if !slices.ContainsFunc(mustWant(t, c), func(w wiring.Handler) bool { return c.Same(h, w) }) {
+				t.Errorf("%s: gt-hooks does not know %s", name, h.Command)
+			}
+			cmd := exec.Command("/bin/sh", "-c", h.Command)
+			cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + cache}
+			out, err := cmd.CombinedOutput()
+			if told := json.Valid(out) && bytes.Contains(out, []byte("not on PATH")); err != nil || len(out) > 0 != (i == 0) || told != (i == 0) {
+				t.Errorf("%s %s: %v: %q", name, h.Event, err, out)
+			}
+		}
+	}
+}
+
+func mustWant(t *testing.T, c wiring.Client) []wiring.Handler {
+	want, err := c.Wanted("", []string{"--agent", c.Name})
+	testenv.Must(t, err)
+	return want
+}
+
+func unescaped(text string) string {
+	return strings.NewReplacer(`\u003e`, ">", `\u0026`, "&").Replace(text)
+}
+
+func pretty(t *testing.T, text []byte) []byte {
+	var b bytes.Buffer
+	testenv.Must(t, json.Indent(&b, text, "", "  "))
+	return append(bytes.TrimSpace(b.Bytes()), '\n')
+}
