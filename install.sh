@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds gt from this folder, installs its binaries, wires them into the coding
-# agents that are here, and shows what they do. ./install.sh --help tells more.
+# Installs gt from this folder, a clone that it builds or a release archive, wires it
+# into the coding agents that are here, and shows what it does. --help tells more.
 set -eu
 
 usage() {
@@ -9,8 +9,9 @@ usage: ./install.sh [--hooks AGENTS | --no-hooks] [--[no-]allow] [--[no-]record]
                     [--[no-]completion] [--no-demo]
        ./install.sh --uninstall
 
-Builds gt's binaries and puts them into ~/.local/bin, or into $PREFIX/bin where
-PREFIX is set. A second run is an upgrade, which keeps every note, record and chain.
+Puts gt's programs into ~/.local/bin, or into $PREFIX/bin where PREFIX is set: those
+of a release archive, without Go and a network, and in a clone those that it builds.
+A second run is an upgrade, which keeps every note, record and chain.
 
   --hooks AGENTS  wire gt into the user settings of these agents ("claude codex");
                   by default into those of every agent that is here
@@ -21,7 +22,7 @@ PREFIX is set. A second run is an upgrade, which keeps every note, record and ch
   --record        keep a copy of every conversation, without secrets, in ~/.agent
                   (docs/record.md); --no-record ends that
   --completion    complete the commands with <Tab> in those of bash, zsh and fish that you
-                  use; by default it asks in a terminal
+                  use; by default the first installation asks in a terminal
   --no-completion leave the shells alone
   --no-demo       do not show a hand-over at the end
   --uninstall     take gt out of the user settings and remove its binaries
@@ -60,10 +61,17 @@ main() {
 	/*) ;;
 	*) die "PREFIX has to be an absolute path, not '$PREFIX'" ;;
 	esac
-	[ -f "$here/go.mod" ] || die "run install.sh from the folder that holds gt's source"
-	[ "$(id -u)" != 0 ] || [ -n "$(find "$HOME/." -prune -user 0)" ] ||
+	archive=no
+	[ ! -x "$here/bin/gt-hooks" ] || archive=yes
+	[ $archive = yes ] || [ -f "$here/go.mod" ] ||
+		die "run install.sh from the folder of a release archive or of gt's source"
+	[ "$(id -u)" != 0 ] || [ -O "$HOME" ] ||
 		die "$HOME belongs to another user, and this runs as root; run it as that user, or by sudo -H"
 	cd "$here"
+	programs=
+	for program in $([ $archive = yes ] && echo bin/* || echo cmd/*/); do
+		programs="$programs $(basename "$program")"
+	done
 	trap clean EXIT
 	trap 'exit 1' HUP INT TERM
 	$task
@@ -139,6 +147,10 @@ complete() {
 		! uses $shell || shells="$shells $shell"
 	done
 	[ -n "$shells" ] || completion=no
+	if [ "$completion" = ask ] && [ -n "$old" ]; then # asked before: what is there goes on
+		completion=no
+		! completed || completion=yes
+	fi
 	if [ "$completion" = ask ]; then
 		if [ -t 0 ]; then
 			printf 'Complete the commands with <Tab> in%s? [Y/n] ' "$(echo "$shells" | sed 's/\([a-z]\) /\1, /g')"
@@ -152,8 +164,14 @@ complete() {
 	fi
 	[ "$completion" = yes ] || return 0
 	for shell in $shells; do
-		complete_$shell || warn "cannot write what completes the commands in $shell"
+		"complete_$shell" || warn "cannot write what completes the commands in $shell"
 	done
+}
+
+# completed tells whether a shell completes gt's commands by what complete has put there.
+completed() {
+	[ -e "${BASH_COMPLETION_USER_DIR:-$share/bash-completion}/completions/gt-hooks" ] || [ -e "$share/gt/completion.zsh" ] ||
+		[ -e "${XDG_CONFIG_HOME:-$HOME/.config}/fish/completions/gt-hooks.fish" ]
 }
 
 # uses tells whether a shell is here, and is the person's or has a start-up file of theirs.
@@ -182,8 +200,7 @@ complete_fish() {
 # complete_in writes a file for each program into a folder: its shell, and what ends its name.
 complete_in() {
 	mkdir -p "$1" || return
-	for program in cmd/*/; do
-		program=$(basename "$program")
+	for program in $programs; do
 		"$bin/$program" completion "$2" >"$1/$program$3" || return
 	done
 }
@@ -196,8 +213,8 @@ complete_zsh() {
 	{
 		# shellcheck disable=SC2016 # zsh's own
 		echo '(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }'
-		for program in cmd/*/; do
-			"$bin/$(basename "$program")" completion zsh || return
+		for program in $programs; do
+			"$bin/$program" completion zsh || return
 		done
 	} >"$file" || return
 	has_line ||
@@ -216,8 +233,7 @@ has_line() {
 
 # uncomplete takes out what complete has put there.
 uncomplete() {
-	for program in cmd/*/; do
-		program=$(basename "$program")
+	for program in $programs; do
 		rm -f "${BASH_COMPLETION_USER_DIR:-$share/bash-completion}/completions/$program" \
 			"${XDG_CONFIG_HOME:-$HOME/.config}/fish/completions/$program.fish"
 	done
@@ -261,22 +277,46 @@ clean() {
 	[ -z "$stall" ] || close_stall
 }
 
-# check says what is missing and how to get it. Only Go cannot be done without.
+# check says what is missing and how to get it. Only Go, in a clone, cannot be done without.
 check() {
+	[ $archive = yes ] || check_go
+	command -v git >/dev/null ||
+		warn "git is missing, so gt cannot tell a successor what was changed; install it with: $(how git)"
+	case "$(tmux -V 2>/dev/null)" in 'tmux 1.'* | 'tmux 2.'*) warn "$(tmux -V) is too old: gt needs tmux 3.0 or later" ;; esac
+	command -v tmux >/dev/null ||
+		warn "tmux is missing, so a hand-over cannot put the successor into the same pane; install it with: $(how tmux)"
+}
+
+check_go() {
 	want=$(sed -n 's/^go //p' go.mod)
 	if ! command -v go >/dev/null; then
-		die "Go $want or newer is missing; install it with: $(how go), or from https://go.dev/dl/"
+		offered=$(offered)
+		if at_least "${offered:-0}" "$want"; then
+			die "Go $want or newer is missing; install it with: $(how go), or from https://go.dev/dl/"
+		fi
+		die "Go $want or newer is missing${offered:+, and the packages here have $offered}; install it from https://go.dev/dl/"
 	fi
 	# A Go that may fetch the version that go.mod asks for has it after this.
 	if ! have=$(go env GOVERSION 2>/dev/null) || ! at_least "${have#go}" "$want"; then
 		[ -n "$have" ] || have=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || have=
 		die "Go $want or newer is needed, and this is ${have:-another}; install it from https://go.dev/dl/"
 	fi
-	command -v git >/dev/null ||
-		warn "git is missing, so gt cannot tell a successor what was changed; install it with: $(how git)"
-	case "$(tmux -V 2>/dev/null)" in 'tmux 1.'* | 'tmux 2.'*) warn "$(tmux -V) is too old: gt needs tmux 3.0 or later" ;; esac
-	command -v tmux >/dev/null ||
-		warn "tmux is missing, so a hand-over cannot put the successor into the same pane; install it with: $(how tmux)"
+}
+
+# offered prints the version of Go that this system's packages have. One that fetches the
+# version that go.mod asks for is as good as that.
+offered() {
+	have=$(
+		if command -v apt-cache >/dev/null; then
+			apt-cache show --no-all-versions golang-go | sed -n 's/^Version: [0-9]*:*\([0-9.]*\).*/\1/p'
+		elif command -v dnf >/dev/null; then
+			dnf -q --cacheonly info golang | awk '/^Version/ { print $3; exit }'
+		elif command -v brew >/dev/null; then
+			echo 99 # it has the newest
+		fi 2>/dev/null
+	) || have=
+	if [ -n "$have" ] && at_least "$have" 1.21; then have=$want; fi
+	echo "$have"
 }
 
 # pages puts the manual pages where man looks for those of the programs in $bin. gt works
@@ -320,12 +360,29 @@ how() {
 # build puts the binaries into place, each by a rename: a hook that runs
 # meanwhile has the old one or the new, never half of one.
 build() {
-	version=$(sed -n 's/^const Number = "\(.*\)"$/\1/p' lib/cli/version.go)
-	commit=$(git log -1 --abbrev=8 --format='%h, %cs' 2>/dev/null) || commit=
-	[ -z "$commit" ] || git diff --quiet HEAD 2>/dev/null || commit=${commit%%,*}-dirty,${commit#*,}
 	old=$("$bin/gt-hooks" --version 2>/dev/null) || old=
 	mkdir -p "$bin" || die "cannot make '$bin'"
 	stage=$(mktemp -d "$bin/.gt-install.XXXXXX") || die "cannot write to '$bin'"
+	if [ $archive = yes ]; then unpack; else compile; fi
+	chmod 755 "$stage"/*
+	mv -f "$stage"/* "$bin/"
+	report
+}
+
+# unpack takes the programs and manual pages of a release archive.
+unpack() {
+	version=$(bin/gt-hooks --version) || die "gt does not run here: is the archive one for $(uname -s) on $(uname -m)?"
+	version=${version#gt-hooks }
+	version=${version%% *}
+	cp bin/* "$stage/" || die "cannot write to '$bin'"
+	# shellcheck disable=SC2015 # either failing is worth the warning
+	[ ! -d man ] || { mkdir -p "$man" && cp man/*.1 "$man/"; } || warn "cannot write the manual pages to '$man'"
+}
+
+compile() {
+	version=$(sed -n 's/^const Number = "\(.*\)"$/\1/p' lib/cli/version.go)
+	commit=$(git log -1 --abbrev=8 --format='%h, %cs' 2>/dev/null) || commit=
+	[ -z "$commit" ] || git diff --quiet HEAD 2>/dev/null || commit=${commit%%,*}-dirty,${commit#*,}
 	say "building gt $version; the first time takes some minutes"
 	mkfifo "$stage/.steps" || die "cannot write to '$bin'"
 	show_steps <"$stage/.steps" >&2 &
@@ -335,8 +392,10 @@ build() {
 	wait
 	rm -f "$stage/.steps" "$stage/said"
 	pages "$stage/man"
-	chmod 755 "$stage"/*
-	mv -f "$stage"/* "$bin/"
+}
+
+# report says what was installed, in the place of what.
+report() {
 	new=$("$bin/gt-hooks" --version) || die "gt does not run here"
 	new=${new#gt-hooks }
 	old=${old#gt-hooks }
@@ -496,8 +555,7 @@ uninstall() {
 		say "removed $(tilde "$unit")"
 	done
 	removed=0
-	for binary in cmd/*/; do
-		binary=$(basename "$binary")
+	for binary in $programs; do
 		rm -f "$man/$binary.1"
 		[ -f "$bin/$binary" ] || continue
 		rm -f "$bin/$binary"

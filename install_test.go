@@ -76,7 +76,7 @@ CP "$kept"/* "$out"
 func (m *machine) with(programs ...string) {
 	m.t.Helper()
 	m.path = m.t.TempDir()
-	for _, p := range append(programs, "sh", "awk", "basename", "cat", "chmod", "cut", "dirname", "env", "fold",
+	for _, p := range append(programs, "sh", "awk", "basename", "cat", "chmod", "cut", "dirname", "env", "find", "fold",
 		"id", "mkdir", "mkfifo", "mktemp", "mv", "rm", "sed", "sleep") {
 		file, err := exec.LookPath(p)
 		if p == "go" {
@@ -310,7 +310,16 @@ func TestInstallNamesTowns(t *testing.T) {
 func TestInstallMissing(t *testing.T) {
 	m := newMachine(t)
 	m.with()
-	m.expect(m.install(1), `error: Go 1\.[0-9.]+ or newer is missing; install it with: `)
+	m.expect(m.install(1), `error: Go 1\.[0-9.]+ or newer is missing; install it from https://go\.dev/dl/$`)
+	// A hint has to help: Debian 12 has a Go that is too old, and a later one fetches what it lacks.
+	for version, want := range map[string]string{
+		"2:1.19~1": `is missing, and the packages here have 1\.19; install it from https://go\.dev/dl/$`,
+		"2:1.22~2": `is missing; install it with: (sudo )?apt-get install golang-go, or from https://go\.dev/dl/$`,
+	} {
+		testenv.Must(t, testenv.WriteProgram(filepath.Join(m.path, "apt-cache"), []byte("#!/bin/sh\necho 'Version: "+version+"'\n")))
+		testenv.Must(t, testenv.WriteProgram(filepath.Join(m.path, "apt-get"), []byte("#!/bin/sh\n")))
+		m.expect(m.install(1), want)
+	}
 
 	m.with("go")
 	said := m.install(0)
@@ -340,6 +349,9 @@ func TestInstallCompletes(t *testing.T) {
 	}
 	m.path += ":" + fake
 	m.expect(m.install(0, "--no-demo", "--no-hooks"), `^to complete the commands with <Tab> in your shell: \./install\.sh --completion$`)
+	if said := m.install(0, "--no-demo", "--no-hooks"); strings.Contains(said, "<Tab>") {
+		t.Errorf("an upgrade asks again:\n%s", said)
+	}
 	if l := m.list(".local/share/bash-completion"); l != "" {
 		t.Errorf("nobody was asked, and there is\n%s", l)
 	}
