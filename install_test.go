@@ -463,3 +463,18 @@ read -r line
 		t.Errorf("installed again it says %q (%v)", out, err)
 	}
 }
+
+// A release has each program of cmd.
+func TestReleasePrograms(t *testing.T) {
+	text, err := os.ReadFile(".goreleaser.yaml")
+	testenv.Must(t, err)
+	folders, err := os.ReadDir("cmd")
+	testenv.Must(t, err)
+	for _, folder := range folders {
+		for _, want := range []string{"main: ./cmd/" + folder.Name(), "binary: bin/" + folder.Name(), "/bash-completion/completions/" + folder.Name()} {
+			if !regexp.MustCompile(`(?m)` + regexp.QuoteMeta(want) + `(,|}|$)`).Match(text) {
+				t.Errorf(".goreleaser.yaml has no %q", want)
+			}
+		}
+	}
+}
