@@ -217,3 +217,7 @@ export const Gt = async ({ client, directory }) => {
   setTimeout(() => first().catch(() => {}), 0) // when the client has started
   return hooks
 }
+
+// OpenCode 2 refuses a file without this, and 1.18 reads it before the name above. Version 2
+// has other hooks, which gt does not use yet: there it loads, and does nothing.
+export default { id: "gt", server: Gt, setup: async () => {} }

@@ -14,7 +14,7 @@ import (
 
 // loads loads the plugin as OpenCode does, twice, and prints the prompts that it submits
 // and the variable's remaining value.
-const loads = `import { Gt } from "./gt.mjs"
+const loads = `import both, { Gt } from "./gt.mjs"
 const said = []
 const before = [{ info: { role: "user", agent: "plan" } }, { info: { role: "assistant", agent: "build" } }]
 const session = {
@@ -22,7 +22,8 @@ const session = {
   promptAsync: async (prompt) => { said.push(prompt) },
 }
 await Gt({ client: { session }, directory: "/work" })
-await Gt({ client: { session }, directory: "/work" })
+await both.server({ client: { session }, directory: "/work" }) // as newer ones find it
+if (both.id !== "gt" || (await both.setup({})) !== undefined) throw new Error("OpenCode 2 would not load it")
 setTimeout(() => console.log(JSON.stringify({ said, left: process.env.GT_RESUME_PROMPT })), 1)
 `
 
