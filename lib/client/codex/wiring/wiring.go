@@ -88,11 +88,19 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 			all = append(all, a.Untrusted())
 		}
 		for _, h := range ours {
-			if h.Node == nil || s.Scope == wiring.Plugin { // a script, or trusted under another key
+			if h.Node == nil { // a script, which Codex does not support
 				continue
 			}
 			seen++
 			key, hash := trust(h, s.File)
+			if s.Scope == wiring.Plugin { // its key has the plugin's name; the text is the plugin's own
+				name, at := s.Removal[strings.LastIndexByte(s.Removal, ' ')+1:], strings.TrimPrefix(key, s.File)
+				for known, state := range c.Hooks.State {
+					if strings.HasSuffix(known, at) && (strings.Contains(known, name) || strings.Contains(known, filepath.Dir(s.File))) {
+						key, hash = known, state.TrustedHash
+					}
+				}
+			}
 			switch s := c.Hooks.State[key]; {
 			case s.TrustedHash != hash:
 				unknown = append(unknown, h.Event)
