@@ -20,7 +20,7 @@ const (
 	promptRoom      = 4000
 	promptRoomShort = 1500
 	// maxListed limits the messages of which a list is made, to those with the most points.
-	maxListed = 1000
+	maxListed = 600
 )
 
 // promptLengths are the lengths to which messages are cut, in characters. As many as there
@@ -175,14 +175,14 @@ func (l list) choose(room int) {
 	}
 	for _, length := range promptLengths {
 		for _, i := range l.order {
-			if l.lines[i] != "" && !cut {
+			if l.lines[i] != "" && !cut && len(l.all[i].Text) > short {
 				set(i, l.line(i, length)+l.before(i, 0))
 			}
 		}
 	}
 	for _, i := range l.order {
-		if text := l.before(i, room); text != "" && l.lines[i] != "" && !cut {
-			set(i, strings.TrimSuffix(l.lines[i], l.before(i, 0))+text)
+		if l.lines[i] != "" && !cut && len(l.alike[l.group(i)]) > 1 {
+			set(i, strings.TrimSuffix(l.lines[i], l.before(i, 0))+l.before(i, room))
 		}
 	}
 }
