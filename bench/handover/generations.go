@@ -57,9 +57,11 @@ const (
 	decidedLast  = "decided last"
 	saidBefore   = "asked or decided earlier"
 	remarks      = "short messages"
+	ranLast      = "commands, paths, numbers of the last"
+	ranBefore    = "those of the others"
 )
 
-var lasting = []string{firstRequest, instruction, remarks, lastMessages, oldMessages, openItems, askedLast, decidedLast, saidBefore}
+var lasting = []string{firstRequest, instruction, remarks, lastMessages, oldMessages, openItems, askedLast, decidedLast, saidBefore, ranLast, ranBefore}
 
 // known is what those before generation n knew, by the kind that it is of by then.
 func (l *line) known(n int) map[string][]string {
@@ -82,6 +84,7 @@ func (l *line) known(n int) map[string][]string {
 		if i == n-1 {
 			add(askedLast, g.asked...)
 			add(decidedLast, g.decided)
+			add(ranLast, g.ran...)
 			for _, t := range g.todos {
 				if t.status != "completed" {
 					add(openItems, t.text[strings.LastIndex(t.text, " ")+1:])
@@ -89,6 +92,7 @@ func (l *line) known(n int) map[string][]string {
 			}
 		} else {
 			add(saidBefore, g.asked[0], g.asked[1], g.decided)
+			add(ranBefore, g.ran...)
 		}
 	}
 	return all
@@ -101,7 +105,8 @@ type generation struct {
 	message []string // of what it wrote for its successor
 	asked   []string // of the last request
 	decided string
-	todos   []todo // the whole list at its end
+	ran     []string // in commands, in paths and in what came of them
+	todos   []todo   // the whole list at its end
 }
 
 // line is a line of generations on one task.
@@ -119,6 +124,7 @@ type talk interface {
 	asks(text string)
 	says(text, stop string)
 	work(steps int)
+	bash(command, out string, failed bool)
 	plan([]todo)
 	compact(summary string)
 	save() error
@@ -180,6 +186,8 @@ func (l *line) converse(n int, opening string) {
 	}
 	g.asked = []string{fact("asked", 1), fact("asked", 2)}
 	l.talk.asks("Now the flush: " + g.asked[0] + ". " + w.prose(60) + ". Tell me about " + g.asked[1] + " when you are through.")
+	g.ran = []string{fact("ran", 1), fact("ran", 2), fmt.Sprintf("%d.%02d ms at p99", 100+n, n*7%100)}
+	l.talk.bash(fmt.Sprintf("./bench/%s --input testdata/%s.json", g.ran[0], g.ran[1]), "warming up\nit takes "+g.ran[2]+"\n", false)
 	l.talk.work(6)
 	l.talk.says("Decided: "+g.decided+", since halves must not drift. "+w.prose(80), "end_turn")
 	if end := endOf(n); end == handover || end == change {

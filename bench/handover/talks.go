@@ -90,13 +90,17 @@ func (r *rollout) call(name string, arguments object, output string) {
 	r.record("response_item", object{"type": "function_call_output", "call_id": id, "output": output})
 }
 
+func (r *rollout) bash(command, out string, _ bool) {
+	r.call("exec_command", object{"cmd": command}, "Chunk ID: a5be8c\nProcess exited with code 0\nOutput:\n"+out)
+}
+
 func (r *rollout) work(steps int) {
 	for range steps {
 		command, out := "go test ./internal/"+r.word()+"/...", "ok  \tledger/internal\t0.4s\n"+r.prose(r.rand.IntN(200))
 		if r.rand.IntN(2) == 0 {
 			command, out = "cat internal/"+r.word()+"/"+r.word()+".go", r.code(50+r.rand.IntN(200))
 		}
-		r.call("exec_command", object{"cmd": command}, "Chunk ID: a5be8c\nProcess exited with code 0\nOutput:\n"+out)
+		r.bash(command, out, false)
 	}
 }
 

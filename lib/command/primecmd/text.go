@@ -336,7 +336,7 @@ var chain = section{chain: true}
 
 // layout returns the text of the sections. At the place of the chain it has the person's
 // messages, what agents answered and what was done. That has the room that the sections
-// leave, but at least three tenths of the text.
+// leave, but at least four tenths of the text.
 func (p *page) layout(sections []section) string {
 	const little = 6000 // of a text that has room for the person's messages alone
 	limit, size := p.dialect.MaxContext, p.dialect.Size
@@ -353,7 +353,7 @@ func (p *page) layout(sections []section) string {
 		room -= s.size(size)
 	}
 	most := limit // of the sections
-	if least := limit * 3 / 10; room < least {
+	if least := limit * 4 / 10; room < least {
 		most -= least
 	}
 	others := parts(most, size, sections)

@@ -139,7 +139,7 @@ const (
 	actions = 2
 )
 
-// choose makes the lines of those with the most points. A quarter of the room is for answers
+// choose makes the lines of those with the most points. A third of the room is for answers
 // and actions, and what the person's messages leave. The beginning of one more message gets
 // what room is left at the end; otherwise long ones are cut less, and the values of those
 // that are alike are listed.
@@ -157,7 +157,7 @@ func (l list) choose(room int) {
 	}
 	short, share, cut := min(promptLengths[0], max(room/5, 90)), 0, false
 	if slices.ContainsFunc(l.order, func(i int) bool { return l.all[i].list > 0 }) {
-		share = room / 4
+		share = room / 3
 	}
 	room -= share
 	for pass := range 3 {
@@ -212,6 +212,9 @@ func (l list) left() (n int) {
 // a few, otherwise the latest for which there is room.
 func (l list) before(i, room int) string {
 	const few, longest = 3, 60
+	if l.all[i].list == actions { // what ran is worth more than how often
+		room = max(room, 200)
+	}
 	group := l.alike[l.group(i)]
 	if len(group) < 2 {
 		return ""

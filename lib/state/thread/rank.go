@@ -35,6 +35,7 @@ const (
 	pointsRecent  = 4  // it is one of the last
 	recent        = 10
 	pointsLast    = 100 // of the last three, which are told before all others
+	pointsLastOf  = 12  // of the last three of an agent's
 	last          = 3
 	pointsAlike   = -100 // for one that a later message says again with other values
 	pointsAgent   = -8   // of what an agent concluded or did
@@ -42,8 +43,9 @@ const (
 )
 
 // score adds up what a message carries: the cues, which belong to the message alone, what
-// later messages do not say, and its place, counted from the last message, which is 0.
-func score(cues Score, words []word, later map[string]int, place int) Score {
+// later messages do not say, and its place, counted from the last message, which is 0; most
+// are the points of the last three.
+func score(cues Score, words []word, later map[string]int, place, most int) Score {
 	s := cues
 	total, fresh, values := 0.0, 0.0, 0.0
 	for _, w := range words {
@@ -57,7 +59,7 @@ func score(cues Score, words []word, later map[string]int, place int) Score {
 	s.add(int(pointsValue*min(values, maxValues)), "names, numbers, paths")
 	switch {
 	case place < last:
-		s.add(pointsLast, "among the last %d", last)
+		s.add(most, "among the last %d", last)
 	case place < recent:
 		s.add(pointsRecent, "among the last %d", recent)
 	}
@@ -127,11 +129,11 @@ func scores(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
 	for i := range quotes {
 		q := &quotes[len(quotes)-1-i]
 		words, frame := wordsOf(q.Text)
-		place := i
+		most := pointsLast
 		if byAgent {
-			place += last
+			most = pointsLastOf
 		}
-		s := score(cues(q), words, later, place)
+		s := score(cues(q), words, later, i, most)
 		if q.Group = groups[frame]; q.Group == 0 {
 			q.Group = deniedBy(denied, words)
 		}
