@@ -176,6 +176,7 @@ func (b Brief) Text() string {
 	title, lines = b.unfinished()
 	add(title, lines...)
 	add("Worktree", b.worktree()...)
+	add("Commits of this session", b.commits()...)
 	add("Files changed in this session, latest first", strings.Join(firstN(s.Files, maxFiles), ", "))
 	add(lastAsked+cutAbove, summary.Cut(summary.Middle(last, lastRequest), fullRequest))
 	if first != last {
@@ -189,7 +190,6 @@ func (b Brief) Text() string {
 	}
 	add(firstAsked+cutAbove, summary.Cut(summary.Middle(origin, shortOrigin), fullOrigin))
 	add(before, b.messages()...)
-	add("Commits of this session", b.commits()...)
 	if !b.hasPrompts() { // otherwise the thread has them
 		add("Earlier requests and answers", b.turns()...)
 	}
