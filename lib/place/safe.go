@@ -3,10 +3,10 @@ package place
 import (
 	"context"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
+	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
 )
 
@@ -16,21 +16,19 @@ const safeWait = time.Second
 // safe.directory. It reads no repository's configuration. Only another user's repository is
 // asked about, for git is a process of its own.
 func IsSafe(top string) bool {
-	program, err := process.LookPath("git", top, os.Environ())
+	git, err := process.LookPath("git", top, os.Environ())
 	if err != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), safeWait)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "config", "--type=path", "--get-all", "-z", "safe.directory")
-	cmd.Dir = "/"
-	cmd.Env = append(process.PersonEnviron(os.Environ()), "PATH="+process.SearchPath(top, os.Environ()), "LC_ALL=C", "GIT_DIR=/dev/null")
-	out, err := cmd.Output()
+	env := append(process.PersonEnviron(os.Environ()), "PATH="+process.SearchPath(top, os.Environ()), "LC_ALL=C", "GIT_DIR=/dev/null")
+	got, err := bounded.Program{
+		Path: git, Args: []string{"config", "--type=path", "--get-all", "-z", "safe.directory"}, Dir: "/", Env: env, Within: safeWait, Most: 1 << 20,
+	}.Run(context.Background())
 	if err != nil {
 		return false // it lists none
 	}
 	is := false
-	for dir := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+	for dir := range strings.SplitSeq(strings.TrimSuffix(string(got.Out), "\x00"), "\x00") {
 		switch begin, all := strings.CutSuffix(dir, "/*"); {
 		case dir == "": // an empty value resets the list
 			is = false

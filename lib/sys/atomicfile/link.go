@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/natefinch/atomic"
 )
 
 // move renames a temporary file to a name that must not exist: with a link, for a rename
@@ -35,7 +37,7 @@ func moveInTurn(from, to string) error {
 	if Exists(to) {
 		return fs.ErrExist
 	}
-	return os.Rename(from, to)
+	return atomic.ReplaceFile(from, to)
 }
 
 // hasNoLinks reports whether a link failed because the file system has none.
