@@ -48,6 +48,16 @@ type Reader interface {
 	Read(f File, o Options, each func(Entry) bool) (next int64, err error)
 }
 
+// ByClient returns the Reader or Writer of a client, or nil.
+func ByClient[T interface{ Client() string }](all []T, client string) (found T) {
+	for _, one := range all {
+		if one.Client() == client {
+			return one
+		}
+	}
+	return found
+}
+
 // Registry is a Reader whose client records which of its sessions run.
 type Registry interface {
 	// Running calls each for every session that the client records as running. The record

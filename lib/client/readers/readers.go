@@ -30,10 +30,5 @@ func unpack(r io.Reader, limit int64) ([]byte, error) {
 
 // Of returns a client's reader, or nil.
 func Of(client string) conversation.Reader {
-	for _, r := range All {
-		if r.Client() == client {
-			return r
-		}
-	}
-	return nil
+	return conversation.ByClient(All, client)
 }

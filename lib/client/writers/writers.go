@@ -19,10 +19,5 @@ var All = []conversation.Writer{
 
 // Of returns a client's writer, or nil.
 func Of(client string) conversation.Writer {
-	for _, w := range All {
-		if w.Client() == client {
-			return w
-		}
-	}
-	return nil
+	return conversation.ByClient(All, client)
 }

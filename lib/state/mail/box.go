@@ -542,6 +542,22 @@ func (o *opened) readNote(e entry, body bool) (Note, error) {
 
 // Hook makes a note the agent's work, even if it was done before.
 func (b Box) Hook(id string) error {
+	return b.withNote(id, func(o *opened, e entry) error {
+		if !b.own {
+			text, err := o.whole(e)
+			if err == nil {
+				err = b.vouch(idOf(e.unique), text)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return o.change(e, "F", "T")
+	})
+}
+
+// withNote calls do with the note that has the ID.
+func (b Box) withNote(id string, do func(*opened, entry) error) error {
 	o, err := b.lookUp(id)
 	if err != nil {
 		return err
@@ -551,16 +567,7 @@ func (b Box) Hook(id string) error {
 	if err != nil {
 		return err
 	}
-	if !b.own {
-		text, err := o.whole(e)
-		if err == nil {
-			err = b.vouch(idOf(e.unique), text)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return o.change(e, "F", "T")
+	return do(o, e)
 }
 
 // whole returns the content of a note's file, even if its flags change meanwhile.
@@ -612,16 +619,7 @@ func (b Box) MarkSeen(id string) error { return b.mark(id, "S", "") }
 func (b Box) DoneWith(id string) error { return b.mark(id, "ST", "F") }
 
 func (b Box) mark(id, add, take string) error {
-	o, err := b.lookUp(id)
-	if err != nil {
-		return err
-	}
-	defer o.Close()
-	e, err := o.find(id)
-	if err != nil {
-		return err
-	}
-	return o.mark(e, add, take)
+	return b.withNote(id, func(o *opened, e entry) error { return o.mark(e, add, take) })
 }
 
 // mark changes flags. If it removes some, setting a flag by hand cannot give the note as

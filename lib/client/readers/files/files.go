@@ -31,12 +31,7 @@ var All = []conversation.Reader{
 
 // Of returns a client's reader, or nil.
 func Of(client string) conversation.Reader {
-	for _, r := range All {
-		if r.Client() == client {
-			return r
-		}
-	}
-	return nil
+	return conversation.ByClient(All, client)
 }
 
 // Path returns where a client keeps the conversation of a session that began in cwd, or
