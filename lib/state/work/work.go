@@ -124,15 +124,16 @@ func (w Work) Held(template, name string) (h Held, err error) {
 		return err
 	}
 	err = in(fresh)
-	err = errors.Join(err, w.withLock(template, func(session, why, path string) error {
-		if filepath.Base(path) == name {
-			h = Held{cur, session}
-			if why != "" {
+	all, herr := w.held(template)
+	for _, p := range all {
+		if filepath.Base(p.path) == name {
+			h = Held{cur, p.session}
+			if p.blocked != "" {
 				h.State = blocked
 			}
 		}
-		return nil
-	}))
+	}
+	err = errors.Join(err, herr)
 	err = errors.Join(err, in(done), in(recalled))
 	if h.State == "" {
 		err = errors.Join(err, in(fresh))
@@ -245,132 +246,102 @@ type Item struct {
 }
 
 // List returns all notes that are not done. Free ones come last.
-func (w Work) List() ([]Item, error) {
-	templates, err := atomicfile.Folders(w.path())
-	if err != nil {
+func (w Work) List() (all []Item, err error) {
+	had, err := w.everywhere(w.held)
+	free, ferr := w.everywhere(w.open)
+	if err := errors.Join(err, ferr); err != nil {
 		return nil, err
 	}
-	var all, open []Item
-	for _, t := range templates {
-		err := w.withLock(t, func(session, why, path string) error {
-			all = append(all, Item{read(path, false), t, session, why, atomicfile.Exists(w.path(t, late, filepath.Base(path)))})
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		found, err := atomicfile.Files(w.path(t, fresh))
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range found {
-			open = append(open, Item{Note: read(w.path(t, fresh, name), false), Template: t})
-		}
-	}
-	return append(all, open...), nil
-}
-
-// Open returns the IDs of the notes that no session has, the oldest first, by template.
-func (w Work) Open() (map[string][]string, error) {
-	templates, err := atomicfile.Folders(w.path())
-	if err != nil {
-		return nil, err
-	}
-	open := map[string][]string{}
-	for _, t := range templates {
-		found, err := atomicfile.Files(w.path(t, fresh))
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range found {
-			open[t] = append(open[t], mail.IDOf(name))
-		}
-	}
-	return open, nil
-}
-
-// withLock calls do with each note of a template that a session has or had. why is ""
-// unless it is blocked.
-func (w Work) withLock(template string, do func(session, why, path string) error) error {
-	sessions, err := atomicfile.Folders(w.path(template, members))
-	if err != nil {
-		return err
-	}
-	for _, s := range sessions {
-		claimed, err := w.claimed(template, s)
-		if err != nil {
-			return err
-		}
-		for _, c := range claimed {
-			if err := do(s, "", c.path); err != nil {
-				return err
-			}
-		}
-		reasons, err := atomicfile.Folders(w.path(template, members, s, blocked))
-		if err != nil {
-			return err
-		}
-		for _, why := range reasons {
-			found, err := atomicfile.Files(w.path(template, members, s, blocked, why))
-			if err != nil {
-				return err
-			}
-			for _, name := range found {
-				if err := do(s, why, w.path(template, members, s, blocked, why, name)); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-type claim struct {
-	path  string
-	aside string // reason for which it was set aside, or ""
-}
-
-func (w Work) claimed(template, session string) (all []claim, err error) {
-	reasons, err := atomicfile.Folders(w.path(template, members, session, leaving))
-	if err != nil {
-		return nil, err
-	}
-	for _, why := range append([]string{""}, reasons...) {
-		dir := w.path(template, members, session, cur)
-		if why != "" {
-			dir = w.path(template, members, session, leaving, why)
-		}
-		found, err := atomicfile.Files(dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range found {
-			all = append(all, claim{filepath.Join(dir, name), why})
-		}
+	for _, p := range append(had, free...) {
+		isLate := p.session != "" && atomicfile.Exists(w.path(p.template, late, filepath.Base(p.path)))
+		all = append(all, Item{read(p.path, false), p.template, p.session, p.blocked, isLate})
 	}
 	return all, nil
 }
 
-// Claims counts the claimed notes by session name.
-func (w Work) Claims(context.Context) (map[string]int, error) {
-	claims := map[string]int{}
-	templates, err := atomicfile.Folders(w.path())
+// Open returns the IDs of the notes that no session has, the oldest first, by template.
+func (w Work) Open() (map[string][]string, error) {
+	all, err := w.everywhere(w.open)
 	if err != nil {
 		return nil, err
 	}
+	open := map[string][]string{}
+	for _, p := range all {
+		open[p.template] = append(open[p.template], mail.IDOf(filepath.Base(p.path)))
+	}
+	return open, nil
+}
+
+// location is where a note is.
+type location struct {
+	template, path string
+	session        string // that has or had claimed it
+	aside          string // why its session has set it aside, or ""
+	blocked        string // why it is blocked, or ""
+}
+
+// everywhere returns what of returns for all templates.
+func (w Work) everywhere(of func(template string) ([]location, error)) (all []location, err error) {
+	templates, err := atomicfile.Folders(w.path())
 	for _, t := range templates {
-		sessions, err := atomicfile.Folders(w.path(t, members))
-		if err != nil {
-			return nil, err
+		found, ferr := of(t)
+		all, err = append(all, found...), errors.Join(err, ferr)
+	}
+	return all, err
+}
+
+// in returns the notes of a folder, each at p.
+func (w Work) in(p location, elem ...string) (all []location, err error) {
+	found, err := atomicfile.Files(w.path(elem...))
+	for _, name := range found {
+		p.path = w.path(append(elem, name)...)
+		all = append(all, p)
+	}
+	return all, err
+}
+
+func (w Work) open(template string) ([]location, error) {
+	return w.in(location{template: template}, template, fresh)
+}
+
+// held returns the notes of a template that sessions have or had.
+func (w Work) held(template string) (all []location, err error) {
+	sessions, err := atomicfile.Folders(w.path(template, members))
+	for _, s := range sessions {
+		found, ferr := w.claimed(template, s)
+		all, err = append(all, found...), errors.Join(err, ferr)
+		reasons, rerr := atomicfile.Folders(w.path(template, members, s, blocked))
+		err = errors.Join(err, rerr)
+		for _, why := range reasons {
+			found, ferr := w.in(location{template: template, session: s, blocked: why}, template, members, s, blocked, why)
+			all, err = append(all, found...), errors.Join(err, ferr)
 		}
-		for _, s := range sessions {
-			found, err := w.claimed(t, s)
-			if err != nil {
-				return nil, err
-			}
-			if len(found) > 0 {
-				claims[s] += len(found)
-			}
+	}
+	return all, err
+}
+
+func (w Work) claimed(template, session string) (all []location, err error) {
+	reasons, err := atomicfile.Folders(w.path(template, members, session, leaving))
+	p := location{template: template, session: session}
+	all, cerr := w.in(p, template, members, session, cur)
+	err = errors.Join(err, cerr)
+	for _, p.aside = range reasons {
+		found, ferr := w.in(p, template, members, session, leaving, p.aside)
+		all, err = append(all, found...), errors.Join(err, ferr)
+	}
+	return all, err
+}
+
+// Claims counts the claimed notes by session name.
+func (w Work) Claims(context.Context) (map[string]int, error) {
+	all, err := w.everywhere(w.held)
+	if err != nil {
+		return nil, err
+	}
+	claims := map[string]int{}
+	for _, p := range all {
+		if p.blocked == "" {
+			claims[p.session]++
 		}
 	}
 	return claims, nil
@@ -408,29 +379,23 @@ func (w Work) each(session, reason string, to func(template, aside string) ([]st
 	if err := errors.Join(instance.CheckName(session), instance.CheckName(reason)); err != nil {
 		return err
 	}
-	templates, err := atomicfile.Folders(w.path())
+	all, err := w.everywhere(func(template string) ([]location, error) { return w.claimed(template, session) })
 	if err != nil {
 		return err
 	}
-	for _, t := range templates {
-		found, err := w.claimed(t, session)
+	for _, p := range all {
+		there, err := to(p.template, p.aside)
 		if err != nil {
 			return err
 		}
-		for _, c := range found {
-			there, err := to(t, c.aside)
-			if err != nil {
-				return err
-			}
-			if filepath.Dir(c.path) == w.path(there...) {
-				continue
-			}
-			if there[len(there)-1] == fresh {
-				there = []string{t, w.free(t, c.path)}
-			}
-			if err := w.move(c.path, there...); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+		if filepath.Dir(p.path) == w.path(there...) {
+			continue
+		}
+		if there[len(there)-1] == fresh {
+			there = []string{p.template, w.free(p.template, p.path)}
+		}
+		if err := w.move(p.path, there...); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	return nil
@@ -461,33 +426,23 @@ func (w Work) BackOf(session, id string) error {
 
 // one moves the note with that id to a folder of its template, if fits accepts exactly one.
 func (w Work) one(id string, fits func(template, holder, why string) bool, to string) error {
-	templates, err := atomicfile.Folders(w.path())
+	found, err := w.everywhere(w.held)
 	if err != nil {
 		return err
 	}
-	var found []string
-	at := map[string]string{}
-	for _, t := range templates {
-		err := w.withLock(t, func(session, why, path string) error {
-			if has := mail.IDOf(filepath.Base(path)); id != "" && strings.HasPrefix(has, strings.ToLower(id)) && fits(t, session, why) {
-				found = append(found, path)
-				at[path] = t
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
+	found = slices.DeleteFunc(found, func(p location) bool {
+		return id == "" || !strings.HasPrefix(mail.IDOf(filepath.Base(p.path)), strings.ToLower(id)) || !fits(p.template, p.session, p.blocked)
+	})
 	switch len(found) {
 	case 0:
 		return fmt.Errorf("%w: '%s'", ErrNotFound, id)
 	case 1:
-		t, mark := at[found[0]], w.path(at[found[0]], late, filepath.Base(found[0]))
+		t, path := found[0].template, found[0].path
+		mark := w.path(t, late, filepath.Base(path))
 		if to == fresh {
-			to = w.free(t, found[0])
+			to = w.free(t, path)
 		}
-		err := w.move(found[0], t, to)
+		err := w.move(path, t, to)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("%w: '%s'", ErrNotFound, id)
