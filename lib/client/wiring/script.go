@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"gt/lib/client/settings"
+	"gt/lib/conversation"
 	"gt/lib/text/lazyregexp"
 )
 
@@ -81,4 +84,155 @@ func (c Client) rewrite(old []byte, want []Handler) (settings.Edit, []Change, er
 		return settings.Edit{Text: old}, nil, nil
 	}
 	return settings.Edit{Text: want[0].Raw}, []Change{{false, c.scripted(old)}, {true, want[0]}}, nil
+}
+
+func quote(word string) string {
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// quotePowerShell quotes a program for PowerShell, for which a quoted word is a string
+// unless & precedes it.
+func quotePowerShell(program string) string {
+	if strings.Trim(program, plain) == "" {
+		return program
+	}
+	return "& '" + strings.ReplaceAll(program, "'", "''") + "'"
+}
+
+// plain are the characters that no shell interprets.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,"
+
+// Split returns the program of a command line, and the rest unchanged.
+func Split(line string) (program, rest string) {
+	var word strings.Builder
+	var quoted byte
+	line = strings.TrimLeft(line, "& \t\n") // PowerShell's & runs a quoted word
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == quoted:
+			quoted = 0
+		case quoted == 0 && (c == '"' || c == '\''):
+			quoted = c
+		case c == '\\' && quoted != '\'' && i+1 < len(line):
+			i++
+			word.WriteByte(line[i])
+		case quoted == 0 && strings.IndexByte(" \t\n;&|<>()", c) >= 0:
+			return word.String(), line[i:]
+		default:
+			word.WriteByte(c)
+		}
+	}
+	return word.String(), ""
+}
+
+// bare returns a command line with the program's name in place of its path.
+func bare(line string) string {
+	program, rest := Split(line)
+	return filepath.Base(program) + rest
+}
+
+// A Command is what a person types to have the agent write a hand-over note and hand
+// over. It is a file of ours in the client's folder.
+type Command struct {
+	File  string // below the client's folder
+	Typed string // what the person types
+	// Head and Foot surround the text that all clients share. PROGRAM in Head becomes the
+	// program's path. Args is the client's placeholder for the rest of the typed line.
+	Head, Args, Foot string
+	// Extra are other files that the client needs beside it, by name.
+	Extra map[string]string
+}
+
+// commandMark is the line that marks a command's file as ours.
+const commandMark = "# gt: written by gt-hooks"
+
+// request is the prompt. ARGS and PROGRAM are replaced.
+const request = conversation.HandoffCommand + `
+
+Run one command with your shell tool, and nothing else:
+
+    PROGRAM -s 'SUBJECT' -m 'NOTE'
+
+It saves the note and puts a fresh agent into this terminal, which reads the note first
+and knows nothing else of this session.
+
+- SUBJECT is one line: what the work is, and how far it is.
+- NOTE is all that the next session needs: what the person wants and what they ruled out;
+  what is done; what comes next; what was decided, and why; what was tried and failed;
+  which files, functions, tests and branches matter. No passwords and keys.
+- Inside the quotes, write '\'' for a single quote.
+- If the person names another agent below, such as codex, add: --to AGENT
+- If the command fails, tell the person what it printed, and stop.
+
+` + conversation.HandoffArguments + `ARGS
+`
+
+func (c Command) Path(folder string) string { return filepath.Join(folder, c.File) }
+
+// Files returns the command's files in a client's folder, by path. dir is the binaries'
+// folder.
+func (c Command) Files(folder, dir string) map[string][]byte {
+	program := quote(filepath.Join(dir, "gt-handoff"))
+	fill := strings.NewReplacer("PROGRAM", program, "ARGS", c.Args)
+	files := map[string][]byte{c.Path(folder): []byte(fill.Replace(c.Head+request) + c.Foot)}
+	for name, text := range c.Extra {
+		files[filepath.Join(folder, filepath.Dir(c.File), name)] = []byte(text)
+	}
+	return files
+}
+
+// IsCommand reports whether gt wrote a command's file.
+func IsCommand(text []byte) bool {
+	head := text[:min(len(text), 1024)]
+	return bytes.HasPrefix(head, []byte(commandMark+"\n")) || bytes.Contains(head, []byte("\n"+commandMark+"\n"))
+}
+
+// WriteCommand writes a command's file, or removes it if text is nil. It leaves a file
+// that gt did not write; own is then false. changed reports whether the file changed, or
+// would with dryRun.
+func WriteCommand(path string, text []byte, dryRun bool) (own, changed bool, err error) {
+	own = true
+	edit := func(old []byte) (settings.Edit, error) {
+		if own = old == nil || IsCommand(old); !own || bytes.Equal(old, text) {
+			changed = false
+			return settings.Edit{Text: old}, nil
+		}
+		changed = old != nil || text != nil
+		return settings.Edit{Text: text}, nil
+	}
+	if dryRun {
+		old, err := settings.Read(path)
+		if err == nil {
+			_, err = edit(old)
+		}
+		return own, changed, err
+	}
+	for range 5 {
+		// Another gt-hooks may remove the empty folder meanwhile.
+		if _, err = settings.Update(path, edit); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return own, changed, err
+}
+
+// PruneFolders removes the empty folders between a command's files and the client's
+// folder.
+func (c Command) PruneFolders(folder string) {
+	for name := range c.Extra {
+		prune(filepath.Dir(filepath.Join(folder, filepath.Dir(c.File), name)), folder)
+	}
+	prune(filepath.Dir(c.Path(folder)), folder)
+}
+
+// prune removes a folder and its parents below top while they are empty.
+func prune(dir, top string) {
+	for ; len(dir) > len(top); dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil { // not empty, or missing
+			return
+		}
+	}
 }

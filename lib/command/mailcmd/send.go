@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +15,8 @@ import (
 	table "gt/lib/client/agent"
 	"gt/lib/client/registry"
 	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/place/rig"
 	"gt/lib/state/instance"
 	"gt/lib/state/mail"
 	"gt/lib/state/peer"
@@ -19,8 +24,10 @@ import (
 	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/state/waiting"
+	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
+	"gt/lib/text/spelling"
 )
 
 type send struct {
@@ -278,4 +285,55 @@ func (a agent) change(env *cli.Env, id string, asJSON bool, do func(mail.Box, st
 		return unfound(err)
 	}
 	return printNote(env, asJSON, n, "%s: %s", what, strings.TrimSpace(n.Subject))
+}
+
+// checkAddress returns an error with the nearest address for one in the town of a rig or
+// worker that the town does not have. A worker is there if it has a folder, or a place in
+// gt-session. Anything but an address is somebody else's to judge.
+func checkAddress(from home.Home, to string) error {
+	t := from.Town
+	id, err := identity.Parse(to)
+	if t.Personal || err != nil || id.Role == "" || id.Rig == "" || id == from.Identity {
+		return nil
+	}
+	place := id.Rig
+	if id.Role == identity.Crew || id.Role == identity.Polecat {
+		place = id.Dir()
+	}
+	if info, err := os.Stat(filepath.Join(t.Root, filepath.FromSlash(place))); err == nil && info.IsDir() {
+		return nil
+	}
+	prefixes, err := rig.Prefixes(t)
+	if _, ok := prefixes[id.Rig]; err != nil || ok && place == id.Rig {
+		return nil // what the town does not tell cannot be wrong
+	}
+	rigs, _ := atomicfile.Folders(t.Root)
+	rigs = slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(rigs, maps.Keys(prefixes)))))
+	var all []string
+	for _, r := range rigs {
+		for _, role := range []identity.Role{identity.Witness, identity.Refinery} {
+			all = append(all, identity.Identity{Role: role, Rig: r}.Address())
+		}
+		for _, kind := range []string{"crew", "polecats"} {
+			members, _ := atomicfile.Folders(filepath.Join(t.Root, r, kind)) // a rig can have none
+			for _, name := range members {
+				all = append(all, r+"/"+kind+"/"+name)
+			}
+		}
+	}
+	placed, err := instance.OfTown(t.State, t.Root).All()
+	if err != nil {
+		return err
+	}
+	for _, in := range placed {
+		all = append(all, in.Role)
+	}
+	if slices.Contains(all, id.Address()) {
+		return nil
+	}
+	err = fmt.Errorf("this town has no agent '%s'", id.Address())
+	if near := spelling.Near(id.Address(), all); len(near) > 0 {
+		return cli.Fail(cli.No, err, "did you mean "+strings.Join(near, " or ")+"?")
+	}
+	return cli.Fail(cli.No, err, "gt-session new --role ADDRESS --no-start makes the place of a worker")
 }

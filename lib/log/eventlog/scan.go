@@ -1,11 +1,19 @@
 package eventlog
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
+	"os"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/tidwall/gjson"
+
+	"gt/lib/sys/atomicfile"
 )
 
 const (
@@ -104,4 +112,127 @@ func typeInPlace(line []byte) (kind []byte, ok bool) {
 	kind, _, ok = bytes.Cut(line[at:], []byte(`"`))
 	ok = ok && bytes.IndexByte(line[:at+len(kind)], '\\') < 0 && bytes.IndexByte(line[len(begin):len(begin)+ts], '"') < 0
 	return kind, ok
+}
+
+// maxHead is how many bytes of a line are examined. The fields of interest are in the first
+// few hundred. The rest of a line is copied without being held in memory.
+const maxHead = 1 << 20
+
+// maxType bounds a type, in bytes. Types are counted by name, and a hostile log can have
+// huge ones.
+const maxType = 200
+
+// Head has the fields of an event that decide how long it is kept.
+type Head struct {
+	Time    time.Time // zero if the line has no valid time
+	Type    string    // "" if the line is not an event; at most maxType bytes
+	Session string    // payload.session_id
+}
+
+// Lifecycle reports whether the event is about a session's life cycle. Such events outlive
+// the log (see Archive).
+func (h Head) Lifecycle() bool { return Lifecycle(h.Type) }
+
+func head(line []byte) Head {
+	v := gjson.GetManyBytes(line, "ts", "type", "payload.session_id")
+	h := Head{Type: v[1].Str, Session: v[2].Str}
+	if len(h.Type) > maxType {
+		h.Type = strings.Clone(h.Type[:maxType]) // frees the rest
+	}
+	if t, err := time.Parse(time.RFC3339, v[0].Str); err == nil {
+		h.Time = t
+	}
+	return h
+}
+
+// Heads calls each for every complete line of the log, oldest first, with its offset and
+// size in bytes. Its memory does not grow with the log or a line. A missing log has no
+// lines.
+func (l Log) Heads(each func(h Head, at, size int64)) error {
+	f, err := atomicfile.Open(string(l))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer f.Close()
+	return ScanHeads(f, each)
+}
+
+// ScanHeads is Heads for an open file.
+func ScanHeads(f *os.File, each func(h Head, at, size int64)) error {
+	info, err := f.Stat()
+	if err == nil {
+		_, err = heads(f, info.Size(), each)
+	}
+	return atomicfile.Error("read", f.Name(), err)
+}
+
+// heads is Heads up to an offset. It returns the end of the last complete line.
+func heads(f io.ReaderAt, to int64, each func(h Head, at, size int64)) (int64, error) {
+	r := newLines(f, 0, to)
+	for {
+		begin, err := r.next()
+		if err != nil {
+			return r.at, ignoreEOF(err)
+		}
+		h, at := head(begin), r.at
+		size, whole, err := r.copyRest(io.Discard)
+		if err != nil || !whole {
+			return at, err
+		}
+		each(h, at, size)
+	}
+}
+
+// lines reads a part of a file by lines. It holds only the beginning of a line in memory.
+type lines struct {
+	r     *bufio.Reader
+	at    int64 // the offset of the line
+	begin []byte
+	more  bool // begin is not the complete line
+}
+
+func newLines(f io.ReaderAt, from, to int64) *lines {
+	return &lines{r: bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), maxHead), at: from}
+}
+
+// next returns the beginning of the next line, usually all of it, or io.EOF. The bytes are
+// valid until copyRest is called.
+func (l *lines) next() ([]byte, error) {
+	begin, err := l.r.ReadSlice('\n')
+	l.more = errors.Is(err, bufio.ErrBufferFull)
+	l.begin = begin
+	if len(begin) > 0 && (l.more || err == io.EOF) {
+		err = nil
+	}
+	return begin, err
+}
+
+// copyRest writes the current line to w and moves to the next. whole is false for a last
+// line without a line feed.
+func (l *lines) copyRest(w io.Writer) (size int64, whole bool, err error) {
+	for {
+		n, err := w.Write(l.begin)
+		size += int64(n)
+		if err != nil {
+			return size, false, err
+		}
+		whole = len(l.begin) > 0 && l.begin[len(l.begin)-1] == '\n'
+		if !l.more {
+			break
+		}
+		if _, err := l.next(); err != nil && err != io.EOF {
+			return size, false, err
+		}
+	}
+	l.at += size
+	return size, whole, nil
+}
+
+func ignoreEOF(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
 }

@@ -17,9 +17,22 @@
 package template
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/BurntSushi/toml"
+
 	"gt/lib/reconcile/tick"
+	"gt/lib/text/lazyregexp"
 )
 
 // Template is an [[agent]] block with its defaults filled in.
@@ -69,4 +82,224 @@ const (
 func blank() Template {
 	t, _ := tick.Defaults()
 	return Template{Template: t, OrphanedWork: Block, AllowOverlay: []string{"model", "name", "title"}}
+}
+
+// Runtime returns the provider of a file's table [session], which runs its agents: "" for
+// tmux, or exec:PROGRAM.
+func Runtime(file string, text []byte) (string, []Problem) {
+	var content struct {
+		Session struct {
+			Provider string `toml:"provider"`
+		} `toml:"session"`
+	}
+	bad := func(err error) (string, []Problem) {
+		return "", []Problem{{File: file, Line: providerLine(string(text)), Key: "session.provider", Err: err}}
+	}
+	if _, err := toml.Decode(string(text), &content); err != nil {
+		return bad(errors.New("a string in the table [session] is wanted"))
+	}
+	switch p := content.Session.Provider; {
+	case p == "", p == "tmux":
+		return "", nil
+	case strings.HasPrefix(p, "exec:") && len(p) > len("exec:"):
+		return p, nil
+	default:
+		return bad(fmt.Errorf("invalid value '%.80s' (try tmux or exec:PROGRAM)", p))
+	}
+}
+
+// providerLine returns the line of provider in the table [session], or 0 if it is written
+// in an unusual form.
+func providerLine(text string) int {
+	number, within := 0, false
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		key, _, _ := strings.Cut(line, "=")
+		switch {
+		case strings.HasPrefix(line, "["):
+			within = strings.HasPrefix(strings.ReplaceAll(line, " ", ""), "[session]")
+		case within && strings.TrimSpace(key) == "provider":
+			return number
+		}
+	}
+	return 0
+}
+
+// overlays are the keys, besides variables, that allow_overlay may list.
+var overlays = []string{"model", "name", "title", "prompt"}
+
+// maxPrompt bounds a session's own prompt, in bytes.
+const maxPrompt = 16 << 10
+
+// Separator separates the template's prompt from the session's own.
+const Separator = "\n\n---\n\nAdditional context provided at session creation:\n\n"
+
+var envName = lazyregexp.New(`^[A-Z][A-Z0-9_]{0,127}$`)
+
+func checkEnvName(s string) error {
+	if !envName().MatchString(s) {
+		return fmt.Errorf("invalid variable '%.140s' (capital letters, digits and _, at most 128)", s)
+	}
+	return nil
+}
+
+// CheckOverlay returns the errors of a session's overlay. Its keys are model, name, title
+// and prompt if allow_overlay lists them, and env.NAME for the variables of
+// allow_env_override.
+func (t Template) CheckOverlay(overlay map[string]string) error {
+	var all error
+	for _, key := range slices.Sorted(maps.Keys(overlay)) {
+		if err := t.checkOverlay(key, overlay[key]); err != nil {
+			all = errors.Join(all, err)
+		}
+	}
+	return all
+}
+
+func (t Template) checkOverlay(key, value string) error {
+	valid := slices.Clone(t.AllowOverlay)
+	for _, name := range t.AllowEnv {
+		valid = append(valid, "env."+name)
+	}
+	if name, ok := strings.CutPrefix(key, "env."); ok {
+		if err := checkEnvName(name); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !slices.Contains(valid, key):
+		return fmt.Errorf("%s does not let a session have its own '%.140s' (it may have: %s)", t.Name, key, strings.Join(valid, ", "))
+	case strings.ContainsRune(value, 0):
+		return fmt.Errorf("the value of %s contains a NUL", key)
+	case key == "prompt" && len(value) > maxPrompt:
+		return fmt.Errorf("the prompt has %d bytes (at most %d)", len(value), maxPrompt)
+	}
+	return nil
+}
+
+// Allowed returns the part of a session's overlay that its template still allows, and the
+// other keys. The template may have changed since the session was made.
+func (t Template) Allowed(overlay map[string]string) (allowed map[string]string, stripped []string) {
+	allowed = maps.Clone(overlay)
+	for _, key := range slices.Sorted(maps.Keys(overlay)) {
+		if t.checkOverlay(key, overlay[key]) != nil {
+			delete(allowed, key)
+			stripped = append(stripped, key)
+		}
+	}
+	return allowed, stripped
+}
+
+// With returns the template with a session's overlay applied. prompt is the text of
+// PromptTemplate.
+func (t Template) With(overlay map[string]string, prompt string) Effective {
+	e := Effective{Template: t, Prompt: prompt}
+	e.Title = cmp.Or(overlay["title"], t.Title)
+	e.Env = maps.Clone(t.Env)
+	for key, value := range overlay {
+		if name, ok := strings.CutPrefix(key, "env."); ok {
+			if e.Env == nil {
+				e.Env = map[string]string{}
+			}
+			e.Env[name] = value
+		}
+	}
+	if model := overlay["model"]; model != "" {
+		e.Model = model
+	}
+	if more := overlay["prompt"]; more != "" {
+		e.Prompt += Separator + more
+	}
+	return e
+}
+
+// Effective is how a session starts: its template with the overlay applied.
+type Effective struct {
+	Template
+	Prompt string
+	Setup  string // the text of SetupScript
+	Town   string // the folder for relative paths
+}
+
+// HashVersion is part of each hash. Hashes of different versions are not compared.
+const HashVersion = "v2"
+
+// Fields returns what affects how a session acts. It leaves out the number, names and
+// descriptions of sessions, and the file's form.
+func (e Effective) Fields() map[string]string {
+	list := func(values []string) string {
+		var b strings.Builder
+		for _, v := range values {
+			b.WriteString(strconv.Quote(v) + " ")
+		}
+		return b.String()
+	}
+	dir := e.WorkDir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(e.Town, dir)
+	}
+	fields := map[string]string{
+		"provider": e.Provider, "command": list(e.Command), "prompt": digest(e.Prompt), "work_dir": resolved(dir),
+		"hooks": list(slices.Sorted(slices.Values(e.Hooks))), "model": e.Model, "wake_mode": string(e.WakeMode),
+		"session_setup": list(e.SessionSetup), "session_setup_script": digest(e.Setup), "pre_start": list(e.PreStart),
+	}
+	for name, value := range e.Env {
+		fields["env."+name] = value
+	}
+	return fields
+}
+
+// resolved follows links, so that another link to the same folder is no change.
+func resolved(dir string) string {
+	if at, err := filepath.EvalSymlinks(dir); err == nil {
+		return at
+	}
+	return filepath.Clean(dir)
+}
+
+func digest(text string) string {
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// Hash returns a short hash of the fields: "v2:" and 16 hexadecimal digits.
+func (e Effective) Hash() string { return hash(e.Fields()) }
+
+func hash(fields map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(&b, "%s=%s\n", name, strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(fields[name]))
+	}
+	return HashVersion + ":" + digest(b.String())[:16]
+}
+
+// Digests returns a short digest of each field, from which its value cannot be read. A
+// session keeps them beside its hash to show what changed.
+func (e Effective) Digests() map[string]string {
+	digests := map[string]string{}
+	for name, value := range e.Fields() {
+		digests[name] = digest(name + "=" + value)[:8]
+	}
+	return digests
+}
+
+// Differs returns the names of the fields that differ, sorted.
+func Differs(before, now map[string]string) []string {
+	var names []string
+	for name, d := range before {
+		if now[name] != d {
+			names = append(names, name)
+		}
+	}
+	for name := range now {
+		if _, ok := before[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

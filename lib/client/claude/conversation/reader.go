@@ -557,3 +557,84 @@ var noted = []string{
 	"api-request", "api-request-shape", "api-request-blob", "last-prompt", "queue-operation", "ai-title", "custom-title",
 	"file-history-snapshot", "file-history-delta", "cost-state", "tools-used", "mode", "permission-mode",
 }
+
+// kinds are the types of records that Claude Code 2.1.197 to 2.1.332 can write. Most are its
+// own notes.
+var kinds = []string{
+	"agent-color", "agent-name", "agent-setting", "ai-title", "api-request", "api-request-blob",
+	"api-request-resumed", "api-request-shape", "artifact-autoreact-ledger",
+	"artifact-comment-monitor", "assistant", "atis-latch", "attachment", "attribution-snapshot",
+	"bridge-session", "content-replacement", "continued-in", "cost-state", "custom-title",
+	"data-flow-incomplete", "data-flow-records", "derived-from", "dev-mods", "ended-by-model",
+	"file-history-delta", "file-history-snapshot", "fork-context-ref", "frame-link",
+	"history-suppression", "host-row", "hybrid-organization", "isolation-latch", "last-prompt",
+	"marble-origami-commit", "marble-origami-reset", "marble-origami-snapshot", "memory-mode",
+	"mode", "observer-ref", "permission-mode", "pr-link", "progress", "queue-operation",
+	"relocated", "repl-mode", "resume-head-vouch", "session-owner", "speculation-accept",
+	"summary", "system", "tag", "tools-used", "user", "worktree-state",
+}
+
+// Unknown is conversation.Classifier's.
+func (Reader) Unknown(f conversation.File, each func(kind string)) error {
+	return conversation.UnknownLines(f.Path, kinds, conversation.TypeOf, each)
+}
+
+// Resets returns when the last limit ends. The client writes it after the turn that the
+// limit ended: "You've hit your session limit · resets 3pm (Europe/Berlin)".
+func (Reader) Resets(path string, after time.Time) (until time.Time) {
+	conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
+		if !v.Get("isApiErrorMessage").Bool() {
+			kind := v.Get("type").Str
+			return false, kind == "assistant" || kind == "user"
+		}
+		at, err := time.Parse(time.RFC3339, v.Get("timestamp").Str)
+		if err == nil {
+			until = resets(v.Get("message.content.0.text").Str, at)
+		}
+		return true, false
+	})
+	return until
+}
+
+// forms are the client's formats of a time: within a day, in this year, in another year.
+var forms = [...]struct {
+	layout      string
+	dated, full bool
+}{
+	{"3pm", false, false}, {"3:04pm", false, false},
+	{"Jan 2, 3pm", true, false}, {"Jan 2, 3:04pm", true, false},
+	{"Jan 2, 2006, 3pm", true, true}, {"Jan 2, 2006, 3:04pm", true, true},
+}
+
+// resets parses the end of a limit from a text that the client wrote at said, or returns
+// the zero time.
+func resets(text string, said time.Time) time.Time {
+	_, rest, _ := strings.Cut(text, "resets ")
+	when, zone, ok := strings.Cut(rest, " (")
+	zone, _, closed := strings.Cut(zone, ")")
+	place, err := time.LoadLocation(zone)
+	if !ok || !closed || zone == "" || zone == "Local" || err != nil {
+		return time.Time{}
+	}
+	when = strings.ToLower(strings.NewReplacer(" AM", "am", " PM", "pm", "\u202fAM", "am", "\u202fPM", "pm").Replace(when))
+	said = said.In(place)
+	for _, f := range forms {
+		t, err := time.ParseInLocation(f.layout, when, place)
+		switch {
+		case err != nil:
+			continue
+		case f.full:
+		case f.dated:
+			if t = t.AddDate(said.Year(), 0, 0); t.Before(said.AddDate(0, 0, -1)) {
+				t = t.AddDate(1, 0, 0)
+			}
+		default:
+			t = time.Date(said.Year(), said.Month(), said.Day(), t.Hour(), t.Minute(), 0, 0, place)
+			if !t.After(said) {
+				t = t.AddDate(0, 0, 1)
+			}
+		}
+		return t
+	}
+	return time.Time{}
+}

@@ -24,6 +24,7 @@ import (
 
 	"gt/lib/client/account"
 	"gt/lib/conversation"
+	"gt/lib/state/activity"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
 )
@@ -655,4 +656,43 @@ func PersonsText(text string) string {
 	}
 	text, _, _ = strings.Cut(text, "\n--- Content from referenced files ---")
 	return text
+}
+
+// Stopped looks for what Gemini CLI 0.61 writes when the person presses Esc or denies
+// permission: "Request cancelled.", or a cancelled call once its hook has ended.
+func (Reader) Stopped(path string, after time.Time) (time.Time, activity.Reason) {
+	return conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
+		stopped = v.Get("type").Str == "info" && v.Get("content").Str == "Request cancelled." ||
+			v.Get(`toolCalls.#(status=="cancelled")`).Exists() ||
+			strings.HasPrefix(v.Get("content.0.functionResponse.response.error").Str, "[Operation Cancelled]")
+		return stopped, v.Get("type").Str == "gemini"
+	}), activity.Done
+}
+
+// kinds are the types of messages that Gemini CLI and the first versions of Qwen Code can
+// write, and the first keys of the other records.
+var kinds = []string{"$rewindTo", "$set", "error", "gemini", "info", "kind", "qwen", "sessionId", "user", "warning"}
+
+// Unknown is conversation.Classifier's.
+func (Reader) Unknown(f conversation.File, each func(kind string)) error {
+	if !strings.HasSuffix(f.Path, ".json") {
+		return conversation.UnknownLines(f.Path, kinds, typeOf, each)
+	}
+	return conversation.Document(f.Path, 0, nil, func(raw []byte, _ int64) bool {
+		if kind := typeOf(raw); raw != nil && !slices.Contains(kinds, kind) {
+			each(kind)
+		}
+		return true
+	})
+}
+
+func typeOf(record []byte) (kind string) {
+	v := gjson.ParseBytes(record)
+	if kind = v.Get("type").Str; kind == "" {
+		v.ForEach(func(key, _ gjson.Result) bool {
+			kind = key.Str
+			return false
+		})
+	}
+	return kind
 }
