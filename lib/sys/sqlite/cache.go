@@ -25,8 +25,8 @@ type Cache struct {
 const pageSize = 16 << 10
 
 // settings are for tables in memory, and for many rows in the order of an index: at most so
-// many KB while they are read or written.
-const settings = "PRAGMA temp_store = MEMORY; PRAGMA cache_size = "
+// many KB are kept.
+const settings = "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000"
 
 // Values is a row of a result. It is valid only during the call that gets it.
 type Values struct{ stmt *sqlite3.Stmt }
@@ -51,7 +51,7 @@ func OpenCache(path string, version int64) *Cache {
 	}
 	o, err := connect(&files{main: f}, "mode=ro")
 	if err == nil {
-		err = o.conn.Exec(settings + "-16000")
+		err = o.conn.Exec(settings)
 	}
 	var got int64
 	if err == nil {
@@ -103,7 +103,7 @@ func Make(f *os.File, fill func(*Cache) error) (err error) {
 	o, err := connect(&files{main: f, writes: true}, "mode=rw")
 	if err == nil {
 		// Nobody reads the file before it is complete.
-		err = o.conn.Exec(fmt.Sprintf("PRAGMA page_size = %d; ", pageSize) + "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; " + settings + "-64000")
+		err = o.conn.Exec(fmt.Sprintf("PRAGMA page_size = %d; ", pageSize) + "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; " + settings)
 	}
 	if err == nil && info.Size() == 0 {
 		err = o.conn.EnableChecksums("main")
