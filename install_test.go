@@ -183,8 +183,10 @@ func TestInstall(t *testing.T) {
 			most = 9 << 20
 		case "gt-hooks", "gt-pick", "gt-reconcile", "gt-seance", "gt-watch": // a database, and a screen or a network
 			most = 16 << 20
-		case "gt-record", "gt-session": // the same, and what unpacks; all that starts, moves and examines an agent
+		case "gt-record": // the same, and what unpacks
 			most = 17 << 20
+		case "gt-session": // all that starts, moves and examines an agent, and what may come with one
+			most = 18 << 20
 		case "gt-relay": // a network
 			most = 14 << 20
 		case "gt-hub": // the server
