@@ -1,9 +1,12 @@
 package sessioncmd
 
 import (
+	"os"
+	"os/exec"
 	"testing"
 
 	"gt/internal/golden"
+	"gt/internal/testenv"
 )
 
 func TestJSON(t *testing.T) {
@@ -15,5 +18,10 @@ func TestJSON(t *testing.T) {
 	w.Write("home/.config/gt/town.toml", "[[agent]]\nname = \"worker\"\nprovider = \"claude\"\nwork_dir = \"ROOT/work\"\n")
 	w.Command("new", "--template", "worker", "--set", "name=bob") // it is made, but no client is here
 	w.JSON("inspect", "inspect", "bob", "--json")
+	tmux, err := exec.LookPath("tmux")
+	if err != nil {
+		t.Skip("without tmux doctor says no more than that")
+	}
+	testenv.Must(t, os.Symlink(tmux, w.Path("bin", "tmux")))
 	w.JSON("doctor", "doctor", "--json")
 }
