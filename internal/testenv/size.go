@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"flag"
 	"hash/fnv"
 	"io"
 	"os"
@@ -37,5 +38,13 @@ func Sample(t testing.TB, oneOf int) {
 	t.Helper()
 	if !InSample(t.Name(), oneOf) {
 		t.Skipf("not in this commit's sample of one in %d; it runs without -short", oneOf)
+	}
+}
+
+// SeedRapid has rapid draw the same for the same commit, unless -rapid.seed says otherwise.
+func SeedRapid(t testing.TB) {
+	t.Helper()
+	if f := flag.Lookup("rapid.seed"); f.Value.String() == "0" {
+		Must(t, f.Value.Set(strconv.Itoa(Turn()+1)))
 	}
 }

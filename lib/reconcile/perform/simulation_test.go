@@ -615,6 +615,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestHistories(t *testing.T) {
+	testenv.SeedRapid(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		cryptotest.SetGlobalRandom(t, 1) // ids, which decide between what is equal
 		dir, remove, err := testenv.Folder()

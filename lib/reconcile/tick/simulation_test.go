@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"gt/internal/testenv"
 	"gt/lib/state/lifecycle"
 )
 
@@ -24,6 +25,7 @@ func TestHistories(t *testing.T) {
 		flag.Set("rapid.steps", "120")
 		flag.Set("rapid.nofailfile", "true") // the seed says it
 	}
+	testenv.SeedRapid(t)
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(
 			template("worker", pooled(0, 4), func(t *Template) {

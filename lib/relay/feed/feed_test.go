@@ -26,6 +26,7 @@ func must(t interface{ Fatal(...any) }, err error) {
 // restored backups, lost and doubled messages in any order, kills and lost books on both
 // sides. Once the two can talk, the copy is the original.
 func TestHistory(t *testing.T) {
+	testenv.SeedRapid(t)
 	rapid.Check(t, func(t *rapid.T) {
 		root, err := os.MkdirTemp("", "feed")
 		must(t, err)

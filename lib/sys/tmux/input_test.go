@@ -154,7 +154,7 @@ func paneThatIs(t *testing.T, s Server, state string) Pane {
 			if time.Now().After(end) {
 				t.Fatal("the pane does not die")
 			}
-			tm("run-shell", "true") // for a tmux that has missed the end (see OnDeath)
+			tm("run-shell", "-b", "true") // for a tmux that has missed the end (see OnDeath)
 		}
 	}
 	return p
