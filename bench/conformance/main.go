@@ -82,7 +82,7 @@ func (c *column) count(all []canary, text string) {
 		for line := range strings.Lines(lower) {
 			for _, old := range canary.stale {
 				now := canary.tokens[len(canary.tokens)-1]
-				if i := strings.Index(line, old); i >= 0 && (strings.Index(line, now) < 0 || strings.Index(line, now) > i) {
+				if i := strings.Index(line, old); i >= 0 && !strings.Contains(line[:i], now) {
 					c.stale++
 				}
 			}
@@ -92,7 +92,7 @@ func (c *column) count(all []canary, text string) {
 
 func (b *bench) run(first, seeds uint64) (err error) {
 	if b.dir = b.keep; b.dir == "" {
-		remove := func() {}
+		var remove func()
 		if b.dir, remove, err = testenv.Folder(); err != nil {
 			return err
 		}
