@@ -155,8 +155,11 @@ func TestPresence(t *testing.T) {
 		if h := c.of("a"); !h.Away(gone) || h.LastSeen.After(gone) || h.LastSeen.Before(gone.Add(-time.Minute)) {
 			t.Errorf("a ended at %v: %+v", gone, h)
 		}
+		// Who asks is heard, too, and an older beat of it that the hub has says nothing then.
+		asked := false
 		for _, m := range asks.messages() {
-			if strings.HasSuffix(m.Subject, c.key()+".ask."+b.key()) {
+			asked = asked || strings.HasSuffix(m.Subject, b.key()+".ask."+c.key())
+			if strings.HasSuffix(m.Subject, c.key()+".ask."+b.key()) && !asked {
 				t.Errorf("c asks: %s", m.Subject)
 			}
 		}
