@@ -356,21 +356,33 @@ func (p *page) layout(sections []section) string {
 	if least := limit * 4 / 10; room < least {
 		most -= least
 	}
-	others := parts(most, size, sections)
+	others, lists := p.fill(&t, sections, most)
+	if spare := limit - size(strings.Join(others, "")) - size(lists); most < limit && spare > 0 {
+		others, lists = p.fill(&t, sections, most+spare) // what the lists leave is the sections' again
+	}
+	others[at] += lists
+	return strings.Join(others, "")
+}
+
+// fill returns the texts of sections that have most of the room together, and the lists of
+// what they do not tell of a thread, in the room that is left.
+func (p *page) fill(t *thread.Thread, sections []section, most int) (others []string, lists string) {
+	limit, size := p.dialect.MaxContext, p.dialect.Size
+	others = parts(most, size, sections)
 	told := strings.Join(others, "")
-	lists := []section{{title: "What else the person said in this work, oldest first"}, {title: "What agents answered in this work, oldest first"}, {title: "What was run and changed in this work, oldest first"}}
+	all := []section{{title: "What else the person said in this work, oldest first"}, {title: "What agents answered in this work, oldest first"}, {title: "What was run and changed in this work, oldest first"}}
 	from := []string{"the person", "agents of this work", "the conversations"}
-	room = limit - size(told)
+	room := limit - size(told)
 	for i, kept := range [][]thread.Quote{t.Prompts, t.Answers, t.Actions} {
 		if len(kept) > 0 {
-			room -= lists[i].frame(from[i], "-").size(size)
+			room -= all[i].frame(from[i], "-").size(size)
 		}
 	}
-	all := brief.Brief{Thread: &t}.Clean(p.env.Redact).Lists(told, room, size, p.gt("seance thread "+string(t.ChainID)))
-	for i, lines := range [][]string{all.Prompts, all.Answers, all.Actions} {
-		others[at] += lists[i].frame(from[i], p.words(strings.Join(lines, "\n"))).text()
+	chosen := brief.Brief{Thread: t}.Clean(p.env.Redact).Lists(told, room, size, p.gt("seance thread "+string(t.ChainID)))
+	for i, lines := range [][]string{chosen.Prompts, chosen.Answers, chosen.Actions} {
+		lists += all[i].frame(from[i], p.words(strings.Join(lines, "\n"))).text()
 	}
-	return strings.Join(others, "")
+	return others, lists
 }
 
 // again returns what a session received at its start and has forgotten.

@@ -399,7 +399,7 @@ func (f *Fold) commit(d ToolCall) {
 	if n := len(f.Commands) - maxCommands; n > 0 {
 		f.Commands = slices.Delete(f.Commands, 0, n)
 	}
-	if d.Settled && !d.Misused && !reads(d.Command) {
+	if d.Settled && !d.Misused && !reads(d.Command) && !isOwn(d.Command) {
 		f.ran = append(f.ran, d)
 		f.ran = f.ran[max(0, len(f.ran)-maxRan):]
 	}

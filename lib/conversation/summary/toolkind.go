@@ -65,7 +65,25 @@ func patched(text string) []string {
 	return files
 }
 
-func commandOf(e conversation.Entry) string { return cmp.Or(e.Target, e.Text) }
+// commandOf returns a shell's command line: the call's target, or its first argument where
+// the client's tool has more than that.
+func commandOf(e conversation.Entry) string {
+	rest, ok := strings.CutPrefix(e.Text, "command: ")
+	if e.Target != "" || !ok {
+		return cmp.Or(e.Target, e.Text)
+	}
+	for _, next := range []string{"description", "is_background", "dir_path", "directory", "timeout"} {
+		rest, _, _ = strings.Cut(rest, "\n"+next+": ")
+	}
+	return rest
+}
+
+// isOwn reports whether a command runs a program of gt's. What that kept is told by itself.
+func isOwn(command string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()'\"", r) }), func(word string) bool {
+		return strings.HasPrefix(filepath.Base(word), "gt-")
+	})
+}
 
 func changes(e conversation.Entry) []string {
 	switch kindOf(e.Tool) {

@@ -1,6 +1,10 @@
 package summary
 
-import "testing"
+import (
+	"testing"
+
+	"gt/lib/conversation"
+)
 
 // What only shows something is not kept; of the others there is kept what came of them.
 func TestOutcome(t *testing.T) {
@@ -22,6 +26,26 @@ func TestOutcome(t *testing.T) {
 	} {
 		if reads(command) != want {
 			t.Errorf("%s: %v", command, !want)
+		}
+	}
+}
+
+// What gt's own programs were told is told by itself, and a client's tool can have more than a
+// command.
+func TestOwnCommands(t *testing.T) {
+	for command, own := range map[string]bool{
+		"gt-checkpoint write --notes 'half'": true, "make && /home/me/.local/bin/gt-handoff -m 'next'": true, "sh -c 'gt-mail inbox'": true,
+		"go test ./...": false, "vim my-gt-notes.md": false, "cat docs/target-x": false,
+	} {
+		if isOwn(command) != own {
+			t.Errorf("%s: %v", command, !own)
+		}
+	}
+	for text, want := range map[string]string{
+		"command: go vet\ngo test\ndescription: Run\nis_background: false": "go vet\ngo test", "command: ls": "ls", "go test": "go test",
+	} {
+		if got := commandOf(conversation.Entry{Text: text}); got != want {
+			t.Errorf("%q is %q", text, got)
 		}
 	}
 }
