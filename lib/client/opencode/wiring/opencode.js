@@ -18,8 +18,13 @@ function run(seconds, binary, args, input, more) {
       const p = spawn(binary, [...args, ...agent], {
         stdio: ["pipe", "pipe", "ignore"], timeout: seconds * 1000, killSignal: "SIGKILL", ...more,
       })
+      // Bun can lose the end of a process, and nobody waits for longer than it may run.
+      const late = setTimeout(() => done(p.exitCode === 0 ? said : ""), (seconds + 1) * 1000)
       p.on("error", () => done(""))
-      p.on("close", (code) => done(code === 0 ? said : ""))
+      p.on("close", (code) => {
+        clearTimeout(late)
+        done(code === 0 ? said : "")
+      })
       p.stdin.on("error", () => {})
       p.stdout.setEncoding("utf8").on("data", (part) => (said += part))
       p.stdin.end(JSON.stringify(input) + "\n")
