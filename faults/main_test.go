@@ -128,12 +128,14 @@ func build() error {
 			return err
 		}
 	}
-	for _, name := range []string{"client", "claude", "limit", "adopt"} {
+	for _, name := range []string{"client", "limit", "adopt"} {
 		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
 			return err
 		}
 	}
-	return nil
+	// Its file tells its version, as with Claude Code's own installer: nobody runs it for that.
+	const version = "2.1.332"
+	return errors.Join(os.Link(program, filepath.Join(bin, version)), os.Symlink(version, filepath.Join(bin, "claude")))
 }
 
 // traceable tries whether strace kills a program at a chosen call.

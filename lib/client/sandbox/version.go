@@ -14,34 +14,49 @@ import (
 	"gt/lib/text/term"
 )
 
-// VersionOf is Version in a world of its own.
+// VersionOf is Version, with a world of its own for a program that has to be run.
 func VersionOf(c agent.Client, environ []string) string {
+	path, version := installed(c, "", environ)
+	if path == "" || version != "" {
+		return version
+	}
 	w, err := New()
 	if err != nil {
 		return ""
 	}
 	defer w.End()
-	return w.Version(context.Background(), c, w.Environ(environ, c.Hooks.ProveEnv))
+	return w.printedVersion(context.Background(), c, w.Environ(environ, c.Hooks.ProveEnv))
 }
 
 // Version returns an agent's version, or "": that of its npm package, or the name of the file
-// that it is, otherwise what its program prints in a run with --version, within seconds. environ is that of a run. A command
-// that begins with a shell or an interpreter names no version of the agent.
+// that it is, otherwise what its program prints in a run with --version, within seconds.
+// environ is that of a run. A command that begins with a shell or an interpreter names no
+// version of the agent.
 func (w World) Version(ctx context.Context, c agent.Client, environ []string) string {
-	program := c.Command[0]
-	if name := filepath.Base(program); name == "node" || !slices.Contains(c.Processes, name) {
-		return ""
-	}
-	path, err := process.LookPath(program, w.Project, environ)
-	if err != nil {
-		return ""
-	}
-	if version := packaged(path); version != "" {
+	path, version := installed(c, w.Project, environ)
+	if path == "" || version != "" {
 		return version
 	}
+	return w.printedVersion(ctx, c, environ)
+}
+
+// installed returns the program of an agent, and the version that its file tells; "" for none.
+func installed(c agent.Client, dir string, environ []string) (path, version string) {
+	program := c.Command[0]
+	if name := filepath.Base(program); name == "node" || !slices.Contains(c.Processes, name) {
+		return "", ""
+	}
+	path, err := process.LookPath(program, dir, environ)
+	if err != nil {
+		return "", ""
+	}
+	return path, packaged(path)
+}
+
+func (w World) printedVersion(ctx context.Context, c agent.Client, environ []string) string {
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
-	printed, _ := Run(ctx, w.Project, environ, []string{program, "--version"}, func() bool { return false })
+	printed, _ := Run(ctx, w.Project, environ, []string{c.Command[0], "--version"}, func() bool { return false })
 	return versionIn(printed)
 }
 
