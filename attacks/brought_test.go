@@ -30,7 +30,7 @@ type goods map[string]string
 func donor(t testing.TB) goods {
 	t.Helper()
 	donated.Do(func() {
-		w := newWorld(t)
+		w := makeWorld(t)
 		w.repository("work")
 		id := "e711e711-0000-4000-8000-000000000001"
 		c := w.client("work")

@@ -39,6 +39,12 @@ func (w *world) within(args ...string) *world {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	testenv.Sample(t, 6)
+	return makeWorld(t)
+}
+
+// makeWorld is newWorld for what all tests share.
+func makeWorld(t testing.TB) *world {
+	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
