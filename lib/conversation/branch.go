@@ -1,6 +1,8 @@
 package conversation
 
 import (
+	"hash/fnv"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -59,6 +61,16 @@ type Link struct {
 	ID, Parent uint64 // hashes; a Parent of 0 means that it names none
 	Begins     bool   // what it begins can be taken back: it is a person's prompt
 	Unlinked   bool   // it does not tell whether it follows another
+}
+
+// HashID returns the hash of a record's id for a Link; 0 for no id.
+func HashID(id string) uint64 {
+	if id == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	io.WriteString(h, id)
+	return h.Sum64()
 }
 
 // Branch are the links of a file, in its order.

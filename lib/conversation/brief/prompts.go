@@ -162,7 +162,7 @@ func (l list) choose(room int) {
 	room -= share
 	for pass := range 3 {
 		for _, i := range l.order {
-			if l.lines[i] != "" || l.isAlike(i) || (l.all[i].list > 0) != (pass == 1) || set(i, l.line(i, short)+l.before(i, 0)) || pass < 2 || cut {
+			if l.lines[i] != "" || l.isAlike(i) || (l.all[i].list > 0) != (pass == 1) || set(i, l.line(i, short)+l.earlierValues(i, 0)) || pass < 2 || cut {
 				continue
 			}
 			for n := min(room, short); n > 80 && !cut; n -= 20 {
@@ -176,13 +176,13 @@ func (l list) choose(room int) {
 	for _, length := range promptLengths {
 		for _, i := range l.order {
 			if l.lines[i] != "" && !cut && len(l.all[i].Text) > short {
-				set(i, l.line(i, length)+l.before(i, 0))
+				set(i, l.line(i, length)+l.earlierValues(i, 0))
 			}
 		}
 	}
 	for _, i := range l.order {
 		if l.lines[i] != "" && !cut && len(l.alike[l.group(i)]) > 1 {
-			set(i, strings.TrimSuffix(l.lines[i], l.before(i, 0))+l.before(i, room))
+			set(i, strings.TrimSuffix(l.lines[i], l.earlierValues(i, 0))+l.earlierValues(i, room))
 		}
 	}
 }
@@ -208,9 +208,9 @@ func (l list) left() (n int) {
 	return n
 }
 
-// before says how often a message was said before with other values, and with which: all of
+// earlierValues says how often a message was said before with other values, and with which: all of
 // a few, otherwise the latest for which there is room.
-func (l list) before(i, room int) string {
+func (l list) earlierValues(i, room int) string {
 	const few, longest = 3, 60
 	if l.all[i].list == actions { // what ran is worth more than how often
 		room = max(room, 200)

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"hash/fnv"
 	"io"
 	"strings"
 
@@ -44,7 +43,7 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 	add := func(rec record, at int64) bool {
 		if rec.id != "" && !rec.Sidechain {
 			begins := rec.Kind == "user" && rec.ask().Text != ""
-			all = append(all, conversation.Link{At: at, ID: hash(rec.id), Parent: hash(rec.parent), Begins: begins, Unlinked: !rec.linked})
+			all = append(all, conversation.Link{At: at, ID: conversation.HashID(rec.id), Parent: conversation.HashID(rec.parent), Begins: begins, Unlinked: !rec.linked})
 		}
 		return true
 	}
@@ -81,15 +80,6 @@ func (rec record) ask() request {
 
 // follows reports whether a record follows the one with that id, as far as it tells.
 func (rec record) follows(id string) bool { return !rec.linked || rec.parent == id }
-
-func hash(id string) uint64 {
-	if id == "" {
-		return 0
-	}
-	h := fnv.New64a()
-	io.WriteString(h, id)
-	return h.Sum64()
-}
 
 // idIn returns the id in a line, without parsing it, or that of an object in the line.
 func idIn(line []byte) []byte {

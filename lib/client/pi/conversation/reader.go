@@ -16,8 +16,6 @@ package pi
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -279,7 +277,7 @@ func tree(path string, o conversation.Options) (gone map[int64]bool, model strin
 		if kind == "session" || kind == "" || id == "" {
 			return true
 		}
-		all = append(all, conversation.Link{At: at, ID: hash(id), Parent: hash(gjson.GetBytes(line, "parentId").Str), Begins: true})
+		all = append(all, conversation.Link{At: at, ID: conversation.HashID(id), Parent: conversation.HashID(gjson.GetBytes(line, "parentId").Str), Begins: true})
 		if kind == "model_change" && at < o.From {
 			model = strings.Clone(gjson.GetBytes(line, "modelId").Str)
 		}
@@ -292,15 +290,6 @@ func tree(path string, o conversation.Options) (gone map[int64]bool, model strin
 	gone = all.Gone()
 	all.Report(o, gone)
 	return gone, model, err
-}
-
-func hash(id string) uint64 {
-	if id == "" {
-		return 0
-	}
-	h := fnv.New64a()
-	io.WriteString(h, id)
-	return h.Sum64()
 }
 
 // entriesOf returns the entries of a record. model is the chosen model, which the record
