@@ -107,7 +107,7 @@ func (v values) letters(n int) string {
 
 func (v values) title(n int) string { s := v.letters(n); return strings.ToUpper(s[:1]) + s[1:] }
 
-func (v values) of(name string) string {
+func (v values) valueOf(name string) string {
 	switch name {
 	case "key":
 		return fmt.Sprintf("%s-%02d", v.letters(5), v.IntN(100))
@@ -145,7 +145,7 @@ func (v values) fill(wording string, known map[string]string) string {
 		name, after, _ := strings.Cut(rest, "}")
 		value, marked := known[name], strings.HasPrefix(name, "!")
 		if value == "" || marked {
-			value = v.of(strings.TrimPrefix(name, "!"))
+			value = v.valueOf(strings.TrimPrefix(name, "!"))
 		}
 		if !marked {
 			known[name] = value

@@ -161,8 +161,8 @@ func (v *logView) get(id session.ID) *row {
 // pageSize is how many sessions are read at first, and largePage at last.
 const pageSize, largePage = 32, 1024
 
-// all iterates over the sessions in an order.
-func (v *logView) all(o order) iter.Seq[*row] {
+// eachRow iterates over the sessions in an order.
+func (v *logView) eachRow(o order) iter.Seq[*row] {
 	next := strings.ReplaceAll("AT <= ?1 AND (AT < ?1 OR id > ?2) ORDER BY AT DESC, id LIMIT ?3", "AT", o.column)
 	return func(yield func(*row) bool) {
 		at, id := int64(math.MaxInt64), ""

@@ -40,7 +40,7 @@ func (c Catalog) candidates(o order) iter.Seq[candidate] {
 	var sources []iter.Seq[candidate]
 	for _, v := range c.logs {
 		sources = append(sources, func(yield func(candidate) bool) {
-			for r := range v.all(o) {
+			for r := range v.eachRow(o) {
 				if !yield(candidate{r.id, time.Unix(0, o.nanos(r)).UTC(), v, r}) {
 					return
 				}

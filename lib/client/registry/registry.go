@@ -41,8 +41,8 @@ func Of(name string) *contract.Client {
 	return nil
 }
 
-// first returns the first of the clients' rows that matches.
-func first[R any](rows func(*contract.Client) []R, matches func(R) bool) (row R, ok bool) {
+// findRow returns the first of the clients' rows that matches.
+func findRow[R any](rows func(*contract.Client) []R, matches func(R) bool) (row R, ok bool) {
 	for _, c := range clients {
 		if i := slices.IndexFunc(rows(c), matches); i >= 0 {
 			return rows(c)[i], true
@@ -127,14 +127,14 @@ func IsProjectVar(name string) bool {
 // Field returns the meaning of a key in a hook's input. Clients run each other's hooks
 // and use the same names, so every client's names count for all.
 func Field(name string) contract.Field {
-	f, _ := first(func(c *contract.Client) []contract.FieldName { return c.Fields },
+	f, _ := findRow(func(c *contract.Client) []contract.FieldName { return c.Fields },
 		func(f contract.FieldName) bool { return f.Name == name })
 	return f.Field
 }
 
 // Kind returns Claude Code's name of an event.
 func Kind(event string) string {
-	e, ok := first(func(c *contract.Client) []contract.EventName { return c.Events },
+	e, ok := findRow(func(c *contract.Client) []contract.EventName { return c.Events },
 		func(e contract.EventName) bool { return e.Name == event })
 	if !ok {
 		return event
@@ -144,14 +144,14 @@ func Kind(event string) string {
 
 // Implied returns the event of an input that has this key but no event.
 func Implied(key string) contract.ImpliedEvent {
-	e, _ := first(func(c *contract.Client) []contract.ImpliedEvent { return c.Implied },
+	e, _ := findRow(func(c *contract.Client) []contract.ImpliedEvent { return c.Implied },
 		func(e contract.ImpliedEvent) bool { return e.Key == key })
 	return e
 }
 
 // Notice returns the meaning of a client's notification.
 func Notice(name string) contract.NoticeKind {
-	n, _ := first(func(c *contract.Client) []contract.NoticeName { return c.Notices },
+	n, _ := findRow(func(c *contract.Client) []contract.NoticeName { return c.Notices },
 		func(n contract.NoticeName) bool { return n.Name == name })
 	return n.Notice
 }
@@ -175,6 +175,6 @@ func IsMainAgent(id string) bool {
 
 // Prompting returns the tool of that name if an agent asks the person with it.
 func Prompting(tool string) (p contract.Prompting, ok bool) {
-	return first(func(c *contract.Client) []contract.Prompting { return c.Prompting },
+	return findRow(func(c *contract.Client) []contract.Prompting { return c.Prompting },
 		func(p contract.Prompting) bool { return p.Tool == tool })
 }

@@ -81,7 +81,7 @@ func (s Schema) check(doc *jsonedit.Doc, n *jsonedit.Node, path, key string) *Re
 	if strings.HasPrefix(kind, "@") {
 		path, kind = kind, s[kind]
 	}
-	if wrong := unlike(kind, n, raw); wrong != "" {
+	if wrong := kindMismatch(kind, n, raw); wrong != "" {
 		return &Refusal{n.Line, key, wrong}
 	}
 	var bases []string // the paths whose members the value's are
@@ -125,8 +125,8 @@ func (s Schema) member(bases []string, key string) string {
 
 func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
-// unlike returns in which way a value is not of a kind, or "".
-func unlike(kind string, n *jsonedit.Node, raw string) string {
+// kindMismatch returns in which way a value is not of a kind, or "".
+func kindMismatch(kind string, n *jsonedit.Node, raw string) string {
 	var number float64
 	numeric := json.Unmarshal([]byte(raw), &number) == nil && raw != "null"
 	text := strings.HasPrefix(raw, `"`)

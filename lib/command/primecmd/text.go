@@ -428,7 +428,7 @@ func (p *page) afterHandoff() []section {
 	}
 	sections = append(sections, p.noteSections()...)
 	if notes := p.notes(); len(notes) > 0 {
-		sections = append(sections, p.since(notes[len(notes)-1].Date))
+		sections = append(sections, p.folderChanges(notes[len(notes)-1].Date))
 	}
 	return slices.Concat(sections, []section{chain}, p.rest())
 }
@@ -441,10 +441,10 @@ func (p *page) after(sep string) string {
 	return sep
 }
 
-// since returns what happened in the folder after something was written, which can be wrong
+// folderChanges returns what happened in the folder after something was written, which can be wrong
 // by now: what HEAD was moved to and by whom, and which of the files that the session before
 // changed were changed again or are gone.
-func (p *page) since(at time.Time) section {
+func (p *page) folderChanges(at time.Time) section {
 	const most = 15
 	s := section{title: "Since that was written, in this folder"}
 	if at.IsZero() || p.home.Dir == "" {
@@ -543,10 +543,10 @@ func (p *page) afterCrash() []section {
 		}.frame("the previous session", p.words(brief.Brief{
 			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
 		}.Clean(p.env.Redact).Text())))
-		return slices.Concat(sections, []section{p.since(p.saved()), chain}, p.rest(p.notedSections()...))
+		return slices.Concat(sections, []section{p.folderChanges(p.saved()), chain}, p.rest(p.notedSections()...))
 	}
 	sections = append(sections, p.notedSections()...)
-	return slices.Concat(sections, []section{p.lasting(), p.since(p.saved()), chain}, p.rest())
+	return slices.Concat(sections, []section{p.lasting(), p.folderChanges(p.saved()), chain}, p.rest())
 }
 
 // saved returns when what is told after a crash was written.

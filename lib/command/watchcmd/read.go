@@ -36,8 +36,8 @@ func (r *row) address() string {
 	return r.Name
 }
 
-// about returns what the agent is for: its title, or else its folder.
-func (r *row) about() string { return cmp.Or(r.title, r.Folder) }
+// titleOrFolder returns what the agent is for: its title, or else its folder.
+func (r *row) titleOrFolder() string { return cmp.Or(r.title, r.Folder) }
 
 // asks reports whether the agent waits until somebody answers.
 func (r *row) asks() bool { return r.Status == status.Waiting && r.Reason.Asks() }

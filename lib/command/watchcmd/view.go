@@ -50,7 +50,7 @@ func (m *model) measure() {
 		w.name = max(w.name, 2*r.Depth+term.Columns(r.address()))
 		w.status = max(w.status, term.Columns(r.Text))
 		w.agent = max(w.agent, term.Columns(r.Agent))
-		w.about = max(w.about, term.Columns(r.about()))
+		w.about = max(w.about, term.Columns(r.titleOrFolder()))
 		short = max(short, term.Columns(r.short()))
 	}
 	const leastName, leastStatus, leastAbout = 12, 19, 12 // 19 is "waiting (permission" and more of it
@@ -285,7 +285,7 @@ func (m *model) line(i *item) string {
 		if r.title == "" {
 			cut = term.CutFront
 		}
-		b.WriteString("  " + dim(cut(r.about(), w.about)))
+		b.WriteString("  " + dim(cut(r.titleOrFolder(), w.about)))
 	}
 	if !chosen {
 		return b.String()

@@ -104,8 +104,8 @@ type reference struct {
 	entries map[string]git.Entry
 }
 
-// has reports whether the worktree has a file as it is in an entry: git tracks it, or it lies there.
-func (r reference) has(e git.Entry) bool {
+// hasEntry reports whether the worktree has a file as it is in an entry: git tracks it, or it lies there.
+func (r reference) hasEntry(e git.Entry) bool {
 	if own, ok := r.entries[e.Path]; ok && own.ID == e.ID && own.Mode == e.Mode {
 		return true
 	}
@@ -265,7 +265,7 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 		return slices.ContainsFunc(here, func(r reference) bool { own := r.entries[e.Path]; return own.ID == e.ID && own.Mode == e.Mode })
 	}
 	known := func(e git.Entry) bool {
-		return tracked(e) || slices.ContainsFunc(here, func(r reference) bool { return r.has(e) })
+		return tracked(e) || slices.ContainsFunc(here, func(r reference) bool { return r.hasEntry(e) })
 	}
 	arrives, members, err := w.arriving()
 	if err != nil {

@@ -77,7 +77,7 @@ func (w *unpacking) findKnown() error {
 		return nil
 	}
 	const insist = "--force takes it over"
-	if is, err := w.others(s.ID); err != nil {
+	if is, err := w.isOthers(s.ID); err != nil {
 		return err
 	} else if is {
 		return w.fail(fmt.Errorf("the session %s is known here", s.ID), insist)
@@ -85,7 +85,7 @@ func (w *unpacking) findKnown() error {
 	if _, err := thread.Read(state, s.Chain, nil); err == nil && s.Chain != w.ownChain() { // mutant never: TestKnown
 		return w.fail(fmt.Errorf("the thread %s is known here", s.Chain), insist)
 	}
-	if is, err := w.others(s.Parent); err != nil {
+	if is, err := w.isOthers(s.Parent); err != nil {
 		return err
 	} else if is { // nobody here vouches for it
 		s.Parent = ""
@@ -105,8 +105,8 @@ func (w *unpacking) ownChain() session.ID {
 	return cmp.Or(w.old.ChainID, id)
 }
 
-// others reports whether this machine knows a session that is not of the instance's own chain.
-func (w *unpacking) others(id session.ID) (bool, error) {
+// isOthers reports whether this machine knows a session that is not of the instance's own chain.
+func (w *unpacking) isOthers(id session.ID) (bool, error) {
 	if id == "" {
 		return false, nil
 	}

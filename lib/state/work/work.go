@@ -247,8 +247,8 @@ type Item struct {
 
 // List returns all notes that are not done. Free ones come last.
 func (w Work) List() (all []Item, err error) {
-	had, err := w.everywhere(w.held)
-	free, ferr := w.everywhere(w.open)
+	had, err := w.findInTemplates(w.held)
+	free, ferr := w.findInTemplates(w.open)
 	if err := errors.Join(err, ferr); err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func (w Work) List() (all []Item, err error) {
 
 // Open returns the IDs of the notes that no session has, the oldest first, by template.
 func (w Work) Open() (map[string][]string, error) {
-	all, err := w.everywhere(w.open)
+	all, err := w.findInTemplates(w.open)
 	if err != nil {
 		return nil, err
 	}
@@ -280,18 +280,18 @@ type location struct {
 	blocked        string // why it is blocked, or ""
 }
 
-// everywhere returns what of returns for all templates.
-func (w Work) everywhere(of func(template string) ([]location, error)) (all []location, err error) {
+// findInTemplates returns what find returns for all templates.
+func (w Work) findInTemplates(find func(template string) ([]location, error)) (all []location, err error) {
 	templates, err := atomicfile.Folders(w.path())
 	for _, t := range templates {
-		found, ferr := of(t)
+		found, ferr := find(t)
 		all, err = append(all, found...), errors.Join(err, ferr)
 	}
 	return all, err
 }
 
-// in returns the notes of a folder, each at p.
-func (w Work) in(p location, elem ...string) (all []location, err error) {
+// listFolder returns the notes of a folder, each at p.
+func (w Work) listFolder(p location, elem ...string) (all []location, err error) {
 	found, err := atomicfile.Files(w.path(elem...))
 	for _, name := range found {
 		p.path = w.path(append(elem, name)...)
@@ -301,7 +301,7 @@ func (w Work) in(p location, elem ...string) (all []location, err error) {
 }
 
 func (w Work) open(template string) ([]location, error) {
-	return w.in(location{template: template}, template, fresh)
+	return w.listFolder(location{template: template}, template, fresh)
 }
 
 // held returns the notes of a template that sessions have or had.
@@ -313,7 +313,7 @@ func (w Work) held(template string) (all []location, err error) {
 		reasons, rerr := atomicfile.Folders(w.path(template, members, s, blocked))
 		err = errors.Join(err, rerr)
 		for _, why := range reasons {
-			found, ferr := w.in(location{template: template, session: s, blocked: why}, template, members, s, blocked, why)
+			found, ferr := w.listFolder(location{template: template, session: s, blocked: why}, template, members, s, blocked, why)
 			all, err = append(all, found...), errors.Join(err, ferr)
 		}
 	}
@@ -323,10 +323,10 @@ func (w Work) held(template string) (all []location, err error) {
 func (w Work) claimed(template, session string) (all []location, err error) {
 	reasons, err := atomicfile.Folders(w.path(template, members, session, leaving))
 	p := location{template: template, session: session}
-	all, cerr := w.in(p, template, members, session, cur)
+	all, cerr := w.listFolder(p, template, members, session, cur)
 	err = errors.Join(err, cerr)
 	for _, p.aside = range reasons {
-		found, ferr := w.in(p, template, members, session, leaving, p.aside)
+		found, ferr := w.listFolder(p, template, members, session, leaving, p.aside)
 		all, err = append(all, found...), errors.Join(err, ferr)
 	}
 	return all, err
@@ -334,7 +334,7 @@ func (w Work) claimed(template, session string) (all []location, err error) {
 
 // Claims counts the claimed notes by session name.
 func (w Work) Claims(context.Context) (map[string]int, error) {
-	all, err := w.everywhere(w.held)
+	all, err := w.findInTemplates(w.held)
 	if err != nil {
 		return nil, err
 	}
@@ -379,7 +379,7 @@ func (w Work) each(session, reason string, to func(template, aside string) ([]st
 	if err := errors.Join(instance.CheckName(session), instance.CheckName(reason)); err != nil {
 		return err
 	}
-	all, err := w.everywhere(func(template string) ([]location, error) { return w.claimed(template, session) })
+	all, err := w.findInTemplates(func(template string) ([]location, error) { return w.claimed(template, session) })
 	if err != nil {
 		return err
 	}
@@ -426,7 +426,7 @@ func (w Work) BackOf(session, id string) error {
 
 // one moves the note with that id to a folder of its template, if fits accepts exactly one.
 func (w Work) one(id string, fits func(template, holder, why string) bool, to string) error {
-	found, err := w.everywhere(w.held)
+	found, err := w.findInTemplates(w.held)
 	if err != nil {
 		return err
 	}
