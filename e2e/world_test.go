@@ -372,6 +372,7 @@ func (w *world) report() {
 	for _, r := range w.model.All() {
 		w.Log(r)
 	}
+	w.reportLog()
 	var dirs []string
 	filepath.WalkDir(w.Root, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.IsDir() && d.Name() == ".runtime" || err == nil && path == w.town() {
@@ -387,6 +388,14 @@ func (w *world) report() {
 			}
 			return nil
 		})
+	}
+}
+
+// reportLog logs the end of what OpenCode logged: a turn that it never began is told nowhere else.
+func (w *world) reportLog() {
+	data, _ := os.ReadFile(filepath.Join(w.home, ".local", "share", "opencode", "log", "opencode.log"))
+	if len(data) > 0 {
+		w.Logf("OpenCode's log:\n%s", data[max(0, len(data)-10000):])
 	}
 }
 
