@@ -230,14 +230,19 @@ const dialogs = 2 * time.Minute
 
 // screen returns what a pane shows after its process has ended.
 func screen(server tmux.Server, pane tmux.Pane) string {
-	for end := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {
-		text, err := server.CaptureEnd(pane.ID) // a pane that is gone shows nothing
-		// tmux writes that line once it has read all that the agent printed.
-		if err != nil || strings.Contains(text, dead) || time.Now().After(end) {
-			return text
+	for end := time.Now().Add(drained); ; time.Sleep(20 * time.Millisecond) {
+		dead, err := server.IsDead(pane.ID)
+		if err == nil && !dead && time.Now().Before(end) {
+			continue
 		}
+		text, _ := server.CaptureEnd(pane.ID) // a pane that is gone shows nothing
+		return text
 	}
 }
+
+// drained is how long tmux may take to read all that an agent printed. A process that the
+// agent left can keep the terminal open for longer.
+const drained = 3 * time.Second
 
 // dead is the beginning of the line that tmux writes into a pane that remains on exit.
 const dead = "Pane is dead ("

@@ -44,6 +44,7 @@ var calls = map[string]func(Server, Pane) error{
 	"RemainOnExit":        func(s Server, p Pane) error { _, err := s.RemainOnExit(p.ID); return err },
 	"RestoreRemainOnExit": func(s Server, p Pane) error { return s.RestoreRemainOnExit(p.ID, Remain{Set: true, Value: "on"}) },
 	"Keep":                func(s Server, p Pane) error { return s.Keep(p.ID) },
+	"IsDead":              func(s Server, p Pane) error { _, err := s.IsDead(p.ID); return err },
 	"ExitedCleanly":       func(s Server, p Pane) error { _, err := s.ExitedCleanly(p.ID); return err },
 	"OnDeath":             func(s Server, p Pane) error { return s.OnDeath(p, "true", "true") },
 	"NotOnDeath":          func(s Server, p Pane) error { return s.NotOnDeath(p.ID) },

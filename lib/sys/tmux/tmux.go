@@ -279,6 +279,13 @@ func (s Server) RemainOnExit(pane string) (Remain, error) {
 	return Remain{Set: true, Value: value}, nil
 }
 
+// IsDead reports whether a remaining pane's terminal is closed: nobody has it open any more,
+// and tmux has read all that was printed.
+func (s Server) IsDead(pane string) (bool, error) {
+	out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead}")
+	return out == "1", err
+}
+
 // ExitedCleanly reports whether the process of a remaining pane has ended with exit status
 // 0.
 func (s Server) ExitedCleanly(pane string) (bool, error) {
