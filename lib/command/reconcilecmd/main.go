@@ -37,6 +37,7 @@ Keeps as many agents running as your templates ask for. A template is an
   gt-reconcile tick           one pass: starts and ends what differs
   gt-reconcile run            a pass every 5 seconds, until it is stopped
   gt-reconcile status         how many agents each template wants, and has
+  gt-reconcile accept NAME    keep what runs although its template has changed
   gt-reconcile service --systemd     the unit that runs it
 
 If a tick is killed, the next one continues. gt-session lists the agents, and
@@ -59,6 +60,8 @@ type grammar struct {
 	Plan    plan    `cmd:"" help:"Print what a tick would do, and why; nothing is changed."`
 	Tick    one     `cmd:"" help:"Make one pass: start and end what differs from the templates."`
 	Run     run     `cmd:"" help:"Make passes until it is stopped."`
+	Accept  accept  `cmd:"" help:"Take the configuration that sessions run with for that of their template, until it changes again."`
+	Pin     pin     `cmd:"" help:"Keep sessions from being replaced when their template changes."`
 	Service service `cmd:"" help:"Print the unit of a service that runs it."`
 }
 

@@ -20,6 +20,8 @@ import (
 // ErrState reports that a session's state does not allow a request.
 var ErrState = errors.New("it is in another state")
 
+var errNotManaged = fmt.Errorf("%w: it was made from no template", ErrState)
+
 var ErrNoTemplate = errors.New("no such template")
 
 // ErrHeld reports that a session may not start now.
@@ -86,7 +88,7 @@ func (w *World) asked(ctx context.Context, id instance.ID, change func(lifecycle
 		return err
 	}
 	if in.Managed == nil {
-		return fmt.Errorf("%w: it was made from no template", ErrState)
+		return errNotManaged
 	}
 	a, err := change(in.Managed.Session)
 	if err != nil {
@@ -160,6 +162,38 @@ func (w *World) Drain(ctx context.Context, id instance.ID) error {
 			return tick.Action{}, fmt.Errorf("%w: it is of no pool", ErrState)
 		}
 		return tick.DrainedBy(s, w.now()), from(s, lifecycle.Active)
+	})
+}
+
+// Accept takes the configuration that a session runs with for that of its template, until
+// the template changes again.
+func (w *World) Accept(ctx context.Context, id instance.ID) error {
+	in, err := w.Store.Get(id)
+	if err != nil {
+		return err
+	}
+	if in.Managed == nil {
+		return errNotManaged
+	}
+	wanted, err := w.Effective(in)
+	if err != nil {
+		return err
+	}
+	return w.note(ctx, id, func(s *lifecycle.Session) { s.Hash = wanted.Hash() })
+}
+
+// Pin keeps a session from being replaced when its template changes; with off it no longer
+// does.
+func (w *World) Pin(ctx context.Context, id instance.ID, off bool) error {
+	return w.note(ctx, id, func(s *lifecycle.Session) { s.Pinned = !off })
+}
+
+// note changes what is recorded of a session and not its state.
+func (w *World) note(ctx context.Context, id instance.ID, change func(*lifecycle.Session)) error {
+	return w.asked(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
+		a := tick.Action{Change: lifecycle.Note, Before: s, Session: s, Why: "somebody asked for it"}
+		change(&a.Session)
+		return a, nil
 	})
 }
 

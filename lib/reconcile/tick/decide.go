@@ -476,7 +476,7 @@ func (d *decision) judge(s Session, t *Template) {
 		d.act(lifecycle.Note, s, after, why)
 		return
 	}
-	if drifted(s) && s.Pool == "" {
+	if drifted(s) && s.Pool == "" && !s.Pinned {
 		d.logf(s, "", "runs with another configuration than its template's (%s); restart it", differs(s))
 	}
 	if s.Pool != "" || t.IdleTimeout <= 0 || s.Idle.IsZero() || s.atWork() != "" || s.Attached || s.Asks {

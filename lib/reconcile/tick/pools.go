@@ -358,6 +358,8 @@ func (d *decision) drift(t *Template, m *members, wanted, missing, recent int) {
 			continue
 		}
 		switch {
+		case s.Pinned:
+			d.logf(s, "", "keeps its old configuration (%s): it is pinned", differs(s))
 		case s.Attached, s.Asks:
 			d.logf(s, "", "keeps its old configuration (%s) while somebody looks at it or it waits for an answer", differs(s))
 		case s.Busy != "": // its end would come after drain_timeout, most likely in the same turn

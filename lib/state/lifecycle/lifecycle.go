@@ -211,6 +211,7 @@ type Session struct {
 	// template.
 	Hash     string `json:"config_hash,omitempty"`
 	Replaces string `json:"replaces,omitempty"` // the session drained for drift that it replaces
+	Pinned   bool   `json:"pinned,omitempty"`   // it is not replaced when its configuration changes
 
 	CreatedAt   time.Time `json:"created_at,omitzero"`
 	CreatingAt  time.Time `json:"creating_at,omitzero"`

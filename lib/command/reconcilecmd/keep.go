@@ -1,0 +1,75 @@
+package reconcilecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gt/lib/cli"
+	"gt/lib/reconcile/perform"
+	"gt/lib/state/instance"
+	"gt/lib/sys/flock"
+)
+
+type selection struct {
+	at
+	Names []string `arg:"" name:"name" help:"Sessions, such as worker-a3f2b7 or worker~2, or a template for all of its sessions."`
+}
+
+// each calls do for the named sessions and prints what was done with each.
+func (c selection) each(env *cli.Env, done string, do func(*perform.World, instance.ID) error) error {
+	w, err := c.world(env)
+	if err != nil {
+		return err
+	}
+	all, err := w.Store.All()
+	if err != nil {
+		return err
+	}
+	var found []*instance.Instance
+	for _, name := range c.Names {
+		before := len(found)
+		for _, in := range all {
+			m := in.Managed
+			if m != nil && (name == in.Name || name == m.Template || name == fmt.Sprintf("%s~%d", m.Template, m.Slot)) && !slices.Contains(found, in) {
+				found = append(found, in)
+			}
+		}
+		if len(found) == before {
+			return cli.Fail(cli.No, fmt.Errorf("no session of a template is named '%.80s'", name), "gt-session list shows them")
+		}
+	}
+	for _, in := range found {
+		if err := do(w, in.ID); err != nil {
+			err = fmt.Errorf("%s: %w", in.Name, err)
+			if errors.Is(err, flock.ErrBusy) {
+				return cli.Fail(cli.Busy, err, "try again")
+			}
+			return cli.Fail(cli.No, err)
+		}
+		if err := printf(env, "%s %s", done, in.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type accept struct{ selection }
+
+func (c *accept) Run(env *cli.Env) error {
+	return c.each(env, "accepted", func(w *perform.World, id instance.ID) error { return w.Accept(context.Background(), id) })
+}
+
+type pin struct {
+	selection
+	Off bool `help:"They may be replaced again."`
+}
+
+func (c *pin) Run(env *cli.Env) error {
+	done := "pinned"
+	if c.Off {
+		done = "unpinned"
+	}
+	return c.each(env, done, func(w *perform.World, id instance.ID) error { return w.Pin(context.Background(), id, c.Off) })
+}
