@@ -73,7 +73,8 @@ func hints(err error) []string {
 	return nil
 }
 
-func allHints(err error) []string {
+// Hints returns the hints that are printed with err.
+func Hints(err error) []string {
 	all := hints(err)
 	var own interface{ Hint() string }
 	if errors.As(err, &own) {

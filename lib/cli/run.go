@@ -281,7 +281,7 @@ type exit int
 func Report(env *Env, err error) int {
 	if err != nil && !errors.Is(err, Silent) {
 		env.Error("%v", err)
-		for _, h := range allHints(err) {
+		for _, h := range Hints(err) {
 			env.Hint("%s", h)
 		}
 	}

@@ -412,6 +412,7 @@ func each(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (s
 	outcomes := make([]outcome, len(all))
 	cli.Several(cli.Few, cli.Numbers(len(all)), func(i int) { outcomes[i].said, outcomes[i].err = do(all[i]) })
 	var failed error
+	var hints []string
 	for i, o := range outcomes {
 		switch {
 		case o.err != nil && len(all) == 1:
@@ -419,10 +420,18 @@ func each(env *cli.Env, all []*instance.Instance, do func(*instance.Instance) (s
 		case o.err != nil:
 			err := withExitCode(all[i].Name, o.err)
 			env.Error("%v", err)
+			for _, hint := range cli.Hints(err) {
+				if !slices.Contains(hints, hint) {
+					hints = append(hints, hint)
+				}
+			}
 			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), fmt.Errorf("%d of %d failed", count(outcomes, func(o outcome) bool { return o.err != nil }), len(all))))
 		case o.said != "":
 			fmt.Fprintln(env.Stdout, o.said)
 		}
+	}
+	for _, hint := range hints {
+		failed = cli.WithHint(failed, "%s", hint)
 	}
 	return failed
 }
