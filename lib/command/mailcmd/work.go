@@ -72,7 +72,9 @@ func (c *workGive) Run(env *cli.Env) error {
 	if err != nil {
 		return refused(err)
 	}
-	_, err = fmt.Fprintf(env.Stdout, "%s  left for %s\n", id, c.Template)
+	if _, err = fmt.Fprintf(env.Stdout, "%s  left for %s\n", id, c.Template); err == nil && !w.HasSession(c.Template) {
+		env.Hint("no session of %s runs; gt-reconcile plan says whether one will, and gt-session new --template %s makes one", c.Template, c.Template)
+	}
 	return err
 }
 

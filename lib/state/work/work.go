@@ -84,6 +84,18 @@ func (w Work) Give(template string, n mail.Note, now time.Time) (id string, err 
 	return id, atomicfile.Write(filepath.Join(dir, name), text, atomicfile.Synced)
 }
 
+// HasSession reports whether a session of a template runs or starts.
+func (w Work) HasSession(template string) bool {
+	all, _ := w.store.All()
+	return slices.ContainsFunc(all, func(in *instance.Instance) bool {
+		if in.Managed == nil || in.Managed.Template != template {
+			return false
+		}
+		row, _ := in.Managed.State.Row()
+		return row.Runs
+	})
+}
+
 // Take leaves a note of another host under a name, unless the template has it already, in
 // whatever state. It is synced to disk. A note that the template does not have is taken only if
 // still returns nil.
