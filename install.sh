@@ -5,14 +5,17 @@ set -eu
 
 usage() {
 	cat <<'END'
-usage: ./install.sh [--hooks AGENTS | --no-hooks] [--[no-]allow] [--[no-]record]
-                    [--[no-]completion] [--no-demo]
+usage: ./install.sh [--only PART] [--hooks AGENTS | --no-hooks] [--[no-]allow]
+                    [--[no-]record] [--[no-]completion] [--no-demo]
        ./install.sh --uninstall
 
 Puts gt's programs into ~/.local/bin, or into $PREFIX/bin where PREFIX is set: those
 of a release archive, without Go and a network, and in a clone those that it builds.
 A second run is an upgrade, which keeps every note, record and chain.
 
+  --only thread   install what the hooks need and nothing else: gt-prime, gt-handoff,
+                  gt-checkpoint, gt-keepalive, gt-mail, gt-hooks, gt-krc and gt-seance;
+                  an upgrade stays with these until --only all, which is the default
   --hooks AGENTS  wire gt into the user settings of these agents ("claude codex");
                   by default into those of every agent that is here
   --no-hooks      leave the settings of every agent alone
@@ -35,11 +38,13 @@ main() {
 	here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 	bin=${PREFIX:-$HOME/.local}/bin
 	man=${PREFIX:-$HOME/.local}/share/man/man1
-	hooks=auto demo=yes allow=ask record=ask wired=no completion=ask task=install stage='' stall='' todo=''
+	hooks=auto demo=yes allow=ask record=ask wired=no completion=ask only='' task=install stage='' stall='' todo=''
 	share=${XDG_DATA_HOME:-$HOME/.local/share}
 	zshrc=${ZDOTDIR:-$HOME}/.zshrc
 	while [ $# -gt 0 ]; do
 		case $1 in
+		--only) only=${2:-none}; [ $# -lt 2 ] || shift ;;
+		--only=*) only=${1#*=} ;;
 		--hooks) hooks=${2:-}; [ $# -lt 2 ] || shift ;;
 		--hooks=*) hooks=${1#*=} ;;
 		--no-hooks) hooks=none ;;
@@ -56,6 +61,12 @@ main() {
 		esac
 		shift
 	done
+	case $only in
+	'' | all | thread) ;;
+	none) die "--only takes the name of a part, thread or all" ;;
+	*) die "no part '$only': there are thread and all; see ./install.sh --help" ;;
+	esac
+	[ $task = install ] || [ -z "$only" ] || die "--uninstall removes all programs; leave --only out"
 	[ -n "$hooks" ] || die "--hooks takes the names of agents; see ./install.sh --help"
 	case $bin in
 	/*) ;;
@@ -77,8 +88,30 @@ main() {
 	$task
 }
 
+# choose_part sets parts to the programs that are installed: those of the part that was
+# asked for, otherwise of the one that is here. What else is here is brought up to date too,
+# for programs of two versions do not go together.
+choose_part() {
+	parts=$programs
+	[ -n "$only" ] || [ ! -e "$bin/gt-hooks" ] || [ -e "$bin/gt-session" ] || only=thread
+	[ "$only" = thread ] || return 0
+	parts=
+	for program in $programs; do
+		case $program in
+		gt-checkpoint | gt-handoff | gt-hooks | gt-keepalive | gt-krc | gt-mail | gt-prime | gt-seance) ;;
+		*) [ -e "$bin/$program" ] || continue ;;
+		esac
+		parts="$parts $program"
+	done
+	case $record$parts in
+	yes*gt-record*) ;;
+	yes*) die "--record needs gt-record, which is no program of the part thread; use --only all" ;;
+	esac
+}
+
 install() {
 	check
+	choose_part
 	build
 	failed=no
 	# shellcheck disable=SC2086 # each word is an agent
@@ -99,7 +132,7 @@ install() {
 next() {
 	if [ -z "$old" ] && [ $wired = yes ]; then
 		remind 'start an agent in a tmux pane and work as before; /handoff in it hands over' ''
-		[ $record != ask ] || remind 'if you want a copy of every conversation kept:' 'gt-hooks install --all --record'
+		[ $record != ask ] || [ ! -e "$bin/gt-record" ] || remind 'if you want a copy of every conversation kept:' 'gt-hooks install --all --record'
 		remind 'what is wired, and does it fire:' 'gt-hooks prove'
 	fi
 	[ -n "$todo" ] || return 0
@@ -200,7 +233,7 @@ complete_fish() {
 # complete_in writes a file for each program into a folder: its shell, and what ends its name.
 complete_in() {
 	mkdir -p "$1" || return
-	for program in $programs; do
+	for program in $parts; do
 		"$bin/$program" completion "$2" >"$1/$program$3" || return
 	done
 }
@@ -213,7 +246,7 @@ complete_zsh() {
 	{
 		# shellcheck disable=SC2016 # zsh's own
 		echo '(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }'
-		for program in $programs; do
+		for program in $parts; do
 			"$bin/$program" completion zsh || return
 		done
 	} >"$file" || return
@@ -319,15 +352,16 @@ offered() {
 	echo "$have"
 }
 
-# pages puts the manual pages where man looks for those of the programs in $bin. gt works
-# without them.
+# pages copies the manual pages of a folder to where man looks for those of the programs in
+# $bin. gt works without them.
 pages() {
-	if mkdir -p "$man" "$stage/pages" && "$1" "$stage/pages"; then
-		mv -f "$stage/pages"/* "$man/" || warn "cannot write the manual pages to '$man'"
-	else
-		warn "cannot make the manual pages in '$man'"
-	fi
-	rm -rf "$1" "$stage/pages"
+	for program in $parts; do
+		[ ! -f "$1/$program.1" ] || set -- "$@" "$1/$program.1"
+	done
+	shift
+	[ $# != 0 ] || return 0
+	# shellcheck disable=SC2015 # either failing is worth the warning
+	mkdir -p "$man" && cp "$@" "$man/" || warn "cannot write the manual pages to '$man'"
 }
 
 # at_least says whether version $1 is $2 or newer.
@@ -374,9 +408,10 @@ unpack() {
 	version=$(bin/gt-hooks --version) || die "gt does not run here: is the archive one for $(uname -s) on $(uname -m)?"
 	version=${version#gt-hooks }
 	version=${version%% *}
-	cp bin/* "$stage/" || die "cannot write to '$bin'"
-	# shellcheck disable=SC2015 # either failing is worth the warning
-	[ ! -d man ] || { mkdir -p "$man" && cp man/*.1 "$man/"; } || warn "cannot write the manual pages to '$man'"
+	for program in $parts; do
+		cp "bin/$program" "$stage/" || die "cannot write to '$bin'"
+	done
+	[ ! -d man ] || pages man
 }
 
 compile() {
@@ -386,12 +421,21 @@ compile() {
 	say "building gt $version; the first time takes some minutes"
 	mkfifo "$stage/.steps" || die "cannot write to '$bin'"
 	show_steps <"$stage/.steps" >&2 &
+	set -- ./internal/man
+	for program in $parts; do
+		set -- "$@" "./cmd/$program"
+	done
 	CGO_ENABLED=0 go build -v -trimpath -buildvcs=false \
-		-ldflags "-s -w -X 'gt/lib/cli.commit=$commit'" -o "$stage/" ./cmd/... ./internal/man 2>"$stage/.steps" ||
+		-ldflags "-s -w -X 'gt/lib/cli.commit=$commit'" -o "$stage/" "$@" 2>"$stage/.steps" ||
 		unbuilt
 	wait
 	rm -f "$stage/.steps" "$stage/said"
-	pages "$stage/man"
+	if mkdir "$stage/.pages" && "$stage/man" "$stage/.pages"; then
+		pages "$stage/.pages"
+	else
+		warn "cannot make the manual pages in '$man'"
+	fi
+	rm -rf "$stage/man" "$stage/.pages"
 }
 
 # report says what was installed, in the place of what.
@@ -411,6 +455,8 @@ report() {
 		;;
 	*) say "upgraded gt from $old to $new in $(tilde "$bin")" ;;
 	esac
+	[ -n "$old" ] || [ "$only" != thread ] ||
+		say "these are the programs that the hooks need; ./install.sh --only all adds the others"
 }
 
 # show_steps shows what go build -v is at: on a terminal in one line, otherwise every

@@ -35,7 +35,7 @@ func newMachine(t *testing.T) *machine {
 var installed = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "gt-installed-") })
 
 // builder returns a go that builds what install.sh asks for, and the second time with
-// the same arguments takes what it built: the programs are the same, and to link all
+// the same flags takes what it built: the programs are the same, and to link all
 // of them takes longer than the rest of a test.
 func (m *machine) builder() string {
 	m.t.Helper()
@@ -44,20 +44,24 @@ func (m *machine) builder() string {
 		m.t.Fatal(err)
 	}
 	text := `#!/bin/sh
-kept=KEPT/ out='' last=''
+[ "${1-}" = build ] || exec GO "$@"
+out='' ldflags='' wanted='' last=''
 for arg; do
-	[ "$last" != -o ] || out=$arg
-	[ "$last" = -o ] || kept=$kept$(echo "$arg" | SED 's|[^a-zA-Z0-9.-]|_|g')
+	case $last in
+	-o) out=$arg ;;
+	-ldflags) ldflags=$arg ;;
+	esac
+	case $arg in ./*) wanted="$wanted ${arg##*/}" ;; esac
 	last=$arg
 done
-[ "${1-}" = build ] && [ -n "$out" ] || exec GO "$@"
+kept=KEPT/$(echo "$ldflags" | SED 's|[^a-zA-Z0-9.-]|_|g')
 if [ ! -d "$kept" ]; then
-	GO "$@" && MKDIR "$kept" && CP "$out"/* "$kept" || exit
+	GO build -v -trimpath -buildvcs=false -ldflags "$ldflags" -o "$kept.part/" ./cmd/... ./internal/man && MV "$kept.part" "$kept" || exit
 fi
-CP "$kept"/* "$out"
+for program in $wanted; do CP "$kept/$program" "$out" || exit; done
 `
 	text = strings.ReplaceAll(text, "KEPT", kept)
-	for _, name := range []string{"sed", "go", "mkdir", "cp"} {
+	for _, name := range []string{"sed", "go", "mv", "cp"} {
 		file, err := exec.LookPath(name)
 		if err != nil {
 			m.t.Fatal(err)
@@ -76,7 +80,7 @@ CP "$kept"/* "$out"
 func (m *machine) with(programs ...string) {
 	m.t.Helper()
 	m.path = m.t.TempDir()
-	for _, p := range append(programs, "sh", "awk", "basename", "cat", "chmod", "cut", "dirname", "env", "find", "fold",
+	for _, p := range append(programs, "sh", "awk", "basename", "cat", "chmod", "cp", "cut", "dirname", "env", "find", "fold",
 		"id", "mkdir", "mkfifo", "mktemp", "mv", "rm", "sed", "sleep") {
 		file, err := exec.LookPath(p)
 		if p == "go" {

@@ -58,6 +58,15 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 	}
 	own := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) })
 	record := agent.LoadRecord(env.Getenv, func(err error) { env.Warn("%v", err) }).On
+	notifies := len(own.Notify.Command) > 0
+	if notifies && !installed(env, notifier) {
+		notifies = false
+		env.Warn("nothing runs your [notify] command: %s", lacksProgram(notifier))
+	}
+	if record && !installed(env, recorder) {
+		record = false
+		env.Warn("no conversation is recorded, although config.toml wants it: %s", lacksProgram(recorder))
+	}
 	var all []target
 	for _, c := range known.All() {
 		t, err := targetOf(env, c)
@@ -67,13 +76,30 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 		if own.ContextWarning != activity.DefaultShare {
 			t.fill = strconv.Itoa(own.ContextWarning)
 		}
-		if len(own.Notify.Command) > 0 {
+		if notifies {
 			t.notify = own.Notify.Reasons()
 		}
 		t.record = record
 		all = append(all, t)
 	}
 	return known, all, nil
+}
+
+// The programs that hooks call beyond wiring.Binaries, which the part thread of install.sh
+// does not have.
+const (
+	notifier = "gt-session"
+	recorder = "gt-record"
+)
+
+// installed reports whether a program of gt is beside this one or on PATH.
+func installed(env *cli.Env, program string) bool {
+	_, err := process.LookPath(process.SiblingBinary(program), "", env.ChildEnviron())
+	return err == nil
+}
+
+func lacksProgram(program string) string {
+	return program + " is not installed; ./install.sh --only all brings it"
 }
 
 func targetOf(env *cli.Env, c agent.Client) (target, error) {

@@ -41,9 +41,9 @@ func (t target) allow(file, dir string, yes, dryRun bool) (changed bool, err err
 	_, err = update(file, func(old []byte) (settings.Edit, error) {
 		next, err := t.client.EditAllow(file, old, dir)
 		changed = changed || err == nil && string(next.Text) != string(old)
-		return next, err
+		return next, unchanged(file, correct, err)
 	}, dryRun)
-	return changed, err
+	return changed, unwritable(file, err)
 }
 
 // offerAllow asks the person whether newly wired agents may run gt's programs without

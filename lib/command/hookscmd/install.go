@@ -37,6 +37,9 @@ func (c *install) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
+	if c.Record != nil && *c.Record && !installed(env, recorder) {
+		return cli.Failf(cli.No, "nothing was changed: %s", lacksProgram(recorder))
+	}
 	if c.Scope == wiring.User && !c.DryRun && c.Record == nil {
 		c.Record = offerRecord(env, all)
 	}
@@ -252,6 +255,7 @@ func (c *install) hint(env *cli.Env, say *printer, t target, changed bool) {
 type uninstall struct {
 	Agent  []string `arg:"" optional:"" help:"The agents (default: the one that is wired, if there is only one)."`
 	All    bool     `help:"Every agent that gt is wired into."`
+	Own    bool     `help:"Only hooks that run the programs beside this gt-hooks; a package does this before its removal."`
 	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (the default), project or local."`
 	DryRun bool     `help:"Show what would change, and change nothing."`
 }
@@ -268,6 +272,16 @@ func (c *uninstall) Run(env *cli.Env) error {
 	picked, err := c.targets(all)
 	if err != nil {
 		return err
+	}
+	if c.Own {
+		dir, err := binDir(env)
+		if err != nil {
+			return err
+		}
+		picked = slices.DeleteFunc(picked, func(t target) bool {
+			path, err := t.file(c.Scope)
+			return err == nil && !t.inspect(c.Scope, path).runs(env, dir)
+		})
 	}
 	say := &printer{env: env, brief: (len(picked) > 1 || c.All) && !c.DryRun}
 	if len(picked) == 0 {

@@ -82,16 +82,12 @@ type outcome struct {
 func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, error) {
 	var done outcome
 	edit := func(old []byte) (next settings.Edit, err error) {
-		mend := "correct the file"
+		mend := correct
 		if t.client.Shape == wiring.Script {
 			mend = "move that file away"
 		}
 		next, done.changes, err = t.client.Edit(path, old, want)
-		if err != nil {
-			err = atomicfile.Error("change", path, err)
-			err = cli.WithHint(err, "nothing was changed; %s and try again", mend)
-		}
-		return next, err
+		return next, unchanged(path, mend, err)
 	}
 	var err error
 	done.backup, err = update(path, edit, dryRun)
@@ -99,6 +95,16 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 		err = cli.Fail(cli.Busy, err, "another gt-hooks is changing that file")
 	}
 	return done, unwritable(path, err)
+}
+
+const correct = "correct the file"
+
+// unchanged returns the error of an edit, with the file and what a person can do.
+func unchanged(path, mend string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return cli.WithHint(atomicfile.Error("change", path, err), "nothing was changed; %s and try again", mend)
 }
 
 // unwritable adds to the error of a file that cannot be written who can change it.

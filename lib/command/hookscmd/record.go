@@ -12,7 +12,7 @@ import (
 // first installation is not the time for it. It does not ask without a terminal, below an
 // agent, or if config.toml has the setting; the answer is then nil.
 func offerRecord(env *cli.Env, all []target) *bool {
-	if !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || sandbox.RefuseBelowAgent(env, "") != nil {
+	if !installed(env, recorder) || !term.IsTerminal(env.Stdin) || !term.IsTerminal(env.Stdout) || sandbox.RefuseBelowAgent(env, "") != nil {
 		return nil
 	}
 	wrong := false

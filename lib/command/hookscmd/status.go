@@ -154,7 +154,7 @@ func (p *printer) deletes(r report) {
 		keeps = "no copy is kept yet: config.toml wants one, and the hooks do not have it"
 	}
 	p.line("%s deletes conversations after %d days (cleanupPeriodDays); %s", r.name, days, keeps)
-	if !r.record {
+	if !r.record && installed(p.env, recorder) {
 		p.line("to keep one: gt-hooks install --all --record")
 	}
 }

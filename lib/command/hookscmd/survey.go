@@ -86,6 +86,22 @@ func (c *blocked) Run(env *cli.Env) error {
 	return nil
 }
 
+// runs reports whether a hook of gt in the place runs a program in a folder. It may, in a file
+// that cannot be read.
+func (p source) runs(env *cli.Env, dir string) bool {
+	if p.Err != nil {
+		return true
+	}
+	for _, h := range p.Ours() {
+		for _, program := range p.of.client.Programs(h) {
+			if file, err := locate(env, program); err == nil && sameFile(file, filepath.Join(dir, filepath.Base(program))) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (p source) removal() string {
 	if p.Removal != "" {
 		return p.Removal

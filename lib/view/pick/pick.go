@@ -28,7 +28,7 @@ type Key struct{ Key, Action string }
 func One(env *cli.Env, keys []Key, sessions iter.Seq[*catalog.Session]) (action string, id session.ID, err error) {
 	path, err := process.LookPath(process.SiblingBinary("gt-pick"), env.Dir, env.Environ)
 	if err != nil {
-		return "", "", cli.WithHint(err, "it comes with gt: install.sh puts it beside %s", env.Name)
+		return "", "", cli.WithHint(err, "it comes with gt: ./install.sh --only all puts it beside %s", env.Name)
 	}
 	var args []string
 	for _, k := range keys {
