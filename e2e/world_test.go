@@ -96,7 +96,13 @@ func newBareWorld(t *testing.T) *world {
 func newWorldOf(t *testing.T, name string) *world {
 	t.Helper()
 	t.Parallel()
-	c := client.Demand(t, name)
+	return newWorldWith(t, name, client.Demand(t, name))
+}
+
+// newWorldWith is newWorldOf with this version of the client, for a test that says itself
+// whether it runs beside others.
+func newWorldWith(t *testing.T, name string, c client.Client) *world {
+	t.Helper()
 	// Not t.TempDir: its long names leave no room for a tmux socket, and a
 	// process that is still dying may write in it.
 	root, err := os.MkdirTemp("", "gt-e2e-")
@@ -166,7 +172,7 @@ func (w *world) userSettings() string { return filepath.Join(w.home, ".claude", 
 func (w *world) trust(dirs ...string) {
 	projects := map[string]any{}
 	for _, dir := range dirs {
-		projects[dir] = map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}
+		projects[dir] = map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": []string{}}
 	}
 	w.writeJSON(filepath.Join(w.home, ".claude.json"), map[string]any{
 		"hasCompletedOnboarding": true, "theme": "dark", "projects": projects,

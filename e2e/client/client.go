@@ -74,14 +74,41 @@ func Find(name string) (Client, error) {
 	if err != nil {
 		return Client{}, err
 	}
-	dir = filepath.Join(dir, name)
-	path := filepath.Join(dir, "node_modules", ".bin", p.command)
+	return inFolder(filepath.Join(dir, name), p.command, strings.Fields(p.pkg+" "+p.node)...)
+}
+
+// inFolder returns the client of a folder, into which npm installs these packages if it is
+// not there.
+func inFolder(dir, command string, pkgs ...string) (Client, error) {
+	path := filepath.Join(dir, "node_modules", ".bin", command)
 	if _, err := os.Stat(path); err != nil {
-		if err := install(dir, strings.Fields(p.pkg+" "+p.node)...); err != nil {
+		if err := install(dir, pkgs...); err != nil {
 			return Client{}, err
 		}
 	}
 	return at(path)
+}
+
+// DemandVersion returns a version of a client, or a tag's such as latest, from npm.
+func DemandVersion(t testing.TB, name, version string) Client {
+	t.Helper()
+	p := packages[name]
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "npm", "view", p.pkg+"@"+version, "version").Output()
+	if err != nil {
+		t.Fatalf("npm does not know %s %s: %v", name, version, err)
+	}
+	version = strings.TrimSpace(string(out))
+	dir, err := cache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := inFolder(filepath.Join(dir, name+"-"+version), p.command, p.pkg+"@"+version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // Installed is Find for who installs nothing.

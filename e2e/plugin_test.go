@@ -1,0 +1,189 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gt/e2e/client"
+	"gt/e2e/model"
+	"gt/internal/testenv"
+)
+
+// repository returns the path of the folder that clients take for a marketplace.
+func repository(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Installed as a plugin from the marketplace, gt tells a session who it is, saves it before a
+// compaction and hands it over, each once, beside gt-hooks' own wiring too; gt-hooks names the
+// plugin. Uninstalled it says nothing any more.
+func TestClaudePlugin(t *testing.T) {
+	w := newBareWorld(t)
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	w.model.Answer(func(r *model.Request) model.Reply {
+		if strings.Contains(r.Asked(), "please hand over") {
+			return model.Bash(handOver)
+		}
+		return model.Reply{}
+	})
+	w.gt("claude", "plugin", "marketplace", "add", repository(t))
+	w.gt("claude", "plugin", "install", "gt@gt")
+	if said := w.gt("gt-hooks", "status", "claude"); !matches(`(?m)^plugin +12 of 12 `, said) {
+		t.Errorf("gt-hooks status says\n%s", said)
+	}
+
+	first := w.ask("hello")
+	w.oneDocument("startup", w.asked("hello"))
+	w.oneEvent("session_start", first.SessionID)
+	w.oneEvent("session_end", first.SessionID)
+	w.ask("/compact", "--resume", first.SessionID)
+	w.oneEvent("handoff", first.SessionID)
+	if n := len(w.notes()); n != 1 {
+		t.Errorf("one compaction left %d notes", n)
+	}
+	w.ask("and now?", "--resume", first.SessionID)
+	if after := w.asked("and now?"); after.Count("SessionStart:compact hook success")+after.Count("SessionStart:resume hook success") == 0 {
+		t.Errorf("after the compaction the model is told\n%s", after.Told())
+	}
+
+	p := w.claude("max")
+	pid := p.pid()
+	p.typ("please hand over")
+	w.until("the successor is told the note", func() bool {
+		last := w.model.All().Where(func(r *model.Request) bool { return strings.Contains(r.Told(), "MESSAGE-CANARY") }).Last()
+		return p.pid() != pid && last != nil
+	})
+	if strings.Contains(p.screen(), "hook error") {
+		t.Errorf("the client shows\n%s", p.screen())
+	}
+	w.noHookErrors()
+
+	// Wired by gt-hooks as well, each acts once.
+	w.gt("gt-hooks", "install", "claude")
+	second := w.ask("hello again")
+	w.oneDocument("startup beside the settings", w.asked("hello again"))
+	w.oneEvent("session_start", second.SessionID)
+	w.gt("gt-hooks", "uninstall", "claude")
+
+	w.gt("claude", "plugin", "uninstall", "gt@gt")
+	third := w.ask("alone now")
+	if n := w.asked("alone now").Count("ROLE-CANARY"); n > 0 || len(w.events("session_start", third.SessionID)) > 0 {
+		t.Errorf("uninstalled, it tells the model %d times who it is", n)
+	}
+}
+
+// The same in Codex, which gives the hooks of plugins no arguments apart from their command.
+func TestCodexPlugin(t *testing.T) {
+	w := newCodex(t)
+	w.write(filepath.Join(w.home, ".bash_profile"), "export PATH="+quote(bin)+":"+quote(w.Path("bin"))+":$PATH\n")
+	w.codexSettings("model_auto_compact_token_limit = 1000")
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	w.model.Answer(func(r *model.Request) model.Reply {
+		reply := answerCodex(r)
+		if strings.Contains(r.Asked(), "too long") {
+			reply.Tokens = 5000
+		}
+		return reply
+	})
+	w.gt("codex", "plugin", "marketplace", "add", repository(t))
+	w.gt("codex", "plugin", "add", "gt@gt")
+	// It ends with 1, for Codex has not been told to trust the hooks.
+	if said, _ := w.run(w.project, nil, "gt-hooks", "status", "codex"); !matches(`(?m)^plugin +9 of 9 `, string(said)) {
+		t.Errorf("gt-hooks status says\n%s", said)
+	}
+
+	w.codexExec("--dangerously-bypass-hook-trust", "too long RUN[echo x]")
+	id := w.only()
+	w.oneEvent("session_start", id)
+	w.oneEvent("session_end", id)
+	w.oneEvent("handoff", id)
+	if n := w.model.Turns()[0].Count("ROLE-CANARY"); n != 1 {
+		t.Errorf("the model is told %d times who it is", n)
+	}
+	if after := w.model.Turns().Last(); after.Count("Context compacted. Continue your previous task.") != 1 || len(w.notes()) != 1 {
+		t.Errorf("after the compaction there are notes %q, and the model is told:\n%s", w.notes(), after.Told())
+	}
+
+	p := w.open("cx", "codex", "--dangerously-bypass-hook-trust")
+	p.codexReady()
+	p.codexReplaced("RUN[gt-handoff -s SUBJECT-CANARY -m MESSAGE-CANARY]", p.pid())
+	w.until("the successor is told the note", func() bool {
+		return w.model.All().Where(func(r *model.Request) bool { return strings.Contains(r.Told(), "MESSAGE-CANARY") }).Last() != nil
+	})
+	w.noHookFailed(p.screen())
+
+	w.gt("codex", "plugin", "remove", "gt@gt")
+	w.codexExec("--dangerously-bypass-hook-trust", "alone now")
+	if n := w.asked("alone now").Count("ROLE-CANARY"); n > 0 {
+		t.Errorf("removed, it tells the model %d times who it is", n)
+	}
+}
+
+// What the oldest and the newest Claude Code believe of the person's own settings they believe
+// after gt is wired in, too: a command that is denied stays denied, a hook of theirs runs. And
+// gt's own hooks fire.
+func TestClaudeVersions(t *testing.T) {
+	if !testenv.Thorough() {
+		t.Skip("npm has to install two more Claude Codes")
+	}
+	for _, version := range []string{"1.0.85", "latest"} {
+		t.Run(version, func(t *testing.T) {
+			w := newWorldWith(t, "claude", client.DemandVersion(t, "claude", version))
+			w.setUpClaude()
+			w.role("You keep the lighthouse. ROLE-CANARY")
+			w.writeJSON(w.userSettings(), map[string]any{
+				"permissions": map[string]any{"allow": []string{"Bash"}, "deny": []string{"Bash(touch:*)"}},
+				"env":         map[string]string{"MINE": "MINE-CANARY"},
+				"hooks": map[string]any{"SessionStart": []any{map[string]any{"hooks": []any{
+					map[string]any{"type": "command", "command": "echo OWN-$MINE"},
+				}}}},
+			})
+			w.model.Answer(func(r *model.Request) model.Reply {
+				if strings.Contains(r.Asked(), "touch it") && r.Result() == "" {
+					return model.Bash("touch denied")
+				}
+				return model.Say("It is done.")
+			})
+			believes := func(prompt string) *model.Request {
+				t.Helper()
+				w.ask(prompt + ", touch it")
+				if exists(filepath.Join(w.project, "denied")) {
+					t.Errorf("%s: what is denied was done", prompt)
+				}
+				last := w.model.Turns().Last()
+				if !regexp.MustCompile(`(?i)denied`).MatchString(last.Result()) {
+					t.Errorf("%s: the client says %q", prompt, last.Result())
+				}
+				if last.Count("OWN-MINE-CANARY") == 0 {
+					t.Errorf("%s: the person's own hook did not run:\n%s", prompt, last.Told())
+				}
+				return last
+			}
+			before := believes("before gt")
+			w.gt("gt-hooks", "install", "claude")
+			after := believes("with gt")
+			if before.Count("ROLE-CANARY") != 0 {
+				t.Error("gt tells something before it is installed")
+			}
+			w.oneDocument("startup", after)
+			w.noHookErrors()
+			if n := len(w.events("session_end", "")); n != 1 {
+				t.Errorf("%d ends of a session were noted", n)
+			}
+			if said := w.gt("gt-hooks", "status", "claude"); !matches(`(?m)^user +(\d+) of (\d+) `, said) {
+				t.Errorf("gt-hooks status says\n%s", said)
+			}
+			w.gt("gt-hooks", "uninstall", "claude")
+			believes("without gt")
+		})
+	}
+}
