@@ -77,7 +77,9 @@ type Hit struct {
 
 	Lines []Line
 
-	key copyKey
+	key     copyKey
+	weights []float64 // how much it has of each word (see Words)
+	near    float64   // 1 if the words are side by side
 }
 
 type Line struct {
@@ -97,9 +99,20 @@ type Line struct {
 // If there is no hit at the moment, Search calls idle, then again ten times a second,
 // with the number of bytes searched so far.
 func (q *Query) Search(all []conversation.Conversation, each func(i int, h Hit) bool, idle func(done, total int64)) error {
-	s := search{Query: q, all: all, older: families(all), seed: maphash.MakeSeed(), reported: map[int]map[copyKey]bool{}, stop: make(chan struct{})}
+	s := newSearch(all)
+	s.first = q.First
+	s.read = func(i int, done *atomic.Int64, each func(Hit) bool) error { return s.in(q, i, done, each) }
+	return s.run(each, idle)
+}
+
+func newSearch(all []conversation.Conversation) *search {
+	return &search{all: all, older: families(all), seed: maphash.MakeSeed(), reported: map[int]map[copyKey]bool{}, stop: make(chan struct{})}
+}
+
+// run reads all conversations and calls each and idle (see Query.Search).
+func (s *search) run(each func(i int, h Hit) bool, idle func(done, total int64)) error {
 	var total int64
-	for _, c := range all {
+	for _, c := range s.all {
 		total += c.File.Size
 	}
 	// The portions in order. The first one's hits are passed on; the others block when
@@ -206,10 +219,13 @@ type located struct {
 	Hit
 }
 
-// search is the state of a Search.
+// search is the state of a search.
 type search struct {
-	*Query
 	all   []conversation.Conversation
+	first bool // only the first hit of each conversation
+	// read gives all hits of a conversation, including copies, and adds the bytes that it
+	// read to done, which may be nil.
+	read  func(i int, done *atomic.Int64, each func(Hit) bool) error
 	older [][]int // for each conversation, those that it may be a copy of
 	seed  maphash.Seed
 	done  atomic.Int64
@@ -243,7 +259,7 @@ func (s *search) failed(err error) {
 
 // conversation sends the hits of a conversation without copied ones.
 func (s *search) conversation(i int, to chan<- located) error {
-	return s.in(i, &s.done, func(h Hit) bool {
+	return s.read(i, &s.done, func(h Hit) bool {
 		for _, j := range s.older[i] {
 			if s.copied(j)[h.key] {
 				return true
@@ -254,7 +270,7 @@ func (s *search) conversation(i int, to chan<- located) error {
 		case <-s.stop:
 			return false
 		}
-		return !s.First
+		return !s.first
 	})
 }
 
@@ -275,7 +291,7 @@ func (s *search) copied(i int) map[copyKey]bool {
 	}
 	found = map[copyKey]bool{}
 	// The error is reported when its own turn comes.
-	_ = s.in(i, nil, func(h Hit) bool {
+	_ = s.read(i, nil, func(h Hit) bool {
 		if h.key.id != "" {
 			found[h.key] = true
 		}
@@ -328,57 +344,42 @@ func families(all []conversation.Conversation) [][]int {
 // maxForks limits how far a fork of a fork is followed to the original.
 const maxForks = 100
 
-// in gives all hits of a conversation, including copies, and adds the bytes that it read
-// to done.
-func (s *search) in(i int, done *atomic.Int64, each func(Hit) bool) error {
+// in is read for a Query.
+func (s *search) in(q *Query, i int, done *atomic.Int64, each func(Hit) bool) error {
 	f := s.all[i].File
-	var counted int64
-	count := func(read int64) {
-		if done != nil {
-			done.Add(read - counted)
-			counted = read
-		}
-	}
-	defer count(f.Size)
+	count, counted := s.counter(i, done)
+	defer counted()
 	r := scan.ReaderOf(f.Client)
 	if r == nil {
 		return nil
 	}
 	var o conversation.Options
-	k, keeps := r.(conversation.Keeper)
-	if p, ok := r.(conversation.PlainText); ok && !(s.Tools && keeps && slices.ContainsFunc(f.Files(), k.Keeps)) && len(s.needles) > 0 && !slices.ContainsFunc(f.Files(), func(f conversation.File) bool { return !p.PlainText(f) }) {
-		quiet := func([]byte) bool { return false }
-		if t, ok := r.(conversation.Quieter); ok {
-			quiet = func(record []byte) bool { return t.Quiet(record, s.Tools) }
-		}
+	if quiet := quietIn(r, f, q.Tools); quiet != nil && len(q.needles) > 0 {
 		first, err := int64(-1), error(nil)
 		for _, part := range f.Files() {
 			if first < 0 && err == nil {
-				first, err = s.begins(part.Path, quiet, count)
+				first, err = s.begins(q, part.Path, quiet, count)
 			}
 		}
 		if first < 0 {
 			return err
 		}
-		if s.First && f.Before == nil {
+		if q.First && f.Before == nil {
 			o.From = first
 		}
-		o.Skip = func(record []byte) bool { return quiet(record) || s.index(record) < 0 }
+		o.Skip = func(record []byte) bool { return quiet(record) || index(q.needles, record) < 0 }
 	}
 	turn, whole := 0, true
 	_, err := conversation.ReadAll(r, f, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
 			turn++
 		}
-		h, ok := s.match(e)
+		h, ok := q.match(e)
 		if !ok {
 			whole = !s.halted()
 			return whole
 		}
-		h.Turn, h.key = turn, copyKey{e.ID, e.Kind, maphash.String(s.seed, e.Text)}
-		if e.ID == "" && !e.Time.IsZero() {
-			h.key.id = e.Time.String()
-		}
+		h.Turn, h.key = turn, s.keyOf(e)
 		whole = each(h) && !s.halted()
 		return whole
 	})
@@ -388,12 +389,49 @@ func (s *search) in(i int, done *atomic.Int64, each func(Hit) bool) error {
 	return err
 }
 
+// counter returns a function that adds how far a conversation was read to done, and one
+// that adds the rest. done may be nil.
+func (s *search) counter(i int, done *atomic.Int64) (count func(read int64), rest func()) {
+	var counted int64
+	count = func(read int64) {
+		if done != nil {
+			done.Add(read - counted)
+			counted = read
+		}
+	}
+	return count, func() { count(s.all[i].File.Size) }
+}
+
+// quietIn returns a function that reports whether a record has no text to be searched. It
+// is nil if the conversation has text that is not in the bytes of its files.
+func quietIn(r conversation.Reader, f conversation.File, tools bool) func(record []byte) bool {
+	p, ok := r.(conversation.PlainText)
+	if !ok || slices.ContainsFunc(f.Files(), func(f conversation.File) bool { return !p.PlainText(f) }) {
+		return nil
+	}
+	if k, keeps := r.(conversation.Keeper); tools && keeps && slices.ContainsFunc(f.Files(), k.Keeps) {
+		return nil
+	}
+	if t, ok := r.(conversation.Quieter); ok {
+		return func(record []byte) bool { return t.Quiet(record, tools) }
+	}
+	return func([]byte) bool { return false }
+}
+
+func (s *search) keyOf(e conversation.Entry) copyKey {
+	key := copyKey{e.ID, e.Kind, maphash.String(s.seed, e.Text)}
+	if e.ID == "" && !e.Time.IsZero() {
+		key.id = e.Time.String()
+	}
+	return key
+}
+
 // begins returns where the first record with a needle that is not quiet begins in a file;
 // -1 if there is none, or if the search ends.
-func (s *search) begins(path string, quiet func([]byte) bool, count func(read int64)) (first int64, err error) {
+func (s *search) begins(q *Query, path string, quiet func([]byte) bool, count func(read int64)) (first int64, err error) {
 	first = -1
 	_, err = conversation.Lines(path, 0, func(record []byte, at int64) bool {
-		if s.index(record) >= 0 && !quiet(record) {
+		if index(q.needles, record) >= 0 && !quiet(record) {
 			first = at
 		}
 		count(at)
@@ -402,11 +440,12 @@ func (s *search) begins(path string, quiet func([]byte) bool, count func(read in
 	return first, err
 }
 
-func (s *search) index(b []byte) int {
+// index returns where the first of the needles begins, or -1.
+func index(needles []needle, b []byte) int {
 	first := -1
-	for _, n := range s.needles {
+	for _, n := range needles {
 		if i := n.index(b); i >= 0 {
-			first, b = i, b[:min(i+longest(s.needles), len(b))]
+			first, b = i, b[:min(i+longest(needles), len(b))]
 		}
 	}
 	return first

@@ -52,28 +52,16 @@ func (c *grep) Run(env *cli.Env) error {
 	if !c.List && !c.Count {
 		q.Before, q.After = max(c.Before, c.Context), max(c.After, c.Context)
 	}
-	all, f, err := c.open(env)
+	all, places, err := c.targets(env)
 	if err != nil {
 		return err
 	}
-	places, lost := together(owned(env), all, f)
-	unread(env, all)
-	if lost != nil {
-		env.Warn("%v", lost)
-	}
 	if len(places) == 0 {
-		if all.Len() == 0 {
-			env.Hint(noSessions)
-		}
 		return cli.Silent
 	}
 	p := c.printer(env, q, all)
 	defer p.bar.Done()
-	searched := make([]conversation.Conversation, len(places))
-	for i, at := range places {
-		searched[i] = at.conversation
-	}
-	failed := q.Search(searched, func(i int, h search.Hit) bool {
+	failed := q.Search(conversationsOf(places), func(i int, h search.Hit) bool {
 		p.bar.Done()
 		p.hit(places[i], h)
 		return p.err == nil
@@ -106,6 +94,23 @@ type target struct {
 	session      *catalog.Session
 	subagent     *catalog.Session // nil for the session's own conversation
 	conversation conversation.Conversation
+}
+
+// targets returns the conversations of the selected sessions (see together).
+func (c *selection) targets(env *cli.Env) (all catalog.Catalog, found []target, err error) {
+	all, f, err := c.open(env)
+	if err != nil {
+		return all, nil, err
+	}
+	found, lost := together(owned(env), all, f)
+	unread(env, all)
+	if lost != nil {
+		env.Warn("%v", lost)
+	}
+	if all.Len() == 0 {
+		env.Hint(noSessions)
+	}
+	return all, found, nil
 }
 
 // together returns the conversations of the selected sessions, newest first, each followed
@@ -267,7 +272,7 @@ func (p *printer) text(h search.Hit, l search.Line) {
 	if !l.Match {
 		mark = "-"
 	}
-	speaker := p.speaker(h)
+	speaker := speaker(p.env, p.session, p.subagent, h)
 	if !p.terminal {
 		when := ""
 		if !h.Time.IsZero() {
@@ -295,14 +300,15 @@ func (p *printer) text(h search.Hit, l search.Line) {
 // minText is the smallest width of a text, in columns.
 const minText = 20
 
-func (p *printer) speaker(h search.Hit) string {
-	agent := term.Clean(p.session.Agent)
-	if p.subagent != nil {
+// speaker returns who said what was found in a session, or in one of its subagents.
+func speaker(env *cli.Env, s, subagent *catalog.Session, h search.Hit) string {
+	agent := term.Clean(s.Agent)
+	if subagent != nil {
 		agent = "subagent"
 	}
 	switch h.Kind {
 	case conversation.Prompt, conversation.Reply:
-		if p.subagent != nil {
+		if subagent != nil {
 			return "task"
 		}
 		return "you"
@@ -311,7 +317,7 @@ func (p *printer) speaker(h search.Hit) string {
 	case conversation.Answer, conversation.Thought:
 		return agent
 	case conversation.Call:
-		tool := term.Cut(term.Clean(p.env.Redact(h.Tool)), maxActor)
+		tool := term.Cut(term.Clean(env.Redact(h.Tool)), maxActor)
 		if tool == "you" || tool == "task" || tool == agent {
 			tool = transcript.Tool(tool)
 		}
@@ -324,12 +330,15 @@ func (p *printer) speaker(h search.Hit) string {
 // columns; 0 is no limit.
 func (p *printer) marked(l search.Line, text string, width int) string {
 	var spans [][]int
-	if l.Match {
+	if l.Match && len(text) == len(l.Text) {
 		spans = p.query.Pattern.FindAllStringIndex(l.Text, -1) // text has the same byte offsets
 	}
-	if len(text) != len(l.Text) {
-		spans = nil
-	}
+	return highlight(p.style, text, spans, width)
+}
+
+// highlight highlights places in a text and cuts it around the first to width columns; 0 is
+// no limit.
+func highlight(style term.Style, text string, spans [][]int, width int) string {
 	shift, end := 0, len(text)
 	if width > 0 {
 		begin := 0
@@ -357,7 +366,7 @@ func (p *printer) marked(l search.Line, text string, width int) string {
 			continue
 		}
 		b.WriteString(text[written:from])
-		b.WriteString(p.style.Match(text[from:to]))
+		b.WriteString(style.Match(text[from:to]))
 		written = to
 	}
 	return b.String() + text[written:]

@@ -12,6 +12,7 @@ func TestJSON(t *testing.T) {
 	w.JSON("grep", "grep", "ported", "--json")
 	w.JSON("list", "list", "--json")
 	w.JSON("read", "read", golden.Session, "--json")
+	w.JSON("search", "search", "ported", "--json")
 	w.JSON("show", "show", golden.Session, "--json")
 	w.JSON("usage", "usage", "--json")
 }

@@ -15,6 +15,7 @@ event log, and the conversations that the agents themselves keep.
   gt-seance                                  the latest 20
   gt-seance list --agent codex --since 24h
   gt-seance show 4f2c81d0                    the beginning of an id will do
+  gt-seance search flaky retry test          the words in any order
   gt-seance grep 'connection refused' --here
   gt-seance read 4f2c81d0 --last 3
   gt-seance pick --here                      choose one; Enter resumes it
@@ -44,7 +45,8 @@ type grammar struct {
 	List     list       `cmd:"" default:"withargs" help:"List sessions, the newest first (the default)."`
 	Find     find       `cmd:"" help:"Print the ids of sessions, for a pipeline."`
 	Show     show       `cmd:"" help:"Show everything that is known about a session."`
-	Grep     grep       `cmd:"" help:"Search the conversations of all sessions, or of some."`
+	Search   seeking    `cmd:"" help:"Find what was said or done in any session by some words, the best first."`
+	Grep     grep       `cmd:"" help:"Search the conversations line by line for a regular expression."`
 	Chain    chainOf    `cmd:"" help:"Show the chain that a session is in, or the chains that worked on something."`
 	Thread   threadOf   `cmd:"" help:"Show what a chain knows: what you asked for and said, the rules that you set, the hand-overs."`
 	Timeline picture    `cmd:"" help:"Draw who worked when, in the terminal or as a page."`

@@ -322,7 +322,7 @@ func lastPrompt(all []Request, so func(Request) bool) int {
 func (f *Fold) call(e conversation.Entry) {
 	f.Tools++
 	d := ToolCall{ID: key(e.CallID), Tool: f.line(e.Tool, maxID)}
-	for _, path := range changes(e) {
+	for _, path := range Changes(e) {
 		d.Files = append(d.Files, f.cut(path, pathLength))
 	}
 	switch kindOf(e.Tool) {

@@ -65,6 +65,14 @@ func patched(text string) []string {
 	return files
 }
 
+// ShellCommand returns the command line of a call of a shell, "" for another entry.
+func ShellCommand(e conversation.Entry) string {
+	if e.Kind != conversation.Call || kindOf(e.Tool) != command {
+		return ""
+	}
+	return commandOf(e)
+}
+
 // commandOf returns a shell's command line: the call's target, or its first argument where
 // the client's tool has more than that.
 func commandOf(e conversation.Entry) string {
@@ -85,7 +93,8 @@ func isOwn(command string) bool {
 	})
 }
 
-func changes(e conversation.Entry) []string {
+// Changes returns the files that a call changes, as it names them.
+func Changes(e conversation.Entry) []string {
 	switch kindOf(e.Tool) {
 	case command, patch:
 		return patched(e.Text)

@@ -1,0 +1,182 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gt/lib/conversation"
+	"gt/lib/text/fold"
+)
+
+// term is a word that a search asks for, or several that stand side by side. Between them
+// may be blanks, line breaks and signs.
+type term struct {
+	typed    string
+	parts    []string // folded; one without letters and digits is literal
+	stem     string   // of a single word: it also counts with another ending
+	optional bool     // a word such as "the", which only adds to the rank
+	needles  []needle // one of them is in the bytes of each text that has the term
+
+	// of returns the text of an entry in which a condition must be; nil for a word, which
+	// may be anywhere.
+	of func(conversation.Entry) string
+	// whole reports whether the condition is met, if it is not about words.
+	whole func(text string) bool
+}
+
+// folded returns a text as words are compared: in lower case, and in one Unicode form.
+func folded(s string) string {
+	return strings.ReplaceAll(strings.ToLower(fold.Name(s)), "ς", "σ")
+}
+
+// terms returns the words in what a person typed. What stands in double quotes is one term.
+func terms(typed string) (all []term) {
+	for i, part := range strings.Split(typed, `"`) {
+		words := strings.Fields(part)
+		if i%2 == 1 && len(words) > 0 {
+			words = []string{strings.Join(words, " ")}
+		}
+		for _, w := range words {
+			t := newTerm(w)
+			if !slices.ContainsFunc(all, func(o term) bool { return slices.Equal(o.parts, t.parts) }) {
+				all = append(all, t)
+			}
+		}
+	}
+	// Signs, and words that are everywhere, count only if there is nothing else.
+	common := func(t term) bool {
+		return len(t.parts) == 1 && (strings.Contains(stopWords, " "+t.parts[0]+" ") || strings.IndexFunc(t.parts[0], isWordRune) < 0)
+	}
+	if slices.ContainsFunc(all, func(t term) bool { return !common(t) }) {
+		for i := range all {
+			all[i].optional = common(all[i])
+		}
+	}
+	return all
+}
+
+const stopWords = " a an the of to in on at by for from with as and or but if so is are was were be been am do does did done can could will would should has have had " +
+	"it its this that these those there here i we you he she they me us my our your what when where which who why how not no about into than then again "
+
+func newTerm(typed string) term {
+	t := term{typed: typed, parts: strings.FieldsFunc(folded(typed), func(r rune) bool { return !isWordRune(r) })}
+	if len(t.parts) == 0 {
+		t.parts = []string{folded(typed)}
+	}
+	if len(t.parts) == 1 {
+		t.stem = stem(t.parts[0])
+	}
+	var found []string
+	for _, p := range t.parts {
+		if t.stem != "" {
+			p = t.stem
+		}
+		// Not fold: folded text has no letter that comes from other bytes than its own.
+		found = append(found, words([]rune(p), false)...)
+	}
+	for _, w := range found {
+		if n := newNeedle(w, true); t.needles == nil || n.rarity() > t.needles[0].rarity() {
+			t.needles = []needle{n}
+		}
+	}
+	return t
+}
+
+func isWordRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= utf8.RuneSelf && unicode.In(r, unicode.L, unicode.N, unicode.M)
+}
+
+// endings are those that a word may have instead of its own.
+var endings = []string{"ing", "ies", "ied", "es", "ed", "er", "ers", "s", "y", "e", ""}
+
+// stem returns an English word without its ending, or "" if it has none to remove.
+func stem(word string) string {
+	for _, end := range endings[:5] {
+		if s, ok := strings.CutSuffix(word, end); ok && len(s) >= 4 && isLetters(s) {
+			return s
+		}
+	}
+	if s, ok := strings.CutSuffix(word, "s"); ok && len(s) >= 4 && isLetters(s) && !strings.HasSuffix(s, "s") {
+		return s
+	}
+	return ""
+}
+
+func isLetters(s string) bool { return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == "" }
+
+// maxGap is the number of bytes that may be between the words of a term.
+const maxGap = 12
+
+// find calls each with the places in a folded text that have the term, until it returns
+// false. The quality is 1 for whole words and less for parts of words.
+func (t *term) find(text string, each func(at, end int, quality float64) bool) {
+	head := t.parts[0]
+	if t.stem != "" {
+		head = t.stem
+	}
+	for from := 0; ; {
+		i := strings.Index(text[from:], head)
+		if i < 0 {
+			return
+		}
+		at := from + i
+		from = at + len(head)
+		end, quality := t.match(text, at)
+		if quality == 0 {
+			continue
+		}
+		if from = max(from, end); !each(at, end, quality) {
+			return
+		}
+	}
+}
+
+// match returns where the term ends that begins at a place with its first word or stem, and
+// how well it fits; 0 if it does not.
+func (t *term) match(text string, at int) (end int, quality float64) {
+	first := t.parts[0]
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	begins := at == 0 || !isWordRune(before)
+	end = at + len(first)
+	if !strings.HasPrefix(text[at:], first) { // the stem
+		from := at + len(t.stem)
+		end = from
+		for end < len(text) && text[end] >= 'a' && text[end] <= 'z' {
+			end++
+		}
+		if begins && slices.Contains(endings, text[from:end]) {
+			return end, 0.7
+		}
+		return 0, 0
+	}
+	for _, part := range t.parts[1:] {
+		next := end
+		for next < len(text) && next-end <= maxGap && !strings.HasPrefix(text[next:], part) {
+			r, size := utf8.DecodeRuneInString(text[next:])
+			if isWordRune(r) {
+				return 0, 0
+			}
+			next += size
+		}
+		if !strings.HasPrefix(text[next:], part) {
+			return 0, 0
+		}
+		end = next + len(part)
+	}
+	after, _ := utf8.DecodeRuneInString(text[end:])
+	ends := end == len(text) || !isWordRune(after)
+	ascii := first[0] < utf8.RuneSelf && isWordRune(rune(first[0]))
+	switch short := len(t.parts) == 1 && ascii; {
+	case begins && ends, !ascii:
+		return end, 1
+	case short && len(first) <= 2, short && len(first) == 3 && !begins:
+		return 0, 0 // in too many other words
+	case first[0] >= '0' && first[0] <= '9' && !begins && before >= '0' && before <= '9':
+		return 0, 0 // of another number
+	case begins:
+		return end, 0.7
+	}
+	return end, 0.35
+}

@@ -1,0 +1,530 @@
+package search
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"gt/lib/catalog/scan"
+	"gt/lib/conversation"
+	"gt/lib/conversation/summary"
+)
+
+// Words is a search for exchanges: what a person asked, with all that was answered, thought
+// and done until the next request. An exchange is found if it, with the title of its
+// conversation, has all words, in any order.
+type Words struct {
+	// Clean prepares a text for display, for example by removing secrets. What it removes
+	// is not found.
+	Clean func(string) string
+
+	terms []term
+	// most is set if a search for all words found nothing: then most of them are enough, or
+	// all of them in several exchanges of one conversation.
+	most bool
+}
+
+// NewWords returns a search for words. It is nil if there are none.
+func NewWords(typed string) *Words {
+	if t := terms(typed); len(t) > 0 {
+		return &Words{terms: t}
+	}
+	return nil
+}
+
+// Touched adds the condition that one of the calls in the exchange changes a file. paths
+// are the ways to write its path: each also stands for a longer path that ends with it.
+func (w *Words) Touched(paths ...string) {
+	t := newTerm(filepath.Base(paths[0]))
+	t.stem, t.of = "", func(e conversation.Entry) string { return strings.Join(summary.Changes(e), "\n") }
+	t.whole = func(text string) bool {
+		for path := range strings.Lines(text) {
+			if slices.ContainsFunc(paths, func(p string) bool { return samePath(strings.TrimSpace(path), p) }) {
+				return true
+			}
+		}
+		return false
+	}
+	w.terms = append(w.terms, t)
+}
+
+// samePath reports whether one of two paths is the end of the other.
+func samePath(a, b string) bool {
+	a, b = filepath.Clean(a), filepath.Clean(b)
+	return a == b || strings.HasSuffix(a, "/"+strings.TrimPrefix(b, "/")) || !filepath.IsAbs(a) && strings.HasSuffix(b, "/"+a)
+}
+
+// Ran adds the condition that one of the calls in the exchange ran a command with these
+// words side by side.
+func (w *Words) Ran(command string) {
+	t := newTerm(command)
+	t.of = summary.ShellCommand
+	w.terms = append(w.terms, t)
+}
+
+// Found is an exchange that was found.
+type Found struct {
+	Index int // of its conversation
+	Hit       // its text that has most of the words
+	Score float64
+
+	Missing []string // the words that the exchange does not have
+}
+
+// kindWeights tell how much a word counts in a text of a kind, and the length of a usual
+// one in bytes. In a longer one a word counts less.
+var kindWeights = map[conversation.Kind]struct{ weight, length float64 }{
+	conversation.Title: {3, 60}, conversation.Prompt: {3, 200}, conversation.Reply: {2.5, 100}, conversation.Message: {1.5, 400},
+	conversation.Answer: {1.5, 600}, conversation.Summary: {0.8, 3000}, conversation.Thought: {0.8, 500},
+	conversation.Call: {1, 200}, conversation.Result: {0.5, 1500},
+}
+
+// Search returns what it finds in conversations, the best first (BM25 over kinds of text;
+// of equals, the first in all), and the words with which it searched: if there are no
+// exchanges with all of them, it searches for most, and for a word that is nowhere for one
+// that differs in a letter. titles has the title of each conversation. The error is about
+// what could not be read.
+func (w *Words) Search(all []conversation.Conversation, titles []string, idle func(done, total int64)) (found []Found, instead map[string]string, err error) {
+	found, counts, err := w.search(all, titles, idle)
+	if len(found) > 0 {
+		return found, nil, err
+	}
+	again := *w
+	again.terms = slices.Clone(w.terms)
+	instead = map[string]string{}
+	for i, n := range counts {
+		t := &again.terms[i]
+		if n > 0 || t.of != nil || t.optional {
+			continue
+		}
+		if near := nearest(t, all); near != "" {
+			instead[t.typed] = near
+			again.terms[i] = newTerm(near)
+		}
+	}
+	if len(instead) > 0 {
+		if found, _, err = again.search(all, titles, idle); len(found) > 0 {
+			return found, instead, err
+		}
+	}
+	again.most = true
+	if found, _, err = again.search(all, titles, idle); len(found) > 0 {
+		for typed, near := range instead { // not a word that was found, and then removed as secret
+			if slices.Contains(found[0].Missing, near) {
+				delete(instead, typed)
+			}
+		}
+	}
+	return found, instead, err
+}
+
+func (w *Words) search(all []conversation.Conversation, titles []string, idle func(done, total int64)) (found []Found, counts []int, err error) {
+	s := newSearch(all)
+	in := make([]atomic.Int64, len(w.terms)) // how many conversations have each term
+	s.read = func(i int, done *atomic.Int64, each func(Hit) bool) error {
+		r := &reading{search: s, Words: w, i: i, title: titles[i], has: make([]bool, len(w.terms))}
+		err := r.read(done, each)
+		for t := range r.has {
+			if r.has[t] && done != nil {
+				in[t].Add(1)
+			}
+		}
+		return err
+	}
+	err = s.run(func(i int, h Hit) bool {
+		found = append(found, Found{Index: i, Hit: h})
+		return true
+	}, idle)
+	rare := make([]float64, len(w.terms))
+	counts = make([]int, len(w.terms))
+	for i := range in {
+		n := float64(in[i].Load())
+		counts[i] = int(n)
+		rare[i] = math.Log(1 + (float64(len(all))-n+0.5)/(n+0.5))
+	}
+	for i := range found {
+		f := &found[i]
+		for t, weight := range f.weights {
+			f.Score += rare[t] * 2.2 * weight / (1.2 + weight)
+			if weight == 0 && !w.terms[t].optional {
+				f.Missing = append(f.Missing, w.terms[t].typed)
+			}
+		}
+		f.Score *= 1 + f.near/2
+	}
+	slices.SortStableFunc(found, func(a, b Found) int {
+		return cmp.Or(cmp.Compare(len(a.Missing), len(b.Missing)), cmp.Compare(b.Score, a.Score))
+	})
+	return found, counts, err
+}
+
+// reading is the search in one conversation.
+type reading struct {
+	*search
+	*Words
+	i     int
+	title string
+	has   []bool // the terms that the conversation has
+
+	turn    int
+	first   conversation.Entry // of the exchange
+	texts   []conversation.Entry
+	size    int
+	partial []Hit // with most: exchanges without all terms
+	inTitle []float64
+}
+
+func (r *reading) read(done *atomic.Int64, each func(Hit) bool) error {
+	f := r.all[r.i].File
+	count, rest := r.counter(r.i, done)
+	defer rest()
+	reader := scan.ReaderOf(f.Client)
+	if reader == nil {
+		return nil
+	}
+	title := conversation.Entry{Kind: conversation.Title, Text: r.title, Time: r.all[r.i].Metadata.Started}
+	titled, ok := r.hit([]conversation.Entry{title}, nil)
+	r.inTitle = titled.weights
+	for t := range r.terms {
+		r.has[t] = r.inTitle[t] > 0
+	}
+	if ok {
+		titled.Turn, titled.key.id = 1, "" // shown for each fork that has it
+		if !each(titled) {
+			return nil
+		}
+	}
+	var o conversation.Options
+	if quiet := quietIn(reader, f, true); quiet != nil {
+		for _, part := range f.Files() {
+			if _, err := conversation.Lines(part.Path, 0, func(record []byte, at int64) bool {
+				count(at)
+				return r.noteTerms(record, quiet) && !r.halted()
+			}); err != nil {
+				return err
+			}
+		}
+		if r.lacks() {
+			return nil
+		}
+		if needles := r.needles(); needles != nil {
+			o.Skip = func(record []byte) bool {
+				return quiet(record) || !slices.ContainsFunc(needles, func(n needle) bool { return n.index(record) >= 0 })
+			}
+		}
+	}
+	more := true
+	give := func() bool {
+		h, ok := r.hit(r.texts, r.inTitle)
+		switch {
+		case ok && len(r.texts) > 0:
+			h.Turn, h.key = r.turn, r.keyOf(r.first)
+			more = each(h)
+		case r.most && len(h.Lines) > 0:
+			h.Turn, h.key = r.turn, r.keyOf(r.first)
+			r.partial = append(r.partial, h)
+		}
+		r.texts, r.size = r.texts[:0], 0
+		return more
+	}
+	_, err := conversation.ReadAll(reader, f, o, func(e conversation.Entry) bool {
+		if e.Kind == conversation.Prompt {
+			if !give() {
+				return false
+			}
+			r.turn++
+			r.first = e
+			r.first.ID, r.first.Text = strings.Clone(e.ID), strings.Clone(e.Text)
+		}
+		r.take(e)
+		return !r.halted()
+	})
+	if more && !r.halted() && give() {
+		r.scattered(each)
+	}
+	if err == nil && more && done != nil {
+		err = scan.CheckRead(r.all[r.i].Metadata.ID, f)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// noteTerms notes the terms whose needles a record has. It reports whether any is still to be
+// found.
+func (r *reading) noteTerms(record []byte, quiet func([]byte) bool) (more bool) {
+	var isQuiet *bool
+	for t := range r.terms {
+		if r.has[t] || r.terms[t].optional {
+			continue
+		}
+		n := r.terms[t].needles
+		if n == nil || n[0].index(record) >= 0 {
+			if isQuiet == nil {
+				q := quiet(record)
+				isQuiet = &q
+			}
+			r.has[t] = !*isQuiet
+		}
+		more = more || !r.has[t]
+	}
+	return more
+}
+
+// lacks reports whether the conversation does not have enough terms.
+func (r *reading) lacks() bool {
+	missing := 0
+	for t, has := range r.has {
+		if !has && !r.terms[t].optional {
+			if missing++; r.terms[t].of != nil {
+				return true
+			}
+		}
+	}
+	return missing > r.spare()
+}
+
+// spare is how many words may be missing.
+func (r *reading) spare() int {
+	if !r.most {
+		return 0
+	}
+	n := 0
+	for _, t := range r.terms {
+		if !t.optional && t.of == nil {
+			n++
+		}
+	}
+	return n / 3
+}
+
+// needles returns one of each term, or nil if a term has none.
+func (r *reading) needles() (all []needle) {
+	for _, t := range r.terms {
+		switch {
+		case t.optional:
+		case t.needles == nil:
+			return nil
+		default:
+			all = append(all, t.needles...)
+		}
+	}
+	return all
+}
+
+// maxExchange is the number of bytes of texts that are kept of an exchange.
+const maxExchange = 4 << 20
+
+// take keeps an entry that has a term.
+func (r *reading) take(e conversation.Entry) {
+	if _, searched := kindWeights[e.Kind]; !searched || e.Kind == conversation.Title || r.size > maxExchange {
+		return
+	}
+	text := folded(e.Text)
+	for t := range r.terms {
+		if r.terms[t].in(e, text) > 0 {
+			e.Text, e.Tool, e.ID, e.Target = strings.Clone(e.Text), strings.Clone(e.Tool), strings.Clone(e.ID), strings.Clone(e.Target)
+			r.texts = append(r.texts, e)
+			r.size += len(e.Text)
+			return
+		}
+	}
+}
+
+// in returns how often a term is in an entry, whose folded text is given; parts of words
+// count less.
+func (t *term) in(e conversation.Entry, text string) (often float64) {
+	if t.of != nil {
+		if e.Kind != conversation.Call {
+			return 0
+		}
+		said := t.of(e)
+		if t.whole != nil {
+			if t.whole(said) {
+				return 1
+			}
+			return 0
+		}
+		text = folded(said)
+	}
+	t.find(text, func(_, _ int, quality float64) bool {
+		often += quality
+		return often < 8
+	})
+	return often
+}
+
+// hit returns what an exchange's texts have of the terms after cleaning, and whether they,
+// with the title, have all.
+func (r *reading) hit(texts []conversation.Entry, inTitle []float64) (best Hit, ok bool) {
+	h := Hit{weights: make([]float64, len(r.terms))}
+	if !r.enough(texts, inTitle) {
+		return h, false
+	}
+	most := -1.0
+	for _, e := range texts {
+		if r.Clean != nil {
+			e.Text, e.Target = r.Clean(e.Text), r.Clean(e.Target)
+		}
+		text := folded(e.Text)
+		kind := kindWeights[e.Kind]
+		own, sum := 0, 0.0
+		for t := range r.terms {
+			often := r.terms[t].in(e, text)
+			if often == 0 {
+				continue
+			}
+			weight := kind.weight * often / (0.4 + 0.6*float64(len(text))/kind.length)
+			h.weights[t] += weight
+			if sum += min(weight, 3); !r.terms[t].optional {
+				own++
+			}
+		}
+		if own == 0 {
+			continue
+		}
+		near, line := r.nearest(text, e.Text)
+		h.near = max(h.near, near)
+		if rank := float64(own)*10 + sum + 15*near; rank > most {
+			most = rank
+			h.Entry, h.Lines = e, []Line{line}
+		}
+	}
+	h.Text = ""
+	ok = len(h.Lines) > 0
+	for t := range r.terms {
+		if inTitle != nil {
+			h.weights[t] += inTitle[t]
+		}
+		ok = ok && (h.weights[t] > 0 || r.terms[t].optional)
+	}
+	return h, ok
+}
+
+// enough reports whether texts can have as many terms as are needed. It spares the cleaning
+// of most.
+func (r *reading) enough(texts []conversation.Entry, inTitle []float64) bool {
+	if r.most || inTitle == nil {
+		return true
+	}
+	missing := 0
+	for t := range r.terms {
+		if r.terms[t].optional || inTitle[t] > 0 {
+			continue
+		}
+		if !slices.ContainsFunc(texts, func(e conversation.Entry) bool { return r.terms[t].in(e, folded(e.Text)) > 0 }) {
+			missing++
+		}
+	}
+	return missing == 0
+}
+
+// nearest returns how near to each other the terms are in a folded text, from 0 to 1, and the
+// lines there. said is the text itself.
+func (r *reading) nearest(text, said string) (near float64, line Line) {
+	const most = 64
+	type place struct{ at, end, term int }
+	var places []place
+	wanted := 0
+	for t := range r.terms {
+		if r.terms[t].whole != nil {
+			continue
+		}
+		wanted++
+		n := 0
+		r.terms[t].find(text, func(at, end int, _ float64) bool {
+			places = append(places, place{at, end, t})
+			n++
+			return n < most
+		})
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.at, b.at) })
+	from := 0
+	for i, p := range places {
+		seen, end := map[int]bool{}, p.at
+		for _, q := range places[i:min(i+most, len(places))] {
+			if !seen[q.term] {
+				seen[q.term], end = true, max(end, q.end)
+				letters := 0
+				for t := range seen {
+					letters += len(r.terms[t].typed) + 1
+				}
+				apart := max(end-p.at-letters, 0)
+				if score := float64(len(seen)*len(seen)) / float64(wanted*wanted) / (1 + float64(apart)/60); score > near {
+					near, from = score, p.at
+				}
+			}
+		}
+	}
+	if len(text) != len(said) {
+		from = min(from, len(said)) // folding has moved it a little
+	}
+	begin := strings.LastIndexByte(said[:from], '\n') + 1
+	number := strings.Count(said[:begin], "\n") + 1
+	end := len(said)
+	if i := strings.IndexByte(said[from:], '\n'); i >= 0 {
+		end = from + i
+	}
+	return near, Line{Number: number, Text: strings.ToValidUTF8(strings.TrimSuffix(said[begin:end], "\r"), ""), Match: true}
+}
+
+// scattered gives, with most, the exchanges that have most of the terms, or the best one of
+// a conversation that has all of them in several.
+func (r *reading) scattered(each func(Hit) bool) {
+	union := make([]bool, len(r.terms))
+	best, all := -1, true
+	lacking := func(h Hit) (n int) {
+		for t, weight := range h.weights {
+			if weight == 0 && !r.terms[t].optional {
+				n++
+				if r.terms[t].of != nil {
+					n += len(r.terms)
+				}
+			}
+		}
+		return n
+	}
+	for i, h := range r.partial {
+		for t, weight := range h.weights {
+			union[t] = union[t] || weight > 0
+		}
+		if best < 0 || lacking(h) < lacking(r.partial[best]) {
+			best = i
+		}
+	}
+	for t := range union {
+		all = all && (union[t] || r.terms[t].optional)
+	}
+	for i, h := range r.partial {
+		if n := lacking(h); n <= r.spare() || all && i == best && n < len(r.terms) {
+			if !each(h) {
+				return
+			}
+		}
+	}
+}
+
+// Places returns where the words are in a line that was found, as regexp's
+// FindAllStringIndex does.
+func (w *Words) Places(line string) (spans [][]int) {
+	text := folded(line)
+	if len(text) != len(line) {
+		return nil
+	}
+	for t := range w.terms {
+		if w.terms[t].whole == nil {
+			w.terms[t].find(text, func(at, end int, _ float64) bool {
+				spans = append(spans, []int{at, end})
+				return len(spans) < 100
+			})
+		}
+	}
+	slices.SortFunc(spans, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+	return spans
+}

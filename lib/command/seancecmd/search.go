@@ -1,0 +1,213 @@
+package seancecmd
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gt/lib/catalog"
+	"gt/lib/catalog/search"
+	"gt/lib/cli"
+	"gt/lib/conversation"
+	"gt/lib/place/git"
+	"gt/lib/state/session"
+	"gt/lib/text/count"
+	"gt/lib/text/term"
+)
+
+type seeking struct {
+	Words   []string `arg:"" optional:"" help:"Words that were said, run or changed after one request, or are in the title; in any order and case. '\"two words\"' must stand side by side."`
+	Touched string   `placeholder:"FILE" help:"Where this file was changed."`
+	Ran     string   `placeholder:"COMMAND" help:"Where a command with these words side by side was run."`
+	Limit   int      `short:"n" default:"10" placeholder:"N" help:"The best N sessions (default 10); 0 lists all."`
+	JSON    bool     `name:"json" help:"One JSON object per session."`
+
+	selection
+}
+
+func (c *seeking) Validate() error {
+	switch {
+	case c.Limit < 0:
+		return errors.New("--limit needs a number of at least 0")
+	case strings.TrimSpace(strings.Join(c.Words, "")+c.Touched+c.Ran) == "":
+		return errors.New("give words to search for, --touched or --ran")
+	}
+	return nil
+}
+
+func (c *seeking) Run(env *cli.Env) error {
+	all, places, err := c.targets(env)
+	if err != nil {
+		return err
+	}
+	bar := term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now)
+	found, instead, failed := c.query(env).Search(conversationsOf(places), titlesOf(env, places), bar.Show)
+	bar.Done()
+	switch {
+	case failed != nil && len(found) == 0:
+		return failed
+	case failed != nil:
+		env.Warn("%v", failed)
+	case len(found) == 0:
+		return cli.Silent
+	}
+	for _, typed := range slices.Sorted(maps.Keys(instead)) {
+		env.Hint("'%s' was not found; searched for '%s'", env.Line(typed, maxActor), env.Line(instead[typed], maxActor))
+	}
+	if missing := found[0].Missing; len(missing) > 0 {
+		env.Hint("nothing has all words; these have most (the first without '%s')", env.Line(strings.Join(missing, "', '"), 60))
+	}
+	return c.print(env, all, places, bestOfEach(places, found))
+}
+
+// query returns the search. What was touched or ran need not have words.
+func (c *seeking) query(env *cli.Env) *search.Words {
+	q := search.NewWords(strings.Join(c.Words, " "))
+	if q == nil {
+		q = &search.Words{}
+	}
+	q.Clean = func(s string) string { return env.Text(s) }
+	if c.Touched != "" {
+		paths := []string{c.Touched}
+		abs := env.Abs(c.Touched)
+		if top := git.Top(env.Dir); there(abs) || filepath.IsAbs(c.Touched) {
+			if inside, err := filepath.Rel(top, abs); err == nil && filepath.IsLocal(inside) && strings.Contains(inside, "/") {
+				paths = []string{inside} // in any of its worktrees
+			} else {
+				paths = []string{abs}
+			}
+		}
+		q.Touched(paths...)
+	}
+	if c.Ran != "" {
+		q.Ran(c.Ran)
+	}
+	return q
+}
+
+func conversationsOf(places []target) []conversation.Conversation {
+	all := make([]conversation.Conversation, len(places))
+	for i, at := range places {
+		all[i] = at.conversation
+	}
+	return all
+}
+
+// titlesOf returns what a list shows of each session, in words.
+func titlesOf(env *cli.Env, places []target) []string {
+	all := make([]string, len(places))
+	for i, at := range places {
+		s := at.session
+		if at.subagent != nil {
+			s = at.subagent
+		}
+		s.Clean(env.Redact) // another program may have written it
+		all[i] = strings.Join(slices.DeleteFunc([]string{s.Title, s.Topic, s.Subject, s.WorkUnit, s.Branch, base(s.CWD)},
+			func(word string) bool { return word == "" }), " · ")
+	}
+	return all
+}
+
+func base(path string) string {
+	if path == "" {
+		return ""
+	}
+	return filepath.Base(path)
+}
+
+// bestOfEach returns the first of what was found in each session.
+func bestOfEach(places []target, found []search.Found) (best []search.Found) {
+	seen := map[session.ID]bool{}
+	for _, f := range found {
+		if id := places[f.Index].session.ID; !seen[id] {
+			seen[id] = true
+			best = append(best, f)
+		}
+	}
+	return best
+}
+
+// sought is what search prints of a session as JSON.
+type sought struct {
+	found
+	Score   float64  `json:"score"`
+	Missing []string `json:"missing,omitempty"` // words that it does not have
+	Read    string   `json:"read"`              // the command that prints the exchange
+}
+
+func (c *seeking) print(env *cli.Env, all catalog.Catalog, places []target, best []search.Found) error {
+	out, style := bufio.NewWriter(env.Stdout), term.StyleFor(env.Stdout, env.Getenv)
+	width, terminal, short := term.Width(env.Stdout, env.Getenv), term.IsTerminal(env.Stdout), all.Short()
+	more := 0
+	if c.Limit > 0 && len(best) > c.Limit {
+		best, more = best[:c.Limit], len(best)-c.Limit
+	}
+	q := c.query(env)
+	for _, f := range best {
+		at := places[f.Index]
+		line := f.Lines[0]
+		who := speaker(env, at.session, at.subagent, f.Hit)
+		switch {
+		case c.JSON:
+			s := at.session
+			host, _ := s.Copied()
+			j := sought{found{Session: string(s.ID), Agent: s.Agent, CWD: s.CWD, Title: s.Title, Host: host, Turn: &f.Turn, Kind: f.Kind,
+				Tool: env.Redact(f.Tool), Time: f.Time, Line: line.Number, Text: &line.Text}, f.Score, f.Missing, readOn(at, f.Turn, nil)}
+			for _, p := range q.Places(line.Text) {
+				j.Matches = append(j.Matches, line.Text[p[0]:p[1]])
+			}
+			if at.subagent != nil {
+				j.Subagent = string(at.subagent.ID)
+			}
+			if text, err := term.JSON(j); err != nil {
+				return err
+			} else if _, err := out.Write(text); err != nil {
+				return err
+			}
+		case terminal:
+			when := f.Time
+			if when.IsZero() {
+				when = at.session.StartedAt
+			}
+			front := fmt.Sprintf("%-8s  %-12s %4d %-9s", short(at.session.ID), term.Day(when.Local(), env.Now()), f.Turn, term.Cut(who, 9))
+			if width >= wide {
+				front += " " + term.Pad(term.CutFront(term.Clean(at.session.Address()), maxActor), maxActor)
+			}
+			text := strings.TrimLeft(term.Clean(line.Text), " ")
+			fmt.Fprintln(out, style.Dim(front)+" "+highlight(style, text, q.Places(text), max(width-term.Columns(front)-1, minText)))
+		default:
+			when := ""
+			if !f.Time.IsZero() {
+				when = f.Time.UTC().Format(time.RFC3339)
+			}
+			fmt.Fprintln(out, strings.Join([]string{string(at.session.ID), strconv.Itoa(f.Turn), who, when, term.Clean(line.Text)}, "\t"))
+		}
+	}
+	if err := out.Flush(); err != nil || c.JSON {
+		return err
+	}
+	if more > 0 {
+		env.Hint("the best %d of %s; -n 0 lists all", c.Limit, count.Of(c.Limit+more, "session"))
+	}
+	env.Hint("%s reads on", readOn(places[best[0].Index], best[0].Turn, short))
+	return nil
+}
+
+// readOn returns the command that prints a turn of a conversation.
+func readOn(at target, turn int, short func(session.ID) string) string {
+	s := at.session
+	if at.subagent != nil {
+		s = at.subagent
+	}
+	id := string(s.ID)
+	if short != nil {
+		id = short(s.ID)
+	}
+	return fmt.Sprintf("gt-seance read %s --turns %d", id, max(turn, 1))
+}
