@@ -3,6 +3,7 @@ package seancecmd
 import (
 	"bufio"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,9 +84,53 @@ func (c *grep) Run(env *cli.Env) error {
 	case failed != nil:
 		env.Warn("%v", failed)
 	case p.session == nil:
+		c.hintOther(env, places)
 		return cli.Silent
 	}
 	return nil
+}
+
+// maxRetried is the number of bytes of conversations that are searched in another way.
+const maxRetried = 1 << 30
+
+// hintOther hints at the flag or command that finds what was not found.
+func (c *grep) hintOther(env *cli.Env, places []target) {
+	var size int64
+	for i, at := range places {
+		if size += at.conversation.File.Size; size > maxRetried {
+			places = places[:i] // the newest
+			break
+		}
+	}
+	searched := conversationsOf(places)
+	isRegexp := !c.Fixed && regexp.QuoteMeta(c.Pattern) != c.Pattern
+	for _, o := range []struct {
+		flags              string
+		fixed, fold, tools bool
+		wanted             bool
+	}{
+		{"-i", c.Fixed, true, c.Tools, !c.Fold},
+		{"--tools", c.Fixed, c.Fold, true, !c.Tools},
+		{"-F", true, c.Fold, c.Tools, isRegexp},
+		{"-i --tools", c.Fixed, true, true, !c.Fold && !c.Tools},
+		{"-F -i --tools", true, true, true, isRegexp && !(c.Fold && c.Tools)},
+	} {
+		q, err := search.New(c.Pattern, o.fixed, o.fold)
+		if !o.wanted || err != nil {
+			continue
+		}
+		there := false
+		q.Tools, q.First, q.Clean = o.tools, true, func(s string) string { return env.Text(s) }
+		_ = q.Search(searched, func(int, search.Hit) bool { there = true; return false }, func(int64, int64) {}) // errors were reported
+		if there {
+			env.Hint("%s finds it", o.flags)
+			return
+		}
+	}
+	words := seeking{Words: []string{c.Pattern}}
+	if found, instead, _ := words.query(env).Search(searched, titlesOf(env, places), func(int64, int64) {}); len(found) > 0 && len(found[0].Missing)+len(instead) == 0 {
+		env.Hint("gt-seance search finds its words")
+	}
 }
 
 // target is a conversation and the session under which its hits are listed. For a
