@@ -3,16 +3,20 @@ package gt_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gt/internal/testenv"
 	"gt/lib/client/readers"
 	model "gt/lib/conversation"
+	"gt/lib/conversation/price"
 	"gt/lib/state/session"
 )
 
@@ -134,4 +138,81 @@ func ccusageOf(t *testing.T, program, client, home string) string {
 	}
 	s := report.Totals
 	return fmt.Sprintf("%d %d %d %d", s.InputTokens, s.CacheReadTokens, s.CacheCreationTokens, s.OutputTokens)
+}
+
+// pricesDiffer says why a price of ccusage (20.0.24), which are LiteLLM's of its day, is another.
+var pricesDiffer = map[string]string{
+	"claude-opus-5-5": newer, "claude-sonnet-5-5": newer, "claude-haiku-5-5": newer,
+	"gpt-6.2-astra": newer, "gpt-6.2-sol": newer, "gpt-6.1-sol": newer, "gpt-6-sol": newer, "gpt-6-luna": newer,
+	"gemini-4-neon": newer, "gemini-4-hydrogen": newer,
+}
+
+const newer = "it is newer than ccusage's table"
+
+// Each price of a model is the one that ccusage has, or it is known why not.
+func TestPricesBesideCCUsage(t *testing.T) {
+	program, err := exec.LookPath("ccusage")
+	if err != nil {
+		t.Skip("ccusage is not installed: npm install -g ccusage")
+	}
+	prices, err := price.Load(func(string) string { return "" })
+	testenv.Must(t, err)
+	const n = 10_000 // below the size from which a prompt costs more
+	kinds := map[string]model.Usage{"input": {Input: n}, "output": {Output: n}, "read": {CacheRead: n}, "write": {CacheWrite: n}, "write 1h": {CacheWrite: n, CacheWrite1h: n}}
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	home := t.TempDir()
+	dir := filepath.Join(home, ".claude/projects/-w")
+	testenv.Must(t, os.MkdirAll(dir, 0o700))
+	var lines strings.Builder
+	names := slices.Sorted(maps.Keys(prices.Models))
+	// Only Claude Code says what was written into a cache; ccusage has a price for it for all.
+	counts := func(name string, u model.Usage) bool { return u.CacheWrite == 0 || strings.HasPrefix(name, "claude-") }
+	for _, name := range names {
+		for kind, u := range kinds {
+			if !counts(name, u) {
+				continue
+			}
+			fmt.Fprintf(&lines, `{"type":"assistant","sessionId":"aaaaaaaa-0000-4000-8000-000000000001","uuid":"%[1]s %[2]s","timestamp":"%[3]s","cwd":"/w","version":"2.1.332","requestId":"r%[1]s %[2]s","message":{"id":"m%[1]s %[2]s","model":"%[1]s","role":"assistant","type":"message","content":[],"usage":{"input_tokens":%[4]d,"output_tokens":%[5]d,"cache_read_input_tokens":%[6]d,"cache_creation_input_tokens":%[7]d,"cache_creation":{"ephemeral_5m_input_tokens":%[8]d,"ephemeral_1h_input_tokens":%[9]d}}}}`+"\n",
+				name, kind, at.Format(time.RFC3339), u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CacheWrite-u.CacheWrite1h, u.CacheWrite1h)
+		}
+	}
+	testenv.Must(t, os.WriteFile(filepath.Join(dir, "aaaaaaaa-0000-4000-8000-000000000001.jsonl"), []byte(lines.String()), 0o600))
+	cmd := exec.Command(program, "claude", "daily", "--json", "--offline")
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TZ=UTC", "NO_COLOR=1"}
+	out, err := cmd.Output()
+	testenv.Must(t, err)
+	var report struct {
+		Daily []struct {
+			ModelBreakdowns []struct {
+				ModelName string
+				Cost      float64
+			}
+		}
+	}
+	testenv.Must(t, json.Unmarshal(out, &report))
+	theirs := map[string]float64{}
+	for _, day := range report.Daily {
+		for _, m := range day.ModelBreakdowns {
+			theirs[m.ModelName] += m.Cost
+		}
+	}
+	var table strings.Builder
+	for _, name := range names {
+		ours := 0.0
+		for _, u := range kinds {
+			if !counts(name, u) {
+				continue
+			}
+			dollars, ok := prices.Of(name, at, u)
+			if ours += dollars; !ok {
+				t.Errorf("%s has no price", name)
+			}
+		}
+		why, known := pricesDiffer[name]
+		fmt.Fprintf(&table, "%-24s %8.4f %8.4f %s\n", name, ours, theirs[name], why)
+		if same := math.Abs(ours-theirs[name]) < 1e-9; same == known {
+			t.Errorf("%s: %v here, %v in ccusage (%s)", name, ours, theirs[name], why)
+		}
+	}
+	t.Log("\n" + table.String())
 }

@@ -221,6 +221,9 @@ type Options struct {
 	// parses records that can hold a Prompt, so that the turns can be counted.
 	Skip func(record []byte) bool
 
+	// TokensOnly says that only TokenUsage is used. A reader may leave out everything else.
+	TokensOnly bool
+
 	// ForSummary also asks for what only a summary needs: titles, folders, to-do lists,
 	// tracked files. Because a hook waits for it, a reader may hold only both ends of a
 	// record over a megabyte. It may leave out the Text of a Result that has a CallID and
@@ -306,8 +309,16 @@ type Usage struct {
 	CacheWrite int64 `json:"cache_write"` // input that went into the cache
 	Output     int64 `json:"output"`      // what the model wrote, with its thoughts
 
-	// Cost is in US dollars. It is 0 if the transcript has none: gt knows no prices.
+	CacheWrite1h int64 `json:"cache_write_1h,omitempty"` // the part of CacheWrite that is kept for an hour, which costs more
+	Fast         bool  `json:"fast,omitempty"`           // of one request: in a mode that costs more
+
+	// Cost is in US dollars, as the client states it. It is 0 if the transcript has none.
 	Cost float64 `json:"cost_usd,omitempty"`
+
+	// Priced is the price in US dollars by a table of prices, Unpriced the tokens that are not
+	// in it because the table lacks their model. Only a UsageTally with a Price sets them.
+	Priced   float64 `json:"price_usd,omitempty"`
+	Unpriced int64   `json:"unpriced,omitempty"`
 }
 
 // Todos is what an entry says about the agent's to-do list.

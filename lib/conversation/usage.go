@@ -17,6 +17,9 @@ import (
 type UsageTally struct {
 	Since, Until time.Time // count what was used from then on, and before then; zero for no limit
 
+	// Price, if not nil, returns the price of one request, and whether it is known.
+	Price func(model string, at time.Time, u Usage) (dollars float64, ok bool)
+
 	seed maphash.Seed
 	seen map[uint64]struct{}  // hashes, because a year has millions
 	sums map[uint64]time.Time // by session and Entry.Sum
@@ -51,44 +54,64 @@ type Lineage struct {
 	Ancestors []session.ID // of which it is a fork or a subagent, and theirs
 }
 
-// Add reads a conversation and returns its usage, by day, without what an earlier
-// conversation already had. The conversations of its ancestors, if there are any, have to be
-// read before.
-func (t *UsageTally) Add(r Reader, f File, of Lineage) (added []DayUsage, err error) {
+// Spent is what a conversation says of the tokens that were used in it.
+type Spent []counted
+
+// ReadSpent reads a conversation. Several may be read at once.
+func ReadSpent(r Reader, f File) (Spent, error) {
+	spent := Spent{}
+	var at time.Time // of the last entry
+	_, err := ReadAll(r, f, Options{TokensOnly: true}, func(e Entry) bool {
+		if !e.Time.IsZero() {
+			at = e.Time
+		}
+		if e.Kind == TokenUsage {
+			e.Text = ""
+			spent = append(spent, counted{f.Client, e, at})
+		}
+		return true
+	})
+	return spent, err
+}
+
+// Add reads a conversation and adds what it spent (see AddSpent).
+func (t *UsageTally) Add(r Reader, f File, of Lineage) ([]HourUsage, error) {
+	spent, err := ReadSpent(r, f)
+	return t.AddSpent(spent, of), err
+}
+
+// AddSpent returns what a conversation spent, by hour, without what an earlier conversation
+// already had. The conversations of its ancestors, if there are any, have to be added before.
+func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
 	if t.seen == nil {
 		t.seed, t.seen = maphash.MakeSeed(), map[uint64]struct{}{}
 		t.sums, t.read, t.stated = map[uint64]time.Time{}, map[session.ID]bool{}, map[session.ID][]counted{}
 	}
 	of.Ancestors = slices.DeleteFunc(slices.Clone(of.Ancestors), func(a session.ID) bool { return a == "" || a == of.ID })
 	var order []string
-	last := map[string]counted{}          // the last record of a message counts: a client may write several while it streams
-	own := map[string]map[string]*Usage{} // by day and model
+	last := map[string]counted{}             // the last record of a message counts: a client may write several while it streams
+	own := map[time.Time]map[string]*Usage{} // by hour and model
 	count := func(c counted) {
 		if c.at.Before(t.Since) || !t.Until.IsZero() && !c.at.Before(t.Until) {
 			return
 		}
-		day := ""
-		if !c.at.IsZero() {
-			day = c.at.Local().Format(time.DateOnly)
+		hour, used := hourOf(c.at), c.entry.Usage
+		if own[hour] == nil {
+			own[hour] = map[string]*Usage{}
 		}
-		if own[day] == nil {
-			own[day] = map[string]*Usage{}
+		if t.Price != nil && used.HasTokens() {
+			var known bool
+			if used.Priced, known = t.Price(c.entry.Model, c.at, used); !known {
+				used.Unpriced = used.Tokens()
+			}
 		}
-		add(own[day], c.entry.Model, c.entry.Usage)
+		add(own[hour], c.entry.Model, used)
 	}
-	var at time.Time // of the last entry
-	_, err = ReadAll(r, f, Options{}, func(e Entry) bool {
-		if !e.Time.IsZero() {
-			at = e.Time
-		}
-		if e.Kind != TokenUsage {
-			return true
-		}
-		now := counted{f.Client, e, at}
-		now.entry.Text = ""
+	for _, now := range spent {
+		e := now.entry
 		if e.ID == "" {
 			count(now)
-			return true
+			continue
 		}
 		id := e.ID + "\x00" + cmp.Or(e.Request, e.Sum)
 		before, again := last[id]
@@ -96,8 +119,8 @@ func (t *UsageTally) Add(r Reader, f File, of Lineage) (added []DayUsage, err er
 			order = append(order, id)
 		}
 		last[id] = now
-		if !e.Usage.onlyCost() || t.has("id", f.Client, e.ID) {
-			return true
+		if !e.Usage.onlyCost() || t.has("id", now.client, e.ID) {
+			continue
 		}
 		t.stated[of.ID] = append(t.stated[of.ID], now)
 		was := before.entry.Usage.Cost
@@ -108,8 +131,7 @@ func (t *UsageTally) Add(r Reader, f File, of Lineage) (added []DayUsage, err er
 			now.entry.Usage.Cost -= was
 		}
 		count(now)
-		return true
-	})
+	}
 	copied := t.copies(of)
 	for _, id := range order {
 		if c := last[id]; !t.again(c, of, copied) && !c.entry.Usage.onlyCost() {
@@ -117,12 +139,21 @@ func (t *UsageTally) Add(r Reader, f File, of Lineage) (added []DayUsage, err er
 		}
 	}
 	t.read[of.ID] = true
-	for _, day := range slices.Sorted(maps.Keys(own)) {
-		for _, s := range sorted(own[day]) {
-			added = append(added, DayUsage{day, s})
+	for _, hour := range slices.SortedFunc(maps.Keys(own), time.Time.Compare) {
+		for _, s := range sorted(own[hour]) {
+			added = append(added, HourUsage{hour, s})
 		}
 	}
-	return added, err
+	return added
+}
+
+// hourOf returns the beginning of the hour on a clock here, or the zero time for it.
+func hourOf(at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	at = at.Local()
+	return at.Add(-time.Duration(at.Minute())*time.Minute - time.Duration(at.Second())*time.Second - time.Duration(at.Nanosecond()))
 }
 
 // again reports whether an earlier conversation had what c counts.
@@ -182,7 +213,10 @@ func (t *UsageTally) inherited(of Lineage, model string) (cost float64) {
 }
 
 // HasTokens reports whether a usage states tokens, and not only a cost.
-func (u Usage) HasTokens() bool { return u != Usage{Cost: u.Cost} }
+func (u Usage) HasTokens() bool { return u.Tokens() != 0 }
+
+// Tokens returns the sum of all tokens.
+func (u Usage) Tokens() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.Output }
 
 func (u Usage) onlyCost() bool { return u.Cost > 0 && !u.HasTokens() }
 
@@ -198,8 +232,11 @@ func (sum *Usage) Add(u Usage) {
 	sum.Input += u.Input
 	sum.CacheRead += u.CacheRead
 	sum.CacheWrite += u.CacheWrite
+	sum.CacheWrite1h += u.CacheWrite1h
 	sum.Output += u.Output
 	sum.Cost += u.Cost
+	sum.Priced += u.Priced
+	sum.Unpriced += u.Unpriced
 }
 
 type ModelUsage struct {
@@ -207,16 +244,16 @@ type ModelUsage struct {
 	Usage
 }
 
-// DayUsage is the usage of a local day (2026-01-17); "" if the time is unknown.
-type DayUsage struct {
-	Day string
+// HourUsage is the usage of an hour on a clock here; the zero time if it is unknown.
+type HourUsage struct {
+	Hour time.Time
 	ModelUsage
 }
 
 // SumByModel adds up usages, the model with the most output first.
-func SumByModel(days []DayUsage) []ModelUsage {
+func SumByModel(hours []HourUsage) []ModelUsage {
 	models := map[string]*Usage{}
-	for _, d := range days {
+	for _, d := range hours {
 		add(models, d.Model, d.Usage)
 	}
 	return sorted(models)

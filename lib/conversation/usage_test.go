@@ -77,7 +77,7 @@ func TestUsageTally(t *testing.T) {
 	}
 	some := UsageTally{Since: at(2), Until: at(4)}
 	added, _ := some.Add(told{"one": {out(1, "a", "", "", 1), out(2, "b", "", "", 2), out(3, "", "", "", 4), out(4, "d", "", "", 8), cost(1, "c", 1), cost(3, "c", 3)}}, File{Path: "one"}, Lineage{ID: "one"})
-	if len(added) != 1 || added[0].Usage != (Usage{Output: 6, Cost: 2}) {
+	if len(added) != 2 || added[0].Usage != (Usage{Output: 2}) || added[1].Usage != (Usage{Output: 4, Cost: 2}) || added[1].Hour.Sub(added[0].Hour) != time.Hour {
 		t.Errorf("of some hours: %+v", added)
 	}
 }

@@ -113,7 +113,7 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 // only a log attributes to the person.
 func (d *detail) converse(env *cli.Env, all catalog.Catalog, own account.Own) error {
 	n := newCounter(env, all)
-	var spent []conversation.DayUsage
+	var spent []conversation.HourUsage
 	var lost error
 	workers := all.Subagents(d.ID)
 	for _, w := range append([]*catalog.Session{d.Session}, workers...) {

@@ -4,14 +4,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"gt/lib/catalog"
 	"gt/lib/catalog/scan"
 	"gt/lib/cli"
 	"gt/lib/client/account"
 	"gt/lib/conversation"
+	"gt/lib/conversation/price"
+	"gt/lib/place/git"
 	"gt/lib/state/session"
 	"gt/lib/text/count"
 	"gt/lib/text/term"
@@ -20,7 +25,7 @@ import (
 type usage struct {
 	selection
 	ID   string   `arg:"" optional:"" help:"The session, by its id or the beginning of it (default: all)."`
-	By   []string `enum:"day,model,agent,chain,session" default:"model" placeholder:"WHAT" help:"A line for each day, model, agent, chain or session, or of several, as in day,model (default: model)."`
+	By   []string `enum:"day,week,month,block,model,agent,project,branch,chain,session" default:"model" placeholder:"WHAT" help:"A line for each day, week, month, block of five hours, model, agent, project, branch, chain or session, or of several, as in day,model (default: model)."`
 	Each bool     `help:"Add a line for each session and model."`
 	JSON bool     `name:"json" help:"One JSON object per line."`
 
@@ -32,6 +37,11 @@ type usage struct {
 type spending struct {
 	Session string `json:"session_id,omitempty"`
 	Day     string `json:"day,omitempty"`
+	Week    string `json:"week,omitempty"`  // its Monday
+	Month   string `json:"month,omitempty"` // 2026-01
+	Block   string `json:"block,omitempty"` // the hour in which it begins
+	Project string `json:"project,omitempty"`
+	Branch  string `json:"branch,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Chain   string `json:"chain_id,omitempty"`
 	Model   string `json:"model,omitempty"`
@@ -45,7 +55,12 @@ var groups = []struct {
 	of          func(*spending) *string
 }{
 	{"session", "SESSION", func(s *spending) *string { return &s.Session }},
+	{"month", "MONTH", func(s *spending) *string { return &s.Month }},
+	{"week", "WEEK", func(s *spending) *string { return &s.Week }},
 	{"day", "DAY", func(s *spending) *string { return &s.Day }},
+	{"block", "BLOCK", func(s *spending) *string { return &s.Block }},
+	{"project", "PROJECT", func(s *spending) *string { return &s.Project }},
+	{"branch", "BRANCH", func(s *spending) *string { return &s.Branch }},
 	{"agent", "AGENT", func(s *spending) *string { return &s.Agent }},
 	{"chain", "CHAIN", func(s *spending) *string { return &s.Chain }},
 	{"model", "MODEL", func(s *spending) *string { return &s.Model }},
@@ -91,30 +106,85 @@ func (c *usage) Run(env *cli.Env) error {
 	if read < c.selected {
 		env.Hint("%d of %s left no transcript here", c.selected-read, count.Of(c.selected, "session"))
 	}
-	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, term.Width(env.Stdout, env.Getenv), c.table(lines), nil)
+	warnUnpriced(env, spent)
+	width := term.Width(env.Stdout, env.Getenv)
+	cells := c.table(env, lines, false)
+	if width > 0 && tableWidth(cells) > width {
+		cells = c.table(env, lines, true)
+	}
+	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, cells, nil)
 }
 
-// unknown is the model or day of what a conversation does not date or attribute.
+// warnUnpriced names the models whose tokens have no price.
+func warnUnpriced(env *cli.Env, spent []spending) {
+	var models []string
+	for _, s := range spent {
+		if s.Unpriced > 0 && !slices.Contains(models, s.Model) {
+			models = append(models, s.Model)
+		}
+	}
+	if len(models) > 0 {
+		slices.Sort(models)
+		env.Hint("no price is known for %s: ~/.config/gt/%s can have one", term.Clean(strings.Join(models, ", ")), price.File)
+	}
+}
+
+const narrowPath = 24
+
+// tableWidth returns how wide a table has to be so that nothing in it is cut.
+func tableWidth(rows [][]string) (width int) {
+	const least = 8 // of the last column, see term.Style.Table
+	for i := range rows[0] {
+		widest := 0
+		if i == len(rows[0])-1 {
+			widest = least
+		}
+		for _, row := range rows {
+			widest = max(widest, term.Columns(row[i]))
+		}
+		width += widest + 2
+	}
+	return width - 2
+}
+
+// unknown is the model or time of what a conversation does not date or attribute.
 const unknown = "unknown"
 
 // addUp returns what the sessions used, and how many transcripts were read.
 func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Catalog) (spent []spending, read int) {
 	n := newCounter(env, all)
 	n.tally.Since, n.tally.Until = c.Since.Before(env.Now()), c.Until.Before(env.Now())
-	for _, s := range sessions {
-		for _, of := range append([]*catalog.Session{s}, all.Subagents(s.ID)...) {
-			used, ok := n.count(of)
-			if !ok {
-				continue
+	prices, err := price.Load(env.Getenv)
+	if err != nil {
+		env.Warn("%v", err)
+	}
+	n.tally.Price = prices.Of
+	projects := map[string]string{}
+	for part := range slices.Chunk(sessions, readAhead) {
+		n.readAhead(part)
+		for _, s := range part {
+			for _, of := range append([]*catalog.Session{s}, all.Subagents(s.ID)...) {
+				used, ok := n.count(of)
+				if !ok {
+					continue
+				}
+				for _, u := range used {
+					one := spending{
+						Session: string(s.ID), Agent: clientName(s), Chain: string(s.Chain()), Branch: cmp.Or(s.Branch, unknown),
+						Model: cmp.Or(env.Redact(u.Model), unknown), Usage: u.Usage,
+					}
+					if slices.Contains(c.By, "project") {
+						one.Project = projectOf(projects, s)
+					}
+					one.date(u.Hour)
+					spent = append(spent, one)
+				}
+				read++
 			}
-			for _, u := range used {
-				spent = append(spent, spending{
-					Session: string(s.ID), Day: cmp.Or(u.Day, unknown), Agent: clientName(s), Chain: string(s.Chain()),
-					Model: cmp.Or(env.Redact(u.Model), unknown), Usage: u.Usage,
-				})
-			}
-			read++
 		}
+	}
+	if slices.Contains(c.By, "block") {
+		intoBlocks(spent)
 	}
 	for _, err := range n.failed {
 		env.Warn("%v", err)
@@ -125,6 +195,57 @@ func (c *usage) addUp(env *cli.Env, sessions []*catalog.Session, all catalog.Cat
 	return spent, read
 }
 
+// date sets the times of a spending in an hour.
+func (s *spending) date(hour time.Time) {
+	if s.Day, s.Week, s.Month, s.Block = unknown, unknown, unknown, unknown; hour.IsZero() {
+		return
+	}
+	const sinceMonday = 6 // of a Sunday, which time counts as 0
+	monday := hour.AddDate(0, 0, -(int(hour.Weekday())+sinceMonday)%7)
+	s.Day, s.Week, s.Month = hour.Format(time.DateOnly), monday.Format(time.DateOnly), hour.Format("2006-01")
+	s.Block = hour.Format(time.RFC3339)
+}
+
+// intoBlocks changes the hours in Block to the beginnings of the blocks that have them: a block
+// begins with the first hour after the one before, and has five.
+func intoBlocks(spent []spending) {
+	const length = 5 * time.Hour
+	var begin time.Time
+	of := map[string]string{unknown: unknown}
+	hours := make([]string, 0, len(spent))
+	for _, s := range spent {
+		hours = append(hours, s.Block)
+	}
+	at := func(hour string) time.Time {
+		t, _ := time.Parse(time.RFC3339, hour) // zero for unknown
+		return t
+	}
+	slices.SortFunc(hours, func(a, b string) int { return at(a).Compare(at(b)) })
+	for _, hour := range slices.Compact(hours) {
+		if t := at(hour); hour != unknown {
+			if t.Sub(begin) >= length {
+				begin = t
+			}
+			of[hour] = begin.Format("2006-01-02 15:04")
+		}
+	}
+	for i := range spent {
+		spent[i].Block = of[spent[i].Block]
+	}
+}
+
+// projectOf returns the main worktree of the repository in which a session worked, or its
+// folder. known has those of folders that were asked for before.
+func projectOf(known map[string]string, s *catalog.Session) string {
+	if s.CWD == "" || s.Foreign() {
+		return cmp.Or(s.CWD, unknown)
+	}
+	if known[s.CWD] == "" {
+		known[s.CWD] = strings.TrimSuffix(git.Common(s.CWD), "/.git")
+	}
+	return known[s.CWD]
+}
+
 // counter counts the tokens of sessions. It reads what a conversation may be a copy of before
 // it, also if nobody asks for that.
 type counter struct {
@@ -133,13 +254,14 @@ type counter struct {
 	own    account.Own
 	tally  conversation.UsageTally
 	counts map[session.ID]counted
+	ahead  map[session.ID]conversation.Spent
 
 	lost   conversation.ReadErrors // foreign ones
 	failed []error
 }
 
 type counted struct {
-	used []conversation.DayUsage
+	used []conversation.HourUsage
 	read bool
 }
 
@@ -147,9 +269,26 @@ func newCounter(env *cli.Env, all catalog.Catalog) *counter {
 	return &counter{env: env, all: all, own: owned(env), counts: map[session.ID]counted{}}
 }
 
+// readAhead is how many sessions are read at once.
+const readAhead = 512
+
+// readAhead reads what the sessions spent, on all processors.
+func (n *counter) readAhead(sessions []*catalog.Session) {
+	found := make([]conversation.Spent, len(sessions))
+	cli.Parallel(cli.Numbers(len(sessions)), func(i int) {
+		if f := sessions[i].File; f.Path != "" && scan.ReaderOf(f.Client) != nil {
+			found[i], _ = conversation.ReadSpent(scan.ReaderOf(f.Client), f) // count reads it again and has the error
+		}
+	})
+	n.ahead = make(map[session.ID]conversation.Spent, len(sessions))
+	for i, s := range sessions {
+		n.ahead[s.ID] = found[i]
+	}
+}
+
 // count returns what a session used without its subagents, and whether its conversation was
 // read.
-func (n *counter) count(s *catalog.Session) ([]conversation.DayUsage, bool) {
+func (n *counter) count(s *catalog.Session) ([]conversation.HourUsage, bool) {
 	if done, known := n.counts[s.ID]; known {
 		return done.used, done.read
 	}
@@ -173,11 +312,14 @@ func (n *counter) count(s *catalog.Session) ([]conversation.DayUsage, bool) {
 		}
 		return nil, false
 	}
-	used, err := n.tally.Add(scan.ReaderOf(f.Client), f, conversation.Lineage{ID: s.ID, Began: s.StartedAt, Ancestors: ancestors})
-	if err != nil {
-		n.failed = append(n.failed, err)
-		return nil, false
+	spent := n.ahead[s.ID]
+	if spent == nil {
+		if spent, err = conversation.ReadSpent(scan.ReaderOf(f.Client), f); err != nil {
+			n.failed = append(n.failed, err)
+			return nil, false
+		}
 	}
+	used := n.tally.AddSpent(spent, conversation.Lineage{ID: s.ID, Began: s.StartedAt, Ancestors: ancestors})
 	if err := scan.CheckRead(s.ID, f); err != nil {
 		n.failed = append(n.failed, err)
 	}
@@ -185,7 +327,7 @@ func (n *counter) count(s *catalog.Session) ([]conversation.DayUsage, bool) {
 	return used, true
 }
 
-// grouped adds up what is the same: by day the first first, otherwise the most output
+// grouped adds up what is the same: by time the first first, otherwise the most output
 // first, but sessions as they come.
 func grouped(all []spending, by []string) (sums []spending) {
 	at := map[spending]int{}
@@ -205,18 +347,26 @@ func grouped(all []spending, by []string) (sums []spending) {
 	}
 	order := map[string]int{}
 	for i, s := range sums {
+		sums[i].Priced = math.Round(s.Priced*1e9) / 1e9 // the same in whatever order it was added up
 		if _, known := order[s.Session]; !known {
 			order[s.Session] = i
 		}
 	}
 	slices.SortStableFunc(sums, func(a, b spending) int {
-		return cmp.Or(cmp.Compare(order[a.Session], order[b.Session]), cmp.Compare(a.Day, b.Day), cmp.Compare(b.Output, a.Output), cmp.Compare(a.Model, b.Model))
+		times := func(s spending) []string { return []string{s.Month, s.Week, s.Day, s.Block} }
+		return cmp.Or(cmp.Compare(order[a.Session], order[b.Session]), slices.Compare(times(a), times(b)), cmp.Compare(b.Output, a.Output), cmp.Compare(a.Model, b.Model))
 	})
 	return sums
 }
 
-func (c *usage) table(lines []spending) [][]string {
+// table returns the cells, for a narrow screen with short numbers and the ends of paths.
+func (c *usage) table(env *cli.Env, lines []spending, narrow bool) [][]string {
+	number, cache := thousands, "CACHE "
+	if narrow {
+		number, cache = compact, ""
+	}
 	free := !slices.ContainsFunc(lines, func(l spending) bool { return l.Cost > 0 })
+	unpriced := !slices.ContainsFunc(lines, func(l spending) bool { return l.Priced > 0 })
 	var columns []term.Column[spending]
 	for _, g := range groups {
 		if !slices.Contains(c.By, g.by) && !(c.Each && (g.by == "session" || g.by == "model")) {
@@ -224,7 +374,12 @@ func (c *usage) table(lines []spending) [][]string {
 		}
 		first := len(columns) == 0
 		columns = append(columns, term.Column[spending]{Heading: g.heading, Cell: func(l spending) string {
-			cell := *g.of(&l)
+			cell := env.Line(*g.of(&l), 1000)
+			if g.by == "project" {
+				if cell = term.Tilde(cell, env.Getenv("HOME")); narrow {
+					cell = term.CutFront(cell, narrowPath)
+				}
+			}
 			switch {
 			case cell != "":
 			case l == (spending{Usage: l.Usage}) && (first && !c.Each || g.by == "model"):
@@ -236,10 +391,11 @@ func (c *usage) table(lines []spending) [][]string {
 		}})
 	}
 	return term.Cells(append(columns, []term.Column[spending]{
-		{Heading: "INPUT", Cell: func(l spending) string { return thousands(l.Input) }},
-		{Heading: "CACHE READ", Cell: func(l spending) string { return thousands(l.CacheRead) }},
-		{Heading: "CACHE WRITE", Cell: func(l spending) string { return thousands(l.CacheWrite) }},
-		{Heading: "OUTPUT", Cell: func(l spending) string { return thousands(l.Output) }},
+		{Heading: "INPUT", Cell: func(l spending) string { return number(l.Input) }},
+		{Heading: cache + "READ", Cell: func(l spending) string { return number(l.CacheRead) }},
+		{Heading: cache + "WRITE", Cell: func(l spending) string { return number(l.CacheWrite) }},
+		{Heading: "OUTPUT", Cell: func(l spending) string { return number(l.Output) }},
+		{Heading: "PRICE", Hidden: unpriced, Cell: priceCell},
 		{Heading: "COST", Hidden: free, Cell: func(l spending) string { return cost(l.Cost) }},
 	}...), lines)
 }
@@ -275,10 +431,36 @@ func (c *usage) spenders(env *cli.Env) (found []*catalog.Session, all catalog.Ca
 }
 
 func cost(dollars float64) string {
-	if dollars == 0 {
+	switch {
+	case dollars == 0:
 		return ""
+	case dollars < 1:
+		return fmt.Sprintf("$%.4f", dollars)
 	}
-	return fmt.Sprintf("$%.4f", dollars)
+	return fmt.Sprintf("$%.2f", dollars)
+}
+
+// priceCell marks a price that lacks that of some tokens.
+func priceCell(s spending) string {
+	switch {
+	case s.Unpriced == 0:
+		return cost(s.Priced)
+	case s.Priced == 0:
+		return "?"
+	}
+	return cost(s.Priced) + "+"
+}
+
+// compact returns a number in four or five characters: 999, 12.3k, 4.5M.
+func compact(n int64) string {
+	short, units := float64(n), []string{"", "k", "M", "G", "T"}
+	for short >= 999.95 && len(units) > 1 {
+		short, units = short/1000, units[1:]
+	}
+	if units[0] == "" {
+		return strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf("%.1f%s", short, units[0])
 }
 
 func thousands(n int64) string {

@@ -245,7 +245,7 @@ func model(rec record) string {
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	side := f.Parent != "" || strings.HasPrefix(string(f.ID), "agent-")
 	var gone map[int64]bool
-	if !side && !o.TooLong(f.Path) {
+	if !side && !o.TokensOnly && !o.TooLong(f.Path) {
 		var err error
 		if gone, err = takenBack(f.Path, o); err != nil {
 			return o.From, err
@@ -253,11 +253,22 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	}
 	each = o.Without(func(at int64) bool { return gone[at] }, each)
 	r := records{kept: keptIn(f), id: string(f.ID), summary: o.ForSummary, each: each, given: map[uint64]bool{}}
+	var before []byte // the last of the records that only a time is needed of
 	line := func(line []byte, at int64) bool {
 		if o.Skip != nil && !isAsking(line) && o.Skip(line) {
 			return true
 		}
+		if o.TokensOnly && !hasTokens(line) {
+			if bytes.Contains(line, []byte(`"timestamp"`)) {
+				before = append(before[:0], line...)
+			}
+			return true
+		}
 		rec := parse(line)
+		if rec.Kind == "cost-state" { // it has no time
+			rec.Timestamp = cmp.Or(rec.Timestamp, parse(before).Timestamp)
+		}
+		before = before[:0]
 		if side {
 			rec = rec.ownText()
 		}
@@ -508,8 +519,14 @@ func (r *records) spent(e conversation.Entry, rec record) bool {
 	return true
 }
 
+// hasTokens reports whether a line may state tokens or a cost.
+func hasTokens(line []byte) bool {
+	return bytes.Contains(line, []byte(`"usage"`)) || bytes.Contains(line, []byte(`"totalCostUSD"`))
+}
+
 func usageOf(u gjson.Result) conversation.Usage {
 	return conversation.Usage{
+		CacheWrite1h: conversation.TokenCount(u.Get("cache_creation.ephemeral_1h_input_tokens")), Fast: u.Get("speed").Str == "fast",
 		Input: conversation.TokenCount(u.Get("input_tokens")), Output: conversation.TokenCount(u.Get("output_tokens")),
 		CacheRead: conversation.TokenCount(u.Get("cache_read_input_tokens")), CacheWrite: conversation.TokenCount(u.Get("cache_creation_input_tokens")),
 	}

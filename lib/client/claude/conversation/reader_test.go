@@ -27,7 +27,7 @@ func TestVersions(t *testing.T) {
 			t.Fatalf("%s: %d conversations", store, len(all))
 		}
 		var bill conversation.UsageTally
-		var spent []conversation.DayUsage
+		var spent []conversation.HourUsage
 		for i, want := range []struct{ kinds, prompts string }{
 			{turns + "summary prompt spent answer", `please echo, "max" & <co>|now delegate|after it`},
 			{"prompt spent answer", "You are the child."},

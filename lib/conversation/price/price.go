@@ -1,0 +1,143 @@
+// Package price has what vendors ask for tokens: a dated table that comes with gt, and what the
+// person puts in its place.
+package price
+
+import (
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"gt/lib/conversation"
+	"gt/lib/place"
+	"gt/lib/text/lazyregexp"
+)
+
+//go:embed prices.toml
+var shipped string
+
+// File is the name of the person's table in the folder of their settings.
+const File = "prices.toml"
+
+const maxFile = 1 << 20
+
+// Table has the prices of models. prices.toml describes its form.
+type Table struct {
+	Read    time.Time        `toml:"read"` // when it was taken from the vendors' pages
+	Sources []string         `toml:"sources"`
+	Models  map[string][]row `toml:"models"`
+}
+
+type row struct {
+	From         time.Time `toml:"from"`
+	Above        int64     `toml:"above"`
+	Input        *float64  `toml:"input"`
+	Output       *float64  `toml:"output"`
+	CacheRead    *float64  `toml:"cache_read"`
+	CacheWrite   *float64  `toml:"cache_write"`
+	CacheWrite1h *float64  `toml:"cache_write_1h"`
+	Fast         float64   `toml:"fast"`
+}
+
+// Load returns the table that comes with gt, with the person's prices in place of its own. If
+// theirs cannot be read, the table has none of them, and the error says why.
+func Load(getenv func(string) string) (*Table, error) {
+	t, err := parse(shipped)
+	if err != nil {
+		return t, err
+	}
+	path := place.Config(getenv, File)
+	data, err := place.ReadConfig(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) || path == "" {
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	own, err := parse(string(data))
+	if err != nil {
+		return t, fmt.Errorf("cannot use '%s': %w", path, err)
+	}
+	for model, rows := range own.Models {
+		t.Models[model] = rows
+	}
+	return t, nil
+}
+
+func parse(text string) (*Table, error) {
+	t := &Table{}
+	meta, err := toml.Decode(text, t)
+	if err != nil {
+		return t, err
+	}
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return t, fmt.Errorf("unknown key %s", unknown[0])
+	}
+	for model, rows := range t.Models {
+		for _, r := range rows {
+			if r.Input == nil || r.Output == nil {
+				return t, fmt.Errorf("no input or output for %s", model)
+			}
+			for _, p := range []*float64{r.Input, r.Output, r.CacheRead, r.CacheWrite, r.CacheWrite1h, &r.Fast} {
+				if p != nil && !(*p >= 0) {
+					return t, fmt.Errorf("a price below zero for %s", model)
+				}
+			}
+		}
+	}
+	return t, nil
+}
+
+// Of returns the price of one request in US dollars, and whether the table has its model.
+func (t *Table) Of(model string, at time.Time, u conversation.Usage) (dollars float64, ok bool) {
+	r, ok := t.find(model, at, u.Input+u.CacheRead+u.CacheWrite)
+	if !ok || u.Fast && r.Fast == 0 {
+		return 0, false
+	}
+	write := *cmp.Or(r.CacheWrite, r.Input)
+	sum := float64(u.Input)**r.Input + float64(u.Output)**r.Output + float64(u.CacheRead)**cmp.Or(r.CacheRead, r.Input) +
+		float64(u.CacheWrite-u.CacheWrite1h)*write + float64(u.CacheWrite1h)**cmp.Or(r.CacheWrite1h, &write)
+	if u.Fast {
+		sum *= r.Fast
+	}
+	const million = 1e6
+	return sum / million, true
+}
+
+// find returns the latest row that had begun, of those the one for a prompt of that size.
+func (t *Table) find(model string, at time.Time, prompt int64) (found row, ok bool) {
+	for _, r := range t.rows(model) {
+		if !at.IsZero() && at.Before(r.From) || prompt <= r.Above && r.Above > 0 {
+			continue
+		}
+		if later := r.From.Compare(found.From); !ok || later > 0 || later == 0 && r.Above >= found.Above {
+			found, ok = r, true
+		}
+	}
+	return found, ok
+}
+
+var dated = lazyregexp.New(`[-@]20\d\d-?\d\d-?\d\d$`)
+
+// rows returns a model's rows by its name, else by its name without vendor and day.
+func (t *Table) rows(model string) []row {
+	if rows := t.Models[model]; rows != nil {
+		return rows
+	}
+	name, _, _ := strings.Cut(strings.ToLower(model), "[") // of the context window
+	for _, vendor := range []string{"anthropic/", "openai/", "google/"} {
+		name = strings.TrimPrefix(name, vendor)
+	}
+	if strings.HasPrefix(name, "claude-") {
+		name = strings.ReplaceAll(name, ".", "-")
+	}
+	if rows := t.Models[name]; rows != nil {
+		return rows
+	}
+	return t.Models[dated().ReplaceAllString(name, "")]
+}
