@@ -1,6 +1,7 @@
 package primecmd
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/state/marker"
 	"gt/lib/state/session"
+	"gt/lib/state/waiting"
 )
 
 // situation is the result of assess. situations.md lists all situations.
@@ -74,9 +76,10 @@ const (
 )
 
 type handover struct {
-	kind   handoverKind
-	marker *marker.Marker  // nil for none
-	owner  *session.Record // the session that left it, nil if unknown
+	kind         handoverKind
+	from, reason string
+	owner        *session.Record // the session that left it, nil for a claim
+	claim        *waiting.Claim
 	mailbox
 }
 
@@ -90,28 +93,58 @@ type predecessor struct {
 // brokeOff reports whether the predecessor crashed or was killed.
 func (p predecessor) brokeOff() bool { return p.how == session.Crash || p.how == session.Killed }
 
-// assess returns the situation in which the session starts. It depends on the facts alone;
-// situations.md has the decision table.
-func assess(f *facts) situation {
-	h := f.handover()
-	s := situation{
-		conversation: f.conversation(h),
-		predecessor:  f.predecessor(h),
-		checkpoint:   f.checkpoint(h),
-		work:         f.work, unread: f.unread, earlier: f.given,
+// assessment is one run of assess.
+type assessment struct {
+	*facts
+	missing missing // the first fact that was needed and is unknown
+}
+
+// need says that a fact was used, and how it is read if it is unknown.
+func (a *assessment) need(known bool, read missing) {
+	if !known && a.missing == nil {
+		a.missing = read
 	}
-	f.sortHooked(&s, h)
-	if p := f.broken(h); p.brokeOff() {
-		if s.tail = f.tail; f.asked.Text != "" && (len(s.tail.Requests) > 0 || !s.hasNoted(p.ID)) {
-			s.tail = s.tail.Asked(f.asked.Text, f.asked.Time)
+}
+
+// assess returns the situation in which the session starts, or the fact that is missing. It
+// depends on the facts alone; situations.md has the decision table.
+func assess(f *facts) (situation, missing) {
+	a := &assessment{facts: f}
+	h := a.handover()
+	s := situation{conversation: f.conversation(h)}
+	s.predecessor = a.predecessor(h)
+	broke := a.broken(h)
+	if s.conversation == fresh && f.works {
+		a.need(f.checkpoints != nil, (*start).readCheckpoints)
+		s.checkpoint = f.checkpoint(broke)
+	}
+	a.sortHooked(&s, h, broke)
+	if s.conversation == forgotten && h.kind == none {
+		a.need(f.given != nil, (*start).readGiven)
+	}
+	if s.conversation == fresh {
+		a.need(f.duties != nil, (*start).readDuties)
+	}
+	if a.missing != nil {
+		return situation{}, a.missing
+	}
+	if f.given != nil {
+		s.earlier = f.given.Note
+	}
+	if f.duties != nil {
+		s.work, s.unread = f.duties.work, f.duties.unread
+	}
+	if e := f.ending; broke.brokeOff() {
+		if s.tail = e.tail; e.asked.Text != "" && (len(s.tail.Requests) > 0 || !s.hasNoted(broke.ID)) {
+			s.tail = s.tail.Asked(e.asked.Text, e.asked.Time)
 		}
 		if s.checkpoint != nil || len(s.tail.Requests) > 0 || len(s.noted) > 0 {
-			s.crashed, s.how, s.asking = p.Record, p.how, f.asking
-			s.atRest = f.atRest && f.asked.Text == ""
+			s.crashed, s.how, s.asking = broke.Record, broke.how, e.asking
+			s.atRest = e.atRest && e.asked.Text == ""
 		}
 	}
 	switch {
-	case s.handover.marker != nil:
+	case s.handover.kind != none:
 		s.state = PostHandoff
 	case s.checkpoint != nil || s.crashed != nil:
 		s.state = CrashRecovery
@@ -120,7 +153,7 @@ func assess(f *facts) situation {
 	default:
 		s.state = Normal
 	}
-	return s
+	return s, nil
 }
 
 // hasNoted reports whether a session saved a note of its own work.
@@ -130,16 +163,13 @@ func (s situation) hasNoted(id session.ID) bool {
 
 // bring returns the situation with a note from elsewhere as its hand-over.
 func (s situation) bring(note mail.Note) situation {
-	m := s.handover.marker
-	if m == nil {
-		m = &marker.Marker{From: note.From}
+	h := handover{kind: brought, from: note.From, mailbox: mailbox{note: &note}}
+	if old := s.handover; old.kind != none {
+		h.from, h.reason = old.from, old.reason
 	}
-	s.state, s.conversation = PostHandoff, fresh
-	s.handover = handover{kind: brought, marker: m, mailbox: mailbox{note: &note}}
+	s.state, s.conversation, s.handover = PostHandoff, fresh, h
 	return s
 }
-
-func isHandover(n mail.Note) bool { return n.Type == mail.Handoff }
 
 func (f *facts) continues() bool { return f.session.Source == "compact" || f.resumes() }
 
@@ -154,43 +184,42 @@ func (f *facts) find(id session.ID) *session.Candidate {
 	return nil
 }
 
-// handover returns the first hand-over, in the order of the markers, that the session may
-// take.
-func (f *facts) handover() handover {
-	for i := range f.markers {
-		m := &f.markers[i]
-		if f.judge(*m) != take {
+// handover returns the first hand-over that the session may take: of those that sessions
+// left, else the latest claim that says that it is done.
+func (a *assessment) handover() handover {
+	for i := range a.left {
+		l := &a.left[i]
+		v := a.judge(*l)
+		if a.need(v != unsure, askPane(l)); v != take {
 			continue
 		}
-		h := handover{marker: &m.Marker, mailbox: f.note}
-		if m.owner != nil {
-			h.owner = m.owner.Record
+		a.need(!l.note.unread, readNote(l))
+		h := handover{kind: another, from: cmp.Or(l.owner.Handoff.From, string(l.owner.ID)), reason: l.owner.Handoff.Reason, owner: l.owner.Record, mailbox: l.note}
+		if l.owner.ID == a.session.ID {
+			h.kind = own
 		}
-		h.kind = f.kindOf(h)
+		return h
+	}
+	for _, c := range slices.Backward(a.claims) {
+		if !c.Marked {
+			continue
+		}
+		h := handover{kind: stranger, from: c.From, reason: c.Reason, claim: c}
+		if a.continues() && (c.Note != nil || c.From == string(a.session.ID)) {
+			h.kind = own // its record is lost
+		}
 		return h
 	}
 	return handover{}
 }
 
-func (f *facts) kindOf(h handover) handoverKind {
-	switch {
-	case h.owner == nil && f.continues() && h.marker.From == string(f.session.ID):
-		return own // its record is lost
-	case h.owner == nil:
-		return stranger
-	case h.owner.ID == f.session.ID:
-		return own
-	}
-	return another
-}
-
-// verdict is whether a session takes a marker.
+// verdict is whether a session takes a hand-over.
 type verdict int
 
 const (
 	leave verdict = iota
 	take
-	askPane // it depends on whether the owner's pane still exists
+	unsure // it depends on whether the owner's pane still exists
 )
 
 // onItsWay is how long the successor of a pane is expected. A client may ask the person
@@ -198,33 +227,22 @@ const (
 // stays open for weeks.
 const onItsWay = 10 * time.Minute
 
-func (f *facts) judge(m leftMarker) verdict {
+func (f *facts) judge(l leftHandover) verdict {
+	p := l.owner.Handoff
 	switch {
-	case m.owner == nil:
-		return f.judgeUnowned(m)
-	case m.owner.ID == f.session.ID: // left before a compaction or a cycle
-		if m.owner.Handoff.Kind == session.KindHandoff {
+	case l.owner.ID == f.session.ID: // left before a compaction or a cycle
+		if p.Kind == session.KindHandoff {
 			return leave
 		}
 		return take
-	case f.continues(), m.owner.Handoff.Kind != session.KindHandoff:
+	case f.continues(), p.Kind != session.KindHandoff:
 		return leave // a hand-over is for a new session; other kinds are for their owner
-	case f.isBeingTold(session.ID(m.owner.Handoff.TakenBy)):
+	case f.isBeingTold(session.ID(p.TakenBy)):
 		return leave
-	case !m.isGivenAway(), m.inside:
-		return leave // children of a live session find its marker, too
+	case l.owner.Liveness == session.Running && !p.Respawn, l.inside:
+		return leave // children of a live session find its hand-over, too
 	}
-	return f.judgePane(m)
-}
-
-// judgeUnowned judges a marker that no record names: another program's, a person's, or one
-// of a lost record. While the home is busy it leaves the marker, because its owner's record
-// may be about to be written.
-func (f *facts) judgeUnowned(m leftMarker) verdict {
-	if f.access != busy && (!f.continues() || m.Reason == marker.Compaction) {
-		return take
-	}
-	return leave
+	return f.judgePane(l)
 }
 
 // isBeingTold reports whether another running session has claimed the hand-over.
@@ -236,16 +254,11 @@ func (f *facts) isBeingTold(by session.ID) bool {
 	return c != nil && c.Liveness == session.Running
 }
 
-// isGivenAway reports whether the owner does not run, or hands its pane to the successor.
-func (m leftMarker) isGivenAway() bool {
-	return m.owner.Liveness != session.Running || m.owner.Handoff.Respawn
-}
-
 // judgePane judges by where the sessions run. A hand-over is for the owner's pane. A
 // session elsewhere takes it only if that pane is gone. A session outside tmux also takes
 // it if the owner has ended and no successor is expected in the pane.
-func (f *facts) judgePane(m leftMarker) verdict {
-	o := m.owner
+func (f *facts) judgePane(l leftHandover) verdict {
+	o := l.owner
 	runs := o.Liveness == session.Running
 	switch {
 	case o.TmuxPane == "":
@@ -254,12 +267,12 @@ func (f *facts) judgePane(m leftMarker) verdict {
 		return take
 	case o.TmuxServer == f.session.TmuxServer && o.TmuxPane == f.session.TmuxPane:
 		return take
-	case m.elsewhere && runs:
+	case l.elsewhere && runs:
 		return leave // tmux here need not be the one with that pane
 	}
-	switch m.pane {
+	switch l.pane {
 	case notAsked:
-		return askPane
+		return unsure
 	case gone:
 		return take
 	}
@@ -278,7 +291,7 @@ func (f *facts) conversation(h handover) contextState {
 		return forgotten
 	case f.resumes():
 		return resumed
-	case f.session.Source == "compact", h.marker != nil && h.marker.Reason == marker.Compaction && h.kind != another:
+	case f.session.Source == "compact", h.reason == marker.Compaction && h.kind != another:
 		return compacted
 	}
 	return fresh
@@ -306,8 +319,8 @@ func (f *facts) seen() session.StartParams {
 	return p
 }
 
-// mayHaveBroken is broken, as far as it is known before the conversation is read.
-func (f *facts) mayHaveBroken(h handover) predecessor {
+// crashCandidate is broken, as far as it is known before the conversation is read.
+func (f *facts) crashCandidate(h handover) predecessor {
 	p := f.predecessor(h)
 	if h.owner == nil || p.Record == nil {
 		return p
@@ -336,19 +349,27 @@ func (f *facts) mayHaveBroken(h handover) predecessor {
 // broken returns the session that broke off, or the predecessor if none did. If the
 // predecessor handed over, this is another session without a successor, or the predecessor
 // itself if it received a request after its hand-over.
-func (f *facts) broken(h handover) predecessor {
-	p := f.mayHaveBroken(h)
-	if h.owner != nil && p.Record == h.owner && !slices.ContainsFunc(f.tail.Requests, func(r summary.Request) bool { return r.Time.After(h.owner.Handoff.At) }) {
-		return f.predecessor(h)
+func (a *assessment) broken(h handover) predecessor {
+	p := a.crashCandidate(h)
+	if !p.brokeOff() {
+		return p
+	}
+	if a.need(a.ending != nil, readEnding(p.Record)); a.ending == nil {
+		return p
+	}
+	if h.owner != nil && p.Record == h.owner && !slices.ContainsFunc(a.ending.tail.Requests, func(r summary.Request) bool { return r.Time.After(h.owner.Handoff.At) }) {
+		return a.predecessor(h)
 	}
 	return p
 }
 
 // checkpoint returns the checkpoint to deliver, nil for none: the newest that is not stale,
 // of a session that broke off.
-func (f *facts) checkpoint(h handover) *checkpoint.Checkpoint {
-	p := f.broken(h)
-	for _, c := range f.checkpoints {
+func (f *facts) checkpoint(p predecessor) *checkpoint.Checkpoint {
+	if f.checkpoints == nil {
+		return nil
+	}
+	for _, c := range f.checkpoints.all {
 		if !c.Stale(f.now) && f.recovers(c, p) {
 			return c.Checkpoint
 		}
@@ -381,49 +402,36 @@ const (
 	toDo               // work given to it
 	toTell             // a hand-over that no session has received
 	toRecall           // a hand-over that the broken-off session received or left for itself
-	toComplete         // the session's own, from before a compaction, of which only the marker was found
+	toComplete         // the note of the hand-over that the session takes
 )
 
-// relevant returns the indices of the hooked notes that have a purpose, newest first.
-func (f *facts) relevant() []int {
-	h := f.handover()
-	p := f.broken(h)
-	var found []int
-	for i, n := range slices.Backward(f.hooked) {
-		if f.purpose(n, h, p) != nothing {
-			found = append(found, i)
+// sortHooked sorts the hooked notes into s by their purpose, and completes the hand-over.
+// Bodies are read from the latest on; after one that could not be read the rest waits.
+func (a *assessment) sortHooked(s *situation, h handover, broke predecessor) {
+	recalled := false
+	for i := len(a.hooked) - 1; i >= 0; i-- {
+		n := &a.hooked[i]
+		why := a.purpose(n.Note, h, broke)
+		if why == nothing {
+			continue
 		}
-	}
-	return found
-}
-
-// sortHooked sorts the hooked notes into s by their purpose. If the hand-over has no note
-// yet, the latest unread one completes it.
-func (f *facts) sortHooked(s *situation, h handover) {
-	p := f.broken(h)
-	for _, i := range f.relevant() {
-		n := f.hooked[i]
-		why := f.purpose(n, h, p)
-		completes := h.note == nil && (why == toComplete || why == toTell && f.wantsNote(h))
-		if n.withheld { // the notes before it were not read either
-			h.withheld = h.withheld || completes
+		if a.need(n.whole, readBody(n)); n.withheld {
 			break
 		}
-		switch {
-		case completes:
-			if h.note = &n.Note; f.continues() {
-				h.kind = own
-			}
-		case why == toDo:
+		switch why {
+		case toComplete:
+			h.note = &n.Note
+		case toDo:
 			s.hooked = append(s.hooked, n.Note)
-		case why == toTell:
+		case toTell:
 			s.waiting = append(s.waiting, n.Note)
-		case why == toRecall:
+		case toRecall:
 			s.noted = append(s.noted, n.Note)
+			recalled = recalled || h.claim.Has(n.ID)
 		}
 	}
-	if !f.allHooked && h.note == nil && f.wantsNote(h) {
-		h.withheld = true
+	if h.claim != nil && h.note == nil && !recalled {
+		h.withheld = h.claim.Note != nil || !a.boxRead
 	}
 	for _, notes := range [][]mail.Note{s.hooked, s.waiting, s.noted} {
 		slices.Reverse(notes)
@@ -431,53 +439,30 @@ func (f *facts) sortHooked(s *situation, h handover) {
 	s.handover = h
 }
 
-// wantsNote reports whether the note of the hand-over is unknown. A marker without an owner
-// belongs to the latest unread note.
-func (f *facts) wantsNote(h handover) bool {
-	return h.marker != nil && h.owner == nil
-}
-
 // purpose returns what a hooked note means for this session. All agents with the same name
 // share a box, but a hand-over is only for its own chain: for the successor of a session
-// that broke off with it or, if its marker was lost, for the next start. broke is the
-// session that broke off.
-func (f *facts) purpose(n hookedNote, h handover, broke predecessor) purpose {
+// that broke off with it or, if it is a claim, for the next start. broke is the session that
+// broke off.
+func (f *facts) purpose(n mail.Note, h handover, broke predecessor) purpose {
 	switch {
 	case h.note != nil && n.ID == h.note.ID:
 		return nothing
-	case !isHandover(n.Note):
+	case n.Type != mail.Handoff:
 		return toDo
-	case f.continues():
-		if f.wantsNote(h) && !n.Seen && n.Session == string(f.session.ID) {
-			return toComplete
-		}
-		return nothing
-	case broke.brokeOff() && (broke.Note == n.ID || slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID)):
+	case !f.continues() && broke.brokeOff() && (broke.Note == n.ID || slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID)):
 		return toRecall
-	case !n.Seen && f.isAbandoned(n):
+	case h.claim.Has(n.ID):
+		return toComplete
+	case !f.continues() && f.claimOf(n.ID) != nil:
 		return toTell
 	}
 	return nothing
 }
 
-// isAbandoned reports whether a hand-over's note has neither a marker nor a running session
-// that could still leave one. A person's note has no session; while the home is busy, its
-// marker may be about to be written.
-func (f *facts) isAbandoned(n hookedNote) bool {
-	id, err := session.ParseID(n.Session)
-	if err != nil {
-		return f.access != busy
+// claimOf returns the claim with a note, or nil.
+func (f *facts) claimOf(note string) *waiting.Claim {
+	if i := slices.IndexFunc(f.claims, func(c *waiting.Claim) bool { return c.Has(note) }); i >= 0 {
+		return f.claims[i]
 	}
-	if c := f.find(id); c != nil {
-		return c.Handoff == nil && c.Liveness != session.Running
-	}
-	return !n.hidden
-}
-
-// givenNote returns the id of the note that the session received, or "".
-func (f *facts) givenNote() string {
-	if me := f.find(f.session.ID); me != nil {
-		return me.Note
-	}
-	return ""
+	return nil
 }

@@ -15,10 +15,10 @@ import (
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/mail"
-	"gt/lib/state/marker"
 	"gt/lib/state/request"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
+	"gt/lib/state/waiting"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 	"gt/lib/sys/tmux"
@@ -50,14 +50,12 @@ func (c *commit) begin() error {
 		if !errors.Is(err, flock.ErrBusy) {
 			refused, c.unkept = denied, term.Clean(c.env.Redact(err.Error()))
 		}
-		c.facts = c.collect(refused)
-		c.situation = assess(c.facts)
+		c.facts, c.situation = c.collect(refused)
 		return err
 	}
 	defer lock.Unlock()
 	records := c.repair()
-	c.facts = c.gather(locked, records, checkpoint.Repair)
-	c.situation = assess(c.facts)
+	c.facts, c.situation = c.assess(locked, records)
 	return c.record(records)
 }
 
@@ -104,57 +102,47 @@ func (c *commit) takes() bool {
 	return me != nil && me.Headless && c.facts.continues()
 }
 
-// markTold marks the delivered hand-overs as seen, except the one of the taken marker. The
-// marks come before anything is removed, because a note that is seen is not delivered to
-// another session.
+// markTold takes the claims that were delivered beside the hand-over, and marks the notes of
+// a broken chain as seen. The marks come before anything is removed, because a note that is
+// seen is not delivered to another session.
 func (c *commit) markTold() error {
-	box := c.box()
 	for _, n := range slices.Concat(c.situation.waiting, c.situation.noted) {
 		if n.Seen {
 			continue
 		}
-		if err := box.MarkSeen(n.ID); err != nil && !errors.Is(err, mail.ErrNotFound) {
-			return err
+		claim := c.facts.claimOf(n.ID)
+		if claim == nil {
+			claim = &waiting.Claim{Note: &n}
 		}
-	}
-	h := c.situation.handover
-	if h.withheld || len(c.situation.waiting) == 0 && h.kind != stranger {
-		return nil
-	}
-	// Markers without an owner belonged to these notes.
-	for _, m := range c.facts.markers {
-		if m.owner == nil && !m.Claimed && m.Reason != marker.Compaction && (h.marker == nil || m.Marker != *h.marker) && c.facts.judge(m) == take {
-			if err := m.Remove(c.call.Home); err != nil {
-				return err
-			}
+		if err := claim.Take(c.call.Home, c.box()); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (c *commit) box() mail.Box { return mail.Of(c.call.Home, c.call.Home.Identity.Address()) }
-
-// takeHandover acknowledges the hand-over: it marks the copy of the note as seen, names it
-// in the session's record, removes the marker, and then takes the hand-over itself. Until
-// that last step it waits, and a start after a kill tells it again.
+// takeHandover acknowledges the hand-over: it names its note in the session's record, marks
+// the copy of the note as seen, removes the marker, and then takes the hand-over itself.
+// Until that last step it waits, and a start after a kill tells it again.
 func (c *commit) takeHandover() error {
 	h, store := c.situation.handover, c.call.Store
-	if h.note != nil {
-		if err := c.box().MarkSeen(h.note.ID); err != nil && !errors.Is(err, mail.ErrNotFound) {
-			return err
-		}
+	if h.note != nil && h.kind != own {
 		me, err := store.Get(c.session.ID)
 		if err != nil {
 			return err
 		}
-		if h.kind != own && me != nil && me.Note != h.note.ID {
+		if me != nil && me.Note != h.note.ID {
 			me.Note = h.note.ID
 			if err := store.Put(me, atomicfile.Unsynced); err != nil {
 				return err
 			}
 		}
 	}
-	if err := h.marker.Remove(c.call.Home); err != nil {
+	claim := h.claim
+	if claim == nil {
+		claim = waiting.Owned(h.owner, h.note)
+	}
+	if err := claim.Take(c.call.Home, c.box()); err != nil {
 		return err
 	}
 	switch {
@@ -176,7 +164,7 @@ func (c *commit) carryOn() error {
 	if err != nil || me == nil {
 		return err
 	}
-	if h := c.situation.handover; h.kind == own && h.note != nil {
+	if h := c.situation.handover; h.note != nil {
 		me.Note = h.note.ID
 	}
 	if p := me.Handoff; p != nil && p.Kind != session.KindHandoff {
@@ -189,7 +177,8 @@ func (c *commit) carryOn() error {
 // whose content is in the note.
 func (c *commit) takenUp(owner *session.Record) error {
 	var err error
-	saved := !c.facts.allSaved || slices.ContainsFunc(c.facts.checkpoints, func(k savedCheckpoint) bool { return k.SessionID == owner.ID })
+	known := c.facts.checkpoints
+	saved := known == nil || known.partly || slices.ContainsFunc(known.all, func(k savedCheckpoint) bool { return k.SessionID == owner.ID })
 	if owner.Handoff.Kind == session.KindHandoff && saved {
 		err = checkpoint.Clear(c.call.Home, owner.ID, c.warn)
 	}
@@ -274,14 +263,11 @@ func (c *commit) gatherPrompts(r *session.Record) error {
 // dropStale drops what sessions left for themselves before a compaction or a cycle, if the
 // session ended before it read that. The notes stay.
 func (c *commit) dropStale() error {
-	for _, m := range c.facts.markers {
-		if m.owner == nil || !m.owner.Ended() || m.owner.Handoff.Kind == session.KindHandoff {
+	for _, l := range c.facts.left {
+		if !l.owner.Ended() || l.owner.Handoff.Kind == session.KindHandoff {
 			continue
 		}
-		if err := m.Remove(c.call.Home); err != nil {
-			return err
-		}
-		if err := c.lapse(m.owner.Record); err != nil {
+		if err := c.lapse(l.owner.Record); err != nil {
 			return err
 		}
 	}
@@ -292,14 +278,17 @@ func (c *commit) dropStale() error {
 // seen, because no other session takes it; one with a message that nobody was told waits for
 // the next start.
 func (c *commit) lapse(owner *session.Record) error {
-	if p := owner.Handoff; p.Kind != session.KindHandoff && p.Note != "" {
-		note, err := c.box().Get(p.Note)
-		if err == nil && brief.Message(note.Body) == "" {
-			err = c.box().MarkSeen(p.Note)
-		}
+	var unread *mail.Note
+	if id := owner.Handoff.Note; id != "" {
+		note, err := c.box().Get(id)
 		if err != nil && !errors.Is(err, mail.ErrNotFound) {
 			return err
+		} else if err == nil && brief.Message(note.Body) == "" {
+			unread = &note
 		}
+	}
+	if err := waiting.Owned(owner, unread).Take(c.call.Home, c.box()); err != nil {
+		return err
 	}
 	return c.takenUp(owner)
 }
@@ -311,22 +300,25 @@ func (c *commit) confirm() []*session.Record {
 	c.warn(err)
 	f, told := c.facts, &c.situation.handover
 	f.access = locked
-	f.home = session.Observe(c.env.Now(), records)
-	c.warn(c.gatherMarkers(f))
-	if told.marker == nil {
-		return records
-	}
-	for i := range f.markers {
-		m := &f.markers[i]
-		if m.Marker != *told.marker || c.classify(f, m) != take {
+	c.gather(f, records)
+	was := *told
+	for i := range f.left {
+		l := &f.left[i]
+		if was.owner == nil || l.owner.ID != was.owner.ID || was.note != nil && l.owner.Handoff.Note != was.note.ID {
 			continue
 		}
-		if told.owner = nil; m.owner != nil {
-			told.owner = m.owner.Record
+		v := f.judge(*l)
+		if v == unsure {
+			c.warn(askPane(l)(c.start, f))
+			v = f.judge(*l)
 		}
-		if told.kind != own {
-			told.kind = f.kindOf(*told)
+		if v == take {
+			told.owner = l.owner.Record
+			return records
 		}
+	}
+	if i := slices.IndexFunc(f.claims, func(n *waiting.Claim) bool { return was.claim != nil && n.Same(was.claim) }); i >= 0 {
+		told.claim = f.claims[i]
 		return records
 	}
 	*told = handover{}

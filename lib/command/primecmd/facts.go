@@ -12,22 +12,22 @@ import (
 	"gt/lib/client/hook"
 	"gt/lib/conversation"
 	"gt/lib/conversation/summary"
-	"gt/lib/place/home"
 	"gt/lib/state/activity"
 	"gt/lib/state/beads"
 	"gt/lib/state/checkpoint"
 	"gt/lib/state/instance"
 	"gt/lib/state/keepalive"
 	"gt/lib/state/mail"
-	"gt/lib/state/marker"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
+	"gt/lib/state/waiting"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/pasted"
 )
 
-// facts are everything that assess depends on. They are gathered first; assess reads no
-// file, process or clock.
+// facts are what is known of a start. assess decides by them alone and reads no file,
+// process or clock. The first group is always known; what is expensive is nil or unread
+// until assess needs it.
 type facts struct {
 	now    time.Time
 	access access
@@ -40,22 +40,41 @@ type facts struct {
 	// conversation, made for this session. It is still a new session.
 	carried bool
 	// works reports whether the role has tasks, so that a crash can lose one.
-	works bool
+	works   bool
+	home    []session.Candidate // the home's sessions, newest first
+	left    []leftHandover      // hand-overs of these, most likely first
+	claims  []*waiting.Claim    // hand-overs that none of these left, oldest first
+	hooked  []hookedNote        // oldest first
+	boxRead bool                // all of the hooked notes are known
 
-	home        []session.Candidate // the home's sessions, newest first
-	markers     []leftMarker        // most likely first
-	note        mailbox             // the hand-over's note
-	checkpoints []savedCheckpoint   // newest first
-	allSaved    bool                // all of the home's could be read
-	tail        summary.Summary     // the end of the broken-off session's conversation
-	asked       thread.Quote        // its last request, if the conversation lacks it
-	asking      bool                // it was waiting for permission
-	atRest      bool                // it had answered and was waiting for the person
-	hooked      []hookedNote        // oldest first
-	allHooked   bool                // the box could be read
-	given       *mail.Note          // the note that the session received and its client dropped
-	work        []beads.Work
-	unread      int
+	checkpoints *checkpoints
+	ending      *ending
+	given       *givenNote
+	duties      *duties
+}
+
+// checkpoints are those of the home, newest first. partly reports whether some could not be
+// read.
+type checkpoints struct {
+	all    []savedCheckpoint
+	partly bool
+}
+
+// ending is the end of the broken-off session's conversation.
+type ending struct {
+	tail   summary.Summary
+	asked  thread.Quote // its last request, if the conversation lacks it
+	asking bool         // it was waiting for permission
+	atRest bool         // it had answered and was waiting for the person
+}
+
+// givenNote is the note that the session received and its client dropped, nil for none.
+type givenNote struct{ *mail.Note }
+
+// duties are what waits for the agent besides hand-overs.
+type duties struct {
+	work   []beads.Work
+	unread int // notes
 }
 
 // access is how the home was read.
@@ -81,12 +100,13 @@ const (
 	fork
 )
 
-type leftMarker struct {
-	marker.Marker
-	owner     *session.Candidate // the session that left it, nil if unknown
-	inside    bool               // this session runs below the owner's process
-	elsewhere bool               // the owner runs in another PID namespace
-	pane      pane               // the owner's pane
+// leftHandover is a hand-over in the file of its session.
+type leftHandover struct {
+	owner     *session.Candidate
+	inside    bool // this session runs below the owner's process
+	elsewhere bool // the owner runs in another PID namespace
+	pane      pane // the owner's pane
+	note      mailbox
 }
 
 // pane is whether tmux has a pane.
@@ -103,6 +123,7 @@ const (
 type mailbox struct {
 	note     *mail.Note
 	withheld bool // it exists but could not be read
+	unread   bool // nobody tried yet
 }
 
 type savedCheckpoint struct {
@@ -111,12 +132,11 @@ type savedCheckpoint struct {
 	recorded bool
 }
 
+// hookedNote is a note that is hooked to the agent: without its body until that is read.
 type hookedNote struct {
-	mail.Note // without its body unless it is relevant
-	// hidden reports whether the record of the note's session cannot be read.
-	hidden bool
-	// withheld reports whether its body could not be read.
-	withheld bool
+	mail.Note
+	whole    bool
+	withheld bool // its body could not be read
 }
 
 // start is a session that starts, as its client reports it.
@@ -174,87 +194,69 @@ func (s *start) unnamed() session.ID {
 
 func (s *start) warn(err error) { s.call.Warn(err) }
 
-// collect gathers the facts without the home's lock and changes nothing.
-func (s *start) collect(a access) *facts {
+// collect assesses the situation without the home's lock and changes nothing.
+func (s *start) collect(a access) (*facts, situation) {
 	records, err := s.call.Store.All()
 	s.warn(err)
-	return s.gather(a, records, checkpoint.List)
+	return s.assess(a, records)
 }
 
-// gather reads the facts and writes nothing. It leaves out what it cannot read: a shorter
-// text is better than none. checkpoints lists the checkpoints; under the lock it may repair
-// them.
-//
-// Expensive facts (tmux, a conversation, the body of a note) are read only if they can
-// matter. To know that, gather calls the functions that make up assess with the facts
-// gathered so far.
-func (s *start) gather(a access, records []*session.Record, checkpoints func(home.Home) ([]*checkpoint.Checkpoint, error)) *facts {
-	call := s.call
-	now := s.env.Now()
+// assess gathers the facts and returns what they mean. It writes nothing, except that it
+// repairs checkpoints under the lock. What it cannot read is left out: a shorter text is
+// better than none.
+func (s *start) assess(a access, records []*session.Record) (*facts, situation) {
 	f := &facts{
-		now: now, access: a, session: s.session,
-		forgets: call.Dialect.DropsStartContext, works: call.Home.Identity.Role.Works(),
-		home: session.Observe(now, records),
+		now: s.env.Now(), access: a, session: s.session,
+		forgets: s.call.Dialect.DropsStartContext, works: s.call.Home.Identity.Role.Works(),
 	}
-	box := mail.Of(call.Home, call.Home.Identity.Address())
-	box = box.ReadBy(instance.Others(call.Home.Town.State, s.env.Getenv(instance.Variable), call.ID))
-	s.warn(s.gatherMarkers(f))
-	h := f.handover()
-	s.warn(s.gatherNote(f, h, box))
-	talk := f.conversation(h)
-	if talk == fresh && f.works {
-		s.gatherTail(f, h)
-		s.warn(s.gatherCheckpoints(f, checkpoints))
+	s.gather(f, records)
+	for {
+		now, missing := assess(f)
+		if missing == nil {
+			if now.checkpoint != nil {
+				now.checkpoint.Clean(s.env.Redact) // another program may have written it
+			}
+			return f, now
+		}
+		s.warn(missing(s, f))
 	}
-	s.warn(s.gatherHooked(f, box))
-	if talk == forgotten && h.marker == nil {
-		s.warn(s.gatherGiven(f, box))
-	}
-	if talk == fresh {
-		var err error
-		f.unread, err = box.CountUnread()
-		s.warn(err)
-		// A work store that does not answer only causes a warning.
-		f.work, err = beads.Given(call.Home, s.env.ChildEnviron())
-		s.warn(err)
-	}
-	return f
 }
 
-// gatherMarkers finds the hand-overs in the home, most likely first: the session's own, that
-// of the owner whose pane it got, those of others from the oldest on, and the markers that
-// another program or a person left. The markers of gt's own hand-overs are not read.
-func (s *start) gatherMarkers(f *facts) error {
-	found, err := marker.List(s.call.Home) // returns the readable ones with an error
-	f.markers = nil
+func (s *start) box() mail.Box {
+	h := s.call.Home
+	box := mail.Of(h, h.Identity.Address())
+	return box.ReadBy(instance.Others(h.Town.State, s.env.Getenv(instance.Variable), s.call.ID))
+}
+
+// gather reads the facts that every start needs.
+func (s *start) gather(f *facts, records []*session.Record) {
+	f.home = session.Observe(s.env.Now(), records)
+	f.left = nil
 	for i := range f.home {
 		if f.home[i].Handoff != nil {
-			f.markers = append(f.markers, s.ownedBy(f, &f.home[i]))
+			f.left = append(f.left, s.leftBy(f, &f.home[i]))
 		}
 	}
-	f.carried = slices.ContainsFunc(f.markers, func(m leftMarker) bool {
-		return f.session.ID != "" && m.owner.Handoff.Conversation == string(f.session.ID)
+	f.carried = slices.ContainsFunc(f.left, func(l leftHandover) bool {
+		return f.session.ID != "" && l.owner.Handoff.Conversation == string(f.session.ID)
 	})
-	for _, m := range found {
-		if m.Claimed || !slices.ContainsFunc(f.home, func(c session.Candidate) bool { return c.Handoff != nil && c.Handoff.Marker == m.Name }) {
-			f.markers = append(f.markers, leftMarker{Marker: m})
-		}
+	slices.SortStableFunc(f.left, f.likelier)
+	hooked, err := s.box().Hooked()
+	s.warn(err)
+	f.hooked, f.boxRead = nil, err == nil
+	for _, n := range hooked {
+		f.hooked = append(f.hooked, hookedNote{Note: n})
 	}
-	slices.SortStableFunc(f.markers, f.likelier)
-	for i := range f.markers {
-		if s.classify(f, &f.markers[i]) == take {
-			break
-		}
-	}
-	return err
+	reader := waiting.Reader{ID: f.session.ID, Continues: f.continues(), Busy: f.access == busy}
+	f.claims, err = waiting.Claims(s.call.Store, f.home, hooked, reader)
+	s.warn(err)
 }
 
-// likelier compares two markers by how likely they are for this session.
-func (f *facts) likelier(a, b leftMarker) int {
-	rank := func(m leftMarker) int {
-		switch o := m.owner; {
-		case o == nil:
-			return 3
+// likelier compares two hand-overs by how likely they are for this session: its own, that of
+// the owner whose pane it got, those of others from the oldest on.
+func (f *facts) likelier(a, b leftHandover) int {
+	rank := func(o *session.Candidate) int {
+		switch {
 		case o.ID == f.session.ID:
 			return 0
 		case o.Handoff.Respawn && o.TmuxPane == f.session.TmuxPane && o.TmuxServer == f.session.TmuxServer:
@@ -262,95 +264,94 @@ func (f *facts) likelier(a, b leftMarker) int {
 		}
 		return 2
 	}
-	if n := rank(a) - rank(b); n != 0 || a.owner == nil {
-		return n
-	}
-	return a.owner.Handoff.At.Compare(b.owner.Handoff.At)
+	return cmp.Or(rank(a.owner)-rank(b.owner), a.owner.Handoff.At.Compare(b.owner.Handoff.At))
 }
 
-// ownedBy returns the hand-over of a session, and where that runs.
-func (s *start) ownedBy(f *facts, o *session.Candidate) leftMarker {
-	p := o.Handoff
-	left := leftMarker{owner: o, Marker: marker.Marker{Name: p.Marker, From: cmp.Or(p.From, string(o.ID)), Reason: p.Reason}}
+// leftBy returns the hand-over of a session, and where that runs.
+func (s *start) leftBy(f *facts, o *session.Candidate) leftHandover {
+	l := leftHandover{owner: o}
 	if o.ID != f.session.ID {
-		left.inside = f.session.Process.IsSet() && o.Process().Alive() && f.session.Process.DescendsFrom(o.Process())
-		left.elsewhere = o.Liveness == session.Running && o.Elsewhere()
+		l.inside = f.session.Process.IsSet() && o.Process().Alive() && f.session.Process.DescendsFrom(o.Process())
+		l.elsewhere = o.Liveness == session.Running && o.Elsewhere()
 	}
-	return left
+	switch p := o.Handoff; {
+	case p.Text != nil && p.Note != "":
+		l.note.note = &mail.Note{
+			ID: p.Note, Type: mail.Handoff, From: p.Text.From, To: p.Text.To, Subject: p.Text.Subject, Date: p.Text.Date,
+			Session: string(o.ID), Chain: p.Text.Chain, Body: p.Text.Body,
+		}
+	case p.Note != "":
+		l.note.unread = true
+	}
+	return l
 }
 
 // tmuxWait limits the question whether a pane exists.
 const tmuxWait = 250 * time.Millisecond
 
-// classify judges a marker. It asks tmux for the owner's pane if the verdict depends on it.
-func (s *start) classify(f *facts, m *leftMarker) verdict {
-	v := f.judge(*m)
-	if v != askPane {
-		return v
-	}
-	switch _, err := tmux.Server(m.owner.TmuxServer).Pane(m.owner.TmuxPane, tmuxWait); {
-	case err == nil:
-		m.pane = there
-	case errors.Is(err, tmux.ErrNoAnswer):
-		m.pane = noAnswer
-	default:
-		m.pane = gone
-	}
-	return f.judge(*m)
-}
+// missing reads a fact that assess needs.
+type missing func(*start, *facts) error
 
-func (s *start) gatherNote(f *facts, h handover, box mail.Box) error {
-	if h.owner == nil || h.owner.Handoff.Note == "" {
-		return nil
-	}
-	if p := h.owner.Handoff; p.Text != nil {
-		f.note.note = &mail.Note{
-			ID: p.Note, Type: mail.Handoff, From: p.Text.From, To: p.Text.To, Subject: p.Text.Subject, Date: p.Text.Date,
-			Session: string(h.owner.ID), Chain: p.Text.Chain, Body: p.Text.Body,
+// askPane asks tmux for the pane of a hand-over's owner.
+func askPane(l *leftHandover) missing {
+	return func(*start, *facts) error {
+		switch _, err := tmux.Server(l.owner.TmuxServer).Pane(l.owner.TmuxPane, tmuxWait); {
+		case err == nil:
+			l.pane = there
+		case errors.Is(err, tmux.ErrNoAnswer):
+			l.pane = noAnswer
+		default:
+			l.pane = gone
 		}
 		return nil
 	}
-	note, err := box.Get(h.owner.Handoff.Note)
-	if err != nil {
-		f.note.withheld = !errors.Is(err, mail.ErrNotFound)
-		return err
-	}
-	f.note.note = &note
-	return nil
 }
 
-func (s *start) gatherCheckpoints(f *facts, list func(home.Home) ([]*checkpoint.Checkpoint, error)) error {
+// readNote reads the note of a hand-over that v0.2.0 wrote or that moved here.
+func readNote(l *leftHandover) missing {
+	return func(s *start, _ *facts) error {
+		note, err := s.box().Get(l.owner.Handoff.Note)
+		if l.note.unread = false; err != nil {
+			l.note.withheld = !errors.Is(err, mail.ErrNotFound)
+			return err
+		}
+		l.note.note = &note
+		return nil
+	}
+}
+
+func (s *start) readCheckpoints(f *facts) error {
+	list := checkpoint.List
+	if f.access == locked {
+		list = checkpoint.Repair
+	}
 	all, err := list(s.call.Home)
-	f.allSaved = err == nil
+	f.checkpoints = &checkpoints{partly: err != nil}
 	for _, c := range all {
-		f.checkpoints = append(f.checkpoints, savedCheckpoint{
+		f.checkpoints.all = append(f.checkpoints.all, savedCheckpoint{
 			c, f.find(c.SessionID) != nil || s.call.Store.Exists(c.SessionID),
 		})
-	}
-	if c := f.checkpoint(f.handover()); c != nil {
-		c.Clean(s.env.Redact) // another program may have written it
 	}
 	return err
 }
 
-// gatherTail reads the end of the conversation of the session that broke off.
-func (s *start) gatherTail(f *facts, h handover) {
-	p := f.mayHaveBroken(h)
-	if !p.brokeOff() {
-		return
-	}
-	tail, err := s.tail(f.access, p.Record)
-	if err != nil && p.Transcript != "" && !errors.Is(err, fs.ErrNotExist) {
-		s.warn(err)
-	}
-	f.tail = tail // may be incomplete with an error
-	f.asked = s.unwritten(p.Record, tail)
-	f.asking = activity.Read(s.call.Home, p.ID).Reason == activity.Permission
-	if f.atRest = tail.Answered; f.atRest {
-		// A text can be the beginning of a turn; the keepalive file shows that it
-		// goes on.
-		sign := keepalive.Read(s.call.Home)
-		f.atRest = sign == nil || sign.SessionID != p.ID || sign.State != keepalive.Running
+// readEnding reads the end of the conversation of the session that broke off.
+func readEnding(r *session.Record) missing {
+	return func(s *start, f *facts) error {
+		tail, err := s.tail(f.access, r)
+		if r.Transcript == "" || errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		// tail may be incomplete with an error
+		e := ending{tail: tail, asked: s.unwritten(r, tail), asking: activity.Read(s.call.Home, r.ID).Reason == activity.Permission}
+		if e.atRest = tail.Answered; e.atRest {
+			// A text can be the beginning of a turn; the keepalive file shows that it
+			// goes on.
+			sign := keepalive.Read(s.call.Home)
+			e.atRest = sign == nil || sign.SessionID != r.ID || sign.State != keepalive.Running
+		}
+		f.ending = &e
+		return err
 	}
 }
 
@@ -380,43 +381,39 @@ func (s *start) unwritten(r *session.Record, tail summary.Summary) thread.Quote 
 // maxCompared is how many bytes of two prompts are compared: the end of a long one is cut.
 const maxCompared = 200
 
-// gatherHooked finds the notes that are hooked to the agent, and reads the bodies of the
-// relevant ones.
-func (s *start) gatherHooked(f *facts, box mail.Box) error {
-	hooked, err := box.Hooked()
-	f.allHooked = err == nil
-	for _, n := range hooked {
-		h := hookedNote{Note: n}
-		if id, err := session.ParseID(n.Session); err == nil && n.Type == mail.Handoff && f.find(id) == nil {
-			_, err := s.call.Store.Get(id)
-			h.hidden = err != nil
+// readBody reads the body of a hooked note.
+func readBody(n *hookedNote) missing {
+	return func(s *start, _ *facts) error {
+		whole, err := s.box().Whole(n.Note)
+		if n.whole, n.withheld = true, err != nil; err == nil {
+			n.Note = whole
 		}
-		f.hooked = append(f.hooked, h)
+		return err
 	}
-	for _, i := range f.relevant() {
-		n := &f.hooked[i]
-		whole, err := box.Whole(n.Note)
-		if err != nil {
-			n.withheld = true
-			return err
-		}
-		n.Note = whole
-	}
-	return err
 }
 
-// gatherGiven reads the note that the session received and its client dropped.
-func (s *start) gatherGiven(f *facts, box mail.Box) error {
-	id := f.givenNote()
-	if id == "" {
+// readGiven reads the note that the session received and its client dropped.
+func (s *start) readGiven(f *facts) error {
+	f.given = &givenNote{}
+	me := f.find(f.session.ID)
+	if me == nil || me.Note == "" {
 		return nil
 	}
-	note, err := box.Get(id)
+	note, err := s.box().Get(me.Note)
 	if errors.Is(err, mail.ErrNotFound) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	f.given = &note
+	f.given.Note = &note
 	return nil
+}
+
+// readDuties reads the work. A work store that does not answer only causes a warning.
+func (s *start) readDuties(f *facts) (err error) {
+	f.duties = &duties{}
+	f.duties.unread, err = s.box().CountUnread()
+	s.warn(err)
+	f.duties.work, err = beads.Given(s.call.Home, s.env.ChildEnviron())
+	return err
 }

@@ -113,8 +113,7 @@ func (g *grammar) Run(env *cli.Env) error {
 // show prints the text for a person or for a fork whose id is not known yet, and changes
 // nothing.
 func (g *grammar) show(s *start) error {
-	f := s.collect(looking)
-	situation := assess(f)
+	f, situation := s.collect(looking)
 	if g.State {
 		return s.printState(f, situation, g.JSON)
 	}
@@ -215,7 +214,7 @@ func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
 		return cli.Fail(cli.IO, fmt.Errorf("cannot read the note: %w", err), "gt-handoff --print writes one")
 	}
 	s := newStart(env, call)
-	brought := assess(s.collect(looking)).bring(note)
-	_, err = io.WriteString(env.Stdout, s.page(brought, nil).render())
+	_, situation := s.collect(looking)
+	_, err = io.WriteString(env.Stdout, s.page(situation.bring(note), nil).render())
 	return err
 }

@@ -19,6 +19,7 @@ import (
 	"gt/lib/state/marker"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
+	"gt/lib/state/waiting"
 	"gt/lib/sys/process"
 )
 
@@ -49,16 +50,17 @@ func over(o session.Outcome) func(*session.Record) {
 	return func(r *session.Record) { r.EndedAt, r.Outcome = noon.Add(-time.Minute), o }
 }
 
-// leaves adds a marker that a session left.
+// leaves adds a hand-over of a session. Its note is in the box, too.
 func leaves(id session.ID, kind, reason string, change ...func(*stored.Handover)) func(*facts) {
 	return func(f *facts) {
 		c := f.find(id)
-		c.Handoff = &stored.Handover{Kind: kind, Marker: "handoff." + string(id), Note: "n-" + string(id), At: noon.Add(-time.Minute)}
+		note := mail.Note{ID: "n-" + string(id), Type: mail.Handoff, Session: string(id)}
+		c.Handoff = &stored.Handover{Kind: kind, Note: note.ID, Reason: reason, At: noon.Add(-time.Minute)}
 		for _, ch := range change {
 			ch(c.Handoff)
 		}
-		f.markers = append(f.markers, leftMarker{Marker: marker.Marker{Name: c.Handoff.Marker, From: string(id), Reason: reason}, owner: c})
-		f.note = mailbox{note: &mail.Note{ID: c.Handoff.Note, Type: mail.Handoff}}
+		f.left = append(f.left, leftHandover{owner: c, note: mailbox{note: &note}})
+		f.hooked = append(f.hooked, hookedNote{Note: note, whole: true})
 	}
 }
 
@@ -71,7 +73,6 @@ var (
 	outside    = fact{"this session is outside tmux", func(f *facts) { f.session.TmuxPane = "" }}
 	samePane   = fact{"this is its pane", func(f *facts) { older(f).TmuxPane = "%1" }}
 	noPane     = fact{"it ran outside tmux", func(f *facts) { older(f).TmuxPane = "" }}
-	others     = fact{"others hold the home's lock", func(f *facts) { f.access = busy }}
 	noLock     = fact{"the lock cannot be had", func(f *facts) { f.access = denied }}
 )
 
@@ -89,26 +90,52 @@ var (
 
 var mine = process.Proc{PID: 7, Start: "700", Boot: "boot", NS: "1"}
 
-// Markers.
+// Hand-overs.
 var (
 	handsOver = fact{"it left a hand-over", leaves("old", session.KindHandoff, "")}
 	respawns  = fact{"it left a hand-over and gave its pane away", leaves("old", session.KindHandoff, "", func(p *stored.Handover) { p.Respawn = true })}
 	longAgo   = fact{"it left a hand-over and gave its pane away, 10 minutes ago", leaves("old", session.KindHandoff, "", func(p *stored.Handover) {
 		p.Respawn, p.At = true, noon.Add(-onItsWay)
 	})}
-	saved             = fact{"it left a marker before its compaction", leaves("old", session.KindAuto, marker.Compaction)}
-	meSaved           = fact{"its own marker, reason `compaction`", meThen(leaves("me", session.KindAuto, marker.Compaction))}
-	meCycled          = fact{"its own marker, reason `cycle`", meThen(leaves("me", session.KindCycle, "cycle"))}
-	meHandsOver       = fact{"its own hand-over, for a successor", meThen(leaves("me", session.KindHandoff, ""))}
-	foreign           = fact{"a marker that no record names", unowned("gastown", "")}
-	foreignCompaction = fact{"a marker that no record names, reason `compaction`", unowned("gastown", marker.Compaction)}
-	mineUnrecorded    = fact{"a marker that no record names, reason `compaction`, from this session", unowned("me", marker.Compaction)}
-	child             = fact{"this session runs below its process", func(f *facts) { f.markers[0].inside = true }}
-	contained         = fact{"it runs in another PID namespace", func(f *facts) { f.markers[0].elsewhere = true }}
-	paneGone          = fact{"its pane is gone", func(f *facts) { f.markers[0].pane = gone }}
-	paneThere         = fact{"its pane is still there", func(f *facts) { f.markers[0].pane = there }}
-	paneSilent        = fact{"tmux does not answer", func(f *facts) { f.markers[0].pane = noAnswer }}
+	saved       = fact{"it left a hand-over before its compaction", leaves("old", session.KindAuto, marker.Compaction)}
+	meSaved     = fact{"its own hand-over, reason `compaction`", meThen(leaves("me", session.KindAuto, marker.Compaction))}
+	meCycled    = fact{"its own hand-over, reason `cycle`", meThen(leaves("me", session.KindCycle, "cycle"))}
+	meHandsOver = fact{"its own hand-over, for a successor", meThen(leaves("me", session.KindHandoff, ""))}
+	child       = fact{"this session runs below its process", func(f *facts) { f.left[0].inside = true }}
+	contained   = fact{"it runs in another PID namespace", func(f *facts) { f.left[0].elsewhere = true }}
+	paneGone    = fact{"its pane is gone", func(f *facts) { f.left[0].pane = gone }}
+	paneThere   = fact{"its pane is still there", func(f *facts) { f.left[0].pane = there }}
+	paneSilent  = fact{"tmux does not answer", func(f *facts) { f.left[0].pane = noAnswer }}
 )
+
+// Claims. lib/state/waiting has the table of what a home's markers and notes are.
+var (
+	foreign           = claims("a claim without a note", "", waiting.Claim{Marked: true, From: "gastown"})
+	foreignCompaction = claims("a claim without a note, reason `compaction`", "", waiting.Claim{Marked: true, From: "gastown", Reason: marker.Compaction})
+	myCompaction      = claims("a claim of this session's, reason `compaction`", "n-me", waiting.Claim{Marked: true, From: "gastown", Reason: marker.Compaction})
+	myMarker          = claims("a claim of this session's without a note, reason `compaction`", "", waiting.Claim{Marked: true, From: "me", Reason: marker.Compaction})
+	marked            = claims("a person's claim", "n-person", waiting.Claim{Marked: true, From: "work"})
+	personsNote       = claims("a person's note, without a marker", "n-person", waiting.Claim{})
+	earlierNote       = claims("an older note, without a marker", "n-older", waiting.Claim{})
+	itsNote           = fact{"a claim of it", func(f *facts) {
+		claims("", "n-chain", waiting.Claim{}).set(f)
+		n := &f.hooked[len(f.hooked)-1]
+		n.Session, n.Chain = "old", "chain"
+	}}
+	unreadable = fact{"the claim's note cannot be read", func(f *facts) { f.hooked[len(f.hooked)-1].withheld = true }}
+)
+
+func claims(says, note string, c waiting.Claim) fact {
+	return fact{says, func(f *facts) {
+		c := c
+		if note != "" {
+			n := mail.Note{ID: note, Type: mail.Handoff}
+			c.Note = &n
+			f.hooked = append(f.hooked, hookedNote{Note: n, whole: true})
+		}
+		f.claims = append(f.claims, &c)
+	}}
+}
 
 func meThen(then func(*facts)) func(*facts) {
 	return func(f *facts) {
@@ -117,18 +144,12 @@ func meThen(then func(*facts)) func(*facts) {
 	}
 }
 
-func unowned(from, reason string) func(*facts) {
-	return func(f *facts) {
-		f.markers = append(f.markers, leftMarker{Marker: marker.Marker{Name: "handoff", From: from, Reason: reason}})
-	}
-}
-
 func takenBy(says string, id session.ID, l session.Liveness) fact {
 	return fact{"the hand-over is being told to " + says, func(f *facts) {
 		older(f).Handoff.TakenBy = string(id)
 		if id != "me" {
 			f.home = append(f.home, session.Candidate{Record: &session.Record{ID: id}, Liveness: l})
-			f.markers[0].owner = older(f) // the append above moved the records
+			f.left[0].owner = older(f) // the append above moved the records
 		}
 	}}
 }
@@ -140,7 +161,7 @@ func saves(says string, id session.ID, change ...func(*savedCheckpoint)) fact {
 		for _, ch := range change {
 			ch(&c)
 		}
-		f.checkpoints = append(f.checkpoints, c)
+		f.checkpoints.all = append(f.checkpoints.all, c)
 	}}
 }
 
@@ -150,19 +171,19 @@ func taken(by session.ID) func(*savedCheckpoint) {
 
 var (
 	itsCheckpoint = saves("of it", "old")
-	itsTask       = fact{"its conversation has requests", func(f *facts) { f.tail = summary.Summary{Requests: []summary.Request{{}}} }}
-	given         = fact{"its record names the note that it was given", func(f *facts) { f.given = &mail.Note{ID: "n-given"} }}
+	itsTask       = fact{"its conversation has requests", func(f *facts) { f.ending.tail = summary.Summary{Requests: []summary.Request{{}}} }}
+	given         = fact{"its record names the note that it was given", func(f *facts) { f.given = &givenNote{&mail.Note{ID: "n-given"}} }}
 )
 
 func asked(at time.Time) func(*facts) {
-	return func(f *facts) { f.tail = summary.Summary{Requests: []summary.Request{{Text: "x", Time: at}}} }
+	return func(f *facts) { f.ending.tail = summary.Summary{Requests: []summary.Request{{Text: "x", Time: at}}} }
 }
 
 // hooks adds a note that is hooked to the agent, as a hand-over of a session if one is
 // named.
 func hooks(says string, id string, of session.ID, change ...func(*hookedNote)) fact {
 	return fact{says, func(f *facts) {
-		n := hookedNote{Note: mail.Note{ID: id, Session: string(of)}}
+		n := hookedNote{Note: mail.Note{ID: id, Session: string(of)}, whole: true}
 		for _, c := range change {
 			c(&n)
 		}
@@ -170,16 +191,17 @@ func hooks(says string, id string, of session.ID, change ...func(*hookedNote)) f
 	}}
 }
 
-func isNote(n *hookedNote)      { n.Type = mail.Handoff }
-func isSeen(n *hookedNote)      { n.Seen = true }
-func isWithheld(n *hookedNote)  { n.withheld = true }
-func isOfUnknown(n *hookedNote) { n.hidden = true }
-func inChain(n *hookedNote)     { n.Chain = "chain" }
+func isNote(n *hookedNote)     { n.Type = mail.Handoff }
+func isSeen(n *hookedNote)     { n.Seen = true }
+func isWithheld(n *hookedNote) { n.withheld = true }
+func inChain(n *hookedNote)    { n.Chain = "chain" }
 
 var (
-	givenNote = hooks("a note is given", "n-work", "")
-	issue     = fact{"`bd` has an issue for me", func(f *facts) { f.work = []beads.Work{{ID: "gt-1"}} }}
-	noBox     = fact{"the box cannot be read", func(f *facts) { f.allHooked = false }}
+	workNote = hooks("a note is given", "n-work", "")
+	issue    = fact{"`bd` has an issue for me", func(f *facts) { f.duties.work = []beads.Work{{ID: "gt-1"}} }}
+	noBox    = fact{"the box cannot be read", func(f *facts) { f.boxRead = false }}
+	givenIt  = it("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" })
+	readIt   = hooks("that note is in the box", "n-chain", "before", isNote, isSeen)
 	// fell is a third session.
 	fell = fact{"another lost its process", func(f *facts) {
 		f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "fell"}, Liveness: session.Dead})
@@ -191,13 +213,12 @@ var (
 	}}
 	askedSince     = fact{"it was asked for something since", asked(noon)}
 	askedBefore    = fact{"it was asked for something before", asked(noon.Add(-time.Hour))}
-	askedUnwritten = fact{"it was asked for something that its client never wrote", func(f *facts) { f.asked = thread.Quote{Text: "x"} }}
+	askedUnwritten = fact{"it was asked for something that its client never wrote", func(f *facts) { f.ending.asked = thread.Quote{Text: "x"} }}
 	person         = fact{"a person looks, who is no session", func(f *facts) { f.session.ID, f.access = "", looking }}
-	personsNote    = hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)
-	itsNote        = hooks("an unread hand-over of it is in the box", "n-chain", "old", isNote, inChain)
 )
 
-// row is one situation: a story for people, the deciding facts, and the result.
+// row is one situation: a story for people, the deciding facts, and the result. or are
+// other facts with the same result, in the order of the story.
 type row struct {
 	story string
 	facts []fact
@@ -206,135 +227,112 @@ type row struct {
 	from  handoverKind
 	after string // the predecessor and its outcome
 	tells string
+	or    [][]fact
 }
 
 var table = []row{
-	{"The first session here", nil, Normal, fresh, none, "", ""},
-	{"Another agent works in the folder", []fact{runs}, Normal, fresh, none, "", ""},
-	{"Nobody can tell whether the one before still runs", []fact{mayRun}, Normal, fresh, none, "", ""},
-	{"The one before was left with /exit", []fact{ended}, Normal, fresh, none, "", ""},
-	{"The person typed /clear", []fact{cleared}, Normal, fresh, none, "old done", ""},
+	{"The first session here, in any client", nil, Normal, fresh, none, "", "", [][]fact{{forgetful}}},
+	{"The one before still runs, may still run, or was left with /exit", []fact{runs}, Normal, fresh, none, "", "", [][]fact{{mayRun}, {ended}}},
+	{"The person typed /clear", []fact{cleared}, Normal, fresh, none, "old done", "", nil},
 
-	{"gt-handoff put me into its pane", []fact{gaveOver, respawns, samePane}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"gt-handoff put me into its pane, and its process is not gone yet", []fact{runs, respawns, samePane}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"It was told to write a note and to stay", []fact{runs, handsOver, samePane}, Normal, fresh, none, "", ""},
-	{"It handed over outside tmux and ended", []fact{gaveOver, handsOver, noPane}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"It handed over and ended, and I begin in another terminal", []fact{gaveOver, handsOver, outside}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"It handed over and ended, I begin in another pane, and its pane waits for a successor", []fact{gaveOver, handsOver, paneThere}, Normal, fresh, none, "", ""},
-	{"It handed over and ended, and its pane was closed", []fact{gaveOver, handsOver, paneGone}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"It handed over and ended, and tmux is stuck", []fact{gaveOver, handsOver, paneSilent}, Normal, fresh, none, "", ""},
-	{"Its successor is on the way into its pane, and I begin in another terminal", []fact{gaveOver, respawns, outside, paneThere}, Normal, fresh, none, "", ""},
-	{"Its successor never came, and I begin in another terminal", []fact{gaveOver, longAgo, outside, paneThere}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"Its successor never came, and I begin in another pane", []fact{gaveOver, longAgo, paneThere}, Normal, fresh, none, "", ""},
-	{"It gave its pane away and still runs, and I begin in another terminal", []fact{runs, respawns, outside, paneThere}, Normal, fresh, none, "", ""},
-	{"It handed over in a container that shares the folder", []fact{runs, respawns, contained, paneGone}, Normal, fresh, none, "", ""},
-	{"It crashed after it had handed over", []fact{died, handsOver, paneGone}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"I was started by a command of the session that hands over", []fact{runs, respawns, child, paneGone}, Normal, fresh, none, "", ""},
-	{"Two start at once, and the other is told", []fact{gaveOver, handsOver, paneGone, takenBy("another that runs", "other", session.Running)}, Normal, fresh, none, "", ""},
-	{"Two started at once, and the other died before it was told", []fact{gaveOver, handsOver, paneGone, takenBy("another that is dead", "other", session.Dead)}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"My start was killed, and runs again", []fact{gaveOver, handsOver, paneGone, takenBy("this session", "me", session.Running)}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"I am compacted beside a hand-over of another", []fact{compaction, gaveOver, handsOver, paneGone}, Normal, compacted, none, "", ""},
-	{"Another was saved before a compaction and ended", []fact{ended, saved, paneGone}, Normal, fresh, none, "", ""},
+	{"gt-handoff put me into its pane, and its process is gone, or not yet", []fact{gaveOver, respawns, samePane}, PostHandoff, fresh, another, "old handoff", "note n-old", [][]fact{
+		{runs, respawns, samePane}}},
+	{"It handed over, and nobody is to follow it in its pane: it had none, I begin outside tmux, that pane was closed, its successor never came, or it crashed and its pane was closed",
+		[]fact{gaveOver, handsOver, noPane}, PostHandoff, fresh, another, "old handoff", "note n-old", [][]fact{
+			{gaveOver, handsOver, outside}, {gaveOver, handsOver, paneGone}, {gaveOver, longAgo, outside, paneThere}, {died, handsOver, paneGone}}},
+	{"It handed over, and I begin elsewhere: its pane waits for a successor, tmux is stuck, its successor is on the way, never came, or the one before still runs",
+		[]fact{gaveOver, handsOver, paneThere}, Normal, fresh, none, "", "", [][]fact{
+			{gaveOver, handsOver, paneSilent}, {gaveOver, respawns, outside, paneThere}, {gaveOver, longAgo, paneThere}, {runs, respawns, outside, paneThere}}},
+	{"It handed over and still runs: it was told to stay, in a container that shares the folder, or one of its commands started me", []fact{runs, handsOver, samePane}, Normal, fresh, none, "", "", [][]fact{
+		{runs, respawns, contained, paneGone}, {runs, respawns, child, paneGone}}},
+	{"Two start at once, and the other is told", []fact{gaveOver, handsOver, paneGone, takenBy("another that runs", "other", session.Running)}, Normal, fresh, none, "", "", nil},
+	{"A start was killed before it was told: the other one's, or mine, and it runs again", []fact{gaveOver, handsOver, paneGone, takenBy("another that is dead", "other", session.Dead)}, PostHandoff, fresh, another, "old handoff", "note n-old", [][]fact{
+		{gaveOver, handsOver, paneGone, takenBy("this session", "me", session.Running)}}},
+	{"Another was saved before a compaction and ended", []fact{ended, saved, paneGone}, Normal, fresh, none, "", "", nil},
 
-	{"My conversation was compacted", []fact{compaction, meSaved}, PostHandoff, compacted, own, "", "note n-me"},
-	{"My conversation was compacted, and my agent asks what it is told", []fact{meSaved}, PostHandoff, compacted, own, "", "note n-me"},
-	{"My conversation was compacted, and nothing was saved", []fact{compaction}, Normal, compacted, none, "", ""},
-	{"My conversation goes on in a new process (gt-handoff --cycle)", []fact{resuming, meCycled}, PostHandoff, resumed, own, "", "note n-me"},
-	{"I handed over, and am resumed", []fact{resuming, meHandsOver}, Normal, resumed, none, "", ""},
-	{"I was compacted, and my record is lost", []fact{compaction, mineUnrecorded}, PostHandoff, compacted, own, "", ""},
-	{"I was compacted, my record is lost, and my note is there", []fact{compaction, foreignCompaction, hooks("an unread hand-over of this session is in the box", "n-me", "me", isNote)}, PostHandoff, compacted, own, "", "note n-me"},
-	{"I am resumed", []fact{resuming}, Normal, resumed, none, "", ""},
-	{"I am resumed, in a client that forgets (Copilot)", []fact{resuming, forgetful, given}, Normal, forgotten, none, "", "given n-given"},
-	{"I begin, in a client that forgets", []fact{forgetful}, Normal, fresh, none, "", ""},
+	{"My conversation was compacted, or my agent asks after that what it is told", []fact{compaction, meSaved}, PostHandoff, compacted, own, "", "note n-me", [][]fact{{meSaved}}},
+	{"My conversation was compacted, and nothing was saved; another's hand-over or crash is not mine", []fact{compaction}, Normal, compacted, none, "", "", [][]fact{
+		{compaction, gaveOver, handsOver, paneGone}, {died, itsTask, itsCheckpoint, compaction}}},
+	{"My conversation was compacted, and my record is lost", []fact{compaction, myCompaction}, PostHandoff, compacted, own, "", "note n-me", nil},
+	{"My conversation was compacted, and my record and note are lost", []fact{compaction, myMarker}, PostHandoff, compacted, own, "", "", nil},
+	{"My conversation goes on in a new process (gt-handoff --cycle)", []fact{resuming, meCycled}, PostHandoff, resumed, own, "", "note n-me", nil},
+	{"I am resumed, also after I had handed over, or while another's note waits", []fact{resuming}, Normal, resumed, none, "", "", [][]fact{{resuming, meHandsOver}, {resuming, ended, itsNote}}},
+	{"I am resumed, in a client that forgets (Copilot)", []fact{resuming, forgetful, given}, Normal, forgotten, none, "", "given n-given", nil},
 
-	{"Gas Town's gt handed over", []fact{foreign}, PostHandoff, fresh, stranger, "", ""},
-	{"A person left a marker and a note", []fact{foreign, hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)}, PostHandoff, fresh, stranger, "", "note n-person"},
-	{"A person left a marker, and two notes", []fact{foreign, hooks("two unread hand-overs of nobody are in the box", "n-older", "", isNote), hooks("", "n-newer", "", isNote)}, PostHandoff, fresh, stranger, "", "note n-newer, waiting n-older"},
-	{"A person left a marker, and a note that was read", []fact{foreign, hooks("a read hand-over is in the box", "n-person", "", isNote, isSeen)}, PostHandoff, fresh, stranger, "", ""},
-	{"A person left a marker, and a note that cannot be read", []fact{foreign, hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote, isWithheld)}, PostHandoff, fresh, stranger, "", "note withheld"},
-	{"A person left a marker, and the box cannot be read", []fact{foreign, noBox}, PostHandoff, fresh, stranger, "", "note withheld"},
-	{"Gas Town's gt saved before a compaction", []fact{foreignCompaction}, PostHandoff, compacted, stranger, "", ""},
-	{"I am resumed beside Gas Town's hand-over", []fact{resuming, foreign}, Normal, resumed, none, "", ""},
-	{"I am compacted beside another's unread note", []fact{compaction, foreignCompaction, itsNote}, PostHandoff, compacted, stranger, "", ""},
-	{"Somebody is about to hand over: the marker lies here, the record does not yet", []fact{foreign, others}, Normal, fresh, none, "", ""},
-	{"Gas Town's gt handed over, in a home that cannot be written", []fact{foreign, noLock}, PostHandoff, fresh, stranger, "", ""},
+	{"Gas Town's gt handed over, also in a home that cannot be written", []fact{foreign}, PostHandoff, fresh, stranger, "", "", [][]fact{{foreign, noLock}}},
+	{"Gas Town's gt saved before a compaction, and a new conversation or the compacted one begins", []fact{foreignCompaction}, PostHandoff, compacted, stranger, "", "", [][]fact{{compaction, foreignCompaction}}},
+	{"A person handed over, also beside the hand-over of one that waits for its pane", []fact{marked}, PostHandoff, fresh, stranger, "", "note n-person", [][]fact{{gaveOver, handsOver, paneThere, marked}}},
+	{"A person handed over, and left another note", []fact{earlierNote, marked}, PostHandoff, fresh, stranger, "", "note n-person, waiting n-older", nil},
+	{"A person handed over, and the note or the box cannot be read", []fact{marked, unreadable}, PostHandoff, fresh, stranger, "", "note withheld", [][]fact{{foreign, noBox}}},
+	{"A person left a note, without more", []fact{personsNote}, Autonomous, fresh, none, "", "waiting n-person", nil},
+	{"A person left a note, and another hand-over is told", []fact{gaveOver, handsOver, paneGone, personsNote}, PostHandoff, fresh, another, "old handoff", "note n-old, waiting n-person", nil},
+	{"Two persons left notes", []fact{earlierNote, personsNote}, Autonomous, fresh, none, "", "waiting n-older, waiting n-person", nil},
+	{"It ended while it handed over", []fact{ended, itsNote}, Autonomous, fresh, none, "", "waiting n-chain", nil},
 
-	{"It crashed", []fact{died, itsTask}, CrashRecovery, fresh, none, "old crash", "crash of old, its task"},
-	{"It crashed after its last checkpoint", []fact{died, itsCheckpoint}, CrashRecovery, fresh, none, "old crash", "crash of old, checkpoint of old"},
-	{"It crashed before it did anything", []fact{died}, Normal, fresh, none, "old crash", ""},
-	{"Its terminal was closed", []fact{wasEnded, itsTask, itsCheckpoint}, CrashRecovery, fresh, none, "old killed", "crash of old, its task, checkpoint of old"},
-	{"The start that found it dead was killed", []fact{foundOut, itsCheckpoint}, CrashRecovery, fresh, none, "old crash", "crash of old, checkpoint of old"},
-	{"It crashed, with a note of before its compaction", []fact{died, itsNote}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain"},
-	{"It crashed, with a note of its chain that it had read", []fact{died, hooks("a read hand-over of its chain is in the box", "n-chain", "before", isNote, isSeen, inChain)},
-		CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain"},
-	{"It crashed in no chain, with another's note that was read", []fact{it("lost its process; it had no chain", session.Dead, func(r *session.Record) { r.ChainID = "" }),
-		hooks("a read hand-over without a chain is in the box", "n-other", "before", isNote, isSeen)}, Normal, fresh, none, "old crash", ""},
-	{"It crashed with the note that it had been given, which it had read", []fact{it("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" }),
-		hooks("that note is in the box", "n-chain", "before", isNote, isSeen)}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain"},
-	{"It crashed with a note that it had been given, and had just been asked for something", []fact{it("lost its process; it had been given a note", session.Dead, func(r *session.Record) { r.Note = "n-chain" }),
-		hooks("that note is in the box", "n-chain", "before", isNote, isSeen), askedUnwritten}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, noted n-chain"},
-	{"It crashed, with a note of before its compaction, and had just been asked for something", []fact{died, itsNote, askedUnwritten}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain"},
+	{"It crashed", []fact{died, itsTask}, CrashRecovery, fresh, none, "old crash", "crash of old, its task", nil},
+	{"It crashed after its last checkpoint; a start found that, or one that was killed", []fact{died, itsCheckpoint}, CrashRecovery, fresh, none, "old crash", "crash of old, checkpoint of old", [][]fact{{foundOut, itsCheckpoint}}},
+	{"It crashed before it did anything, long after its last checkpoint, or beside another's note that was read", []fact{died}, Normal, fresh, none, "old crash", "", [][]fact{
+		{died, saves("of it, a day old", "old", func(c *savedCheckpoint) { c.Timestamp = noon.Add(-checkpoint.StaleAfter) })},
+		{it("lost its process; it had no chain", session.Dead, func(r *session.Record) { r.ChainID = "" }), hooks("a read hand-over without a chain is in the box", "n-other", "before", isNote, isSeen)}}},
+	{"Its terminal was closed", []fact{wasEnded, itsTask, itsCheckpoint}, CrashRecovery, fresh, none, "old killed", "crash of old, its task, checkpoint of old", nil},
+	{"It crashed with a note: of before its compaction, of its chain, or that it had been given, which it had read; also when it had just been asked for something",
+		[]fact{died, itsNote}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-chain", [][]fact{
+			{died, hooks("a read hand-over of its chain is in the box", "n-chain", "before", isNote, isSeen, inChain)}, {givenIt, readIt}, {died, itsNote, askedUnwritten}}},
+	{"It crashed with a note that it had been given, and had just been asked for something", []fact{givenIt, readIt, askedUnwritten}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, noted n-chain", nil},
 	{"It crashed with two notes that it had been given, which it had read", []fact{it("lost its process; it had been given two notes", session.Dead, func(r *session.Record) { r.Note, r.DeliveredNotes = "n-second", []string{"n-first"} }),
-		hooks("those notes are in the box", "n-first", "", isNote, isSeen), hooks("", "n-second", "", isNote, isSeen)}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-first, noted n-second"},
-	{"It crashed, and Gas Town's gt handed over", []fact{died, itsCheckpoint, foreign}, PostHandoff, fresh, stranger, "old crash", "crash of old, checkpoint of old"},
-	{"It crashed, and a person's note waits", []fact{died, itsTask, foreign, personsNote}, PostHandoff, fresh, stranger, "old crash", "note n-person, crash of old, its task"},
-	{"It crashed, and a person's note waits without its marker", []fact{died, itsTask, personsNote}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, waiting n-person"},
-	{"It crashed, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fell, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old, crash of fell, its task"},
-	{"It crashed after it had handed over, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fell, {"that one left a hand-over, too", func(f *facts) {
-		f.find("fell").Handoff = &stored.Handover{Kind: session.KindHandoff, Marker: "handoff.fell", At: noon}
-	}}, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"It was followed after its crash, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fellBefore, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"It handed over, was asked for more, and crashed", []fact{died, handsOver, paneGone, askedSince}, PostHandoff, fresh, another, "old handoff", "note n-old, crash of old, its task"},
-	{"It handed over, was asked for nothing since, and crashed", []fact{died, handsOver, paneGone, askedBefore}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"It gave its pane away while it was asked for more", []fact{died, respawns, samePane, askedSince}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"It crashed long after its last checkpoint", []fact{died, saves("of it, a day old", "old", func(c *savedCheckpoint) { c.Timestamp = noon.Add(-checkpoint.StaleAfter) })}, Normal, fresh, none, "old crash", ""},
-	{"It crashed after it had been told of a checkpoint", []fact{died, saves("that it was told of", "older", taken("old"))}, CrashRecovery, fresh, none, "old crash", "crash of old, checkpoint of older"},
-	{"It ended well, with a checkpoint", []fact{ended, itsCheckpoint}, Normal, fresh, none, "", ""},
-	{"It runs, with a checkpoint", []fact{runs, itsCheckpoint}, Normal, fresh, none, "", ""},
-	{"Nobody knows whose checkpoint lies here", []fact{saves("of an unknown session", "lost")}, CrashRecovery, fresh, none, "", "checkpoint of lost"},
-	{"Nobody can read whose checkpoint lies here", []fact{saves("of a session with an unreadable record", "lost", func(c *savedCheckpoint) { c.recorded = true })}, Normal, fresh, none, "", ""},
-	{"An unknown session's checkpoint was told to another", []fact{saves("of an unknown session, which another was told of", "lost", taken("other"))}, Normal, fresh, none, "", ""},
-	{"A person wrote a checkpoint", []fact{saves("of no session", "")}, CrashRecovery, fresh, none, "", "checkpoint of "},
-	{"A person wrote a checkpoint, and looks", []fact{saves("of no session", ""), person}, CrashRecovery, fresh, none, "", "checkpoint of "},
-	{"I have a checkpoint myself", []fact{saves("of this session", "me")}, Normal, fresh, none, "", ""},
-	{"Two of them crashed, and the newer has nothing saved", []fact{
-		it("lost its process", session.Dead), saves("of one that broke off before it", "older", func(*savedCheckpoint) {}), {"that one's record says so", func(f *facts) {
+		hooks("those notes are in the box", "n-first", "", isNote, isSeen), hooks("", "n-second", "", isNote, isSeen)}, CrashRecovery, fresh, none, "old crash", "crash of old, noted n-first, noted n-second", nil},
+	{"It crashed, and Gas Town's gt handed over", []fact{died, itsCheckpoint, foreign}, PostHandoff, fresh, stranger, "old crash", "crash of old, checkpoint of old", nil},
+	{"It crashed, and a person handed over", []fact{died, itsTask, marked}, PostHandoff, fresh, stranger, "old crash", "note n-person, crash of old, its task", nil},
+	{"It crashed, and a person left a note", []fact{died, itsTask, personsNote}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, waiting n-person", nil},
+	{"It crashed with a person's note that it was being told", []fact{it("lost its process; it had been given the note", session.Dead, func(r *session.Record) { r.Note = "n-person" }), marked}, PostHandoff, fresh, stranger, "old crash", "crash of old, noted n-person", nil},
+	{"It crashed, and the hand-over of another waits", []fact{gaveOver, handsOver, paneGone, fell, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old, crash of fell, its task", nil},
+	{"It crashed, and what it did is handed over: the other one handed over as well or was followed, or it was asked for nothing since, or while it gave its pane away",
+		[]fact{gaveOver, handsOver, paneGone, fell, {"that one left a hand-over, too", func(f *facts) {
+			f.find("fell").Handoff = &stored.Handover{Kind: session.KindHandoff, At: noon}
+		}}, itsTask}, PostHandoff, fresh, another, "old handoff", "note n-old", [][]fact{
+			{gaveOver, handsOver, paneGone, fellBefore, itsTask}, {died, handsOver, paneGone, askedBefore}, {died, respawns, samePane, askedSince}}},
+	{"It handed over, was asked for more, and crashed", []fact{died, handsOver, paneGone, askedSince}, PostHandoff, fresh, another, "old handoff", "note n-old, crash of old, its task", nil},
+	{"It crashed, and the checkpoint is of another: it had been told of that, or had saved nothing itself", []fact{died, saves("that it was told of", "older", taken("old"))}, CrashRecovery, fresh, none, "old crash", "crash of old, checkpoint of older", [][]fact{
+		{it("lost its process", session.Dead), saves("of one that broke off before it", "older", func(*savedCheckpoint) {}), {"that one's record says so", func(f *facts) {
 			f.home = append(f.home, session.Candidate{Record: &session.Record{ID: "older", Outcome: session.Killed, EndedAt: noon.Add(-48 * time.Hour)}, Liveness: session.Ended})
-		}}}, CrashRecovery, fresh, none, "old crash", "crash of old, checkpoint of older"},
-	{"It crashed, and I am compacted", []fact{died, itsTask, itsCheckpoint, compaction}, Normal, compacted, none, "", ""},
-	{"It crashed, and my role has no tasks", []fact{died, itsTask, itsCheckpoint, idle}, Normal, fresh, none, "", ""},
+		}}}}},
+	{"A checkpoint is nobody's to recover: its session ended well, runs, is this one, has a record that cannot be read, or another was told of it", []fact{ended, itsCheckpoint}, Normal, fresh, none, "", "", [][]fact{
+		{runs, itsCheckpoint}, {saves("of this session", "me")},
+		{saves("of a session with an unreadable record", "lost", func(c *savedCheckpoint) { c.recorded = true })},
+		{saves("of an unknown session, which another was told of", "lost", taken("other"))}}},
+	{"Nobody knows whose checkpoint lies here", []fact{saves("of an unknown session", "lost")}, CrashRecovery, fresh, none, "", "checkpoint of lost", nil},
+	{"A person wrote a checkpoint; a session begins, or a person looks", []fact{saves("of no session", "")}, CrashRecovery, fresh, none, "", "checkpoint of ", [][]fact{{saves("of no session", ""), person}}},
+	{"It crashed, and my role has no tasks", []fact{died, itsTask, itsCheckpoint, idle}, Normal, fresh, none, "", "", nil},
 
-	{"A note is given to me", []fact{givenNote}, Autonomous, fresh, none, "", "work n-work"},
-	{"An issue is given to me", []fact{issue}, Autonomous, fresh, none, "", "issue gt-1"},
-	{"An issue of mine is in progress", []fact{{"`bd` has an issue in progress", func(f *facts) { f.work = []beads.Work{{ID: "gt-2", Status: beads.InProgress}} }}}, Autonomous, fresh, none, "", "issue gt-2"},
-	{"It crashed, and a note is given to me", []fact{died, itsTask, givenNote}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, work n-work"},
-	{"A note is given to me, and I am compacted", []fact{compaction, givenNote}, Autonomous, compacted, none, "", "work n-work"},
-	{"A note is given to me, and cannot be read", []fact{hooks("a note is given, and its text cannot be read", "n-work", "", isWithheld)}, Normal, fresh, none, "", ""},
-	{"Two notes are given to me, and the newer cannot be read", []fact{givenNote, hooks("a newer note is given, and its text cannot be read", "n-newer", "", isWithheld)}, Normal, fresh, none, "", ""},
-	{"Two notes are given to me, and the older cannot be read", []fact{hooks("an older note is given, and its text cannot be read", "n-older", "", isWithheld), givenNote}, Autonomous, fresh, none, "", "work n-work"},
-	{"Two notes are given to me", []fact{givenNote, hooks("another note is given", "n-newer", "")}, Autonomous, fresh, none, "", "work n-work, work n-newer"},
-	{"The hand-over of one that runs lies in the box", []fact{runs, itsNote}, Normal, fresh, none, "", ""},
-	{"It ended, and the marker of its hand-over is lost", []fact{ended, itsNote}, Autonomous, fresh, none, "", "waiting n-chain"},
-	{"It ended, the marker is lost, and the note was read", []fact{ended, hooks("a read hand-over of it is in the box", "n-chain", "old", isNote, isSeen)}, Normal, fresh, none, "", ""},
-	{"It ended, the marker is lost, and I am resumed", []fact{resuming, ended, itsNote}, Normal, resumed, none, "", ""},
-	{"It ended, and its hand-over waits for another pane", []fact{gaveOver, handsOver, paneThere, hooks("the hand-over is in the box", "n-old", "old", isNote)}, Normal, fresh, none, "", ""},
-	{"Its hand-over is told, and lies in the box", []fact{gaveOver, handsOver, paneGone, hooks("the hand-over is in the box", "n-old", "old", isNote)}, PostHandoff, fresh, another, "old handoff", "note n-old"},
-	{"The hand-over of a session that nobody knows lies in the box", []fact{hooks("an unread hand-over of an unknown session is in the box", "n-lost", "lost", isNote)}, Autonomous, fresh, none, "", "waiting n-lost"},
-	{"The hand-over of a session whose record cannot be read lies in the box", []fact{hooks("an unread hand-over of a session with an unreadable record is in the box", "n-lost", "lost", isNote, isOfUnknown)}, Normal, fresh, none, "", ""},
-	{"A person's hand-over lies in the box, without its marker", []fact{hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)}, Autonomous, fresh, none, "", "waiting n-person"},
-	{"A person's hand-over lies in the box, and another is told", []fact{gaveOver, handsOver, paneGone, hooks("an unread hand-over of nobody is in the box", "n-person", "", isNote)}, PostHandoff, fresh, another, "old handoff", "note n-old, waiting n-person"},
-	{"Two persons' hand-overs lie in the box", []fact{hooks("two unread hand-overs of nobody are in the box", "n-older", "", isNote), hooks("", "n-newer", "", isNote)}, Autonomous, fresh, none, "", "waiting n-older, waiting n-newer"},
-	{"Somebody is about to hand over: the note lies here, the marker does not yet", []fact{personsNote, others}, Normal, fresh, none, "", ""},
-	{"A person left a marker and a note beside the hand-over of one that waits for its pane", []fact{gaveOver, handsOver, paneThere, foreign, {"", func(f *facts) { f.note = mailbox{} }}, personsNote, hooks("the hand-over is in the box", "n-old", "old", isNote)}, PostHandoff, fresh, stranger, "", "note n-person"},
+	{"A note is given to me", []fact{workNote}, Autonomous, fresh, none, "", "work n-work", nil},
+	{"An issue is given to me", []fact{issue}, Autonomous, fresh, none, "", "issue gt-1", nil},
+	{"An issue of mine is in progress", []fact{{"`bd` has an issue in progress", func(f *facts) { f.duties.work = []beads.Work{{ID: "gt-2", Status: beads.InProgress}} }}}, Autonomous, fresh, none, "", "issue gt-2", nil},
+	{"It crashed, and a note is given to me", []fact{died, itsTask, workNote}, CrashRecovery, fresh, none, "old crash", "crash of old, its task, work n-work", nil},
+	{"A note is given to me, and I am compacted", []fact{compaction, workNote}, Autonomous, compacted, none, "", "work n-work", nil},
+	{"The only note, or the newer of two, that is given to me cannot be read", []fact{hooks("a note is given, and its text cannot be read", "n-work", "", isWithheld)}, Normal, fresh, none, "", "", [][]fact{
+		{workNote, hooks("a newer note is given, and its text cannot be read", "n-newer", "", isWithheld)}}},
+	{"Two notes are given to me, and the older cannot be read", []fact{hooks("an older note is given, and its text cannot be read", "n-older", "", isWithheld), workNote}, Autonomous, fresh, none, "", "work n-work", nil},
+	{"Two notes are given to me", []fact{workNote, hooks("another note is given", "n-newer", "")}, Autonomous, fresh, none, "", "work n-work, work n-newer", nil},
 }
 
-// gathered returns the facts of a row for a session "me" that starts in pane %1.
-func gathered(r row) *facts {
+// cases returns the facts of a row, and the others with the same result.
+func (r row) cases() []*facts {
+	var all []*facts
+	for _, c := range append([][]fact{r.facts}, r.or...) {
+		all = append(all, gathered(c))
+	}
+	return all
+}
+
+// gathered returns facts for a session "me" that starts in pane %1. All that can be read was
+// read.
+func gathered(set []fact) *facts {
 	f := &facts{
-		now: noon, access: locked, works: true, allHooked: true,
+		now: noon, access: locked, works: true, boxRead: true,
+		checkpoints: new(checkpoints), ending: new(ending), given: new(givenNote), duties: new(duties),
 		session: session.StartParams{ID: "me", Source: "startup", Process: mine, TmuxPane: "%1", TmuxServer: "/sock"},
 	}
-	for _, x := range r.facts {
+	for _, x := range set {
 		x.set(f)
 	}
 	return f
@@ -345,13 +343,15 @@ func gathered(r row) *facts {
 // -update writes it there.
 func TestSituations(t *testing.T) {
 	for _, r := range table {
-		s := assess(gathered(r))
-		got := row{r.story, r.facts, s.state, s.conversation, s.handover.kind, "", told(s)}
-		if s.predecessor.Record != nil {
-			got.after = fmt.Sprintf("%s %s", s.predecessor.ID, s.predecessor.how)
-		}
-		if got.result() != r.result() {
-			t.Errorf("%s (%s):\n  it is %s\n  want  %s", r.story, r.why(), got.result(), r.result())
+		for i, f := range r.cases() {
+			s, missing := assess(f)
+			got := row{r.story, nil, s.state, s.conversation, s.handover.kind, "", told(s), nil}
+			if s.predecessor.Record != nil {
+				got.after = fmt.Sprintf("%s %s", s.predecessor.ID, s.predecessor.how)
+			}
+			if got.result() != r.result() || missing != nil {
+				t.Errorf("%s (%d: %s):\n  it is %s\n  want  %s", r.story, i, why(append([][]fact{r.facts}, r.or...)[i]), got.result(), r.result())
+			}
 		}
 	}
 	const file = "situations.md"
@@ -376,28 +376,48 @@ func TestSituations(t *testing.T) {
 // assess returns the same for the same facts and does not change them.
 func TestAssessIsPure(t *testing.T) {
 	for _, r := range table {
-		f, same := gathered(r), gathered(r)
-		s := assess(f)
-		if !reflect.DeepEqual(f, same) {
-			t.Errorf("%s: the facts are others afterwards", r.story)
-		}
-		if again := assess(f); !reflect.DeepEqual(s, again) {
-			t.Errorf("%s: it is another situation the second time", r.story)
+		same := r.cases()
+		for i, f := range r.cases() {
+			s, _ := assess(f)
+			if !reflect.DeepEqual(f, same[i]) {
+				t.Errorf("%s: the facts are others afterwards", r.story)
+			}
+			if again, _ := assess(f); !reflect.DeepEqual(s, again) {
+				t.Errorf("%s: it is another situation the second time", r.story)
+			}
 		}
 	}
 }
 
-// No row needs tmux's answer, and a situation's marker is one of its facts.
-func TestTableIsComplete(t *testing.T) {
+// A fact that is unknown is asked for before it is used, and only if it is used: with the
+// others unknown, each case comes to the same end.
+func TestAsksForFacts(t *testing.T) {
 	stories := map[string]bool{}
 	for _, r := range table {
-		f := gathered(r)
-		if s := assess(f); (s.handover.marker == nil) != (s.handover.kind == none) {
-			t.Errorf("%s: a hand-over %q has the marker %v", r.story, s.handover.kind, s.handover.marker)
-		}
-		for _, m := range f.markers {
-			if f.judge(m) == askPane {
-				t.Errorf("%s: it depends on the pane, of which nothing is said", r.story)
+		for i, f := range r.cases() {
+			want, _ := assess(f)
+			known := r.cases()[i]
+			f.checkpoints, f.ending, f.given, f.duties = nil, nil, nil, nil
+			asked := 0
+			got, missing := assess(f)
+			for ; missing != nil && asked < 4; asked++ {
+				switch at := reflect.ValueOf(missing).Pointer(); at {
+				case reflect.ValueOf(missingOf((*start).readCheckpoints)).Pointer():
+					f.checkpoints = known.checkpoints
+				case reflect.ValueOf(missingOf((*start).readGiven)).Pointer():
+					f.given = known.given
+				case reflect.ValueOf(missingOf((*start).readDuties)).Pointer():
+					f.duties = known.duties
+				default:
+					f.ending = known.ending
+				}
+				got, missing = assess(f)
+			}
+			if missing != nil || got.state != want.state || told(got) != told(want) {
+				t.Errorf("%s: after %d questions it is %s (%s), and %s (%s) if all is known", r.story, asked, got.state, told(got), want.state, told(want))
+			}
+			if got.conversation != fresh && f.duties != nil {
+				t.Errorf("%s: the work was read for a conversation that goes on", r.story)
 			}
 		}
 		if stories[r.story] {
@@ -407,13 +427,16 @@ func TestTableIsComplete(t *testing.T) {
 	}
 }
 
+func missingOf(m missing) missing { return m }
+
 // A brought note replaces any other hand-over.
 func TestBrought(t *testing.T) {
 	for _, r := range table {
 		note := mail.Note{ID: "n-brought", From: "afar"}
-		s := assess(gathered(r)).bring(note)
+		now, _ := assess(gathered(r.facts))
+		s := now.bring(note)
 		if s.state != PostHandoff || s.conversation != fresh || s.handover.kind != brought ||
-			s.handover.note.ID != note.ID || s.handover.marker == nil || s.handover.owner != nil {
+			s.handover.note.ID != note.ID || s.handover.from == "" || s.handover.owner != nil || s.handover.claim != nil {
 			t.Errorf("%s: it is %s, %s, %+v", r.story, s.state, s.conversation, s.handover)
 		}
 	}
@@ -457,9 +480,9 @@ func told(s situation) string {
 }
 
 // why returns the deciding facts in words.
-func (r row) why() string {
+func why(facts []fact) string {
 	var words []string
-	for _, f := range r.facts {
+	for _, f := range facts {
 		if f.says != "" {
 			words = append(words, f.says)
 		}
@@ -489,17 +512,17 @@ func TestAsksForPane(t *testing.T) {
 		facts []fact
 		want  verdict
 	}{
-		"its pane is another":                  {[]fact{gaveOver, handsOver}, askPane},
+		"its pane is another":                  {[]fact{gaveOver, handsOver}, unsure},
 		"it is in the same pane":               {[]fact{gaveOver, handsOver, samePane}, take},
 		"it ran outside tmux":                  {[]fact{gaveOver, handsOver, noPane}, take},
 		"it runs in a container":               {[]fact{runs, respawns, contained}, leave},
 		"it still runs":                        {[]fact{runs, handsOver}, leave},
-		"a successor is on its way":            {[]fact{gaveOver, respawns, outside}, askPane},
+		"a successor is on its way":            {[]fact{gaveOver, respawns, outside}, unsure},
 		"nobody is":                            {[]fact{gaveOver, handsOver, outside}, take},
-		"another server's pane of that number": {[]fact{gaveOver, handsOver, samePane, {"", func(f *facts) { f.session.TmuxServer = "/other" }}}, askPane},
+		"another server's pane of that number": {[]fact{gaveOver, handsOver, samePane, {"", func(f *facts) { f.session.TmuxServer = "/other" }}}, unsure},
 	} {
-		f := gathered(row{facts: c.facts})
-		if got := f.judge(f.markers[0]); got != c.want {
+		f := gathered(c.facts)
+		if got := f.judge(f.left[0]); got != c.want {
 			t.Errorf("%s: it is %d, want %d", name, got, c.want)
 		}
 	}

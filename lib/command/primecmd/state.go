@@ -40,9 +40,7 @@ func (s *start) printState(from *facts, now situation, asJSON bool) error {
 		Address: s.call.Home.Identity.Address(), Role: string(s.call.Home.Identity.Role),
 		Home: s.call.Home.Dir, Town: s.call.Home.Town.Root, Session: s.call.ID, Unread: now.unread,
 	}
-	if m := now.handover.marker; m != nil {
-		f.Prev, f.Reason = s.env.Redact(m.From), s.env.Redact(m.Reason)
-	}
+	f.Prev, f.Reason = s.env.Redact(now.handover.from), s.env.Redact(now.handover.reason)
 	if n := cmp.Or(now.handover.note, now.earlier); n != nil {
 		f.Note = n.ID
 	}
@@ -77,8 +75,8 @@ func (s *start) explain(f *facts, now situation) {
 	if s.call.ID != "" {
 		say("the session is %s, source %q", s.call.ID, f.session.Source)
 	}
-	if m := now.handover.marker; m != nil {
-		say("%s: %s handed over, reason %q", home.Path(m.Name), m.From, m.Reason)
+	if h := now.handover; h.kind != none {
+		say("%s handed over, reason %q", h.from, h.reason)
 	}
 	if now.crashed != nil {
 		say("session %s has no end and its process is gone", now.crashed.ID)

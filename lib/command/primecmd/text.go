@@ -92,7 +92,7 @@ func (s *start) readThread(now situation) *thread.Thread {
 		s.warn(err)
 	case now.crashed != nil:
 		r = now.crashed
-	case h.marker != nil:
+	case h.kind != none:
 		r = h.owner
 	}
 	if r == nil {
@@ -262,7 +262,7 @@ const first = "What the person asks for comes first. "
 // introduce itself again.
 func (p *page) continuing() []section {
 	text := "Context compacted. Continue your previous task."
-	if p.conversation != compacted && p.handover.marker == nil {
+	if p.conversation != compacted && p.handover.kind == none {
 		text = "Session resumed. Continue your previous task."
 	}
 	text += " " + p.who() + "\n" + first + "If you had asked something, wait for the answer."
@@ -607,7 +607,7 @@ func (p *page) crashBanner(notes int) string {
 		said = "What follows was saved while it worked, so its last minutes may be missing."
 	}
 	switch {
-	case notes == 0 && p.handover.marker != nil:
+	case notes == 0 && p.handover.kind != none:
 		head += "; and a session handed over"
 	case notes == 0 && len(p.noted) > 0 && !p.tellsTask():
 		said = "It had hardly begun: the note that it was given follows."

@@ -126,19 +126,10 @@ func List(h home.Home) ([]Marker, error) {
 	return found, failed
 }
 
-// Unowned returns the home's markers that no session's record names: a person's, and those
-// of hand-overs that were killed before they recorded it.
-func Unowned(h home.Home, records []*session.Record) ([]Marker, error) {
-	all, err := List(h)
-	return slices.DeleteFunc(all, func(m Marker) bool {
-		return m.Claimed || slices.ContainsFunc(records, func(r *session.Record) bool { return r.Handoff != nil && r.Handoff.Marker == m.Name })
-	}), err
-}
-
 // Remove removes a marker whose text was delivered. The copy goes first, because alone it
 // would look like another program's.
 func (m Marker) Remove(h home.Home) error {
-	if m.Name == "" {
+	if !is(m.Name) {
 		return nil
 	}
 	if m.Claimed || m.Name == plain {

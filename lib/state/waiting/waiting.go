@@ -24,6 +24,8 @@ type Handover struct {
 	// Asked reports that it is only a request from a sandbox, to be done at the end of the
 	// turn.
 	Asked bool
+
+	claim *Claim // without a record
 }
 
 // In returns the hand-overs that wait in a home. To cancel one, hold the home's lock.
@@ -38,12 +40,6 @@ func In(h home.Home, warn func(error)) ([]Handover, error) {
 		return nil, err
 	}
 	var found []Handover
-	find := func(id session.ID) *session.Record {
-		if i := slices.IndexFunc(records, func(r *session.Record) bool { return r.ID == id }); i >= 0 {
-			return records[i]
-		}
-		return nil
-	}
 	for _, r := range records {
 		if subject, ok := request.Asked(h, r.ID); ok && !r.Ended() {
 			found = append(found, Handover{Record: r, Asked: true, Note: mail.Note{Subject: subject}})
@@ -52,7 +48,7 @@ func In(h home.Home, warn func(error)) ([]Handover, error) {
 		if p == nil || p.Kind != session.KindHandoff {
 			continue
 		}
-		if by := find(session.ID(p.TakenBy)); by != nil && by.Live() {
+		if slices.ContainsFunc(records, func(by *session.Record) bool { return string(by.ID) == p.TakenBy && by.Live() }) {
 			continue // that session is getting it
 		}
 		note, err := box.Get(p.Note)
@@ -62,21 +58,14 @@ func In(h home.Home, warn func(error)) ([]Handover, error) {
 		note.Body = ""
 		found = append(found, Handover{Note: note, Record: r})
 	}
-	// The rest are a person's, or of a killed hand-over. gt-prime shows them if nothing
-	// else does (isAbandoned).
-	unowned := 0
-	for _, n := range hooked {
-		if n.Type != mail.Handoff || n.Seen || slices.ContainsFunc(records, func(r *session.Record) bool { return r.Handoff != nil && r.Handoff.Note == n.ID }) {
-			continue
+	claims, err := Claims(session.Store{Home: h, Warn: warn}, session.Observe(time.Now(), records), hooked, Reader{})
+	for _, c := range claims {
+		switch {
+		case c.Note != nil:
+			found = append(found, Handover{Note: *c.Note, claim: c})
+		case !c.markers[0].Claimed: // another program takes its own back
+			found = append(found, Handover{claim: c})
 		}
-		if r := find(session.ID(n.Session)); r == nil || r.Handoff == nil && !r.Live() {
-			found = append(found, Handover{Note: n})
-			unowned++
-		}
-	}
-	markers, err := marker.Unowned(h, records)
-	for range len(markers) - unowned {
-		found = append(found, Handover{})
 	}
 	return found, err
 }
@@ -105,7 +94,10 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 		}
 	}
 	w.log(h, now, warn)
-	if err := w.dropMarker(h, store, warn); err != nil || w.Record == nil {
+	if w.Record == nil {
+		return w.claim.dropMarkers(h, warn)
+	}
+	if err := (marker.Marker{Name: w.Record.Handoff.Marker}).Remove(h); err != nil {
 		return err
 	}
 	r, err := store.Get(w.Record.ID)
@@ -133,38 +125,22 @@ func (w Handover) log(h home.Home, now time.Time, warn func(error)) {
 	warn(log.AppendOr(spare, warn, now, eventlog.HandoffCancelled, h.Identity.Address(), payload))
 }
 
-// dropMarker removes the hand-over's marker. A marker that no session's record names is
-// removed only if there are more of them than notes without a session.
-func (w Handover) dropMarker(h home.Home, store session.Store, warn func(error)) error {
-	if w.Record != nil {
-		all, err := marker.List(h)
-		for _, m := range all {
-			if w.Record.Handoff != nil && m.Name == w.Record.Handoff.Marker && !m.Claimed {
-				return m.Remove(h)
-			}
-		}
-		return err
-	}
-	records, err := store.All()
-	if err != nil {
-		return err
-	}
-	markers, err := marker.Unowned(h, records)
-	if err != nil || len(markers) == 0 {
-		return err
-	}
+// dropMarkers removes the markers of a claim whose note is closed, unless the next start
+// finds a note that would get one.
+func (c *Claim) dropMarkers(h home.Home, warn func(error)) error {
 	left, err := In(h, warn)
-	if err != nil {
+	if err != nil || slices.ContainsFunc(left, func(w Handover) bool {
+		return w.claim != nil && slices.Equal(w.claim.markers, c.markers) && w.Note.ID != ""
+	}) {
 		return err
 	}
-	notes := 0
-	for _, w := range left {
-		if w.Record == nil && w.Note.ID != "" {
-			notes++
+	for _, m := range c.markers {
+		if m.Claimed {
+			continue
 		}
-	}
-	if len(markers) > notes {
-		return markers[0].Remove(h)
+		if err := m.Remove(h); err != nil {
+			return err
+		}
 	}
 	return nil
 }

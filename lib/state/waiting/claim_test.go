@@ -1,0 +1,171 @@
+package waiting
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"gt/internal/testenv"
+
+	"gt/lib/place"
+	"gt/lib/place/home"
+	"gt/lib/place/identity"
+	"gt/lib/place/town"
+	"gt/lib/state/handover"
+	"gt/lib/state/mail"
+	"gt/lib/state/marker"
+	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
+)
+
+func newHome(t *testing.T) home.Home {
+	t.Helper()
+	root := t.TempDir()
+	trust, err := place.Survey(root)
+	testenv.Must(t, err)
+	id, _ := identity.FromDir("rig/crew/max")
+	h := home.At(town.Town{Root: root, State: place.State(t.TempDir()), Trust: trust}, id, root+"/rig/crew/max")
+	testenv.Must(t, os.MkdirAll(h.Dir+"/"+place.Runtime, 0o700))
+	testenv.Must(t, h.Prepare())
+	return h
+}
+
+// What the markers and the notes of a home are to a session: "name>note" is a claim with a
+// marker of that sender, "note" one without, "name>" one without a note.
+func TestClaims(t *testing.T) {
+	old := func(l session.Liveness, p *handover.Handover) session.Candidate {
+		return session.Candidate{Record: &session.Record{ID: "old", Handoff: p}, Liveness: l}
+	}
+	pending := &handover.Handover{Kind: session.KindHandoff, Note: "n-old", Marker: "handoff"}
+	person := mail.Note{ID: "n-person", Type: mail.Handoff}
+	earlier := mail.Note{ID: "n-earlier", Type: mail.Handoff}
+	read := mail.Note{ID: "n-read", Type: mail.Handoff, Seen: true}
+	work := mail.Note{ID: "n-work", Type: mail.Plain}
+	its := mail.Note{ID: "n-old", Type: mail.Handoff, Session: "old"}
+	mine := mail.Note{ID: "n-me", Type: mail.Handoff, Session: "me"}
+	hidden := mail.Note{ID: "n-hidden", Type: mail.Handoff, Session: "hidden"} // its record cannot be read
+	for name, c := range map[string]struct {
+		markers string // their names, senders and reasons
+		known   []session.Candidate
+		notes   []mail.Note
+		by      Reader
+		want    string
+		rest    string // the claims after the last was taken
+	}{
+		"nothing":                               {},
+		"Gas Town's marker":                     {markers: ".runtime/handoff gt-mayor", want: "gt-mayor>"},
+		"Gas Town's older name":                 {markers: ".runtime/handoff_to_successor gt-mayor", want: "gt-mayor>"},
+		"both of Gas Town's":                    {markers: ".runtime/handoff a,.runtime/handoff_to_successor b", want: "a>", rest: "b>"},
+		"a person's marker and note":            {markers: "handoff work", notes: []mail.Note{person}, want: "work>n-person"},
+		"a marker and two notes":                {markers: "handoff work", notes: []mail.Note{earlier, person}, want: "n-earlier work>n-person", rest: "n-earlier"},
+		"two markers and two notes":             {markers: "handoff work,handoff.x work", notes: []mail.Note{earlier, person}, want: "work>n-earlier work>n-person", rest: "work>n-earlier"},
+		"two markers and a note":                {markers: "handoff work,handoff.x work", notes: []mail.Note{person}, want: "work>n-person"},
+		"a marker, and a note that was read":    {markers: "handoff work", notes: []mail.Note{read}, want: "work>"},
+		"a marker, and work":                    {markers: "handoff work", notes: []mail.Note{work}, want: "work>"},
+		"notes":                                 {notes: []mail.Note{earlier, person}, want: "n-earlier n-person", rest: "n-earlier"},
+		"the marker of a hand-over that waits":  {markers: "handoff old", known: []session.Candidate{old(session.Ended, pending)}, notes: []mail.Note{its}},
+		"Gas Town's beside it":                  {markers: "handoff old,.runtime/handoff gt-mayor", known: []session.Candidate{old(session.Ended, pending)}, notes: []mail.Note{its}, want: "gt-mayor>"},
+		"a person's note beside it":             {markers: "handoff old,handoff.x work", known: []session.Candidate{old(session.Ended, pending)}, notes: []mail.Note{its, person}, want: "work>n-person"},
+		"killed before it recorded it":          {known: []session.Candidate{old(session.Ended, nil)}, notes: []mail.Note{its}, want: "n-old"},
+		"about to record it":                    {known: []session.Candidate{old(session.Running, nil)}, notes: []mail.Note{its}},
+		"a lost hand-over with its marker":      {markers: "handoff old", known: []session.Candidate{old(session.Ended, nil)}, notes: []mail.Note{its}, want: "old>n-old"},
+		"another's marker beside that":          {markers: "handoff work", known: []session.Candidate{old(session.Ended, nil)}, notes: []mail.Note{its}, want: "n-old work>"},
+		"of a session that nobody knows":        {notes: []mail.Note{its}, want: "n-old"},
+		"of a session with a hidden record":     {notes: []mail.Note{hidden}},
+		"others change the home":                {markers: "handoff work", notes: []mail.Note{person}, by: Reader{Busy: true}},
+		"others change it, and a session ended": {known: []session.Candidate{old(session.Ended, nil)}, notes: []mail.Note{its}, by: Reader{Busy: true}, want: "n-old"},
+		"resumed":                               {markers: ".runtime/handoff gt-mayor", notes: []mail.Note{person}, by: Reader{ID: "me", Continues: true}},
+		"compacted, its record lost":            {markers: "handoff me compaction", notes: []mail.Note{its, mine}, by: Reader{ID: "me", Continues: true}, want: "me>n-me"},
+		"compacted, record and note lost":       {markers: "handoff me compaction", notes: []mail.Note{its}, by: Reader{ID: "me", Continues: true}, want: "me>"},
+		"compacted, nothing saved":              {notes: []mail.Note{mine}, by: Reader{ID: "me", Continues: true}},
+		"a compaction's that no session made":   {markers: "handoff work compaction", notes: []mail.Note{person}, want: "work>n-person"},
+		"a compaction's after a plain one":      {markers: "handoff work,handoff.x me compaction", notes: []mail.Note{person}, want: "work>n-person", rest: "me>"},
+	} {
+		h := newHome(t)
+		for line := range strings.SplitSeq(c.markers, ",") {
+			name, text, _ := strings.Cut(line, " ")
+			path := h.Path(name)
+			if strings.HasPrefix(name, place.Runtime) {
+				path = h.Dir + "/" + name
+			}
+			if name != "" {
+				testenv.Must(t, os.WriteFile(path, []byte(strings.ReplaceAll(text, " ", "\n")+"\n"), 0o600))
+			}
+		}
+		s := session.Store{Home: h}
+		if len(c.notes) > 0 && c.notes[0].Session == "hidden" {
+			if os.Geteuid() == 0 {
+				continue // reads every file
+			}
+			testenv.Must(t, os.Mkdir(h.Path("sessions"), 0))
+		}
+		box := mail.Of(h, h.Identity.Address())
+		claims, err := Claims(s, c.known, c.notes, c.by)
+		if got := shown(claims); got != c.want || err != nil {
+			t.Errorf("%s: the claims are %q, want %q: %v", name, got, c.want, err)
+			continue
+		}
+		if len(claims) == 0 {
+			continue
+		}
+		last := claims[len(claims)-1]
+		again, _ := Claims(s, c.known, c.notes, c.by)
+		if !last.Same(again[len(again)-1]) {
+			t.Errorf("%s: it is another claim the second time", name)
+		}
+		testenv.Must(t, last.Take(h, box))
+		if last.Note != nil {
+			for i := range c.notes {
+				c.notes[i].Seen = c.notes[i].Seen || last.Has(c.notes[i].ID)
+			}
+		}
+		left, _ := Claims(s, c.known, c.notes, c.by)
+		if c.rest == "" && len(claims) > 1 && !strings.Contains(c.want, "work> ") {
+			c.rest = shown(claims[:len(claims)-1])
+		}
+		if got := shown(left); got != c.rest {
+			t.Errorf("%s: after one was taken it is %q, want %q", name, got, c.rest)
+		}
+	}
+}
+
+func shown(claims []*Claim) string {
+	var all []string
+	for _, c := range claims {
+		text := ""
+		if c.Marked {
+			text = c.From + ">"
+		}
+		if c.Note != nil {
+			text += c.Note.ID
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, " ")
+}
+
+// Of a person's two hand-overs one is cancelled, and the other keeps its marker.
+func TestCancelClaim(t *testing.T) {
+	h := newHome(t)
+	warn := func(err error) { testenv.Must(t, err) }
+	box := mail.Of(h, h.Identity.Address())
+	for _, name := range []string{"handoff", "handoff.x"} {
+		testenv.Must(t, marker.Write(h, name, "work", "", atomicfile.Synced))
+		_, err := box.Deliver(mail.Note{Type: mail.Handoff, From: "work", To: "work", Subject: name, Date: time.Now()}, true)
+		testenv.Must(t, err)
+	}
+	for left := 2; left > 0; left-- {
+		all, err := In(h, warn)
+		testenv.Must(t, err)
+		markers, err := marker.List(h)
+		testenv.Must(t, err)
+		if len(all) != left || len(markers) != left {
+			t.Fatalf("%d hand-overs wait with %d markers, want %d", len(all), len(markers), left)
+		}
+		testenv.Must(t, all[len(all)-1].Cancel(h, time.Now(), warn))
+	}
+	if all, err := marker.List(h); len(all) != 0 || err != nil {
+		t.Errorf("markers are left: %v, %v", all, err)
+	}
+}
