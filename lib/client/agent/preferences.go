@@ -28,10 +28,16 @@ type Preferences struct {
 	// Notify is the command to run when an agent begins to wait.
 	Notify Notify `toml:"notify"`
 	// Mail is what happens when a note comes.
-	Mail  Mail  `toml:"mail"`
-	Relay Relay `toml:"relay"`
+	Mail     Mail     `toml:"mail"`
+	Relay    Relay    `toml:"relay"`
+	Worktree Worktree `toml:"worktree"`
 	// Record is the configuration of gt-record, which LoadRecord reads.
 	Record map[string]any `toml:"record"`
+}
+
+// Worktree is what is done with a new git worktree.
+type Worktree struct {
+	Setup []string `toml:"setup"` // commands of a shell
 }
 
 // Mail names the agents of gt-session that a note wakes.

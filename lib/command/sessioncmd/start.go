@@ -262,7 +262,10 @@ func (c *newOne) makeWorktree(at scope, in *instance.Instance) error {
 		return withExitCode(in.Name, err)
 	}
 	defer held.Release()
-	if err := ensure(held.Instance, func() error { return held.Put(at.Env.Now()) }); err != nil {
+	if err := ensure(at.Env, held.Instance, func() error { return held.Put(at.Env.Now()) }); err != nil {
+		if held.Worktree.Ready {
+			return err
+		}
 		if _, there := os.Lstat(in.Worktree.Path); there == nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s tries again, gt-session rm %s removes it", in.Name, in.Name, in.Name)
 		}
@@ -293,7 +296,7 @@ func starter(at scope) launch.Starter {
 	return launch.Starter{
 		Env: at.Env, Store: at.Store, Table: at.Table(),
 		Holder:   func(id session.ID) *live.Holder { return scan.HolderOf(at.Env.Getenv, at.Store.State, id) },
-		Worktree: func(in *instance.Instance, put func() error) error { return ensure(in, put) },
+		Worktree: func(in *instance.Instance, put func() error) error { return ensure(at.Env, in, put) },
 	}
 }
 

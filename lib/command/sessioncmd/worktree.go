@@ -1,21 +1,27 @@
 package sessioncmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/agent"
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/place/home"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
+	counted "gt/lib/text/count"
 	"gt/lib/text/term"
 )
 
@@ -114,7 +120,7 @@ func elsewhere(err *git.CheckedOutError) error {
 
 // ensure makes the worktree of an instance or finishes one that was begun. It restores one
 // whose removal was interrupted before it was final.
-func ensure(in *instance.Instance, put func() error) error {
+func ensure(env *cli.Env, in *instance.Instance, put func() error) error {
 	w := in.Worktree
 	if w == nil {
 		return nil
@@ -135,7 +141,7 @@ func ensure(in *instance.Instance, put func() error) error {
 		}
 	}
 	if w.Ready {
-		return nil
+		return setUp(env, in, put)
 	}
 	if err := unused(w); err != nil {
 		return err
@@ -150,8 +156,68 @@ func ensure(in *instance.Instance, put func() error) error {
 	case err != nil:
 		return fmt.Errorf("cannot make the worktree '%s': %w", w.Path, err)
 	}
-	w.Ready, in.Folder = true, nil // the folder is new
-	return put()
+	fill(env, w)
+	w.Ready, w.SetUp, in.Folder = true, len(setupCommands(env)) > 0, nil // the folder is new
+	if err := put(); err != nil {
+		return err
+	}
+	return setUp(env, in, put)
+}
+
+// fill copies what the repository's git.Include names into a new worktree. It warns of what
+// is missing.
+func fill(env *cli.Env, w *instance.Worktree) {
+	if git.IsBare(w.Repository) { // it has no files
+		return
+	}
+	n, left, err := git.CopyIncluded(w.Repository, w.Path, checkout)
+	if n > 0 {
+		fmt.Fprintf(env.Stderr, "copied %s of %s into %s\n", counted.Of(n, "file"), git.Include, env.DisplayPath(w.Path))
+	}
+	if len(left) > 0 {
+		others := ""
+		if n := len(left) - 1; n > 0 {
+			others = fmt.Sprintf(" and %d more", n)
+		}
+		env.Warn("not copied into the worktree: %s%s: links are not followed", git.Quote(left[0]), others)
+	}
+	if err != nil {
+		env.Warn("the worktree lacks what %s names: %v", git.Include, err)
+	}
+}
+
+func setupCommands(env *cli.Env) []string {
+	return agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Worktree.Setup
+}
+
+// maxSetup bounds a command of the setup.
+const maxSetup = time.Hour
+
+// setUp runs the person's commands for a new worktree in it, unless they have run. What they
+// print goes to standard error. The first that fails, or Ctrl-C, ends it; they run once.
+func setUp(env *cli.Env, in *instance.Instance, put func() error) error {
+	w := in.Worktree
+	if !w.SetUp {
+		return nil
+	}
+	environ := process.Inherited(env.ChildEnviron())
+	shell, err := process.LookPath("sh", w.Path, environ)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	for _, line := range setupCommands(env) {
+		fmt.Fprintf(env.Stderr, "setting up %s: %s\n", env.DisplayPath(w.Path), env.Line(line, maxCell))
+		run := bounded.Program{Path: shell, Args: []string{"-c", line}, Dir: w.Path, Env: environ, Show: env.Stderr, Within: maxSetup}
+		if _, err = run.Run(ctx); err != nil {
+			err = cli.Fail(cli.No, fmt.Errorf("the worktree of %s is there, but its setup failed: '%s': %w", in.Name, env.Line(line, maxCell), err),
+				fmt.Sprintf("gt-session start %s starts the agent all the same, gt-session rm %[1]s removes both", in.Name))
+			break
+		}
+	}
+	w.SetUp = false
+	return errors.Join(err, put())
 }
 
 // unused returns an error while git still works on a worktree. git outlives an interrupted

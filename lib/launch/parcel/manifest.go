@@ -30,6 +30,7 @@ import (
 	"gt/lib/state/instance"
 	"gt/lib/state/peer"
 	"gt/lib/state/session"
+	"gt/lib/sys/atomicfile"
 )
 
 // format is the version of the manifest.
@@ -316,13 +317,13 @@ func (g *Git) checkLinks() error {
 	}
 	for at := g.Within; at != "" && at != "."; at = path.Dir(at) {
 		if links[at] {
-			return fmt.Errorf("%q: %w", g.Within, errLink)
+			return fmt.Errorf("%q: %w", g.Within, atomicfile.ErrLink)
 		}
 	}
 	for _, f := range g.Files {
 		for at := path.Dir(f.Path); at != "."; at = path.Dir(at) {
 			if links[at] {
-				return fmt.Errorf("%q: %w", f.Path, errLink)
+				return fmt.Errorf("%q: %w", f.Path, atomicfile.ErrLink)
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func (r reference) hasEntry(e git.Entry) bool {
 		return false
 	}
 	defer root.Close()
-	if linkless(root, path.Dir(e.Path), false) != nil {
+	if atomicfile.LinklessIn(root, path.Dir(e.Path), false) != nil {
 		return false
 	}
 	info, err := root.Lstat(e.Path)

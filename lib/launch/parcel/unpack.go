@@ -587,7 +587,7 @@ func (w *unpacking) resetWorktree() error {
 		return err
 	}
 	for _, name := range w.Before {
-		if linkless(root, filepath.Dir(name), false) != nil {
+		if atomicfile.LinklessIn(root, filepath.Dir(name), false) != nil {
 			continue
 		}
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -622,7 +622,7 @@ func (w *unpacking) clearWay(root *os.Root) error {
 		}
 	}
 	for _, name := range *w.InTheWay {
-		if _, err := root.Lstat(name + aside); err == nil || linkless(root, filepath.Dir(name), false) != nil {
+		if _, err := root.Lstat(name + aside); err == nil || atomicfile.LinklessIn(root, filepath.Dir(name), false) != nil {
 			continue // done by one that was killed
 		}
 		if err := atomicfile.RenameIn(root, name, name+aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -645,7 +645,7 @@ func (w *unpacking) overlay() error {
 		return fmt.Errorf("cannot write '%s' in '%s': %w", git.Quote(name), w.Worktree, err)
 	}
 	for _, name := range w.Git.Deleted {
-		if err := linkless(root, filepath.Dir(name), false); errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.LinklessIn(root, filepath.Dir(name), false); errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
 			return bad(name, err)
@@ -655,7 +655,7 @@ func (w *unpacking) overlay() error {
 		}
 	}
 	for _, f := range w.Git.Files {
-		if err := linkless(root, filepath.Dir(f.Path), true); err != nil {
+		if err := atomicfile.LinklessIn(root, filepath.Dir(f.Path), true); err != nil {
 			return bad(f.Path, err)
 		}
 		if err := w.clear(root, f.Path); err != nil {
@@ -665,7 +665,7 @@ func (w *unpacking) overlay() error {
 			return bad(f.Path, err)
 		}
 	}
-	if err := linkless(root, cmp.Or(w.Git.Within, "."), true); err != nil {
+	if err := atomicfile.LinklessIn(root, cmp.Or(w.Git.Within, "."), true); err != nil {
 		return bad(w.Git.Within, err)
 	}
 	var names []string
@@ -713,31 +713,4 @@ func (w *unpacking) put(root *os.Root, f File) error {
 	}
 	_, err = io.Copy(to, from)
 	return errors.Join(err, to.Close())
-}
-
-var errLink = errors.New("a link is on the way")
-
-// linkless returns an error if a link is on the way to a folder. It makes missing folders if
-// make is set.
-func linkless(root *os.Root, dir string, make bool) error {
-	at := ""
-	for elem := range strings.SplitSeq(filepath.ToSlash(dir), "/") {
-		if elem == "." {
-			continue
-		}
-		at = filepath.Join(at, elem)
-		info, err := root.Lstat(at)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && make:
-			err = root.Mkdir(at, 0o777)
-		case err == nil && info.Mode()&fs.ModeSymlink != 0: // mutant never: TestHostile
-			err = errLink
-		case err == nil && !info.IsDir():
-			err = errors.New("it is no folder")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -23,10 +23,8 @@ func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) 
 	// git supports -z only for names on standard input.
 	names := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
 	out, err := answerTo(names, dir, wait, "check-ignore", "-z", "--no-index", "--verbose", "--stdin")
-	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 1 {
-		return nil, nil // none is ignored
-	} else if err != nil {
-		return nil, err
+	if err != nil {
+		return nil, noneIgnored(err)
 	}
 	fields := bytes.Split(out.buf.Bytes(), []byte{0}) // source, line, pattern, path
 	var ignored []string
@@ -37,4 +35,13 @@ func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) 
 		}
 	}
 	return ignored, nil
+}
+
+// noneIgnored returns nil for the error with which git check-ignore says that no path is
+// ignored.
+func noneIgnored(err error) error {
+	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil
+	}
+	return err
 }

@@ -163,6 +163,8 @@ type Worktree struct {
 	Branch     string `json:"branch"`
 	Repository string `json:"repository"`      // its repository's folder
 	Ready      bool   `json:"ready,omitempty"` // it is complete
+	// SetUp reports that the person's commands for a new one have yet to run.
+	SetUp bool `json:"set_up,omitempty"`
 }
 
 // Departure is a move of an instance away from a host, which alone can make the proof.

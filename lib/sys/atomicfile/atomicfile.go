@@ -468,6 +468,34 @@ func MkdirIn(dir *os.Root, name string) error {
 	return syncIn(dir, ".")
 }
 
+// ErrLink reports a link in the place of a folder.
+var ErrLink = errors.New("a link is on the way")
+
+// LinklessIn returns an error if a link is on the way to a folder below an open one. It
+// makes missing folders if make is set.
+func LinklessIn(root *os.Root, dir string, make bool) error {
+	at := ""
+	for elem := range strings.SplitSeq(filepath.ToSlash(dir), "/") {
+		if elem == "." {
+			continue
+		}
+		at = filepath.Join(at, elem)
+		info, err := root.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && make:
+			err = root.Mkdir(at, 0o777)
+		case err == nil && info.Mode()&fs.ModeSymlink != 0: // mutant never: ./lib/launch/parcel TestHostile
+			err = ErrLink
+		case err == nil && !info.IsDir():
+			err = errors.New("it is no folder")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // syncIn syncs the names in a folder, which is inside an open one, to disk.
 func syncIn(dir *os.Root, name string) error {
 	f, err := dir.Open(name + Folder)

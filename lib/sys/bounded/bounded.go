@@ -23,6 +23,8 @@ type Program struct {
 	Input []byte
 	// Stdin is read instead of Input, if it is set.
 	Stdin io.Reader
+	// Show gets standard output and error as they come; then neither is kept.
+	Show io.Writer
 	// Within is the time limit. Most bounds the output, in bytes; with 0 it is not read.
 	Within time.Duration
 	Most   int
@@ -77,6 +79,9 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	}
 	if p.Most > 0 {
 		cmd.Stdout = &out
+	}
+	if p.Show != nil {
+		cmd.Stdout, cmd.Stderr = p.Show, p.Show
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
