@@ -117,6 +117,10 @@ func (l *Launch) start() error {
 	if err := l.admitted(); err != nil {
 		return err
 	}
+	release, err := l.takeRoom()
+	if release(); err != nil {
+		return err
+	}
 	if err := l.makeWorktree(); err != nil {
 		return err
 	}
@@ -130,6 +134,11 @@ func (l *Launch) start() error {
 			return err
 		}
 	}
+	release, err = l.takeRoom()
+	defer release()
+	if err != nil {
+		return err
+	}
 	for _, s := range steps {
 		if s.run == nil {
 			continue
@@ -137,6 +146,7 @@ func (l *Launch) start() error {
 		if err := s.run(); err != nil {
 			return l.undo(err)
 		}
+		release() // its process counts from here
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gt/lib/cli"
+	"gt/lib/client/agent"
 	"gt/lib/client/registry"
 	"gt/lib/launch/beacon"
 	"gt/lib/live/closing"
@@ -87,6 +90,45 @@ func (l *Launch) admitted() error {
 func Full(rig string, n, most int) error {
 	return cli.Fail(cli.No, fmt.Errorf("the rig %s has %d of at most %d polecats", rig, n, most),
 		"gt-session list shows them, gt-session stop ends one", fmt.Sprintf("max_polecats of [rigs.%s] in town.toml is the limit", rig))
+}
+
+// takeRoom returns an error if the person's maximum of agents runs, on this machine and in
+// all profiles. Until release is called, nobody else starts one. The parts of a pool and what
+// is only started again are not counted out.
+func (l *Launch) takeRoom() (release func(), err error) {
+	release = func() {}
+	if l.alive || l.Revives || l.Template != nil {
+		return release, nil
+	}
+	most := agent.LoadPreferences(l.Env.Getenv, func(err error) { l.Env.Warn("%v", err) }).Session.MaxRunning
+	if most == 0 {
+		return release, nil
+	}
+	lock, err := instance.Personal(l.Store.State, "").LockStarts()
+	if err != nil {
+		return release, err
+	}
+	release = sync.OnceFunc(lock.Unlock)
+	stores, err := instance.Stores(l.Store.State)
+	var places []fleet.Place
+	for _, s := range stores {
+		all, unread := s.All()
+		err = errors.Join(err, unread)
+		places = append(places, fleet.Place{Store: s, Instances: all, Table: l.Table})
+	}
+	n := 0
+	for _, members := range fleet.NewSurvey(l.Env.Getenv, l.now).At(places) {
+		for _, m := range members {
+			if m.Process.IsSet() && m.ID != l.ID {
+				n++
+			}
+		}
+	}
+	if err == nil && n >= most { // mutant never: . TestScripts/session_several$
+		err = cli.Fail(cli.Busy, fmt.Errorf("cannot start %s: %d agents run, and max_running is %d", l.Name, n, most),
+			"gt-session list -A shows them, gt-session stop NAME ends one", "max_running of [session] in config.toml is the limit")
+	}
+	return release, err
 }
 
 func (l *Launch) track() {

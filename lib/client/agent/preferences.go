@@ -31,6 +31,7 @@ type Preferences struct {
 	Mail     Mail     `toml:"mail"`
 	Relay    Relay    `toml:"relay"`
 	Worktree Worktree `toml:"worktree"`
+	Session  Session  `toml:"session"`
 	// Record is the configuration of gt-record, which LoadRecord reads.
 	Record map[string]any `toml:"record"`
 }
@@ -38,6 +39,11 @@ type Preferences struct {
 // Worktree is what is done with a new git worktree.
 type Worktree struct {
 	Setup []string `toml:"setup"` // commands of a shell
+}
+
+// Session is what holds for all agents of gt-session.
+type Session struct {
+	MaxRunning int `toml:"max_running"` // 0 is no limit
 }
 
 // Mail names the agents of gt-session that a note wakes.
@@ -139,6 +145,9 @@ func LoadPreferences(getenv func(string) string, warn func(error)) Preferences {
 	meta, err := toml.Decode(string(data), &p)
 	if err == nil && (p.ContextWarning < 0 || p.ContextWarning > 100) {
 		err = fmt.Errorf("invalid context_warning %d (try a percentage from 1 to 100, or 0 for no warning)", p.ContextWarning)
+	}
+	if err == nil && p.Session.MaxRunning < 0 {
+		err = fmt.Errorf("invalid session.max_running %d (try 8, or 0 for no limit)", p.Session.MaxRunning)
 	}
 	if err == nil {
 		err = p.Notify.check()

@@ -9,6 +9,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/launch"
+	"gt/lib/place/git"
 	"gt/lib/state/instance"
 	"gt/lib/sys/tmux"
 	"gt/lib/text/fold"
@@ -20,8 +21,21 @@ type fork struct {
 	Name   string  `type:"given" short:"n" placeholder:"NAME" help:"The name of the new one (default: the other's, with -fork)."`
 	Title  string  `placeholder:"TEXT" help:"What it is for, one line."`
 	Group  *string `short:"g" placeholder:"GROUP" help:"The group that it is in (default: the other's)."`
+	Times  int     `default:"1" placeholder:"N" help:"Make this many, numbered."`
+	// Worktree is no branch, because each of several has its own.
+	Worktree bool `help:"Give it a git worktree of its own, beside the repository, with a new branch of its name at the other's commit."`
 	begin
 }
+
+func (c *fork) Validate() error {
+	if c.Times < 1 || c.Times > maxForks {
+		return fmt.Errorf("invalid --times %d (try 3, at most %d)", c.Times, maxForks)
+	}
+	return nil
+}
+
+// maxForks bounds how many copies a command makes: each is an agent that works.
+const maxForks = 50
 
 // Run makes an instance whose agent starts with a copy of another's conversation. It does
 // not change the original.
@@ -48,7 +62,7 @@ func (c *fork) Run(env *cli.Env) (err error) {
 		return launch.NoFolder(parent.Instance, err)
 	}
 	dir.Close()
-	in := &instance.Instance{
+	in := instance.Instance{
 		Name: cmp.Or(c.Name, instance.Variant(parent.Name, "-fork")), Title: env.Line(c.Title, 200), Path: parent.Path, Folder: &dir.Folder, Group: parent.Group,
 		ParentID: parent.ID, Agent: parent.Agent, Args: slices.Concat(parent.Args, c.Arg), Account: parent.Account, Launcher: parent.Launcher, Limits: parent.Limits, Theme: parent.Theme, Remain: parent.Remain, Respawn: parent.Respawn,
 		Desired: instance.Stopped, TmuxServer: cmp.Or(parent.TmuxServer, string(tmux.Around())), ForkOf: of,
@@ -65,15 +79,71 @@ func (c *fork) Run(env *cli.Env) (err error) {
 		}
 	}
 	if c.Explain {
-		return c.explain(at, in)
+		return c.explain(at, &in)
 	}
-	err = at.Store.Create(in, env.Now())
-	for n := 2; c.Name == "" && errors.Is(err, instance.ErrTaken); n++ {
-		in.Name = instance.Variant(parent.Name, fmt.Sprintf("-fork-%d", n))
-		err = at.Store.Create(in, env.Now())
+	head := ""
+	if c.Worktree {
+		if head, err = forkedAt(env, parent.Path); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return withExitCode(in.Name, err)
+	var made []*instance.Instance
+	for n := 1; len(made) < c.Times; n++ {
+		one := in
+		if n > 1 {
+			one.Name = instance.Variant(in.Name, fmt.Sprintf("-%d", n))
+		}
+		err := c.add(at, &one, head)
+		taken := errors.Is(err, instance.ErrTaken) || errors.Is(err, git.ErrBranchTaken)
+		switch {
+		case err == nil:
+			made = append(made, &one)
+		case !taken || c.Name != "" && c.Times == 1 || n > len(made)+maxForks:
+			return withExitCode(one.Name, err)
+		}
 	}
-	return c.run(at, in.ID)
+	return each(env, made, func(one *instance.Instance) (string, error) { return "", c.run(at, one.ID) })
+}
+
+// forkedAt returns the commit of a folder's worktree, and warns of what no commit has.
+func forkedAt(env *cli.Env, dir string) (string, error) {
+	s, err := git.Status(dir, checkout)
+	switch {
+	case errors.Is(err, git.ErrNotRepository):
+		return "", cli.Failf(cli.Usage, "--worktree: the folder '%s' is in no git repository", dir)
+	case err != nil:
+		return "", err
+	case s.Head == "":
+		return "", cli.Fail(cli.No, git.ErrNoCommit)
+	case len(s.Changes) > 0:
+		s.Ahead, s.Behind = 0, 0
+		env.Warn("what is not committed in %s is not in the new worktree: %s", env.DisplayPath(dir), s.Summary())
+	}
+	return s.Head, nil
+}
+
+// add adds a fork, and makes its worktree with a new branch of its name at a commit, unless
+// that is "".
+func (c *fork) add(at scope, in *instance.Instance, head string) error {
+	if head == "" {
+		return at.Store.Create(in, at.Env.Now())
+	}
+	w, work, err := plan(in.Path, in.Name, "")
+	if cli.ExitCode(err) == cli.No {
+		return fmt.Errorf("%w: %w", git.ErrBranchTaken, err)
+	} else if err != nil {
+		return err
+	}
+	if old, err := git.BranchAt(in.Path, in.Name); err != nil || old != "" {
+		return cmp.Or(err, fmt.Errorf("%w: %s", git.ErrBranchTaken, in.Name))
+	}
+	from := in.Path
+	in.Worktree, in.Path, in.Folder = &w, work, nil
+	if err := at.Store.Create(in, at.Env.Now()); err != nil {
+		return err
+	}
+	if err := git.MakeBranch(from, w.Branch, head, w.Path); err != nil {
+		return err
+	}
+	return makeWorktree(at, in)
 }

@@ -54,11 +54,14 @@ func prepare(env *cli.Env) {
 	env.Args = behindDashes(behindCommand(env.Args))
 }
 
-// behindDashes converts the arguments after -- of new and fork into --arg flags. The parser
-// would otherwise take the first of them for the folder.
+// behindDashes converts the arguments after -- of new and fork into --arg flags, and of send
+// into --text. The parser would otherwise take the first of them for a folder or an agent.
 func behindDashes(args []string) []string {
 	i := slices.Index(args, "--")
-	if i < 1 || args[0] != "new" && args[0] != "fork" {
+	switch {
+	case i > 0 && args[0] == "send" && i < len(args)-1:
+		return append(slices.Clone(args[:i]), "--text="+strings.Join(args[i+1:], " "))
+	case i < 1 || args[0] != "new" && args[0] != "fork":
 		return args
 	}
 	all := slices.Clone(args[:i])

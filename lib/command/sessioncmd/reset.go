@@ -99,11 +99,11 @@ func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) 
 	text := cmp.Or(c.Message, goOn)
 	switch {
 	case m.Process.IsSet() && m.Reason == status.Limited && m.Since.Equal(one.since):
-		say := &sendPrompt{profile: c.profile, Name: in.Name, Text: text}
-		if text, err = say.text(env); err == nil {
-			_, err = say.send(env, text)
+		say, said := &sendPrompt{profile: c.profile}, ""
+		if text, err = say.clean(env, text); err == nil {
+			_, said, err = say.send(env, in.Name, text)
 		}
-		return "", err
+		return said, err
 	case m.Process.IsSet() || !stillLimited(m, one.since):
 		return in.Name + " has gone on already", nil
 	}

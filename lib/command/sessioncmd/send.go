@@ -1,9 +1,11 @@
 package sessioncmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +26,8 @@ import (
 
 type sendPrompt struct {
 	profile
-	Name    string        `arg:"" help:"The agent."`
-	Text    string        `arg:"" help:"What it is told; - reads it from standard input."`
+	Words   []string      `arg:"" name:"name" help:"The agent and, in quotes, what it is told; - reads that from standard input. Several agents: send api web -- 'TEXT'."`
+	Text    *string       `hidden:"" help:"What stands behind --."`
 	Wait    bool          `help:"Wait until it has answered, and print the answer."`
 	Timeout duration.Flag `placeholder:"DURATION" help:"Wait no longer than this: 90s, 10m, 2h (default: no limit)."`
 	Command bool          `help:"The text is a command of the client's own, such as /compact."`
@@ -35,11 +37,53 @@ type sendPrompt struct {
 const maxText = 1 << 20
 
 func (c *sendPrompt) Run(env *cli.Env) error {
-	text, err := c.text(env)
-	if err != nil {
-		return err
+	names, text := c.Words, c.Text
+	if text == nil {
+		last := len(names) - 1
+		names, text = names[:last], &names[last]
 	}
-	if e, err := onOtherHost(env, c.Name); err != nil || e != nil {
+	clean, err := c.clean(env, *text)
+	switch {
+	case err != nil:
+		return err
+	case len(names) == 1:
+		return c.toOne(env, names[0], clean)
+	}
+	return c.toEach(env, names, clean)
+}
+
+// toEach sends the text to several agents, a few at a time, and goes on after a failure.
+// With --wait it prints each answer below the agent's name.
+func (c *sendPrompt) toEach(env *cli.Env, names []string, text string) error {
+	var all []*instance.Instance
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(in *instance.Instance) bool { return in.Name == name }) {
+			all = append(all, &instance.Instance{Name: name})
+		}
+	}
+	prompts := make([]sent, len(all))
+	failed := each(env, all, func(to *instance.Instance) (said string, err error) {
+		if !c.Wait {
+			return "", c.toOne(env, to.Name, text)
+		}
+		prompts[slices.Index(all, to)], _, err = c.send(env, to.Name, text)
+		return "", err
+	})
+	for _, s := range prompts {
+		if s.in == nil || !s.taken {
+			continue
+		}
+		fmt.Fprintf(env.Stdout, "%s:\n", s.in.Name)
+		if err := c.await(env, s); err != nil {
+			env.Error("%v", err)
+			failed = cmp.Or(failed, cli.Fail(cli.ExitCode(err), errors.New("not all have answered")))
+		}
+	}
+	return failed
+}
+
+func (c *sendPrompt) toOne(env *cli.Env, name, text string) error {
+	if e, err := onOtherHost(env, name); err != nil || e != nil {
 		if err == nil && c.Wait {
 			err = cli.Fail(cli.Usage, errors.New("--wait works with an agent of this host only"))
 		}
@@ -48,18 +92,26 @@ func (c *sendPrompt) Run(env *cli.Env) error {
 		}
 		return e.run(peer.Ask{Command: "send", Text: text, Slash: c.Command}, patience)
 	}
-	if away, err := c.away(env, c.Name, c.whole); err != nil || away != nil {
+	if away, err := c.away(env, name, c.whole); err != nil || away != nil {
 		return away.send(env, c, text, err)
 	}
-	s, err := c.send(env, text)
-	if err != nil || !c.Wait {
+	s, said, err := c.send(env, name, text)
+	switch {
+	case err != nil:
 		return err
+	case c.Wait:
+		return c.await(env, s)
 	}
-	return c.await(env, s)
+	_, err = fmt.Fprintln(env.Stdout, said)
+	return err
 }
 
 func (c *sendPrompt) Validate() error {
 	switch {
+	case c.Text == nil && len(c.Words) < 2:
+		return errors.New("the text is missing")
+	case c.Text == nil && len(c.Words) > 2:
+		return errors.New("quote the text; for several agents it stands behind --, as in: gt-session send api web -- 'TEXT'")
 	case c.Wait && c.Command:
 		return errors.New("--wait and --command exclude each other: a command of the client's has no answer")
 	case c.Timeout != 0 && !c.Wait:
@@ -74,11 +126,13 @@ type sent struct {
 	text   string
 	before time.Time // when it was sent
 	queued bool
+	taken  bool // it was sent
 	mark   mark
 }
 
-func (c *sendPrompt) text(env *cli.Env) (string, error) {
-	text, err := textOf(env, c.Text)
+// clean returns the text of the command line as it is sent.
+func (c *sendPrompt) clean(env *cli.Env, text string) (string, error) {
+	text, err := textOf(env, text)
 	if err != nil {
 		return "", err
 	}
@@ -114,18 +168,19 @@ func textOf(env *cli.Env, text string) (string, error) {
 	return text, nil
 }
 
-// send types and submits the text, and prints what proves that the client took it.
-func (c *sendPrompt) send(env *cli.Env, text string) (sent, error) {
-	held, at, err := c.lock(env, c.Name)
+// send types and submits the text, and returns in a sentence what proves that the client
+// took it.
+func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string, err error) {
+	held, at, err := c.lock(env, name)
 	if err != nil {
-		return sent{}, err
+		return s, "", err
 	}
 	defer held.Release()
 	now := env.Now()
-	s := sent{in: held.Instance, scope: at, text: text, before: now}
+	s = sent{in: held.Instance, scope: at, text: text, before: now}
 	m := at.Member(held.Instance)
 	if err := runs(m); err != nil {
-		return s, err
+		return s, "", err
 	}
 	if c.Wait {
 		s.mark = markOf(at, m)
@@ -140,13 +195,13 @@ func (c *sendPrompt) send(env *cli.Env, text string) (sent, error) {
 		}
 	}
 	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {
-		return s, refused(m, send.ErrAsks)
+		return s, "", refused(m, send.ErrAsks)
 	}
 	proof, err := to.Send(text, send.Patience)
 	if err != nil {
-		return s, refused(m, err)
+		return s, "", refused(m, err)
 	}
-	said := "sent to " + m.Name
+	s.taken, said = true, "sent to "+m.Name
 	switch proof {
 	case send.Queued:
 		s.queued = true
@@ -160,11 +215,7 @@ func (c *sendPrompt) send(env *cli.Env, text string) (sent, error) {
 	case send.NoProof:
 		env.Warn("nothing tells whether %s took it: gt does not know how its input box looks; gt-session peek %s shows its screen", m.Name, m.Name)
 	}
-	if c.Wait { // await prints the answer and nothing else
-		return s, nil
-	}
-	_, err = fmt.Fprintln(env.Stdout, said)
-	return s, err
+	return s, said, nil
 }
 
 func runs(m fleet.Member) error {

@@ -121,7 +121,7 @@ func (c *newOne) Run(env *cli.Env) (err error) {
 	}
 	release()
 	if in.Worktree != nil {
-		if err := c.makeWorktree(at, in); err != nil {
+		if err := makeWorktree(at, in); err != nil {
 			return err
 		}
 	}
@@ -256,7 +256,7 @@ func unfinished(store instance.Store, in *instance.Instance, err error) error {
 
 // makeWorktree makes the worktree of a new instance. If that fails it removes the instance,
 // unless part of the worktree exists.
-func (c *newOne) makeWorktree(at scope, in *instance.Instance) error {
+func makeWorktree(at scope, in *instance.Instance) error {
 	held, err := at.Store.Hold(in.ID, readyWait)
 	if err != nil {
 		return withExitCode(in.Name, err)

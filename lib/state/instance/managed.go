@@ -311,6 +311,9 @@ func (s Store) LockController() (*flock.Lock, error) { return s.lockBeside("cont
 // LockWorkers takes the lock for choosing a town's worker.
 func (s Store) LockWorkers() (*flock.Lock, error) { return s.lockBeside("workers.lock", workersWait) }
 
+// LockStarts locks the starts of agents that count towards the person's maximum.
+func (s Store) LockStarts() (*flock.Lock, error) { return s.lockBeside("starts.lock", workersWait) }
+
 // workersWait is long because choosing an idle worker removes its worktree.
 const workersWait = time.Minute
 
