@@ -477,7 +477,7 @@ func TestReleasePrograms(t *testing.T) {
 	folders, err := os.ReadDir("cmd")
 	testenv.Must(t, err)
 	for _, folder := range folders {
-		for _, want := range []string{"main: ./cmd/" + folder.Name(), "binary: bin/" + folder.Name(), "/bash-completion/completions/" + folder.Name()} {
+		for _, want := range []string{"main: ./cmd/" + folder.Name(), "binary: bin/" + folder.Name()} {
 			if !regexp.MustCompile(`(?m)` + regexp.QuoteMeta(want) + `(,|}|$)`).Match(text) {
 				t.Errorf(".goreleaser.yaml has no %q", want)
 			}
