@@ -2,6 +2,11 @@
 //
 //	<store>/opencode.db, opencode-<channel>.db    tables session, message, part
 //
+// of OpenCode 2, in the same database, which keeps a message and its parts in one row and was
+// not tried,
+//
+//	tables session_v2, session_message
+//
 // and of versions before 1.2, whose files are beside the database that imported them, or
 // alone:
 //
@@ -21,6 +26,7 @@ package opencode
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -80,16 +86,12 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 		var files []conversation.File
 		err := c.with(path, func(db *sqlite.DB) error {
 			files = nil
-			if !hasTables(db) {
-				return nil // another program's
-			}
-			return db.Scan("session", func(r sqlite.Row) bool {
+			return eachSession(db, func(r sqlite.Row) {
 				if id, err := session.ParseID(r.Text("id")); err == nil {
 					parent, _ := session.ParseID(r.Text("parent_id"))
 					files = append(files, conversation.File{Client: "opencode", Store: store, Path: path, ID: id, Parent: parent,
 						Changed: r.Int("time_updated") * int64(time.Millisecond)})
 				}
-				return true
 			})
 		})
 		if errors.Is(err, atomicfile.ErrNotRegular) {
@@ -123,8 +125,30 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 	return lost.Err()
 }
 
-func hasTables(db *sqlite.DB) bool {
-	return db.Columns("session") != nil && db.Columns("message") != nil && db.Columns("part") != nil
+// sessionTables returns the tables of sessions that a database has, none if it is another
+// program's. OpenCode 2 copies the sessions of OpenCode 1 and goes on with its own, so the
+// first table that has a session counts.
+func sessionTables(db *sqlite.DB) (tables []string) {
+	if db.Columns("session_v2") != nil && db.Columns("session_message") != nil {
+		tables = append(tables, "session_v2")
+	}
+	if db.Columns("session") != nil && db.Columns("message") != nil && db.Columns("part") != nil {
+		tables = append(tables, "session")
+	}
+	return tables
+}
+
+func eachSession(db *sqlite.DB, each func(sqlite.Row)) error {
+	for _, table := range sessionTables(db) {
+		err := db.Scan(table, func(r sqlite.Row) bool {
+			each(r)
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // with calls read with the database (see sqlite's Do). The database stays open, because
@@ -156,12 +180,14 @@ type sessionRow struct {
 
 	revert           string // the first message that was taken back
 	created, updated int64  // in milliseconds
+	second           bool   // OpenCode 2's
 }
 
 type message struct {
 	id      string
 	created int64
-	undone  bool // the person took it back
+	seq     int64 // the order of OpenCode 2
+	undone  bool  // the person took it back
 }
 
 // part is a part of a message, or the message itself, as JSON.
@@ -183,14 +209,20 @@ func (c *Reader) session(f conversation.File) (*sessionRow, error) {
 	var s *sessionRow
 	err := c.with(f.Path, func(db *sqlite.DB) error {
 		s = nil
-		return db.Where("session", "id", string(f.ID), func(r sqlite.Row) bool {
-			s = &sessionRow{
-				parent: r.Text("parent_id"), title: r.Text("title"), directory: r.Text("directory"), version: r.Text("version"),
-				model: gjson.Get(r.Text("model"), "id").Str, permission: r.Text("permission"), revert: gjson.Get(r.Text("revert"), "messageID").Str,
-				created: r.Int("time_created"), updated: r.Int("time_updated"),
+		for _, table := range sessionTables(db) {
+			err := db.Where(table, "id", string(f.ID), func(r sqlite.Row) bool {
+				s = &sessionRow{
+					parent: r.Text("parent_id"), title: r.Text("title"), directory: r.Text("directory"), version: r.Text("version"),
+					model: gjson.Get(r.Text("model"), "id").Str, permission: r.Text("permission"), revert: gjson.Get(r.Text("revert"), "messageID").Str,
+					created: r.Int("time_created"), updated: r.Int("time_updated"), second: table == "session_v2",
+				}
+				return false
+			})
+			if err != nil || s != nil {
+				return err
 			}
-			return false
-		})
+		}
+		return nil
 	})
 	return s, err
 }
@@ -201,8 +233,8 @@ func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all [
 	if strings.HasSuffix(f.Path, ".db") {
 		err = c.with(f.Path, func(db *sqlite.DB) error {
 			all = nil
-			return db.Where("message", "session_id", string(f.ID), func(r sqlite.Row) bool {
-				all = append(all, message{id: r.Text("id"), created: r.Int("time_created")})
+			return db.Where(s.messageTable(), "session_id", string(f.ID), func(r sqlite.Row) bool {
+				all = append(all, message{id: r.Text("id"), created: r.Int("time_created"), seq: r.Int("seq")})
 				return true
 			})
 		})
@@ -212,7 +244,7 @@ func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all [
 		})
 	}
 	slices.SortFunc(all, func(a, b message) int {
-		return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.seq, b.seq), strings.Compare(a.id, b.id))
 	})
 	if i := slices.IndexFunc(all, func(m message) bool { return m.id == s.revert }); i >= 0 && s.revert != "" {
 		for k := range all[i:] {
@@ -222,7 +254,23 @@ func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all [
 	return slices.DeleteFunc(all, func(m message) bool { return m.created < from }), err
 }
 
-func (c *Reader) parts(f conversation.File, m message) (message string, all []part, err error) {
+func (s *sessionRow) messageTable() string {
+	if s.second {
+		return "session_message"
+	}
+	return "message"
+}
+
+func (c *Reader) parts(f conversation.File, s *sessionRow, m message) (message string, all []part, err error) {
+	if s.second {
+		err = c.with(f.Path, func(db *sqlite.DB) error {
+			return db.Where("session_message", "id", m.id, func(r sqlite.Row) bool {
+				message, all = split(r.Text("type"), r.Text("data"))
+				return false
+			})
+		})
+		return message, all, err
+	}
 	if strings.HasSuffix(f.Path, ".db") {
 		err = c.with(f.Path, func(db *sqlite.DB) error {
 			message, all = "", nil
@@ -256,9 +304,17 @@ func (c *Reader) Skipped(f conversation.File) (n int, err error) {
 	if !strings.HasSuffix(f.Path, ".db") {
 		return 0, nil
 	}
+	s, err := c.session(f)
+	if err != nil {
+		return 0, err
+	}
+	if s == nil { // gone, or too long itself
+		s = &sessionRow{}
+	}
 	err = c.with(f.Path, func(db *sqlite.DB) error {
-		messages, err := db.Skipped("message", "session_id", string(f.ID))
-		if err != nil {
+		messages, err := db.Skipped(s.messageTable(), "session_id", string(f.ID))
+		if err != nil || s.second {
+			n = messages
 			return err
 		}
 		parts, err := db.Skipped("part", "session_id", string(f.ID))
@@ -335,7 +391,7 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 		if i == 0 || m.created != all[i-1].created {
 			n = 0
 		}
-		message, parts, err := c.parts(f, m)
+		message, parts, err := c.parts(f, s, m)
 		if err != nil {
 			return next, err
 		}
@@ -468,6 +524,66 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 	return all
 }
 
+// split returns a message of OpenCode 2, of a type and with its data, as a message of OpenCode 1
+// and its parts. What neither person nor agent said has no parts.
+func split(kind, data string) (message string, parts []part) {
+	d := gjson.Parse(data)
+	m := map[string]any{"role": kind, "time": d.Get("time").Value()}
+	add := func(p map[string]any) {
+		text, err := json.Marshal(p)
+		if err == nil { // it always does
+			parts = append(parts, part{fmt.Sprintf("%06d", len(parts)), string(text)})
+		}
+	}
+	switch kind {
+	case "user":
+		add(map[string]any{"type": "text", "text": d.Get("text").Str})
+		for _, f := range d.Get("files").Array() {
+			add(map[string]any{"type": "file", "mime": f.Get("mime").Str})
+		}
+	case "assistant":
+		m["modelID"], m["tokens"], m["cost"] = d.Get("model.id").Str, d.Get("tokens").Value(), d.Get("cost").Value()
+		if e := d.Get("error"); e.Exists() {
+			m["error"] = e.Value()
+		}
+		for _, p := range d.Get("content").Array() {
+			if p.Get("type").Str != "tool" {
+				if part, ok := p.Value().(map[string]any); ok {
+					add(part)
+				}
+				continue
+			}
+			state, times := p.Get("state"), p.Get("time")
+			var output []string
+			for _, c := range state.Get("content").Array() {
+				output = append(output, c.Get("text").Str)
+			}
+			add(map[string]any{"type": "tool", "tool": p.Get("name").Str, "callID": p.Get("id").Str, "state": map[string]any{
+				"status": state.Get("status").Str, "input": state.Get("input").Value(), "output": strings.Join(output, "\n"),
+				"error": state.Get("error.message").Str, "time": map[string]any{"start": times.Get("ran").Value(), "end": times.Get("completed").Value()},
+			}})
+		}
+	case "compaction":
+		at := d.Get("time.created").Value()
+		m["role"], m["summary"], m["time"] = "assistant", true, map[string]any{"created": at, "completed": at}
+		add(map[string]any{"type": "text", "text": d.Get("summary").Str})
+	case "shell": // a command of the person
+		m["role"] = "assistant"
+		status := "running"
+		if d.Get("time.completed").Exists() {
+			status = "completed"
+		}
+		add(map[string]any{"type": "tool", "tool": "bash", "callID": d.Get("callID").Str, "state": map[string]any{
+			"status": status, "input": map[string]any{"command": d.Get("command").Str}, "output": d.Get("output").Str,
+		}})
+	}
+	text, err := json.Marshal(m)
+	if err != nil { // it always does
+		return "", nil
+	}
+	return string(text), parts
+}
+
 // sumOf tells messages of the same millisecond apart, such as those of several subagents.
 // It hashes the first part with a text, which a fork does not change.
 func sumOf(parts []part) uint32 {
@@ -482,9 +598,10 @@ func sumOf(parts []part) uint32 {
 	return h.Sum32()
 }
 
-// kinds are the types of the parts that OpenCode 1 can write, and the roles of its messages.
+// kinds are the types of the parts that OpenCode can write, and the roles of its messages.
 var kinds = []string{
 	"message.assistant", "message.user",
+	"message.agent-switched", "message.location-switched", "message.model-switched", "message.synthetic", "message.system",
 	"agent", "compaction", "file", "patch", "reasoning", "retry", "snapshot", "step-finish", "step-start", "subtask", "text", "tool",
 }
 
@@ -499,7 +616,7 @@ func (c *Reader) Unknown(f conversation.File, each func(kind string)) error {
 		return err
 	}
 	for _, m := range all {
-		message, parts, err := c.parts(f, m)
+		message, parts, err := c.parts(f, s, m)
 		if err != nil {
 			return err
 		}

@@ -334,3 +334,64 @@ func TestSpent(t *testing.T) {
 		}
 	}
 }
+
+// OpenCode 2 keeps a message and its parts in one row, beside the tables of OpenCode 1 with the
+// same session as it was. The rows are written by its published schema; no version of it was
+// tried.
+func TestSecond(t *testing.T) {
+	store := t.TempDir()
+	f, err := os.Create(filepath.Join(store, "opencode.db"))
+	testenv.Must(t, err)
+	defer f.Close()
+	const both = "CREATE TABLE %s (id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT, model TEXT, revert TEXT, permission TEXT, time_created INTEGER, time_updated INTEGER)"
+	row := func(id, kind string, seq int, data string) string {
+		return fmt.Sprintf("INSERT INTO session_message VALUES ('%s', 'ses_1', '%s', %d, %d, '%s')", id, kind, seq, int64(1790000000000)+int64(seq/2), data)
+	}
+	err = sqlite.Make(f, func(db *sqlite.Cache) error {
+		for _, sql := range []string{
+			fmt.Sprintf(both, "session"), fmt.Sprintf(both, "session_v2"),
+			"CREATE TABLE message(id TEXT, session_id TEXT, time_created INTEGER, data TEXT)", "CREATE TABLE part(id TEXT, message_id TEXT, session_id TEXT, data TEXT)",
+			"CREATE TABLE session_message(id TEXT, session_id TEXT, type TEXT, seq INTEGER, time_created INTEGER, data TEXT)",
+			"INSERT INTO session VALUES ('ses_1', NULL, '/old', 'as it was', '1.18.33', NULL, NULL, NULL, 1780000000001, 1780000000002), ('ses_0', NULL, '/old', 'never opened again', '1.18.33', NULL, NULL, NULL, 1780000000001, 1780000000002)",
+			`INSERT INTO session_v2 VALUES ('ses_1', NULL, '/now', 'a title', '2.0.3', '{"providerID":"e2e","id":"e2e-model"}', '{"messageID":"msg_7"}', NULL, 1790000000000, 1790000002000)`,
+			row("msg_9", "user", 0, `{"text":"port it","files":[{"mime":"image/png","uri":"x"}],"time":{"created":1790000000000}}`),
+			row("msg_1", "model-switched", 1, `{"model":{"id":"x"},"time":{"created":1790000000000}}`),
+			row("msg_2", "assistant", 2, `{"agent":"build","model":{"id":"e2e-model","providerID":"e2e"},"time":{"created":1790000000001,"completed":1790000000002},"cost":0.5,
+				"tokens":{"input":60,"output":10,"reasoning":5,"cache":{"read":40,"write":0}},"content":[
+				{"type":"reasoning","id":"r","text":"a thought"},{"type":"text","id":"t","text":"I run it."},
+				{"type":"tool","id":"c","name":"bash","time":{"created":1790000000001,"ran":1790000000001,"completed":1790000000002},"state":{"status":"completed","input":{"command":"ls"},"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}},
+				{"type":"tool","id":"d","name":"bash","time":{"created":1790000000001},"state":{"status":"error","input":{"command":"false"},"content":[],"error":{"type":"unknown","message":"refused"}}}]}`),
+			row("msg_3", "synthetic", 3, `{"text":"not the person","time":{"created":1790000000001}}`),
+			row("msg_4", "shell", 4, `{"callID":"s","command":"make","output":"made","time":{"created":1790000000002,"completed":1790000000002}}`),
+			row("msg_5", "compaction", 5, `{"reason":"auto","summary":"SUMMARY","recent":"","time":{"created":1790000000002}}`),
+			row("msg_7", "user", 7, `{"text":"taken back","time":{"created":1790000000003}}`),
+		} {
+			if err := db.Do(sql); err != nil {
+				return fmt.Errorf("%s: %w", sql, err)
+			}
+		}
+		return nil
+	})
+	testenv.Must(t, err)
+	all := readHeld(t, store)
+	if len(all) != 2 || all[0].Metadata.ID != "ses_0" || all[1].Metadata.ID != "ses_1" {
+		t.Fatalf("found are %+v", all)
+	}
+	h := all[1]
+	if m := h.Metadata; m.CWD != "/now" || m.Title != "a title" || m.Version != "2.0.3" || m.Model != "e2e-model" || m.Prompt != "port it [image]" {
+		t.Errorf("the facts are %+v", m)
+	}
+	if got, want := h.Kinds(), "prompt thought answer call result call result spent call result summary"; got != want {
+		t.Errorf("read is %q, not %q", got, want)
+	}
+	if got, want := strings.Join(slices.Concat(h.Texts(conversation.Call), h.Texts(conversation.Result)), "|"), "ls|false|make|a\nb|refused|made"; got != want {
+		t.Errorf("the commands are %q", got)
+	}
+	for _, e := range h.Entries {
+		if e.Kind == conversation.TokenUsage && e.Usage != (conversation.Usage{Input: 60, CacheRead: 40, Output: 15, Cost: 0.5}) {
+			t.Errorf("spent is %+v", e.Usage)
+		}
+	}
+	readertest.CheckGoesOn(t, &Reader{}, h)
+	testenv.Must(t, (&Reader{}).Unknown(h.File, func(kind string) { t.Errorf("'%s' is not known", kind) }))
+}

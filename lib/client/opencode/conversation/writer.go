@@ -48,16 +48,12 @@ func (Writer) Model(getenv func(string) string) (model string) {
 		var lost conversation.ReadErrors
 		for _, path := range databases(store, &lost) {
 			_ = r.with(path, func(db *sqlite.DB) error { // ignore unreadable databases
-				if !hasTables(db) {
-					return nil
-				}
-				return db.Scan("session", func(row sqlite.Row) bool {
+				return eachSession(db, func(row sqlite.Row) {
 					m := row.Text("model")
 					name := gjson.Get(m, "providerID").Str + "/" + gjson.Get(m, "id").Str
 					if at := row.Int("time_updated"); at > last && !strings.HasPrefix(name, "/") && !strings.HasSuffix(name, "/") {
 						last, model = at, strings.Clone(name)
 					}
-					return true
 				})
 			})
 		}
