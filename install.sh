@@ -280,7 +280,7 @@ uncomplete() {
 }
 
 # offer_towns offers the Gas Town workspaces that are here to be trusted. Without a
-# terminal nobody can be asked, and no town is trusted.
+# terminal nobody can be asked, and no town is trusted; an upgrade asks nothing again.
 offer_towns() {
 	named=$("$bin/gt-hooks" trust --list 2>/dev/null) || :
 	for town in "${GT_ROOT:-}" "${GT_TOWN_ROOT:-}" "$HOME/gt"; do
@@ -295,7 +295,7 @@ $town  trusted
 		esac
 		named="$named
 $town  trusted" # once is enough
-		if [ -t 0 ]; then
+		if [ -t 0 ] && [ -z "$old" ]; then
 			say "$town is a Gas Town workspace."
 			"$bin/gt-hooks" trust "$town" || say "later: gt-hooks trust $town"
 		else
