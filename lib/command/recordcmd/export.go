@@ -20,7 +20,7 @@ type export struct {
 	ID     string          `arg:"" optional:"" help:"The record."`
 	Chain  string          `placeholder:"ID" help:"Those of all sessions of a chain, the oldest first: its id, or that of a session in it."`
 	Format string          `enum:"s3,markdown,html,otlp" default:"s3" placeholder:"FORM" help:"s3 (default: one JSON file, see docs/record.md), markdown, html (one page, which loads nothing) or otlp (traces for OpenTelemetry, without a word of the conversation)."`
-	Since  duration.Moment `placeholder:"WHEN" help:"Only what happened then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339."`
+	Since  duration.Moment `placeholder:"WHEN" help:"Only what happened then or later: 24h, '2 weeks ago', yesterday, 2026-01-17, or a time in RFC 3339."`
 	To     string          `placeholder:"ADDRESS" help:"With --format otlp: send it to the collector there (http://localhost:4318, https://collector.example.com/v1/traces), with the headers in OTEL_EXPORTER_OTLP_HEADERS."`
 
 	Insecure bool `help:"With --to: allow http to another machine. Others can read it on the way."`

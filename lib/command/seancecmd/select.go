@@ -34,7 +34,7 @@ type selection struct {
 	Chain   string          `placeholder:"ID" help:"In this chain: its id, the id of a session in it, or the beginning of either." group:"Which sessions:"`
 	Outcome string          `placeholder:"WORD" enum:",handoff,done,crash,killed,active,gone,unknown" default:"" help:"With this outcome: handoff, done, crash or killed; or without one: active, gone, or on another host unknown." group:"Which sessions:"`
 	Host    string          `placeholder:"NAME" help:"That ran on this host." group:"Which sessions:"`
-	Since   duration.Moment `placeholder:"WHEN" help:"Active then or later: 24h, 7d, 2026-01-17, or a time in RFC 3339." group:"Which sessions:"`
+	Since   duration.Moment `placeholder:"WHEN" help:"Active then or later: 24h, '2 weeks ago', yesterday, last monday, 2026-11, 2026-01-17, or a time in RFC 3339." group:"Which sessions:"`
 	Until   duration.Moment `placeholder:"WHEN" help:"That began before then." group:"Which sessions:"`
 	CWD     string          `name:"cwd" placeholder:"DIR" xor:"where" help:"That worked in this folder or below." group:"Which sessions:"`
 	Here    bool            `xor:"where" help:"That worked in this repository, in any of its worktrees (or in this folder)." group:"Which sessions:"`
@@ -58,7 +58,7 @@ type logs struct {
 // everything reports whether the flags select all sessions except subagents.
 func (c *selection) everything() bool {
 	return c.Agent+c.Role+c.Rig+c.Work+c.Chain+c.Outcome+c.Host+c.CWD == "" && !c.Here && !c.Live && !c.Town &&
-		c.Since == duration.Moment{} && c.Until == duration.Moment{}
+		c.Since+c.Until == ""
 }
 
 func (c *selection) filter(env *cli.Env, all catalog.Catalog) (catalog.Filter, error) {

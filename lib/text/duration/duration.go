@@ -36,7 +36,7 @@ func Parse(s string) (time.Duration, error) {
 }
 
 // units are those that have a name. A month has thirty days.
-var units = map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": day, "week": week, "month": 30 * day, "year": 365 * day}
+var units = map[string]time.Duration{"sec": time.Second, "min": time.Minute, "hr": time.Hour, "second": time.Second, "minute": time.Minute, "hour": time.Hour, "day": day, "week": week, "month": 30 * day, "year": 365 * day}
 
 // leading removes a number of up to four digits with its unit.
 func leading(s string, unit byte) (n int, rest string) {

@@ -50,19 +50,28 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestMoment(t *testing.T) {
-	now := time.Date(2026, 3, 1, 0, 30, 0, 0, time.Local)
+	now := time.Date(2026, 3, 1, 0, 30, 0, 0, time.Local) // a Sunday
+	at := func(year, month, day int, clock ...int) time.Time {
+		clock = append(clock, 0, 0)
+		return time.Date(year, time.Month(month), day, clock[0], clock[1], 0, 0, time.Local)
+	}
 	for s, want := range map[string]time.Time{
 		"2h": now.Add(-2 * time.Hour), "2 weeks ago": now.Add(-14 * day), "1 hour": now.Add(-time.Hour), "3d ago": now.Add(-3 * day),
-		"today": time.Date(2026, 3, 1, 0, 0, 0, 0, time.Local), "Yesterday": time.Date(2026, 2, 28, 0, 0, 0, 0, time.Local),
-		"2026-01-17": time.Date(2026, 1, 17, 0, 0, 0, 0, time.Local), "2026-01-17T15:04:05Z": time.Date(2026, 1, 17, 15, 4, 5, 0, time.UTC),
-		"2026-01-17 15:04": time.Date(2026, 1, 17, 15, 4, 0, 0, time.Local),
+		"two weeks ago": now.Add(-14 * day), "a week ago": now.Add(-7 * day), "90 mins ago": now.Add(-90 * time.Minute), "0d": now.Add(-1),
+		"today": at(2026, 3, 1), "Yesterday": at(2026, 2, 28), "yesterday 15:04": at(2026, 2, 28, 15, 4), "yesterday at 15:04": at(2026, 2, 28, 15, 4),
+		"last monday": at(2026, 2, 23), "Sat": at(2026, 2, 28), "sunday": at(2026, 2, 22), "last sunday 9:30": at(2026, 2, 22, 9, 30),
+		"this week": at(2026, 2, 23), "last week": at(2026, 2, 16), "this month": at(2026, 3, 1), "last month": at(2026, 2, 1), "last year": at(2025, 1, 1),
+		"2026-11": at(2026, 11, 1), "2025": at(2025, 1, 1), "2026-1-7": at(2026, 1, 7), "2026/01/07": at(2026, 1, 7), "17.1.2026": at(2026, 1, 17),
+		"Nov 3": at(2025, 11, 3), "3 november": at(2025, 11, 3), "Nov 3, 2024": at(2024, 11, 3), "february": at(2026, 2, 1), "may 2025": at(2025, 5, 1),
+		"00:15": at(2026, 3, 1, 0, 15), "3pm": at(2026, 3, 1, 15),
+		"2026-01-17": at(2026, 1, 17), "2026-01-17T15:04:05Z": time.Date(2026, 1, 17, 15, 4, 5, 0, time.UTC), "2026-01-17 15:04": at(2026, 1, 17, 15, 4),
 	} {
 		var m Moment
 		if err := m.UnmarshalText([]byte(s)); err != nil || !m.Before(now).Equal(want) {
 			t.Errorf("%q is %v, %v; want %v", s, m.Before(now), err, want)
 		}
 	}
-	for _, s := range []string{"", "ago", "last week", "tomorrow", "2 weeks from now"} {
+	for _, s := range []string{"", "ago", "tomorrow", "2 weeks from now", "last", "3", "13/12/2026", "yesterday 25:00", "last x", "2026-13"} {
 		if err := new(Moment).UnmarshalText([]byte(s)); err == nil {
 			t.Errorf("%q is a time", s)
 		}

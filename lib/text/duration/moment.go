@@ -2,50 +2,117 @@ package duration
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// Moment is a point in time, given as such or relative to now.
-type Moment struct {
-	at   time.Time
-	ago  time.Duration
-	days int // and the midnight that many days, less one, before now
-}
+// Moment is a point in time as a person types it, given as such or relative to now; "" is
+// none. A day, week, month or year stands for its beginning in local time.
+type Moment string
 
-// UnmarshalText parses 24h, 7d, 2w, 2 weeks ago, today, yesterday, a date (in local time),
-// or an RFC 3339 time.
+// UnmarshalText takes 24h, 7d, 2 weeks ago, today, yesterday 15:04, last monday, this month,
+// november, a date, the beginning of one (2026-11), and an RFC 3339 time.
 func (m *Moment) UnmarshalText(text []byte) error {
-	word := strings.Join(strings.Fields(strings.ToLower(string(text))), " ")
-	switch word {
-	case "today":
-		m.days = 1
-		return nil
-	case "yesterday":
-		m.days = 2
-		return nil
+	if parseMoment(string(text), time.Unix(0, 0)).IsZero() {
+		return fmt.Errorf("invalid time '%s' (try 24h, 7d, '2 weeks ago', yesterday, 2026-01-17 or 2026-01-17T15:04:05Z)", text)
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02T15:04:05"} {
-		if t, err := time.ParseInLocation(layout, strings.ToUpper(word), time.Local); err == nil {
-			m.at = t
-			return nil
-		}
-	}
-	if d, err := Parse(strings.TrimSuffix(word, " ago")); err == nil {
-		m.ago = max(d, 1) // 0d counts too
-		return nil
-	}
-	return fmt.Errorf("invalid time '%s' (try 24h, 7d, yesterday, 2026-01-17 or 2026-01-17T15:04:05Z)", text)
+	*m = Moment(text)
+	return nil
 }
 
 // Before returns the point in time, or zero if none was given.
-func (m Moment) Before(now time.Time) time.Time {
-	if m.days > 0 {
-		year, month, day := now.Local().Date()
-		return time.Date(year, month, day+1-m.days, 0, 0, 0, 0, time.Local)
+func (m Moment) Before(now time.Time) time.Time { return parseMoment(string(m), now) }
+
+// layouts are those of dates and times, each with the time that it leaves out: 0 none, 1 the
+// year, 2 the date.
+var layouts = []struct {
+	layout string
+	open   int
+}{
+	{time.RFC3339, 0}, {"2006-01-02", 0}, {"2006-1-2", 0}, {"2006/1/2", 0}, {"2.1.2006", 0}, {"2006-01", 0}, {"2006", 0},
+	{"2006-01-02 15:04", 0}, {"2006-01-02T15:04", 0}, {"2006-01-02 15:04:05", 0}, {"2006-01-02T15:04:05", 0},
+	{"Jan 2 2006", 0}, {"2 Jan 2006", 0}, {"Jan 2006", 0}, {"Jan 2", 1}, {"2 Jan", 1}, {"Jan", 1},
+	{"January 2 2006", 0}, {"2 January 2006", 0}, {"January 2006", 0}, {"January 2", 1}, {"2 January", 1}, {"January", 1},
+	{"15:04", 2}, {"3PM", 2}, {"3:04PM", 2},
+}
+
+// parseMoment returns the point in time that a text means now, or zero if it means none.
+func parseMoment(text string, now time.Time) time.Time {
+	now = now.In(time.Local)
+	words := strings.Fields(strings.ToLower(strings.ReplaceAll(text, ",", " ")))
+	word := strings.Join(words, " ")
+	for _, l := range layouts {
+		t, err := time.ParseInLocation(l.layout, strings.ToUpper(word), time.Local)
+		if err != nil {
+			continue
+		}
+		switch l.open {
+		case 1:
+			t = time.Date(now.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.Local)
+			if t.After(now) {
+				t = t.AddDate(-1, 0, 0)
+			}
+		case 2:
+			t = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, time.Local)
+		}
+		return t
 	}
-	if m.ago > 0 {
-		return now.Add(-m.ago)
+	if n := len(words); n > 1 && strings.Contains(words[n-1], ":") { // yesterday 15:04
+		clock, err := time.Parse("15:04", words[n-1])
+		if day := parseDay(strings.TrimSuffix(strings.Join(words[:n-1], " "), " at"), now); err == nil && !day.IsZero() {
+			return day.Add(time.Duration(clock.Hour())*time.Hour + time.Duration(clock.Minute())*time.Minute)
+		}
+		return time.Time{}
 	}
-	return m.at
+	if day := parseDay(word, now); !day.IsZero() {
+		return day
+	}
+	word = strings.TrimSuffix(word, " ago")
+	number, unit, spelled := strings.Cut(word, " ")
+	if i := slices.Index(numbers, number); spelled && i >= 0 {
+		word = strconv.Itoa(max(i, 1)) + " " + unit
+	}
+	d, err := Parse(word)
+	if err != nil {
+		return time.Time{}
+	}
+	return now.Add(-max(d, 1)) // 0d counts too
+}
+
+var numbers = []string{"a", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
+
+// parseDay returns the beginning of the day, week, month or year that a text names.
+func parseDay(word string, now time.Time) time.Time {
+	year, month, date := now.Date()
+	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.Local) }
+	monday := (int(now.Weekday()) + 6) % 7 // days since then
+	switch word {
+	case "now":
+		return now
+	case "today":
+		return day(year, month, date)
+	case "yesterday":
+		return day(year, month, date-1)
+	case "this week":
+		return day(year, month, date-monday)
+	case "last week":
+		return day(year, month, date-monday-7)
+	case "this month":
+		return day(year, month, 1)
+	case "last month":
+		return day(year, month-1, 1)
+	case "this year":
+		return day(year, 1, 1)
+	case "last year":
+		return day(year-1, 1, 1)
+	}
+	name := strings.TrimPrefix(word, "last ")
+	for d := time.Sunday; d <= time.Saturday; d++ {
+		if full := strings.ToLower(d.String()); name == full || name == full[:3] {
+			return day(year, month, date-(int(now.Weekday()-d)+6)%7-1) // before today
+		}
+	}
+	return time.Time{}
 }
