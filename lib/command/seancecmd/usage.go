@@ -27,6 +27,8 @@ type usage struct {
 	ID   string   `arg:"" optional:"" help:"The session, by its id or the beginning of it (default: all)."`
 	By   []string `enum:"day,week,month,block,model,agent,project,branch,chain,session" default:"model" placeholder:"WHAT" help:"A line for each day, week, month, block of five hours, model, agent, project, branch, chain or session, or of several, as in day,model (default: model)."`
 	Each bool     `help:"Add a line for each session and model."`
+	Line bool     `xor:"what" help:"One line for a client's status line: what the session used and what all did today. The client's JSON on standard input names the session."`
+	Disk bool     `xor:"what" help:"The disk space that conversations take, by agent."`
 	JSON bool     `name:"json" help:"One JSON object per line."`
 
 	selected int  // how many sessions
@@ -70,6 +72,12 @@ var groups = []struct {
 // subagent whose parent is gone counts by itself. What a fork copied is counted once, for the
 // session that it copied it from.
 func (c *usage) Run(env *cli.Env) error {
+	switch {
+	case c.Line:
+		return c.line(env)
+	case c.Disk:
+		return c.disk(env)
+	}
 	if c.ID != "" && !c.everything() {
 		return cli.Fail(cli.Usage, errors.New("a session's id and a filter cannot be combined"))
 	}

@@ -1,9 +1,15 @@
 package seancecmd
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"gt/lib/cli"
 )
 
 // A block begins with the hour of the first request after the block before.
@@ -41,4 +47,67 @@ func TestCompact(t *testing.T) {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
+}
+
+// The status line counts a day, and counts again only when that is cheap or another day begins.
+func TestUsageLine(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, ".claude/projects/-work")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
+	const one, two = "aaaaaaaa-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000002"
+	say := func(id string, at time.Time, tokens int) {
+		t.Helper()
+		f, err := os.OpenFile(filepath.Join(dir, id+".jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		fmt.Fprintf(f, `{"type":"assistant","sessionId":"%[1]s","uuid":"u%[2]d","timestamp":"%[3]s","cwd":"/work","version":"2.1.332","requestId":"r%[2]d","message":{"id":"m%[1]s%[2]d","model":"claude-opus-5-5","role":"assistant","type":"message","content":[{"type":"text","text":"ok"}],"usage":{"input_tokens":%[2]d,"output_tokens":0}}}`+"\n",
+			id, tokens, at.UTC().Format(time.RFC3339))
+	}
+	line := func(status string) string {
+		t.Helper()
+		var out strings.Builder
+		env := &cli.Env{Args: []string{"usage", "--line"}, Stdin: strings.NewReader(status), Stdout: &out, Stderr: t.Output(), Environ: []string{"HOME=" + home}, Dir: home, Now: func() time.Time { return now }}
+		if code := cli.Run(env, Program()); code != 0 {
+			t.Errorf("%s: code %d", status, code)
+		}
+		return strings.TrimSuffix(out.String(), "\n")
+	}
+	expect := func(status, want string) {
+		t.Helper()
+		if got := line(status); got != want {
+			t.Errorf("%s: %q, want %q", status, got, want)
+		}
+	}
+	say(one, now.AddDate(0, 0, -1), 1000)
+	say(one, now, 2000)
+	say(two, now, 500_000)
+	say("aaaaaaaa-0000-4000-8000-000000000003", now.AddDate(0, 0, -1), 7_000_000)
+	expect(`{"session_id":"`+one+`","model":{"id":"x"}}`, "3.0k tokens $0.0120 · today 502.0k tokens $2.01")
+	expect(`{"session_id":"`+one+`","cost":{"total_cost_usd":1.25}}`, "3.0k tokens $1.25 · today 502.0k tokens $2.01")
+	expect(`{"session_id":"none"}`, "today 502.0k tokens $2.01")
+	expect(``, "today 502.0k tokens $2.01")
+
+	// The counting took no time by this clock, so it is not worth keeping.
+	now = now.Add(time.Second)
+	say(two, now, 1000)
+	expect(`{"session_id":"`+two+`"}`, "501.0k tokens $2.00 · today 503.0k tokens $2.01")
+	cache := filepath.Join(home, ".local/state/gt/.sessions/usage.json")
+	slow := fmt.Sprintf(`{"day":"2026-11-20","at":"%s","took":1000000000,"today":{"input":7},"sessions":{"%s":{"input":5}}}`, now.UTC().Format(time.RFC3339), one)
+	if err := os.WriteFile(cache, []byte(slow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(20 * time.Second)
+	expect(`{"session_id":"`+one+`"}`, "5 tokens · today 7 tokens")
+	now = now.Add(time.Second)
+	expect(`{"session_id":"`+one+`"}`, "3.0k tokens $0.0120 · today 503.0k tokens $2.01")
+	if err := os.WriteFile(cache, []byte(slow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now = now.AddDate(0, 0, 1)
+	expect(`{"session_id":"`+one+`"}`, "3.0k tokens $0.0120 · today 0 tokens")
 }
