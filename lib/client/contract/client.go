@@ -5,31 +5,18 @@
 // functions that the linker lays out: nothing is built at the start of a program.
 package contract
 
-import "iter"
+import (
+	"iter"
+
+	"gt/lib/client/names"
+)
 
 // Default is the client if no other is named.
-const Default = "claude"
+const Default = names.Default
 
 // Client is what the hooks know about one client.
 type Client struct {
-	Name string
-
-	Processes []string
-
-	// SessionVars are the variables in which the client gives its commands the session's
-	// id.
-	SessionVars []string
-
-	// SharedVar is the variable in the environment of a tmux session in which other
-	// programs read that id. The default is the first of SessionVars.
-	SharedVar string
-
-	// StoreVars are the variables that name the client's own folders. Their values count
-	// as they were when the client started.
-	StoreVars []string
-
-	// ProjectVar is the variable in which it gives its hooks the project's folder.
-	ProjectVar string
+	*names.Client
 
 	// Accounts returns the client's own folders. It is nil if gt cannot read their
 	// content. It is a sequence, because finding the last ones can need a listing of the

@@ -11,6 +11,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 	"gt/lib/client/registry"
 	"gt/lib/client/startenv"
 	"gt/lib/log/eventlog"
@@ -72,8 +73,8 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 	c.behind = serverOf(env, &c.Dialect)
 	c.server = behind(env, c.behind, c.client)
 	if !f.Hook && f.Agent == "" && c.Agent == contract.Default { // a hook's parent may be another agent, so this is only for a command
-		named, told := env.Getenv("GT_AGENT"), registry.Teller(env.Getenv)
-		if told != "" && registry.SetsSessionVar(named) {
+		named, told := env.Getenv("GT_AGENT"), names.Teller(env.Getenv)
+		if told != "" && names.SetsSessionVar(named) {
 			named = told // else it is a variant, or an agent without such a variable; a shell may keep that of an earlier agent
 		}
 		c.Agent = cmp.Or(named, told, c.Agent)
@@ -124,7 +125,7 @@ func NewInvocation(env *cli.Env, f Flags) *Invocation {
 	c.Warn(c.Home.Town.Unread)
 	c.Store = session.Store{Home: c.Home, Warn: c.Warn}
 	if c.ID == "" && c.Input.SessionID == "" {
-		c.ID = c.Store.Current(env.Getenv, registry.SessionVars(), f.Hook)
+		c.ID = c.Store.Current(env.Getenv, names.SessionVars(), f.Hook)
 	}
 	return c
 }
@@ -269,7 +270,7 @@ func (c *Invocation) instance() (variable string, pid, parent int) {
 // one for itself: Claude Code starts Codex as an MCP server, as its child.
 func (c *Invocation) isOther(name string) bool {
 	own := registry.Of(c.Agent)
-	return own != nil && registry.HasProcess(name) && !process.IsInterpreter(name) && !slices.Contains(own.Processes, name)
+	return own != nil && names.HasProcess(name) && !process.IsInterpreter(name) && !slices.Contains(own.Processes, name)
 }
 
 const tmuxWait = 250 * time.Millisecond

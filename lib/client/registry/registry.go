@@ -21,8 +21,7 @@ import (
 	qwen "gt/lib/client/qwen/hook"
 )
 
-// The order matters: if variables of several clients are set and nothing else decides,
-// the first client counts.
+// clients has the order of names.All.
 var clients = [...]*contract.Client{
 	&claude.Client, &gemini.Client, &copilot.Client, &qwen.Client, &codex.Client,
 	&amp.Client, &cursor.Client, &opencode.Client, &pi.Client, &kimi.Client, &cline.Client,
@@ -55,73 +54,11 @@ func anyClient(matches func(*contract.Client) bool) bool {
 	return slices.ContainsFunc(clients[:], matches)
 }
 
-func HasProcess(name string) bool {
-	return anyClient(func(c *contract.Client) bool { return slices.Contains(c.Processes, name) })
-}
-
-// SessionVars returns the variables in which clients give their commands the session's
-// id.
-func SessionVars() []string {
-	names := make([]string, 0, 2*len(clients))
-	for _, c := range clients {
-		names = append(names, c.SessionVars...)
-	}
-	return names
-}
-
 // HasReader reports whether gt reads the client's conversations. The readers are in
 // lib/client/readers, which a hook need not link.
 func HasReader(name string) bool {
 	c := Of(name)
 	return c != nil && c.Accounts != nil
-}
-
-// SharedVar returns the client's SharedVar with its default, or "".
-func SharedVar(name string) string {
-	c := Of(name)
-	switch {
-	case c == nil:
-		return ""
-	case c.SharedVar == "" && len(c.SessionVars) > 0:
-		return c.SessionVars[0]
-	}
-	return c.SharedVar
-}
-
-// SetsSessionVar reports whether the client has a session variable.
-func SetsSessionVar(name string) bool {
-	c := Of(name)
-	return c != nil && len(c.SessionVars) > 0
-}
-
-// Tellers returns the clients that have a session variable set. A project's settings can
-// set another client's.
-func Tellers(getenv func(string) string) (names []string) {
-	for _, c := range clients {
-		if slices.ContainsFunc(c.SessionVars, func(v string) bool { return getenv(v) != "" }) {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
-// Teller returns the client whose session variable is set, or "" if there is none or
-// several, one of which runs within the other.
-func Teller(getenv func(string) string) string {
-	if names := Tellers(getenv); len(names) == 1 {
-		return names[0]
-	}
-	return ""
-}
-
-// IsStoreVar reports whether a variable is a client's StoreVar.
-func IsStoreVar(name string) bool {
-	return anyClient(func(c *contract.Client) bool { return slices.Contains(c.StoreVars, name) })
-}
-
-// IsProjectVar reports whether a variable is a client's ProjectVar.
-func IsProjectVar(name string) bool {
-	return name != "" && anyClient(func(c *contract.Client) bool { return c.ProjectVar == name })
 }
 
 // Field returns the meaning of a key in a hook's input. Clients run each other's hooks

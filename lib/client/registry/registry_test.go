@@ -6,6 +6,7 @@ import (
 
 	"gt/lib/client/agent"
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 	"gt/lib/client/registry"
 	"gt/lib/sys/process"
 )
@@ -35,7 +36,12 @@ func TestTable(t *testing.T) {
 	if n := len(registry.Clients()); n != len(all) {
 		t.Errorf("the hooks know %d clients, the table %d", n, len(all))
 	}
-	if registry.Of(contract.Default) == nil || registry.Of("") != nil || registry.HasProcess("sh") || process.IsInterpreter("sh") {
+	for i, c := range registry.Clients() {
+		if i >= len(names.All()) || c.Client != names.All()[i] {
+			t.Errorf("the names of %s have another place among the clients", c.Name)
+		}
+	}
+	if registry.Of(contract.Default) == nil || registry.Of("") != nil || names.HasProcess("sh") || process.IsInterpreter("sh") {
 		t.Error("what is known is not what there is")
 	}
 }
@@ -81,12 +87,12 @@ func TestTeller(t *testing.T) {
 			}
 			return ""
 		}
-		if got := registry.Teller(getenv); got != want {
+		if got := names.Teller(getenv); got != want {
 			t.Errorf("%q: %q", vars, got)
 		}
 	}
 	for name, want := range map[string]bool{"claude": true, "pi": false, "": false, "unknown": false} {
-		if registry.SetsSessionVar(name) != want {
+		if names.SetsSessionVar(name) != want {
 			t.Errorf("%q: %v", name, !want)
 		}
 	}

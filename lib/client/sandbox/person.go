@@ -6,7 +6,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
-	"gt/lib/client/registry"
+	"gt/lib/client/names"
 	"gt/lib/sys/process"
 )
 
@@ -14,7 +14,7 @@ import (
 // person's decision. An agent outside a sandbox could still write the file itself.
 func RefuseBelowAgent(env *cli.Env, why string) error {
 	refusal := cli.Fail(cli.No, errors.New(why), "run this in a terminal of your own")
-	for _, name := range registry.SessionVars() { // agents can also be nested
+	for _, name := range names.SessionVars() { // agents can also be nested
 		if env.Getenv(name) != "" { // mutant never: . TestScripts/town_trust
 			return refusal
 		}

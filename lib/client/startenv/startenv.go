@@ -9,8 +9,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	"gt/lib/client/contract"
-	"gt/lib/client/registry"
+	"gt/lib/client/names"
 	"gt/lib/sys/process"
 )
 
@@ -31,13 +30,13 @@ func decides(name string) bool {
 		return true // they name libraries that our child processes would load
 	}
 	return strings.HasPrefix(name, "GT_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "GIT_") ||
-		registry.IsStoreVar(name)
+		names.IsStoreVar(name)
 }
 
 // tellsProject reports whether the client gives its hooks the project's folder. "" is the
 // default client.
 func tellsProject(agent string) bool {
-	c := registry.Of(cmp.Or(agent, contract.Default))
+	c := names.Of(cmp.Or(agent, names.Default))
 	return c != nil && c.ProjectVar != ""
 }
 
@@ -47,7 +46,7 @@ func isClient(name string) bool {
 	if strings.Contains(name, ".") && strings.Trim(name, ".0123456789") == "" {
 		return true
 	}
-	return registry.HasProcess(strings.TrimPrefix(name, ".")) || process.IsInterpreter(name)
+	return names.HasProcess(strings.TrimPrefix(name, ".")) || process.IsInterpreter(name)
 }
 
 // ofExport are the variables that gt exports to an agent's commands at its start, if the
@@ -68,7 +67,7 @@ var ofExport = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
 // hook starts for the person then gets only the variables that say who and where the
 // person is. A known client has its HOME from the person, whatever it gives its hooks.
 func restore(env *cli.Env, agent string, hook, named bool) {
-	told := registry.Tellers(env.Getenv)
+	told := names.Tellers(env.Getenv)
 	if !hook && len(told) == 0 && env.Getenv("GT_SESSION_UUID") == "" {
 		return // a person's shell and environment
 	}
@@ -83,10 +82,10 @@ func restore(env *cli.Env, agent string, hook, named bool) {
 	case !hook && len(told) == 0 && !client:
 		return // a person's shell that an agent has started and left behind
 	}
-	exported := !hook && !slices.ContainsFunc(told, func(client string) bool { return client != contract.Default })
+	exported := !hook && !slices.ContainsFunc(told, func(client string) bool { return client != names.Default })
 	changed := func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		if registry.IsProjectVar(name) { // clients set it for their hooks only
+		if names.IsProjectVar(name) { // clients set it for their hooks only
 			return !hook || !named
 		}
 		return decides(name) && !(exported && slices.Contains(ofExport, name))

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/registry"
+	"gt/lib/client/names"
 	"gt/lib/live/closing"
 	"gt/lib/place"
 	"gt/lib/place/home"
@@ -50,7 +50,7 @@ func (t *track) Run(env *cli.Env) error {
 	case t.PID == 0:
 		p, err = process.Agent(os.Getpid())
 		// An agent may run a command in a terminal of its own.
-		if err != nil || process.Visible(p.PID) && len(registry.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
+		if err != nil || process.Visible(p.PID) && len(names.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
 			return cli.Fail(cli.No, errors.New("no agent runs this"), "name its process: gt-keepalive pid track "+t.Session+" PID")
 		}
 	case t.PID < 0:

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"gt/lib/cli"
-	"gt/lib/client/registry"
+	"gt/lib/client/names"
 	"gt/lib/client/startenv"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
@@ -68,7 +68,7 @@ func self(env *cli.Env) agent {
 	if h.Town.Unread != nil {
 		env.Warn("%v", h.Town.Unread)
 	}
-	id := session.Store{Home: h, Warn: func(err error) { env.Warn("%v", err) }}.Current(env.Getenv, registry.SessionVars(), false)
+	id := session.Store{Home: h, Warn: func(err error) { env.Warn("%v", err) }}.Current(env.Getenv, names.SessionVars(), false)
 	box := mail.Of(h, h.Identity.Address())
 	if own := env.Getenv(instance.Variable); id != "" || own != "" {
 		box = box.ReadBy(instance.Others(h.Town.State, own, id))

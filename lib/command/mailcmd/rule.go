@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/registry"
+	"gt/lib/client/names"
 	"gt/lib/place"
 	"gt/lib/place/git"
 	"gt/lib/state/session"
@@ -41,7 +41,7 @@ type dropRule struct {
 // last here.
 func chain(env *cli.Env) (agent, session.ID, error) {
 	me := self(env)
-	r, err := session.Store{Home: me.home}.Here(env.Getenv, registry.SessionVars())
+	r, err := session.Store{Home: me.home}.Here(env.Getenv, names.SessionVars())
 	if errors.Is(err, session.ErrNone) {
 		err = cli.Fail(cli.No, err, "a rule belongs to the work of a session; start an agent here first")
 	}

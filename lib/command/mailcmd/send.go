@@ -13,7 +13,7 @@ import (
 
 	"gt/lib/cli"
 	table "gt/lib/client/agent"
-	"gt/lib/client/registry"
+	"gt/lib/client/names"
 	"gt/lib/place/home"
 	"gt/lib/place/identity"
 	"gt/lib/place/rig"
@@ -182,7 +182,7 @@ func (a agent) word(outside, town string) string {
 // sandbox, and returns the line to print. Otherwise it returns the error.
 func (a agent) request(env *cli.Env, item request.Item, failed error) (said string, err error) {
 	store := session.Store{Home: a.home}
-	r, err := store.Get(store.Current(env.Getenv, registry.SessionVars(), false))
+	r, err := store.Get(store.Current(env.Getenv, names.SessionVars(), false))
 	if !request.Denied(failed) || err != nil || r == nil || r.Hook == nil || r.Ended() {
 		return "", refused(failed)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"gt/lib/client/registry"
+	"gt/lib/client/names"
 	"gt/lib/conversation/brief"
 	"gt/lib/place"
 	"gt/lib/place/git"
@@ -404,7 +404,7 @@ func (c *commit) share() error {
 		return nil
 	}
 	vars := [][2]string{{"GT_SESSION_UUID", string(p.ID)}}
-	if name := registry.SharedVar(c.call.Agent); name != "" {
+	if name := names.SharedVar(c.call.Agent); name != "" {
 		vars = append(vars, [2]string{name, string(p.ID)})
 	}
 	if dir := beads.Dir(h); dir != "" {

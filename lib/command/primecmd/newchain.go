@@ -6,7 +6,7 @@ import (
 
 	"gt/lib/cli"
 	"gt/lib/client/hook"
-	"gt/lib/client/registry"
+	"gt/lib/client/names"
 	"gt/lib/log/eventlog"
 	"gt/lib/state/session"
 	"gt/lib/state/thread"
@@ -22,7 +22,7 @@ func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {
 	if err := call.Home.Prepare(); err != nil {
 		return err // says why the home is unusable; the steps below would only report missing files
 	}
-	r, err := call.Store.Here(env.Getenv, registry.SessionVars())
+	r, err := call.Store.Here(env.Getenv, names.SessionVars())
 	if errors.Is(err, session.ErrNone) {
 		err = cli.Fail(cli.No, err, "a new chain begins with a session; start an agent here first")
 	}

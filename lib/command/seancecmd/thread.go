@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/registry"
+	"gt/lib/client/names"
 	"gt/lib/conversation/brief"
 	"gt/lib/place/home"
 	"gt/lib/place/town"
@@ -82,7 +82,7 @@ func (c *threadOf) Validate() error {
 
 func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
 	if c.ID == "" {
-		r, err := session.Store{Home: home.Find(env.Getenv, env.Dir, "")}.Here(env.Getenv, registry.SessionVars())
+		r, err := session.Store{Home: home.Find(env.Getenv, env.Dir, "")}.Here(env.Getenv, names.SessionVars())
 		if errors.Is(err, session.ErrNone) {
 			err = cli.Fail(cli.No, err, "gt-seance thread ID takes the id that gt-seance list shows")
 		}

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"gt/lib/client/agent"
-	"gt/lib/client/registry"
+	"gt/lib/client/names"
 	"gt/lib/launch/launcher"
 	"gt/lib/launch/send"
 	"gt/lib/live"
@@ -207,7 +207,7 @@ func (s Successor) Vars() [][2]string {
 // observers, and unsets those of the earlier run. It leaves out variables of the table of
 // agents, which may be secret. gt-prime later shares the id of a successor with hooks.
 func (s Successor) shared() (vars [][2]string, unset []string) {
-	ids := append(registry.SessionVars(), "GT_SESSION_UUID")
+	ids := append(names.SessionVars(), "GT_SESSION_UUID")
 	for _, kv := range s.Vars() {
 		if _, own := s.Client.Env[kv[0]]; !own {
 			vars = append(vars, kv)

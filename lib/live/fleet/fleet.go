@@ -20,9 +20,9 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 	"gt/lib/client/readers"
 	"gt/lib/client/readers/files"
-	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/live"
 	"gt/lib/live/status"
@@ -773,7 +773,7 @@ func (m *Member) client(getenv func(string) string) func(string) string {
 		return getenv
 	}
 	return func(key string) string {
-		if registry.IsStoreVar(key) {
+		if names.IsStoreVar(key) {
 			return m.Account
 		}
 		return getenv(key)

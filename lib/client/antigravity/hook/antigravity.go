@@ -13,15 +13,14 @@ import (
 	"strings"
 
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 )
 
 // Client is Antigravity CLI. Its hook before a model's request, PreInvocation, is the only one
 // whose answer reaches the model. The first of a turn is the person's prompt, whose text it
 // does not give. No hook runs when a session starts, is compacted or ends.
 var Client = contract.Client{
-	Name:          "antigravity",
-	Processes:     []string{"agy"},
-	SessionVars:   []string{"ANTIGRAVITY_CONVERSATION_ID"},
+	Client:        &names.Antigravity,
 	Accounts:      accounts,
 	RunsElsewhere: true, // in the folder of hooks.json
 	Owns:          owns,

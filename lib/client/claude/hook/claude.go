@@ -9,18 +9,14 @@ import (
 	"strings"
 
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 	"gt/lib/place"
 )
 
 // Client is Claude Code. It lists the most names, because other clients use its names.
 var Client = contract.Client{
-	Name:        "claude",
-	Processes:   []string{"claude", "node"},
-	SessionVars: []string{"CLAUDE_CODE_SESSION_ID", sharedVar},
-	SharedVar:   sharedVar,
-	StoreVars:   []string{storeVar},
-	ProjectVar:  "CLAUDE_PROJECT_DIR",
-	Accounts:    accounts,
+	Client:   &names.Claude,
+	Accounts: accounts,
 	Fields: []contract.FieldName{
 		{Name: "hook_event_name", Field: contract.Event},
 		{Name: "session_id", Field: contract.SessionID},
@@ -59,12 +55,6 @@ var Client = contract.Client{
 	},
 }
 
-const storeVar = "CLAUDE_CONFIG_DIR"
-
-// sharedVar is Gas Town's and agent-deck's variable for the id. The client's own would
-// reach another Claude Code that starts in that tmux session.
-const sharedVar = "CLAUDE_SESSION_ID"
-
 // killed ignores "other" without a person: Claude Code gives it at SIGTERM and SIGHUP,
 // but also at the regular end of such a run.
 func killed(e contract.End) bool {
@@ -85,7 +75,7 @@ func headless(r contract.Run) bool {
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	return func(yield func(contract.Place) bool) {
-		for p := range contract.Accounts(getenv, storeVar, []string{".claude", ".claude-*", ".claude_*", ".claude-accounts/*", ".config/claude*"}, conversations) {
+		for p := range contract.Accounts(getenv, names.ClaudeConfig, []string{".claude", ".claude-*", ".claude_*", ".claude-accounts/*", ".config/claude*"}, conversations) {
 			if !yield(p) {
 				return
 			}

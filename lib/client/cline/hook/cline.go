@@ -9,26 +9,19 @@ import (
 	"strings"
 
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 )
 
 // Client is Cline. Our plugin runs the hooks, so the input is Claude Code's and the answer
 // has no limit.
 var Client = contract.Client{
-	Name:      "cline",
-	Processes: []string{"cline", ".cline", "node"},
-	StoreVars: []string{storeVar, dataVar, sessionsVar},
-	Accounts:  accounts,
+	Client:   &names.Cline,
+	Accounts: accounts,
 	Dialect: contract.Dialect{
 		MaxContext: 10000, Shape: contract.Plain, DropsStartContext: true,
 		HooksInHelper: true, SharedServer: &server, ClearReason: stopReason, Killed: killed, Headless: headless, EndsSilently: true,
 	},
 }
-
-const (
-	storeVar    = "CLINE_DIR"
-	dataVar     = "CLINE_DATA_DIR"
-	sessionsVar = "CLINE_SESSION_DATA_DIR"
-)
 
 // stopReason is the plugin's reason when Cline stops a session: at /clear, in favour of
 // another one, and at the end of a run.
@@ -50,7 +43,7 @@ var server = contract.SharedServer{
 	Shows:   shows,
 	Dir:     contract.DirFlag("-c", "--cwd"),
 	Account: func(getenv func(string) string) string {
-		return cmp.Or(getenv(storeVar), filepath.Join(getenv("HOME"), ".cline"))
+		return cmp.Or(getenv(names.ClineDir), filepath.Join(getenv("HOME"), ".cline"))
 	},
 }
 
@@ -74,9 +67,9 @@ func shows(args []string) bool {
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	data := []string{"data/sessions"}
 	return contract.Absolute(
-		contract.Place{Dir: getenv(sessionsVar), By: contract.Named, Folders: []string{"."}},
-		contract.Place{Dir: getenv(dataVar), By: contract.Named, Folders: []string{"sessions"}},
-		contract.Place{Dir: getenv(storeVar), By: contract.Named, Folders: data},
+		contract.Place{Dir: getenv(names.ClineSessions), By: contract.Named, Folders: []string{"."}},
+		contract.Place{Dir: getenv(names.ClineData), By: contract.Named, Folders: []string{"sessions"}},
+		contract.Place{Dir: getenv(names.ClineDir), By: contract.Named, Folders: data},
 		contract.Place{Dir: filepath.Join(getenv("HOME"), ".cline"), By: contract.Usual, Folders: data},
 	)
 }

@@ -10,25 +10,19 @@ import (
 	"time"
 
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 )
 
 // Client is Codex.
 var Client = contract.Client{
-	Name:        "codex",
-	Processes:   []string{"codex", "node"},
-	SessionVars: []string{"CODEX_SESSION_ID", threadVar}, // in a subagent the second is its own
-	StoreVars:   []string{storeVar},
-	Accounts:    accounts,
+	Client:   &names.Codex,
+	Accounts: accounts,
 	Dialect: contract.Dialect{
 		MaxContext: 10000, CountsBytes: true, Shape: contract.Nested, // 2,500 tokens, of four bytes each
 		SystemMessage: true, SharedServer: &server, Killed: killed, EndWait: 2 * time.Second, // of three
 		Headless: headless,
 	},
 }
-
-const storeVar = "CODEX_HOME"
-
-const threadVar = "CODEX_THREAD_ID"
 
 // headless reports whether it answers one prompt and ends, or is another agent's tool. The
 // SDK runs "codex exec".
@@ -46,13 +40,13 @@ func headless(r contract.Run) bool {
 func killed(e contract.End) bool { return e.Reason != "other" && contract.Killed(e) }
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	return contract.Accounts(getenv, storeVar, []string{".codex", ".codex-*", ".codex_*"}, "sessions", "archived_sessions")
+	return contract.Accounts(getenv, names.CodexHome, []string{".codex", ".codex-*", ".codex_*"}, "sessions", "archived_sessions")
 }
 
 // server is "codex app-server" of Codex 0.144 and later.
 var server = contract.SharedServer{
 	Program: "codex",
-	Var:     threadVar,
+	Var:     names.CodexThread,
 	Serves:  serves,
 	Shows:   printsAnswers,
 	Dir:     contract.DirFlag("-C", "--cd"),
@@ -80,5 +74,5 @@ func printsAnswers(args []string) bool {
 }
 
 func account(getenv func(string) string) string {
-	return cmp.Or(getenv(storeVar), filepath.Join(getenv("HOME"), ".codex"))
+	return cmp.Or(getenv(names.CodexHome), filepath.Join(getenv("HOME"), ".codex"))
 }

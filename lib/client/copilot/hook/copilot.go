@@ -5,15 +5,13 @@ import (
 	"iter"
 
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 )
 
 // Client is GitHub Copilot CLI. It uses Claude Code's names if the hook is wired under
 // Claude Code's name of the event, else its own.
 var Client = contract.Client{
-	Name:             "copilot",
-	Processes:        []string{"copilot", "node"},
-	SessionVars:      []string{sessionVar},
-	StoreVars:        []string{storeVar},
+	Client:           &names.Copilot,
 	Accounts:         accounts,
 	RunsForeignHooks: runsForeignHooks,
 	Fields: []contract.FieldName{
@@ -53,11 +51,6 @@ var Client = contract.Client{
 	},
 }
 
-const (
-	sessionVar = "COPILOT_AGENT_SESSION_ID"
-	storeVar   = "COPILOT_HOME"
-)
-
 func headless(r contract.Run) bool { return r.HasFlag("-p", "--prompt") }
 
 // leftReason is the reason when a person exits, when the terminal was closed, and when a
@@ -82,9 +75,9 @@ func killed(e contract.End) bool {
 // folder: there, Claude Code's own variables tell.
 func runsForeignHooks(getenv func(string) string, named bool) bool {
 	return getenv("COPILOT_PROJECT_DIR") != "" ||
-		getenv("COPILOT_CLI") != "" && getenv("CLAUDECODE") == "" && (!named || getenv(sessionVar) == "")
+		getenv("COPILOT_CLI") != "" && getenv("CLAUDECODE") == "" && (!named || getenv(names.CopilotSession) == "")
 }
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	return contract.Accounts(getenv, storeVar, []string{".copilot", ".copilot-*", ".copilot_*"}, "session-state")
+	return contract.Accounts(getenv, names.CopilotHome, []string{".copilot", ".copilot-*", ".copilot_*"}, "session-state")
 }

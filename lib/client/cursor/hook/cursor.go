@@ -1,11 +1,13 @@
 // Package hook describes Cursor's agent to the hooks.
 package hook
 
-import "gt/lib/client/contract"
+import (
+	"gt/lib/client/contract"
+	"gt/lib/client/names"
+)
 
 var Client = contract.Client{
-	Name:             "cursor",
-	Processes:        []string{"cursor-agent", "agent", "node"},
+	Client:           &names.Cursor,
 	RunsForeignHooks: runsForeignHooks,
 	Fields: []contract.FieldName{
 		{Name: "conversation_id", Field: contract.SessionID},

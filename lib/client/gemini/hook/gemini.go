@@ -13,17 +13,14 @@ import (
 	"github.com/tidwall/gjson"
 
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 	"gt/lib/sys/atomicfile"
 )
 
 // Client is Gemini CLI.
 var Client = contract.Client{
-	Name:        "gemini",
-	Processes:   []string{"gemini", "node"},
-	SessionVars: []string{"GEMINI_SESSION_ID"},
-	StoreVars:   []string{homeVar},
-	ProjectVar:  "CLAUDE_PROJECT_DIR",
-	Accounts:    accounts,
+	Client:   &names.Gemini,
+	Accounts: accounts,
 	Fields: []contract.FieldName{
 		{Name: "prompt_response", Field: contract.LastAnswer},
 		{Name: "timestamp", Field: contract.Moment},
@@ -40,9 +37,6 @@ var Client = contract.Client{
 		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: full, Killed: killed, Headless: headless,
 	},
 }
-
-// homeVar names a folder in place of HOME.
-const homeVar = "GEMINI_CLI_HOME"
 
 // killed decides "exit" by whether a turn was going on: without a person, Gemini CLI
 // gives that reason at its regular end and when it is stopped.
@@ -71,7 +65,7 @@ func compactsAt(model, dir string, getenv func(string) string) int64 {
 	if strings.HasPrefix(model, "gemma-4-") {
 		tokens = 256_000
 	}
-	for _, dir := range []string{dir, cmp.Or(getenv(homeVar), getenv("HOME"))} {
+	for _, dir := range []string{dir, cmp.Or(getenv(names.GeminiHome), getenv("HOME"))} {
 		data, err := atomicfile.Read(filepath.Join(dir, ".gemini", "settings.json"), maxSettings)
 		if v := gjson.GetBytes(data, "model.compressionThreshold"); err == nil && v.Type == gjson.Number && v.Num > 0 {
 			share = v.Num
@@ -83,7 +77,7 @@ func compactsAt(model, dir string, getenv func(string) string) int64 {
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	return contract.Absolute(
-		contract.Place{Dir: filepath.Join(getenv(homeVar), ".gemini"), By: contract.Named, Folders: []string{"tmp"}},
+		contract.Place{Dir: filepath.Join(getenv(names.GeminiHome), ".gemini"), By: contract.Named, Folders: []string{"tmp"}},
 		contract.Place{Dir: filepath.Join(getenv("HOME"), ".gemini"), By: contract.Usual, Folders: []string{"tmp"}},
 	)
 }

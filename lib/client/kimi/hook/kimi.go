@@ -5,15 +5,14 @@ import (
 	"iter"
 
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 )
 
 // Client is Kimi Code. It drops the answer to a start's hook, and a start comes with the
 // first prompt, so only the prompt's hook is wired.
 var Client = contract.Client{
-	Name:      "kimi",
-	Processes: []string{"kimi-code", "kimi", "node"},
-	StoreVars: []string{storeVar},
-	Accounts:  accounts,
+	Client:   &names.Kimi,
+	Accounts: accounts,
 	Fields: []contract.FieldName{
 		{Name: "error_type", Field: contract.Failure},
 	},
@@ -24,8 +23,6 @@ var Client = contract.Client{
 		Headless: headless, EndsSilently: true, Killed: killed, ClearReason: leftReason,
 	},
 }
-
-const storeVar = "KIMI_CODE_HOME"
 
 // leftReason is the reason when a person exits, begins a new session, or chooses another,
 // and also at SIGTERM. When its terminal closes, Kimi Code runs no hook.
@@ -43,5 +40,5 @@ func killed(e contract.End) bool {
 func headless(r contract.Run) bool { return !r.OnScreen() }
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	return contract.Accounts(getenv, storeVar, []string{".kimi-code", ".kimi-code-*", ".kimi-code_*"}, "sessions")
+	return contract.Accounts(getenv, names.KimiHome, []string{".kimi-code", ".kimi-code-*", ".kimi-code_*"}, "sessions")
 }

@@ -7,23 +7,20 @@ import (
 	"strings"
 
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 )
 
 // Client is OpenCode. Our plugin runs the hooks, so the input is Claude Code's and the
 // answer has no limit.
 var Client = contract.Client{
-	Name:      "opencode",
-	Processes: []string{"opencode"},
-	StoreVars: []string{"OPENCODE_CONFIG_DIR", databaseVar},
-	Accounts:  accounts,
-	Dialect:   contract.Dialect{MaxContext: 10000, Shape: contract.Plain, Compaction: true, Headless: headless},
+	Client:   &names.OpenCode,
+	Accounts: accounts,
+	Dialect:  contract.Dialect{MaxContext: 10000, Shape: contract.Plain, Compaction: true, Headless: headless},
 }
 
 func headless(r contract.Run) bool {
 	return r.Subcommand("--log-level", "-m", "--model", "--agent") == "run"
 }
-
-const databaseVar = "OPENCODE_DB"
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	itself := []string{"."}
@@ -31,7 +28,7 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 		{Dir: filepath.Join(getenv("XDG_DATA_HOME"), "opencode"), By: contract.Named, Folders: itself},
 		{Dir: filepath.Join(getenv("HOME"), ".local", "share", "opencode"), By: contract.Usual, Folders: itself},
 	}
-	if db := getenv(databaseVar); strings.HasSuffix(db, ".db") {
+	if db := getenv(names.OpenCodeDatabase); strings.HasSuffix(db, ".db") {
 		places = append(places, contract.Place{Dir: filepath.Dir(db), By: contract.Named, Folders: itself})
 	}
 	return contract.Absolute(places...)

@@ -9,25 +9,19 @@ import (
 	"github.com/tidwall/gjson"
 
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 	"gt/lib/sys/atomicfile"
 )
 
 // Client is pi. Our extension runs the hooks, so the input is Claude Code's and the
 // answer has no limit.
 var Client = contract.Client{
-	Name:      "pi",
-	Processes: []string{"pi", "node"},
-	StoreVars: []string{storeVar, sessionsVar},
-	Accounts:  accounts,
+	Client:   &names.Pi,
+	Accounts: accounts,
 	// pi overwrites its arguments, so the extension tells whether a person sees the run.
 	Fields:  []contract.FieldName{{Name: "headless", Field: contract.Headless}},
 	Dialect: contract.Dialect{MaxContext: 10000, Shape: contract.Plain, Compaction: true},
 }
-
-const storeVar = "PI_CODING_AGENT_DIR"
-
-// sessionsVar names the folder of the sessions only.
-const sessionsVar = "PI_CODING_AGENT_SESSION_DIR"
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	home := getenv("HOME")
@@ -38,10 +32,10 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 		return name
 	}
 	places := []contract.Place{
-		{Dir: path(getenv(storeVar)), By: contract.Named, Folders: []string{"sessions"}},
+		{Dir: path(getenv(names.PiDir)), By: contract.Named, Folders: []string{"sessions"}},
 		{Dir: path("~/.pi/agent"), By: contract.Usual, Folders: []string{"sessions"}},
 	}
-	chosen := []contract.Place{{Dir: path(getenv(sessionsVar)), By: contract.Named, Folders: []string{"."}}}
+	chosen := []contract.Place{{Dir: path(getenv(names.PiSessions)), By: contract.Named, Folders: []string{"."}}}
 	for _, p := range places {
 		if !filepath.IsAbs(p.Dir) {
 			continue // or the working directory's file, a project's, would be read

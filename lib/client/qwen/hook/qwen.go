@@ -7,34 +7,26 @@ import (
 	"strings"
 
 	"gt/lib/client/contract"
+	"gt/lib/client/names"
 )
 
 // Client is Qwen Code.
 var Client = contract.Client{
-	Name:        "qwen",
-	Processes:   []string{"qwen", "node"},
-	SessionVars: []string{"QWEN_CODE_SESSION_ID"},
-	StoreVars:   []string{storeVar, runtimeVar},
-	ProjectVar:  "CLAUDE_PROJECT_DIR",
-	Accounts:    accounts,
+	Client:   &names.Qwen,
+	Accounts: accounts,
 	Dialect: contract.Dialect{
 		MaxContext: 10000, Shape: contract.Nested, Compaction: true, Keep: 4000, SystemMessage: true,
 		Headless: headless, EndsSilently: true,
 	},
 }
 
-const storeVar = "QWEN_HOME"
-
-// runtimeVar names the folder of the conversations only.
-const runtimeVar = "QWEN_RUNTIME_DIR"
-
 // Folders are the folders that have conversations.
 var Folders = []string{"projects", "tmp"}
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	return contract.Absolute(
-		contract.Place{Dir: getenv(runtimeVar), By: contract.Named, Folders: Folders},
-		contract.Place{Dir: getenv(storeVar), By: contract.Named, Folders: Folders},
+		contract.Place{Dir: getenv(names.QwenRuntime), By: contract.Named, Folders: Folders},
+		contract.Place{Dir: getenv(names.QwenHome), By: contract.Named, Folders: Folders},
 		contract.Place{Dir: filepath.Join(getenv("HOME"), ".qwen"), By: contract.Usual, Folders: Folders},
 	)
 }
