@@ -188,6 +188,12 @@ func handed(t *testing.T, w *world) {
 	w.with(asOld...).gone(t, "", "work", handoff...)
 }
 
+// byPerson has s-old gone, and a hand-over of the person's, which no session's record has.
+func byPerson(t *testing.T, w *world) {
+	crashed(t, w)
+	w.must(t, "", "work", handoff...)
+}
+
 // longAgo has s-old gone, and a hand-over note that was told long ago.
 func longAgo(t *testing.T, w *world) {
 	crashed(t, w)
@@ -343,6 +349,7 @@ func sleeper(t *testing.T, w *world) func() {
 var scenarios = []scenario{
 	{name: "prime-first", args: prime, input: start("s-new", "startup"), prepare: empty},
 	{name: "prime-handed-over", short: true, args: prime, input: start("s-new", "startup"), prepare: handed},
+	{name: "prime-claim", args: prime, input: start("s-new", "startup"), prepare: byPerson},
 	{name: "prime-crash", args: prime, input: start("s-new", "startup"), prepare: crashed},
 	{name: "prime-clear", args: prime, input: start("s-new", "clear"), prepare: saved,
 		drops: []string{"handoff"}},
@@ -380,6 +387,7 @@ var scenarios = []scenario{
 	{name: "handoff-to-unhooked", args: append(slices.Clone(handoff), "--to", "plain"), env: asOld, prepare: table, next: message},
 
 	{name: "handoff-cancel", args: []string{"gt-handoff", "--cancel"}, prepare: handed, next: message, again: 1},
+	{name: "handoff-cancel-claim", args: []string{"gt-handoff", "--cancel"}, prepare: byPerson, next: message, again: 1},
 	{name: "mail-done-handoff", args: []string{"gt-mail", "done", "NOTE"}, prepare: func(t *testing.T, w *world) {
 		handed(t, w)
 		_, id, _ := strings.Cut(w.must(t, "", "work", "gt-mail", "inbox", "--json").stdout, `"id":"`)

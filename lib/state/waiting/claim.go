@@ -20,6 +20,7 @@ type Claim struct {
 	Note         *mail.Note // without body; nil for a marker alone
 
 	markers []marker.Marker
+	shared  bool // its marker belongs to an earlier note if this one is closed
 }
 
 // Reader is the session for which claims are found.
@@ -75,6 +76,9 @@ func Claims(s session.Store, known []session.Candidate, hooked []mail.Note, by R
 		}
 		c.markers = append(c.markers, m)
 	}
+	for _, c := range all {
+		c.shared = len(free) > 0
+	}
 	return all, err
 }
 
@@ -111,6 +115,20 @@ func (c *Claim) Take(h home.Home, box mail.Box) error {
 		}
 	}
 	for _, m := range c.markers {
+		if err := m.Remove(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropMarkers removes the markers of a claim that is cancelled. Another program takes back
+// its own.
+func (c *Claim) dropMarkers(h home.Home) error {
+	for _, m := range c.markers {
+		if c.shared || m.Claimed {
+			continue
+		}
 		if err := m.Remove(h); err != nil {
 			return err
 		}

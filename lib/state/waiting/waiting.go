@@ -1,8 +1,10 @@
-// Package waiting finds the hand-overs of a home that no session has taken up yet, and
-// cancels them.
+// Package waiting finds the hand-overs of a home that no session has taken yet, and cancels
+// them: those in the files of their sessions (lib/state/handover), and claims, which is what
+// the markers and notes of others come to.
 package waiting
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"time"
@@ -77,26 +79,23 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	if w.Asked {
 		return request.Withdraw(h, w.Record.ID)
 	}
-	if w.Note.ID != "" {
-		err := mail.Of(h, h.Identity.Address()).DoneWith(w.Note.ID)
-		if err != nil && !errors.Is(err, mail.ErrNotFound) {
+	if w.claim != nil { // it waits until its note is closed
+		if err := w.claim.dropMarkers(h); err != nil {
 			return err
 		}
-	}
-	chain := session.ID(w.Note.Chain)
-	if w.Record != nil {
-		chain = w.Record.Chain()
-	}
-	if w.Note.ID != "" && chain != "" {
-		_, err := thread.Update(h.Town.State, chain, atomicfile.Synced, warn, func(t *thread.Thread) { t.TakeBack(w.Note.ID) })
-		if err != nil {
+		if err := w.takeBack(h, session.ID(w.Note.Chain), warn); err != nil {
 			return err
 		}
+		w.log(h, now, warn)
+		return w.closeNote(h)
+	}
+	if err := w.closeNote(h); err != nil {
+		return err
+	}
+	if err := w.takeBack(h, w.Record.Chain(), warn); err != nil {
+		return err
 	}
 	w.log(h, now, warn)
-	if w.Record == nil {
-		return w.claim.dropMarkers(h, warn)
-	}
 	if err := (marker.Marker{Name: w.Record.Handoff.Marker}).Remove(h); err != nil {
 		return err
 	}
@@ -108,6 +107,26 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	return store.Put(r, atomicfile.Synced)
 }
 
+func (w Handover) closeNote(h home.Home) error {
+	if w.Note.ID == "" {
+		return nil
+	}
+	err := mail.Of(h, h.Identity.Address()).DoneWith(w.Note.ID)
+	if errors.Is(err, mail.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// takeBack removes the message from its chain's thread.
+func (w Handover) takeBack(h home.Home, chain session.ID, warn func(error)) error {
+	if w.Note.ID == "" || chain == "" {
+		return nil
+	}
+	_, err := thread.Update(h.Town.State, chain, atomicfile.Synced, warn, func(t *thread.Thread) { t.TakeBack(w.Note.ID) })
+	return err
+}
+
 // log logs the cancellation once, even if an earlier Cancel was killed after it.
 func (w Handover) log(h home.Home, now time.Time, warn func(error)) {
 	payload := struct {
@@ -115,32 +134,13 @@ func (w Handover) log(h home.Home, now time.Time, warn func(error)) {
 		Note      string     `json:"note,omitempty"`
 		Subject   string     `json:"subject,omitempty"`
 	}{Note: w.Note.ID, Subject: w.Note.Subject}
-	log, spare := eventlog.Log(h.Town.Events()), eventlog.Log(h.Town.Spare())
 	if w.Record != nil {
 		payload.SessionID = w.Record.ID
-		if log.Last(spare, string(w.Record.ID), eventlog.Handoff, eventlog.HandoffCancelled).Type == eventlog.HandoffCancelled {
-			return
-		}
+	}
+	log, spare := eventlog.Log(h.Town.Events()), eventlog.Log(h.Town.Spare())
+	last := log.Last(spare, string(payload.SessionID), eventlog.Handoff, eventlog.HandoffCancelled)
+	if last.Type == eventlog.HandoffCancelled && (w.Record != nil || w.Note.ID != "" && bytes.Contains(last.Payload, []byte(`"note":"`+w.Note.ID+`"`))) {
+		return
 	}
 	warn(log.AppendOr(spare, warn, now, eventlog.HandoffCancelled, h.Identity.Address(), payload))
-}
-
-// dropMarkers removes the markers of a claim whose note is closed, unless the next start
-// finds a note that would get one.
-func (c *Claim) dropMarkers(h home.Home, warn func(error)) error {
-	left, err := In(h, warn)
-	if err != nil || slices.ContainsFunc(left, func(w Handover) bool {
-		return w.claim != nil && slices.Equal(w.claim.markers, c.markers) && w.Note.ID != ""
-	}) {
-		return err
-	}
-	for _, m := range c.markers {
-		if m.Claimed {
-			continue
-		}
-		if err := m.Remove(h); err != nil {
-			return err
-		}
-	}
-	return nil
 }
