@@ -431,3 +431,30 @@ func backward(f io.ReaderAt, size int64, each func(at int64) bool) error {
 	}
 	return nil
 }
+
+// CallRuns reports whether the conversation ends in the middle of a tool call, in a turn that
+// nobody has ended since. It reads the end of the file.
+func CallRuns(r Reader, f File) bool {
+	file, err := atomicfile.Open(f.Path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	near, err := NearEnd(file, 0, f.Size)
+	if err != nil {
+		return false
+	}
+	runs := map[string]bool{}
+	_, err = r.Read(f, Options{From: near}, func(e Entry) bool {
+		switch e.Kind {
+		case Prompt:
+			clear(runs)
+		case Call:
+			runs[e.CallID] = true
+		case Result:
+			delete(runs, e.CallID)
+		}
+		return true
+	})
+	return err == nil && len(runs) > 0
+}

@@ -70,10 +70,15 @@ func (n Notify) Reasons() string {
 	return strings.Join(words, ",")
 }
 
+// Wants reports whether the person's command runs for a reason.
+func (n Notify) Wants(r activity.Reason) bool {
+	return len(n.Command) > 0 && (len(n.On) == 0 || slices.Contains(n.On, r))
+}
+
 func (n Notify) check() error {
 	for _, r := range n.On {
-		if !slices.Contains(activity.Reasons(), r) {
-			return fmt.Errorf("invalid reason '%s' in notify.on (try %s)", r, Notify{}.Reasons())
+		if r != activity.Silent && !slices.Contains(activity.Reasons(), r) {
+			return fmt.Errorf("invalid reason '%s' in notify.on (try %s,%s)", r, Notify{}.Reasons(), activity.Silent)
 		}
 	}
 	return nil

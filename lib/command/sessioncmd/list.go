@@ -57,7 +57,8 @@ type line struct {
 	Reason      status.Reason    `json:"reason"`
 	Background  bool             `json:"background,omitempty"` // a background task runs while it waits
 	Since       *time.Time       `json:"since"`
-	Until       *time.Time       `json:"until,omitempty"` // when the limit of its account ends
+	Silent      *time.Time       `json:"silent_since,omitempty"` // the last sign of a running agent that is silent
+	Until       *time.Time       `json:"until,omitempty"`        // when the limit of its account ends
 	SessionID   session.ID       `json:"session_id"`
 	ChainID     session.ID       `json:"chain_id"`
 	TmuxSession string           `json:"tmux_session"`
@@ -83,6 +84,9 @@ func lineOf(env *cli.Env, m fleet.Member) line {
 	}
 	if !m.Since.IsZero() {
 		l.Since = &m.Since
+	}
+	if m.Silent > 0 {
+		l.Silent = &m.SilentSince
 	}
 	if !m.Until.IsZero() {
 		l.Until = &m.Until
@@ -348,7 +352,10 @@ func painted(env *cli.Env, column int) term.Painter {
 		if at != column {
 			return cell
 		}
-		word, _, _ := strings.Cut(strings.TrimRight(cell, "…"), " ")
+		word, more, _ := strings.Cut(strings.TrimRight(cell, "…"), " ")
+		if strings.HasPrefix(more, "(silent") {
+			return style.Yellow(cell)
+		}
 		switch word {
 		case string(status.Running), string(lifecycle.Active):
 			return style.Green(cell)

@@ -10,12 +10,15 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/launch/notify"
+	"gt/lib/live/status"
 	"gt/lib/log/eventlog"
 	"gt/lib/place"
 	"gt/lib/place/home"
+	"gt/lib/state/activity"
 	"gt/lib/state/instance"
 	"gt/lib/state/session"
 	"gt/lib/text/term"
+	"gt/lib/view/roster"
 )
 
 // notifier runs the command that [notify] in the person's config.toml names. When an agent
@@ -23,6 +26,7 @@ import (
 // wiring which reasons to notify of.
 type notifier struct {
 	Test    notifyTest    `cmd:"" help:"Run the command of [notify] in config.toml as if an agent waited."`
+	Silent  notifySilent  `cmd:"" help:"Run it for each agent that works and gives no sign, once; cron and gt-watch run this."`
 	Waiting notifyWaiting `cmd:"" hidden:"" help:"Tell that a session waits; its hook runs this."`
 }
 
@@ -37,7 +41,7 @@ func (notifyTest) Run(env *cli.Env) error {
 		return cli.WithHint(cli.Failf(cli.No, "no command is set"), `in %s: [notify], and below it: command = ["notify-send", "gt"]`,
 			cmp.Or(place.Config(env.Getenv, "config.toml"), "config.toml"))
 	}
-	if err := notify.Run(env, command, "test", "done", "This is a test."); err != nil {
+	if err := notify.Run(env, command, "test", string(status.Waiting), "done", "This is a test."); err != nil {
 		return cli.Fail(cli.No, err)
 	}
 	_, err := fmt.Fprintf(env.Stdout, "ran %s; gt-hooks install --all puts it into the agents' hooks\n", term.Clean(command[0]))
@@ -69,7 +73,7 @@ func (n notifyWaiting) Run(env *cli.Env) error {
 			name = in.Name
 		}
 		line, _ := io.ReadAll(io.LimitReader(env.Stdin, maxNotice)) // an unreadable message is left out
-		problems = append(problems, notify.Run(env, command, name, n.Reason, strings.TrimSpace(string(line))))
+		problems = append(problems, notify.Run(env, command, name, string(status.Waiting), n.Reason, strings.TrimSpace(string(line))))
 	}
 	if err = errors.Join(problems...); err != nil {
 		t := h.Town
@@ -78,4 +82,32 @@ func (n notifyWaiting) Run(env *cli.Env) error {
 		})
 	}
 	return err
+}
+
+type notifySilent struct{}
+
+// Run runs the command for the silent agents of all profiles, once for each silence.
+func (notifySilent) Run(env *cli.Env) error {
+	own := agent.LoadPreferences(env.Getenv, func(err error) { env.Warn("%v", err) }).Notify
+	if !own.Wants(activity.Silent) {
+		return nil
+	}
+	scopes, err := roster.Chosen(env, "", true)
+	if err != nil {
+		return err
+	}
+	found, failed := roster.Read(env, scopes)
+	for _, s := range found {
+		for _, m := range s.Agents {
+			if m.Silent == 0 {
+				continue
+			}
+			first, err := m.NoteSilence()
+			if first {
+				err = notify.Run(env, own.Command, m.Name, string(m.Status), string(activity.Silent), roster.StatusText(m))
+			}
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
 }

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gt/lib/cli"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
+	"gt/lib/state/activity"
 	"gt/lib/text/duration"
 	"gt/lib/text/term"
 	"gt/lib/view/roster"
@@ -84,7 +86,7 @@ func (c *summed) Run(env *cli.Env) error {
 	return errors.Join(err, unread)
 }
 
-// print prints a line of counts, and the agents that wait or failed.
+// print prints a line of counts, and the agents that wait, failed or are silent.
 func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error {
 	var counts []string
 	for _, s := range roster.Order {
@@ -101,13 +103,13 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	for _, one := range logins(by[status.Waiting]) {
 		rows = append(rows, [2]string{env.Line(strings.Join(one.names, ", "), maxCell), one.what(env)})
 	}
-	for _, s := range roster.Order[:2] {
+	for _, s := range roster.Order[:3] {
 		for _, m := range by[s] {
-			if m.Login {
+			if m.Login || s == status.Running && m.Silent == 0 {
 				continue
 			}
 			does := roster.StatusText(m)
-			if !m.Since.IsZero() {
+			if !m.Since.IsZero() && m.Silent == 0 {
 				does += " for " + duration.Format(roster.Rough(env.Now().Sub(m.Since)))
 			}
 			rows = append(rows, [2]string{env.Line(m.Name, maxCell), does})
@@ -130,12 +132,15 @@ const maxAligned = 30
 
 const maxNamed = 3
 
-// forTmux returns a status line with the agents that wait or failed, "" for none. It
+// forTmux returns a status line with the agents that wait, failed or are silent, "" for none. It
 // escapes tmux's style characters.
 func forTmux(by map[status.Status][]fleet.Member) string {
 	var parts []string
-	for _, s := range roster.Order[:2] {
-		all := by[s]
+	for _, s := range []string{string(status.Waiting), string(status.Error), string(activity.Silent)} {
+		all := by[status.Status(s)]
+		if s == string(activity.Silent) {
+			all = slices.DeleteFunc(slices.Clone(by[status.Running]), func(m fleet.Member) bool { return m.Silent == 0 })
+		}
 		if len(all) == 0 {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/live/status"
+	"gt/lib/state/activity"
 	"gt/lib/text/fold"
 	"gt/lib/view/palette"
 )
@@ -158,12 +159,13 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// take puts a snapshot on the screen, and rings if an agent began to wait.
+// take puts a snapshot on the screen, and rings if an agent began to wait or is silent. Of
+// one that is silent it has the person's command run, which no hook does.
 func (m *model) take(s snapshot) tea.Cmd {
 	first := m.rows == nil
 	before := map[string]time.Time{}
 	for i := range m.rows {
-		if r := &m.rows[i]; r.Status == status.Waiting {
+		if r := &m.rows[i]; r.Status == status.Waiting || r.silent() {
 			before[r.key] = r.Since
 		}
 	}
@@ -194,12 +196,19 @@ func (m *model) take(s snapshot) tea.Cmd {
 	}
 	for i := range m.rows {
 		r := &m.rows[i]
-		if since, ok := before[r.key]; r.Status == status.Waiting && (!ok || !since.Equal(r.Since)) && !m.tells(r) {
+		switch since, ok := before[r.key]; {
+		case ok && since.Equal(r.Since):
+		case r.silent() && m.notified.Wants(activity.Silent):
+			c := command{env: m.env, words: []string{"gt-session", "notify", "silent"}, dir: m.env.Dir, environ: m.env.Environ, within: commandTime}
+			return func() tea.Msg { c.run(); return nil }
+		case r.silent(), r.Status == status.Waiting && !m.tells(r):
 			return tea.Raw("\a")
 		}
 	}
 	return nil
 }
+
+func (r *row) silent() bool { return r.member != nil && r.member.Silent > 0 }
 
 // tells reports whether a command of the person's tells of an agent that begins to wait.
 func (m *model) tells(r *row) bool {

@@ -17,13 +17,13 @@ import (
 
 const commandTimeout = 10 * time.Second
 
-// Run runs a command with the arguments NAME waiting REASON after its own, and a line on
-// its standard input. Its children end with it, or at commandTimeout.
-func Run(env *cli.Env, command []string, name, reason, line string) error {
-	return run(env, commandTimeout, command, name, reason, line)
+// Run runs a command with the arguments NAME STATUS REASON after its own, and a line on its
+// standard input. Its children end with it, or at commandTimeout.
+func Run(env *cli.Env, command []string, name, status, reason, line string) error {
+	return run(env, commandTimeout, command, name, status, reason, line)
 }
 
-func run(env *cli.Env, patience time.Duration, command []string, name, reason, line string) error {
+func run(env *cli.Env, patience time.Duration, command []string, name, status, reason, line string) error {
 	program, err := process.LookPath(command[0], env.Dir, env.ChildEnviron())
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func run(env *cli.Env, patience time.Duration, command []string, name, reason, l
 		dir = "/"
 	}
 	p := bounded.Program{
-		Path: program, Args: append(command[1:len(command):len(command)], term.Clean(name), "waiting", reason),
+		Path: program, Args: append(command[1:len(command):len(command)], term.Clean(name), status, reason),
 		Dir: dir, Env: env.ChildEnviron(), Input: []byte(term.Clean(env.Redact(line)) + "\n"), Within: patience, Linger: time.Second,
 	}
 	_, err = p.Run(context.Background())

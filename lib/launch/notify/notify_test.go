@@ -16,7 +16,7 @@ func TestPatience(t *testing.T) {
 	dir := t.TempDir()
 	env := &cli.Env{Dir: dir, Environ: append(os.Environ(), "HOME="+dir)}
 	began := time.Now()
-	err := run(env, 100*time.Millisecond, []string{"sh", "-c", "echo $$ >pid; sleep 60; true"}, "one", "done", "line")
+	err := run(env, 100*time.Millisecond, []string{"sh", "-c", "echo $$ >pid; sleep 60; true"}, "one", "waiting", "done", "line")
 	if err == nil || !strings.Contains(err.Error(), "was stopped after 100ms") || time.Since(began) > 30*time.Second {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}

@@ -47,11 +47,15 @@ type Member struct {
 	// Background reports whether a background task of it runs while it waits.
 	Background bool
 	Since      time.Time // when the status began, if known
-	Quiet      time.Time // since when it waits and no background task of it runs; zero while it works
-	Until      time.Time // when its account's limit ends, if it is limited and that is known
-	Login      bool      // its account has to log in anew
-	Pane       tmux.Pane // its agent's pane, zero without one
-	Process    process.Proc
+	// SilentSince is the last sign of an agent that works and is silent, and Silent how long
+	// ago that was; else both are zero.
+	SilentSince time.Time
+	Silent      time.Duration
+	Quiet       time.Time // since when it waits and no background task of it runs; zero while it works
+	Until       time.Time // when its account's limit ends, if it is limited and that is known
+	Login       bool      // its account has to log in anew
+	Pane        tmux.Pane // its agent's pane, zero without one
+	Process     process.Proc
 	// Unanswered is why it may run although its pane or process is not known, nil if they
 	// are: ErrUnseen, a HiddenError, an UnreachableError, or that its tmux server did not
 	// answer.
@@ -385,6 +389,7 @@ func (l *Survey) At(places []Place) [][]Member {
 	})
 	show(members, rest)
 	limit(members, stores)
+	share(len(all), func(i int) { members[i].hear(l.now, stores) })
 	looked := make([][]Member, len(places))
 	for i, p := range places {
 		looked[i], members = members[:len(p.Instances):len(p.Instances)], members[len(p.Instances):]

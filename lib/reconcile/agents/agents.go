@@ -380,7 +380,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 	w.Notify = func(session, why string) {
 		to := agent.LoadPreferences(env.Getenv, warn).Notify
 		if len(to.Command) > 0 && slices.Contains(strings.Split(to.Reasons(), ","), string(status.Failed)) {
-			warn(notify.Run(env, to.Command, session, string(status.Failed), why))
+			warn(notify.Run(env, to.Command, session, string(status.Waiting), string(status.Failed), why))
 		}
 	}
 	w.Config = config.Of(t, profile, env.Getenv).Read

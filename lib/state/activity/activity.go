@@ -42,6 +42,8 @@ const (
 	// Interrupted is the reason of a session that ended, or was started again, in the middle
 	// of a turn.
 	Interrupted Reason = "interrupted"
+	// Silent is the reason of a session that works and gives no sign. No hook reports it.
+	Silent Reason = "silent"
 )
 
 // Asks reports whether the session waits in the middle of a turn until somebody answers.
@@ -69,6 +71,9 @@ type State struct {
 	Background bool `json:"background,omitempty"`
 	// Login reports that the turn failed because the account has to log in anew.
 	Login bool `json:"login,omitempty"`
+
+	// SilentTold is the last sign before a silence of which the person was told.
+	SilentTold time.Time `json:"silent_told,omitzero"`
 
 	// Prompted is the time of the last prompt.
 	Prompted time.Time `json:"prompted,omitzero"`

@@ -10,6 +10,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/state/instance"
+	"gt/lib/text/duration"
 )
 
 // Row is an instance in the tree of the list.
@@ -114,6 +115,8 @@ func StatusText(m fleet.Member) string {
 		return fmt.Sprintf("%s (%s, background runs)", m.Status, reason)
 	case m.Background:
 		return fmt.Sprintf("%s (background runs)", m.Status)
+	case m.Silent > 0:
+		return fmt.Sprintf("%s (silent %s)", m.Status, duration.Format(Rough(m.Silent.Truncate(time.Minute))))
 	case m.Reason != "":
 		return fmt.Sprintf("%s (%s)", m.Status, reason)
 	}
@@ -123,7 +126,7 @@ func StatusText(m fleet.Member) string {
 // ListText is StatusText for lists, in which only what waits has a reason: of an idle agent
 // it would say how its last turn ended.
 func ListText(m fleet.Member) string {
-	if m.Status == status.Waiting || m.Background || m.Moved != nil {
+	if m.Status == status.Waiting || m.Silent > 0 || m.Background || m.Moved != nil {
 		return StatusText(m)
 	}
 	return string(m.Status)

@@ -1,0 +1,76 @@
+package fleet
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gt/lib/conversation"
+	"gt/lib/live"
+	"gt/lib/live/status"
+	"gt/lib/state/activity"
+	"gt/lib/state/keepalive"
+	"gt/lib/sys/process"
+)
+
+// silentAfter is how long a working agent gives no sign until it counts as silent. A model
+// may think for minutes.
+const silentAfter = 10 * time.Minute
+
+// hear sets since when a working agent is silent: its hooks and its conversation give no
+// sign, and no tool of it runs. Of a client whose conversations do not tell which tools run,
+// it is not known.
+func (m *Member) hear(now time.Time, stores func(string) []string) {
+	if m.Status != status.Running || m.Record == nil || now.Sub(m.Since) < silentAfter {
+		return
+	}
+	last := m.Since
+	if beat := keepalive.Read(m.home); beat != nil && beat.SessionID == m.Record.ID && beat.Timestamp.After(last) {
+		last = beat.Timestamp
+	}
+	path := m.Record.Transcript
+	if now.Sub(last) < silentAfter || !strings.HasSuffix(path, ".jsonl") || m.store(stores) == "" {
+		return
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return
+	}
+	if info.ModTime().After(last) {
+		last = info.ModTime()
+	}
+	f := conversation.File{Client: m.Record.Agent, Path: path, ID: m.Record.ID, Size: info.Size()}
+	if now.Sub(last) < silentAfter || conversation.CallRuns(m.reader(), f) || m.runsCommand() {
+		return
+	}
+	m.SilentSince, m.Silent = last, now.Sub(last)
+}
+
+// settling is how long after its start an agent starts the servers that run as long as it.
+const settling = time.Minute
+
+// runsCommand reports whether a command of the agent's runs, maybe in the background: a
+// process below it that it did not start at its own start.
+func (m *Member) runsCommand() bool {
+	start, err := process.StartTime(m.Process.PID)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(live.Tree(m.Process), func(p process.Proc) bool {
+		at, err := process.StartTime(p.PID)
+		// macOS' Claude Code keeps the machine awake with one while it works.
+		return err == nil && at.Sub(start) > settling && process.Name(p.PID) != "caffeinate"
+	})
+}
+
+// NoteSilence keeps that the person is told of the agent's silence, and reports whether they
+// were not before.
+func (m *Member) NoteSilence() (first bool, err error) {
+	err = activity.Change(m.home, m.Record.ID, func(s *activity.State) bool {
+		first = s.SilentTold.Before(m.SilentSince)
+		s.SilentTold = m.SilentSince
+		return first
+	})
+	return first && err == nil, err
+}
