@@ -18,7 +18,7 @@ func (sc *scanner) flag(i int) (from, to int) {
 	if end < len(s) && s[end] == ':' && strings.HasPrefix(s[i:], "-u") && sc.command(i, "curl") { // curl -ubob:x
 		return filled(s, end+1)
 	}
-	if end == len(s) || strings.IndexByte(" =\t", s[end]) < 0 {
+	if end == len(s) || strings.IndexByte(" =\t", s[end]) < 0 && nextArgument(s, end) == end {
 		return 0, 0
 	}
 	name := s[i:end]
@@ -38,12 +38,42 @@ func (sc *scanner) flag(i int) (from, to int) {
 		return filled(s, end+1)
 	case name == "--value" && (sc.command(i, "put-parameter") || sc.command(i, "secret set")):
 		return likely(s, end+1, "password")
-	case s[end] == ' ' && len(name) > 4 && sureName(name):
-		return likely(s, end+1, name)
-	case s[end] == ' ' && takesPassword(name):
-		return likely(s, end+1, "password")
+	case s[end] != '=' && len(name) > 4 && sureName(name):
+		return likely(s, nextArgument(s, end), name)
+	case s[end] != '=' && takesPassword(name):
+		return likely(s, nextArgument(s, end), "password")
+	case name == "--auth" && sc.command(i, "netlify"):
+		return likely(s, nextArgument(s, end), "token")
 	}
 	return 0, 0
+}
+
+// nextArgument returns the beginning of the argument behind the flag that ends at s[i]: after
+// blanks, or in the next text of a list: "-p", "x". It returns i if there is none.
+func nextArgument(s string, i int) int {
+	if v := blanks(s, i); v > i || i == len(s) {
+		return v
+	}
+	quote := i
+	if s[quote] == '\\' { // JSON in JSON
+		quote++
+	}
+	if quote == len(s) || s[quote] != '"' && s[quote] != '\'' {
+		if next := strings.TrimLeft(s[i:min(len(s), i+maxName)], " \n"); s[i] == '\n' && strings.HasPrefix(next, "- ") { // a list of YAML
+			return i + strings.Index(s[i:], "- ") + 2
+		}
+		return i
+	}
+	v := quote + 1
+	if v == len(s) || s[v] != ',' {
+		return i
+	}
+	for v++; v < len(s) && strings.IndexByte(" \t\n", s[v]) >= 0 && v-quote < maxName; v++ {
+	}
+	if !quoted(s, v) {
+		return i
+	}
+	return v
 }
 
 // takesPassword reports whether the name of a flag says that it takes a password, in one word:
@@ -95,8 +125,12 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 		return 0, 0
 	}
 	before := strings.ReplaceAll(sc.s[max(0, i-maxLook):i], "\\\n", " ") // a command of several lines
-	words := strings.Fields(before[strings.LastIndexAny(before, "\n|&;")+1:])
-	if v := blanks(s, i+2); v > i+2 && withUser(words, s[i+1]) {
+	cut := "\n|&;"
+	if i > 0 && (s[i-1] == '"' || s[i-1] == '\'') { // in a list of arguments
+		before, cut = strings.NewReplacer(",", " ", `\"`, " ", `"`, " ", "'", " ", "[", " ", "(", " ").Replace(before), "|&;"
+	}
+	words := strings.Fields(before[strings.LastIndexAny(before, cut)+1:])
+	if v := nextArgument(s, i+2); v > i+2 && withUser(words, s[i+1]) {
 		if from, to = head(s, v); from < to && strong(s[from:to]) && !placeholder(s[from:to]) && s[from] != '-' {
 			return value(s, v)
 		}
@@ -110,14 +144,15 @@ func (sc *scanner) shortFlag(i, end int) (from, to int) {
 		if v == len(s) {
 			continue
 		}
-		if s[v] == ' ' || s[v] == '\t' {
+		at := nextArgument(s, v)
+		if at > v {
 			how = next
 		}
 		if f.how&how == 0 || !oneOf(words, f.programs) {
 			continue
 		}
-		if from, to = value(s[:min(len(s), v+maxLook)], blanks(s, v)); from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || phrase(s[from:to])) {
-			return value(s, blanks(s, v))
+		if from, to = value(s[:min(len(s), v+maxLook)], at); from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || phrase(s[from:to])) {
+			return value(s, at)
 		}
 	}
 	return 0, 0
@@ -137,7 +172,8 @@ func withUser(words []string, letter byte) bool {
 // oneOf reports whether one of words is one of programs, perhaps with its folder.
 func oneOf(words []string, programs string) bool {
 	for _, w := range words {
-		w = strings.Trim(w[strings.LastIndexAny(w, "/\\")+1:], "\"'`($")
+		w = strings.TrimRight(w, "\"'`)")
+		w = w[strings.LastIndexAny(w, "/\\\"'`($")+1:]
 		for p := range strings.FieldsSeq(programs) {
 			if w == p {
 				return true
@@ -176,8 +212,8 @@ func (sc *scanner) pair(i, end int, name string) (from, to int) {
 		if !named && !sure {
 			continue
 		}
-		v := end + 1
-		for v < len(s) && (s[v] == ' ' || s[v] == '\t') && v-i < maxName {
+		v := nextArgument(s, end)
+		if v == end {
 			v++
 		}
 		from, to = head(s, v)

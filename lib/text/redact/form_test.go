@@ -76,7 +76,7 @@ func TestAssignments(t *testing.T) {
 		"API key: a1b2c3d4e5":                                                               "API key: [redacted]",
 		"**API Key:** `a1b2c3d4e5`":                                                         "**API Key:** `[redacted]`",
 		"secret key = a1b2c3d4e5":                                                           "secret key = [redacted]",
-		"https://x/?auth=a1b2c3d4e5f6a7b8&y=1":                                              "https://x/?auth=[redacted]",
+		"https://x/?auth=a1b2c3d4e5f6a7b8&y=1":                                              "https://x/?auth=[redacted]&y=1",
 		"https://x/?y=1&key=" + abc:                                                         "https://x/?y=1&key=[redacted]",
 		"https://x/cb?code=4/0A" + abc:                                                      "https://x/cb?code=[redacted]",
 		"Proxy-Authorization: Basic dXNlcjpwYXNz":                                           "Proxy-Authorization: Basic [redacted]",

@@ -19,11 +19,16 @@ loop:
 			break loop
 		}
 	}
+	if colon > at { // of the port
+		colon = -1
+	}
 	switch {
 	case at < 0:
 		return 0, 0
-	case colon >= 0 && colon < at-1 && !placeholder(s[colon+1:at]):
+	case colon >= 0 && colon < at-1 && s[colon+1:at] != "x-oauth-basic" && !placeholder(s[colon+1:at]):
 		return colon + 1, at
+	case colon-i >= 20 && (colon == at-1 || s[colon+1:at] == "x-oauth-basic") && strings.ContainsAny(s[i:colon], "0123456789"): // the token is the user
+		return i, colon
 	case colon < 0 && at-i >= 20 && strings.ContainsAny(s[i:at], "0123456789"):
 		return i, at
 	}

@@ -22,7 +22,7 @@ func secretName(name string) bool {
 	// Properties of a secret are not secret.
 	case "file", "path", "dir", "url", "uri", "endpoint", "host", "type", "name", "sock", "socket", "ttl", "expiry",
 		"expires", "limit", "count", "length", "size", "budget", "max", "min", "helper", "policy", "store", "method",
-		"format", "version", "enabled", "required", "env", "var":
+		"format", "version", "enabled", "required", "env", "var", "stdin":
 		return false
 	case "passe": // mot_de_passe
 		return len(parts) > 1 && (parts[0] == "mot" || parts[0] == "mots")
@@ -39,6 +39,16 @@ func secretName(name string) bool {
 		return len(parts) > 1 || name == "AUTH" || name == "PAT"
 	case "authorization", "jwt", "creds", "mnemonic", "psk":
 		return true
+	case "hash":
+		if len(parts) > 1 && parts[len(parts)-2] == "cert" {
+			return false
+		}
+	case "pw":
+		return strings.ContainsAny(name, "_-")
+	case "ident": // npmAuthIdent
+		return len(parts) > 1 && parts[len(parts)-2] == "auth"
+	case "login", "session": // sonar.login, BW_SESSION
+		return len(parts) == 2 && (strings.HasSuffix(parts[0], "sonar") || parts[0] == "bw")
 	case "salt":
 		return len(parts) > 1
 	case "id": // which names the account's key, in Google's files
@@ -52,7 +62,7 @@ func secretName(name string) bool {
 			return true
 		}
 		for _, end := range []string{
-			"secret", "password", "passwd", "passphrase", "token", "apikey", "secretkey", "privatekey", "accesskey", "authkey",
+			"secret", "password", "passwd", "passphrase", "passcode", "sshpass", "dbpass", "ldappass", "smtppass", "rootpass", "adminpass", "userpass", "requirepass", "bindpw", "rootpw", "token", "apikey", "secretkey", "privatekey", "accesskey", "authkey",
 			"masterkey", "privkey", "signingkey", "encryptionkey", "licensekey", "licencekey",
 			"passwort", "kennwort", "motdepasse", "contrasena", "senha", "haslo", "wachtwoord", "passord", "adgangskode",
 			"salasana", "heslo", "jelszo", "parola", "lozinka", "geslo", "parool", "matkhau", "parol",
@@ -70,7 +80,7 @@ func secretName(name string) bool {
 func mayName(name string) bool {
 	for i := 1; i < len(name); i++ {
 		switch string([]byte{name[i-1] | 0x20, name[i] | 0x20}) {
-		case "ke", "pa", "pw", "to", "cr", "au", "co", "jw", "mn", "ps", "sa",
+		case "ke", "pa", "pw", "hp", "bp", "pp", "to", "cr", "au", "co", "jw", "mn", "ps", "sa", "og", "se",
 			"nw", "nh", "sl", "tw", "dg", "sz", "oz", "kh": // of other languages
 			return true
 		}
@@ -133,7 +143,7 @@ func which(parts []string) []string {
 // they can be short.
 func passwordName(name string) bool {
 	name = strings.ToLower(name)
-	for _, end := range []string{"password", "passwd", "pass", "pwd", "passphrase", "passwort", "kennwort", "passe", "contrasena", "senha", "haslo", "wachtwoord", "parol"} {
+	for _, end := range []string{"password", "passwd", "pass", "pwd", "pw", "passphrase", "passcode", "passwort", "kennwort", "passe", "contrasena", "senha", "haslo", "wachtwoord", "parol"} {
 		if strings.HasSuffix(name, end) {
 			return true
 		}
@@ -150,7 +160,7 @@ func sureName(name string) bool {
 	last := parts[len(parts)-1]
 	if last == "key" || last == "keys" {
 		switch parts[len(parts)-2] {
-		case "api", "access", "private", "secret", "signing", "encryption", "master", "account", "deploy", "auth", "service", "webhook",
+		case "api", "access", "application", "private", "secret", "signing", "encryption", "master", "account", "deploy", "auth", "service", "webhook",
 			"role", "license", "licence", "supabase", "subscription", "functions", "validation", "decryption", "preshared", "shared", "unseal", "recovery", "jwt", "hmac", "nonce":
 			return true
 		}
@@ -202,6 +212,9 @@ func randomKey(s string, v int, name string) bool {
 		return false
 	}
 	word := s[from:to]
-	const least = 20
+	least := 20
+	if equalFold(name[:2], "x-") { // a header
+		least = 12
+	}
 	return len(word) >= least && run(word, 0, "w-=+/") == len(word) && run(word, 0, "x") < len(word) && (mixed(word) || changes(word)*4 >= len(word)) && !isUUID(word)
 }

@@ -353,6 +353,11 @@ type scanner struct {
 // at returns the span of the secret that s[i] indicates; to is 0 if there is none. The
 // number of bytes that it examines is bounded, or it examines them only once.
 func (sc *scanner) at(i int) (from, to int) {
+	if sc.index.commands[sc.s[i]&(1<<7-1)] != nil {
+		if from, to = sc.positional(i); to > 0 {
+			return from, to
+		}
+	}
 	switch sc.s[i] {
 	case wide[0]:
 		return sc.wideSetting(i)
@@ -395,8 +400,10 @@ func (sc *scanner) at(i int) (from, to int) {
 		return sc.first(i, (*scanner).form, (*scanner).shaped)
 	case 'e':
 		return sc.first(i, (*scanner).jwt, (*scanner).shaped)
+	case '<':
+		return sc.hereString(i)
 	case '|':
-		return sc.first(i, (*scanner).alternative, (*scanner).marked, (*scanner).form, (*scanner).shaped)
+		return sc.first(i, (*scanner).piped, (*scanner).alternative, (*scanner).marked, (*scanner).form, (*scanner).shaped)
 	case '%', 'Q', '.', '_':
 		return sc.first(i, (*scanner).marked, (*scanner).form, (*scanner).shaped)
 	}

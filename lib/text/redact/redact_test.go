@@ -73,7 +73,7 @@ func TestForms(t *testing.T) {
 		"//host/:_authToken=1a2b3c4d5e":           "//host/:_authToken=[redacted]",
 		"run --token a1b2c3d4e5 now":              "run --token [redacted] now",
 		"run --api-key=a1b2c3d4e5":                "run --api-key=[redacted]",
-		"?access_token=a1b2c3d4e5&x=1":            "?access_token=[redacted]",
+		"?access_token=a1b2c3d4e5&x=1":            "?access_token=[redacted]&x=1",
 
 		// The ways in which settings are written.
 		`String apiToken = "a1b2c3d4e5";`:                                           `String apiToken = "[redacted]";`,

@@ -21,6 +21,9 @@ func (sc *scanner) setting(i int) (from, to int) {
 	if from, to = sc.short(end, i+1, name); to > 0 {
 		return from, to
 	}
+	if from, to = sc.idOrUser(i, name); to > 0 {
+		return from, to
+	}
 	query := sc.inQuery(end, name)
 	if !secretName(name) && !query {
 		return 0, 0
@@ -49,6 +52,36 @@ func (sc *scanner) setting(i int) (from, to int) {
 	return from, to
 }
 
+// idOrUser finds the value of a setting that is a secret by its form and a name that is
+// otherwise none: the UUID of a SecretID, a key of an Azure account, and what follows the user
+// in auth: bob:x.
+func (sc *scanner) idOrUser(i int, name string) (from, to int) {
+	const account = 88 // of a key's base64
+	s := sc.s
+	switch last := name[len(name)-1]; last | 0x20 {
+	case 'd', 'y', 'h', 's', 'n', '1' | 0x20, '2' | 0x20:
+	default:
+		return 0, 0
+	}
+	switch lower := strings.ToLower(name); {
+	case len(name) == 2 && lower == "id" && equalFold(sc.nameBefore(max(sc.done, sc.wordEnd(i)-len(" ID"))), "secret"), strings.HasSuffix(lower, "secretid"), strings.HasSuffix(lower, "secret_id"):
+		if from, to = head(s, blanks(s, i+1)); from < to && isUUID(s[from:to]) {
+			return from, to
+		}
+	case strings.HasSuffix(lower, "key"), strings.HasSuffix(lower, "key1"), strings.HasSuffix(lower, "key2"):
+		if from, to = head(s, blanks(s, i+1)); to-from == account && s[to-2:to] == "==" && mixed(s[from:to]) {
+			return from, to
+		}
+	case lower == "auth", lower == "creds", lower == "credentials", lower == "login":
+		from, to = head(s, blanks(s, i+1))
+		user, word, _ := strings.Cut(s[from:max(from, to)], ":")
+		if user != "" && run(user, 0, "w-.@") == len(user) && !strings.ContainsAny(word, "/:") && looksSecret(word, minPassword) {
+			return from + len(user) + 1, to
+		}
+	}
+	return 0, 0
+}
+
 // settingName returns the name of the setting whose sign is s[i], and its end, which is -1
 // if the name is not the word before the sign.
 func (sc *scanner) settingName(i int) (name string, end int) {
@@ -73,6 +106,11 @@ func (sc *scanner) wordEnd(i int) int {
 		n--
 	}
 	n = sc.unquote(n)
+	if n > sc.done && s[n-1] == ']' && s[i] == ':' { // AWS Secret Access Key [None]: x
+		if open := strings.LastIndex(s[max(sc.done, n-maxName):n], " ["); open >= 0 {
+			return max(sc.done, n-maxName) + open
+		}
+	}
 	if n > sc.done && s[n-1] == ']' && s[i] == '=' { // x['NAME'] = 'value'
 		n = sc.unquote(n - 1)
 	}
@@ -322,7 +360,7 @@ func (sc *scanner) short(n, v int, name string) (from, to int) {
 	lower := strings.ToLower(name)
 	switch {
 	case lower == "pwd" || lower == "pw" || lower == "pass":
-		if name == strings.ToUpper(name) && !sc.connects(n, name) {
+		if name == strings.ToUpper(name) && !sc.connects(n, name) && (lower == "pwd" || s[v-1] != '=') {
 			return 0, 0 // a folder, a test that passed
 		}
 	case lower == "auth" || name == "_auth", sessionCookie(name):
@@ -334,7 +372,7 @@ func (sc *scanner) short(n, v int, name string) (from, to int) {
 		if from, to = connected(s[:min(len(s), v+maxLook)], v); from < to && !placeholder(s[from:to]) {
 			return from, to
 		}
-		if name == strings.ToUpper(name) {
+		if name == strings.ToUpper(name) && lower == "pwd" {
 			return 0, 0
 		}
 	}
@@ -424,6 +462,8 @@ func (sc *scanner) named(n int) string {
 		case names(strings.ToLower(this)) && next > sep && between != "" && (strings.Trim(between, " \n") != "" || this == "variable"):
 			name, p = window[sep:next], next
 			continue
+		case p > 0 && window[p-1] == '<' && sureName(this): // <Password Value="x"/>
+			name = this
 		case this == "type" && window[sep:next] == "password" && between != "": // of an input
 			name, p = "password", next
 			continue
@@ -474,27 +514,58 @@ func (sc *scanner) signsIn(i int) string {
 		return ""
 	}
 	name := strings.ToLower(sc.nameBefore(sc.unquote(strings.LastIndexFunc(sc.s[sc.done:i-1], func(r rune) bool { return r != '=' && r != ' ' }) + 1 + sc.done)))
-	if strings.HasSuffix(name, "auth") || strings.HasSuffix(name, "login") || strings.HasSuffix(name, "credentials") {
-		return "password"
+	for _, end := range [...]string{"auth", "login", "credentials", "createhmac"} {
+		if strings.HasSuffix(name, end) {
+			return "password"
+		}
 	}
 	return ""
+}
+
+// connecting are calls that take a password behind other arguments.
+var connecting = [...]string{"mysqli_connect(", "mysql_connect(", "mysqli(", "PDO(", "Credentials(", "getConnection(", "jwt.sign(", "jwt.verify(", "jwt.encode(", "jwt.decode(", "JWT.encode(", "JWT.decode(", "JWT::encode(", "JWT::decode(", "ftp_login("}
+
+// connecting reports whether a password follows the comma at s[i] in one of these calls.
+func (sc *scanner) connecting(i int) bool {
+	before := sc.s[max(sc.done, i-maxTag):i]
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	if strings.IndexByte(before, '(') < 0 {
+		return false
+	}
+	for _, call := range connecting {
+		if at := strings.LastIndex(before, call); at >= 0 && !strings.Contains(before[at+len(call):], ")") {
+			commas := strings.Count(before[at+len(call):], ",") + 1
+			return commas == 2 || commas == 3 && call == "Credentials(" || commas == 1 && strings.HasPrefix(strings.ToLower(call), "jwt")
+		}
+	}
+	return false
 }
 
 // argument finds the value in ("TOKEN", "x"). s[i] is the comma.
 func (sc *scanner) argument(i int) (from, to int) {
 	s := sc.s
 	n := sc.unquote(i)
-	if n == i {
-		return 0, 0
+	name := ""
+	if n < i {
+		name = sc.nameBefore(n)
+		start := n - len(name)
+		switch {
+		case start > sc.done && strings.IndexByte("\"'#", s[start-1]) >= 0:
+			if !sureName(name) {
+				name = sc.signsIn(start - 1)
+			}
+		case start > sc.done && s[start-1] == '@': // login("bob@example.org", "x")
+			user := len(sc.nameBefore(start - 1))
+			name = sc.signsIn(start - 1 - user - 1)
+		default:
+			name = ""
+		}
 	}
-	name := sc.nameBefore(n)
-	if name == "" || n-len(name) <= sc.done || strings.IndexByte("\"'#", s[n-len(name)-1]) < 0 {
-		return 0, 0
-	}
-	if !sureName(name) {
-		if name = sc.signsIn(n - len(name) - 1); name == "" {
+	if name == "" {
+		if !quoted(s, blanks(s, i+1)) || !sc.connecting(i) {
 			return 0, 0
 		}
+		name = "password"
 	}
 	v := i + 1
 	for v < len(s) && (s[v] == ' ' || s[v] == '\\') && v-i < maxName/2 {

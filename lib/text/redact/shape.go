@@ -136,6 +136,8 @@ var shapes = [...]shape{
 
 	{"syt_", "w=", 20, 0, bare}, {"syr_", "w=", 20, 0, bare}, {"access_token$", "a$", 48, 0, 0}, {"dG9rO", "a+/=", 55, 0, word}, {"KEY0", "w", 50, 60, bare}, {"alcht_", "a", 20, 0, bare},
 
+	{"GOOG1E", "U", 55, 55, word}, {"u+", "w-", 18, 18, word | random}, {"5H", "a", 49, 49, word | random}, {"5J", "a", 49, 49, word | random}, {"5K", "a", 49, 49, word | random},
+
 	// Hashes of passwords.
 	{"$2a$", "w$./", 50, 0, 0}, {"$2b$", "w$./", 50, 0, 0}, {"$2x$", "w$./", 50, 0, 0}, {"$2y$", "w$./", 50, 0, 0},
 	{"$6$", "w$./=,", 40, 0, 0}, {"$5$", "w$./=,", 40, 0, 0}, {"$1$", "w$./", 24, 31, 0}, {"$apr1$", "w$./", 24, 0, 0},
@@ -149,9 +151,10 @@ var shapes = [...]shape{
 // each pair, and next the one after each shape. The values are indexes in shapes plus one;
 // 0 means none.
 type index struct {
-	first [1 << 14]uint16
-	next  [len(shapes)]uint16
-	looks [1 << 14]uint32 // for each pair at which a secret can be found, a bit set of third characters
+	first    [1 << 14]uint16
+	next     [len(shapes)]uint16
+	commands [1 << 7][]uint8 // for each character, which of positions have it behind the stroke
+	looks    [1 << 14]uint32 // for each pair at which a secret can be found, a bit set of third characters
 }
 
 // bit returns the bit of a third character. A capital letter has that of the small one.
@@ -163,7 +166,7 @@ const anyNext = "=:,>-|%["
 
 var starts = [...]string{
 	"Aut", "aut", "AUt", "aUt", "Bea", "bea", "BEa", "bEa", "Coo", "coo", "COo", "cOo", "Set", "set", "SEt", "sEt", // headers
-	"ey", "Q~", "QQ", ".at", "_mm", ".v1", "_PF", "_P0", "To-", "to-", "TO-", "FFF", "+AC", "+AS", "+AB", "+AM", "+AE", "+AR", "ACD", "AzF", "AzS", "ENV", "Ide", "ide", "IDe", "Pas", "pas", "PAs", "Pri", "0x", "_au", "_pa",
+	"ey", "Q~", "QQ", ".at", "_mm", ".v1", "_PF", "_P0", "To-", "to-", "TO-", "FFF", "+AC", "+AS", "+AB", "+AM", "+AE", "+AR", "ACD", "AZD", "<<<", "AzF", "AzS", "ENV", "Ide", "ide", "IDe", "Pas", "pas", "PAs", "Pri", "0x", "_au", "_pa",
 	"key", "Key", "KEy", "ken", "KEn", "cre", "CRe", "#d", // and by a name within it
 	"/p:", "/p ", "/gp", "/rp", "|ey",
 	`("`, `('`, `(\`, `{"`, `{'`, "??", "?:", `")`, `')`, `"]`, `']`,
@@ -196,6 +199,13 @@ var shapeIndex = sync.OnceValue(func() *index {
 	}
 	for _, p := range starts {
 		x.add(p)
+	}
+	for n, p := range positions {
+		_, p, _ := strings.Cut(p.command, "|")
+		x.commands[p[0]] = append(x.commands[p[0]], uint8(n))
+		if len(p) > 1 { // the colon stops the scanner in any case
+			x.add(p)
+		}
 	}
 	for _, c := range []byte(anyNext) {
 		for next := range byte(1 << 7) {
@@ -407,6 +417,9 @@ func (sc *scanner) numbered(i int) (from, to int) {
 				return n, to
 			}
 		}
+		if n := i - len("0.") - 36 - len(".") - 30; n >= sc.done && strings.HasPrefix(s[n:], "0.") && isUUID(s[n+2:n+38]) && s[n+38] == '.' { // Bitwarden
+			return n, run(s, i+1, "a+/=")
+		}
 		if from = sc.backTo(i, "a+/=", 24, 24); from == i || to-i-1 != 32 || s[i-1] != '=' || s[i-2] != '=' {
 			return 0, 0
 		}
@@ -444,7 +457,7 @@ var suffixes = [...]struct {
 }{
 	{"-NRMA", "x", 42, 0}, {"FFFFNRAL", "x", 32, 0}, // New Relic
 	{"+ACR", "a+/", 42, 6}, {"+ASt", "a+/=", 76, 8}, {"+ABa", "a+/=", 76, 8}, {"+AMC", "a+/=", 76, 8}, {"ACDb", "a+/=", 76, 8}, // Azure
-	{"+AEh", "a+/=", 33, 7}, {"+ASb", "a+/=", 33, 7}, {"+ARm", "a+/=", 33, 7}, {"AzFu", "w-=", 44, 8}, {"AzSe", "a", 42, 6},
+	{"+AEh", "a+/=", 33, 7}, {"+ASb", "a+/=", 33, 7}, {"+ARm", "a+/=", 33, 7}, {"AZDO", "a", 76, 4}, {"AzFu", "w-=", 44, 8}, {"AzSe", "a", 42, 6},
 }
 
 // mailgun finds a Mailgun key: 32, 8 and 8 hexadecimal digits. s[i] is the first dash.

@@ -6,7 +6,7 @@ import "strings"
 // directive per line, in sentences.
 
 // spacedBy are the separators between them, which have blanks around them.
-var spacedBy = [...]string{"|", "│", "->", "→", "➜", "=>", "is:", "is", "was", ":", "="}
+var spacedBy = [...]string{"-", "|", "│", "->", "→", "➜", "=>", "is:", "is", "was", ":", "="}
 
 // spacedValue finds the value after a name: auth_pass x, | token | x |, api_key ..... x.
 // The part of the name that suggests a secret begins at s[i].
@@ -38,6 +38,16 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 	if directive(name) && g.sign == "" && sc.firstWord(start) && looksSecret(s[from:to], minPassword) {
 		return value(s, v)
 	}
+	if passwordName(name) && (looksSecret(s[from:to], minPassword) || signed(s[from:to])) {
+		switch {
+		case g.sign != "" && isDigit(g.sign[0]), // of a router: password 0 x
+			from > v && g.sign == "" && (sc.firstWord(start) || strings.HasSuffix(strings.TrimRight(s[:start], " "), "{")), // storePassword "x"
+			g.sign == "is:", strings.HasPrefix(g.sign, "is") && lastWord(s, to) && owned(s[:start]),
+			(g.sign == "-" || g.sign == "") && sc.firstWord(start) && lastWord(s, to) && !strings.ContainsAny(s[from:to], "/:"),
+			g.sign == "|" && name == strings.ToUpper(name) && strings.Contains(name, "_") && sc.cell(start):
+			return value(s, v)
+		}
+	}
 	switch {
 	case !strong(s[from:to]):
 		return 0, 0
@@ -50,10 +60,16 @@ func (sc *scanner) spacedValue(i int) (from, to int) {
 		}
 		return from, to
 	case g.sign != "", g.wide && sc.firstWord(start), from > v:
-	case !lastWord(s, to), !strings.ContainsAny(name, "_-."):
+	case !lastWord(s, to), !strings.ContainsAny(name, "_-.") && !passwordName(name) && !equalFold(name, "apikey") && (to-from < 24 || !mixed(s[from:to])):
 		return 0, 0
 	}
 	return value(s, v)
+}
+
+// owned reports whether the text before a password says whose it is.
+func owned(s string) bool {
+	s = strings.ToLower(s[max(0, len(s)-5):])
+	return strings.HasSuffix(s, "my ") || strings.HasSuffix(s, "your ") || strings.HasSuffix(s, "new ")
 }
 
 // spacedName returns the name of which s[i] begins the part that suggests a secret, and its

@@ -15,7 +15,7 @@ func likely(s string, i int, name string) (from, to int) {
 	if from < to && from > i && passwordName(name) && (lastWord(s, to) && signed(s[from:to]) || phrase(s[from:to])) {
 		return from, to
 	}
-	if from >= to || isPlaceholder(s, from, to) || !looksSecret(s[from:to], least(name)) && !symbols(s[from:to]) {
+	if from >= to || isPlaceholder(s, from, to) || !looksSecret(s[from:to], least(name)) && !symbols(s[from:to]) && (!passwordName(name) || !appPassword(s[from:to])) {
 		return 0, 0
 	}
 	if rest := s[from+min(len(name), to-from) : to]; least(name) == minValue && len(rest) < 5 && run(rest, 0, "0") == len(rest) && strings.HasPrefix(s[from:to], name) {
@@ -109,7 +109,7 @@ func unquoted(s string, i int) int {
 			if i+2 < len(s) && s[i+1] == ' ' && isAlnum(s[i+2]) { // of a shell
 				i++
 			}
-		case ';', ',':
+		case ';', ',', '&':
 			if nextSetting(s, i+1) {
 				return i
 			}
@@ -142,6 +142,20 @@ func isPlaceholder(s string, from, to int) bool {
 		return false
 	}
 	return placeholder(v)
+}
+
+// appPassword reports whether v has the form of the passwords that Apple makes for one app:
+// four times four small letters.
+func appPassword(v string) bool {
+	if len(v) != 19 {
+		return false
+	}
+	for i := range len(v) {
+		if i%5 == 4 && v[i] != '-' || i%5 < 4 && !isLower(rune(v[i])) {
+			return false
+		}
+	}
+	return true
 }
 
 // phrase reports whether a quoted text of a few words has one with digits in it, as words

@@ -1,0 +1,156 @@
+package redact
+
+import "strings"
+
+// Secrets that a command takes by position or from its standard input, so that no name
+// stands before them.
+
+// positions are commands, and which of the words behind them is the secret; flags and what
+// stands in the same word do not count. With a sign, the secret is what is behind it in
+// that word. A stroke is before the characters at which the scanner finds the command: they
+// are rare, or stop it anyway.
+var positions = [...]struct {
+	command string
+	skip    int
+	sign    byte
+}{
+	{"cargo l|ogin ", 0, 0}, {"vault l|ogin ", 0, 0}, {"snyk |auth ", 0, 0}, {"add|-authtoken ", 0, 0}, {"ngrok |authtoken ", 0, 0}, {"redis-cli |auth ", 0, 0}, {"redis-cli |AUTH ", 0, 0},
+	{"openssl |passwd ", 0, 0}, {"mk|passwd ", 0, 0}, {"ht|passwd ", 2, 0}, {"mosquitto_|passwd ", 2, 0}, {"dscl . |-passwd ", 1, 0}, {"caddy hash|-password --plaintext ", 0, 0}, {"wpa_|passphrase ", 1, 0},
+	{"rclone o|bscure ", 0, 0}, {"snmp|-server community ", 0, 0}, {"bi|ndpw ", 0, 0}, {"|-setairportnetwork ", 2, 0}, {"|wifi connect ", 2, 0}, {"wifi|-sec.psk ", 0, 0}, {"wireless|-security.psk ", 0, 0},
+	{"rabbitm|qctl add_user ", 1, 0}, {"rabbitm|qctl change_password ", 1, 0}, {"ejabbe|rdctl register ", 2, 0}, {"|mc alias set ", 3, 0}, {"config http|-basic.", 2, 0}, {"--global http|-basic.", 2, 0},
+	{"user-se|crets set ", 1, 0}, {"config set |--secret ", 1, 0}, {"ex|pdp ", 0, '/'}, {"im|pdp ", 0, '/'}, {"s|qlplus ", 0, '/'}, {"s|qlldr ", 0, '/'},
+	{"/user|:", 1, 0}, {"jdbc:oracle:thin|:", -1, '/'}, {"jdbc:oracle:oci|:", -1, '/'}, {"|IDENTIFY ", 0, 0}, {"wpa|-psk ", 0, 0}, {"|PSK ", 0, 0}, {"|EAP ", 0, 0}, {"encry|pt_string ", 0, 0},
+}
+
+// fromInput are what a command says if it reads a secret from its standard input.
+var fromInput = [...]string{
+	"-stdin", "--with-token", "sudo -S", "sudo -kS", "sudo -k -S", "chpasswd", "--passphrase-fd 0", "-passin stdin", "-pass stdin", "cryptsetup luks",
+	"secret put ", "secret set ", "secrets create ", "secrets set ", "secrets versions add", "passwd --stdin", "smbpasswd -s", "vncpasswd -f", "pass insert", "--data-file=-",
+	"auth login", "vault login -", "--token-file -", "--password-file -", "--password-file=-", "sudo --stdin", "docker secret create", "podman secret create",
+}
+
+// positional finds the secret of one of positions, whose stroke is at s[i].
+func (sc *scanner) positional(i int) (from, to int) {
+	s := sc.s
+	for _, n := range sc.index.commands[s[i]&(1<<7-1)] {
+		p := &positions[n]
+		before, behind, _ := strings.Cut(p.command, "|")
+		if !strings.HasPrefix(s[i:], behind) || !strings.HasSuffix(s[sc.done:i], before) || s[i-len(before)] != '-' && !sc.begins(i-len(before)) ||
+			before == "/user" && !sc.command(i, "net use ") {
+			continue
+		}
+		v, skip := i+len(behind), p.skip
+		for words := 0; words < maxWords && v < len(s) && s[v] >= ' '; words++ {
+			v = blanks(s, v)
+			from, to = head(s, v)
+			if from >= to || strings.IndexByte("|&;<>\n", s[v]) >= 0 {
+				break
+			}
+			next := to
+			for next < len(s) && strings.IndexByte("\"'", s[next]) >= 0 {
+				next++
+			}
+			switch word := s[from:to]; {
+			case s[v] == '-' && len(word) > 1, strings.HasPrefix(word, "/") && p.sign == 0:
+			case p.sign != 0:
+				sign := strings.IndexByte(word, p.sign)
+				if sign <= 0 {
+					return 0, 0
+				}
+				from += sign + 1
+				if at := strings.IndexByte(s[from:to], '@'); at > 0 {
+					to = from + at
+				}
+				if from < to && !isPlaceholder(s, from, to) && (looksSecret(s[from:to], minPassword) || signed(s[from:to])) {
+					return from, to
+				}
+				return 0, 0
+			case skip > 0:
+				skip--
+			default:
+				if !isPlaceholder(s, from, to) && (looksSecret(word, minPassword) || signed(word)) && !strings.Contains(word, "://") && !strings.HasPrefix(word, "./") {
+					return from, to
+				}
+				return 0, 0
+			}
+			v = next
+		}
+		return 0, 0
+	}
+	return 0, 0
+}
+
+// maxWords bounds the words of a command that are looked at.
+const maxWords = 12
+
+// readsSecret reports whether the command at the beginning of s reads a secret from its
+// standard input.
+func readsSecret(s string) bool {
+	s = s[:min(len(s), maxLook/2)]
+	if end := strings.IndexAny(s, "\n|;"); end >= 0 {
+		s = s[:end]
+	}
+	if words := strings.Fields(s); len(words) > 0 && (words[0] == "kinit" || words[0] == "passwd" || len(words) > 1 && words[0] == "sudo" && words[1] == "passwd") {
+		return true
+	}
+	for _, text := range fromInput {
+		if strings.Contains(s, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// piped finds what echo and printf write into a command that reads a secret: echo x | sudo -S.
+// s[i] is the bar.
+func (sc *scanner) piped(i int) (from, to int) {
+	s := sc.s
+	if i+1 == len(s) || s[i+1] == '|' || !readsSecret(s[i+1:]) {
+		return 0, 0
+	}
+	before := s[max(sc.done, i-maxLook):i]
+	before = strings.TrimRight(before[strings.LastIndexAny(before, "\n;|")+1:], " \t")
+	at := max(strings.LastIndex(before, "echo "), strings.LastIndex(before, "printf "), strings.LastIndex(before, "yes "))
+	if at < 0 {
+		return 0, 0
+	}
+	end := i - (len(s[max(sc.done, i-maxLook):i]) - len(strings.TrimRight(s[max(sc.done, i-maxLook):i], " \t")))
+	for v := end - len(before) + at; v < end; {
+		v = blanks(s, v)
+		from, to = value(s[:end], v)
+		next := to
+		for next < end && s[next] != ' ' && s[next] != '\t' {
+			next++
+		}
+		if next == end {
+			break
+		}
+		v = next
+	}
+	if from >= to || to > end || isPlaceholder(s, from, to) {
+		return 0, 0
+	}
+	word := s[from:to]
+	if colon := strings.IndexByte(word, ':'); colon > 0 && strings.Contains(s[i:min(len(s), i+maxLook/2)], "chpasswd") { // bob:x
+		from += colon + 1
+	} else if strings.HasSuffix(word, `\n`) {
+		to -= 2
+	}
+	if to-from < 4 || isPlaceholder(s, from, to) || strings.Contains(s[from:to], " ") && !phrase(s[from:to]) && !signed(s[from:to]) {
+		return 0, 0
+	}
+	return from, to
+}
+
+// hereString finds what a command that reads a secret is given by <<<, which begins at s[i].
+func (sc *scanner) hereString(i int) (from, to int) {
+	s := sc.s
+	if !strings.HasPrefix(s[i:], "<<<") {
+		return 0, 0
+	}
+	before := s[max(sc.done, i-maxLook/2):i]
+	if before = before[strings.LastIndexAny(before, "\n|;")+1:]; !readsSecret(before) {
+		return 0, 0
+	}
+	return filled(s, blanks(s, i+3))
+}
