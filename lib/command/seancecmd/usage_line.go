@@ -19,7 +19,6 @@ import (
 	"gt/lib/record"
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
-	"gt/lib/text/duration"
 	"gt/lib/text/term"
 )
 
@@ -98,7 +97,7 @@ func (c *usage) countNow(env *cli.Env, id session.ID) (now usageNow, err error) 
 	began := env.Now()
 	now = usageNow{Day: began.Local().Format(time.DateOnly), At: began, Sessions: map[session.ID]conversation.Usage{id: {}}}
 	today := usage{}
-	today.Since.UnmarshalText([]byte("today"))
+	today.Since = "today"
 	found, all, err := today.spenders(env)
 	if cli.ExitCode(err) == cli.No {
 		err = nil
@@ -109,7 +108,7 @@ func (c *usage) countNow(env *cli.Env, id session.ID) (now usageNow, err error) 
 	if s := all.Get(id); s != nil && !slices.ContainsFunc(found, func(f *catalog.Session) bool { return f.ID == id }) {
 		found = append(found, s)
 	}
-	today.Since = duration.Moment{}
+	today.Since = ""
 	spent, _ := today.addUp(env, found, all)
 	for _, s := range spent {
 		own := now.Sessions[session.ID(s.Session)]
