@@ -187,3 +187,44 @@ func TestClaudeVersions(t *testing.T) {
 		})
 	}
 }
+
+// In each other client that has plugins or extensions, gt's tells a session once who it is and
+// notes its start, gt-hooks names it, and removed it says nothing any more.
+func pluginStory(w *world, name string, install [][]string, remove []string, run func(prompt string)) {
+	w.role("You keep the lighthouse. ROLE-CANARY")
+	for _, args := range install {
+		w.gt(name, args...)
+	}
+	if said, _ := w.run(w.project, nil, "gt-hooks", "status", name); !matches(`(?m)^plugin +(\d+) of \d+ `, string(said)) {
+		w.Errorf("gt-hooks status says\n%s", said)
+	}
+	run("hello there")
+	if n := w.asked("hello there").Count("ROLE-CANARY"); n != 1 {
+		w.Errorf("the model is told %d times who it is", n)
+	}
+	w.oneEvent("session_start", w.only())
+	w.noHookErrors()
+	w.gt(name, remove...)
+	run("alone now")
+	if n := w.asked("alone now").Count("ROLE-CANARY"); n > 0 {
+		w.Errorf("removed, it tells the model %d times who it is", n)
+	}
+}
+
+func TestCopilotPlugin(t *testing.T) {
+	w := newCopilot(t)
+	pluginStory(w, "copilot", [][]string{{"plugin", "marketplace", "add", repository(t)}, {"plugin", "install", "gt@gt"}},
+		[]string{"plugin", "uninstall", "gt@gt"}, func(prompt string) { w.copilot("-p", prompt) })
+}
+
+func TestGeminiPlugin(t *testing.T) {
+	w := newGemini(t)
+	pluginStory(w, "gemini", [][]string{{"extensions", "install", "--consent", filepath.Join(repository(t), "plugins", "gemini")}},
+		[]string{"extensions", "uninstall", "gt"}, func(prompt string) { w.headless("gemini", "-p", prompt) })
+}
+
+func TestQwenPlugin(t *testing.T) {
+	w := newQwen(t)
+	pluginStory(w, "qwen", [][]string{{"extensions", "install", "--consent", filepath.Join(repository(t), "plugins", "qwen")}},
+		[]string{"extensions", "uninstall", "gt"}, func(prompt string) { w.headless("qwen", "-p", prompt) })
+}
