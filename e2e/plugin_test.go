@@ -67,6 +67,14 @@ func TestClaudePlugin(t *testing.T) {
 	}
 	w.noHookErrors()
 
+	w.until("gt-hooks prove has seen each hook", func() bool {
+		said, err := w.run(w.project, nil, "gt-hooks", "prove", "claude")
+		return err == nil && strings.HasPrefix(string(said), "claude: proved")
+	})
+	if said, err := w.run(w.project, nil, "gt-hooks", "prove", "claude", "--run"); err != nil || !strings.Contains(string(said), "proved") {
+		t.Errorf("gt-hooks prove --run says (%v)\n%s", err, said)
+	}
+
 	// Wired by gt-hooks as well, each acts once.
 	w.gt("gt-hooks", "install", "claude")
 	second := w.ask("hello again")
