@@ -301,6 +301,22 @@ func TestInstallHooks(t *testing.T) {
 	m.expect(m.list(".local/bin"), `^gt-prime$`)
 }
 
+// A part is built alone, and an upgrade from a clone stays with it.
+func TestInstallOnly(t *testing.T) {
+	m := newMachine(t)
+	for _, args := range [][]string{{"--no-demo", "--no-hooks", "--only", "thread"}, {"--no-demo", "--no-hooks"}} {
+		m.install(0, args...)
+		if l := m.list(".local/bin"); l != "gt-checkpoint\ngt-handoff\ngt-hooks\ngt-keepalive\ngt-krc\ngt-mail\ngt-prime\ngt-seance" {
+			t.Errorf("install.sh %v installed\n%s", args, l)
+		}
+		if l := m.list(".local/share/man/man1"); strings.Count(l, "\n") != 7 {
+			t.Errorf("the manual pages are\n%s", l)
+		}
+	}
+	m.install(0, "--no-demo", "--no-hooks", "--only", "all")
+	m.expect(m.list(".local/bin"), `^gt-session$`)
+}
+
 // A town that is here is named, and without a terminal it is trusted for nobody.
 func TestInstallNamesTowns(t *testing.T) {
 	m := newMachine(t)
