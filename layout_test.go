@@ -53,7 +53,7 @@ var only = []struct {
 }{
 	{"github.com/alecthomas/kong", []string{"lib/cli"}, "one voice and one set of exit codes"},
 	{"github.com/natefinch/atomic", []string{"lib/sys/atomicfile"}, "one place that renames"},
-	{"github.com/tidwall/gjson", []string{"lib/catalog", "lib/client/hook", "lib/conversation", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/text/openjson", "lib/client/gemini/hook", "lib/client/pi/hook",
+	{"github.com/tidwall/gjson", []string{"lib/catalog", "lib/client/hook", "lib/conversation", "lib/conversation/edits", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/text/openjson", "lib/client/gemini/hook", "lib/client/pi/hook",
 		"lib/client/claude/conversation", "lib/client/codex/conversation", "lib/client/copilot/conversation", "lib/client/gemini/conversation",
 		"lib/client/qwen/conversation", "lib/client/opencode/conversation", "lib/client/kimi/conversation", "lib/client/cline/conversation", "lib/client/pi/conversation",
 		"lib/client/antigravity/conversation"},

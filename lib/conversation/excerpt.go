@@ -111,9 +111,10 @@ func Arguments(input gjson.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-// CallText returns a shell's command, or the Arguments of another tool.
+// CallText returns a shell's command, or the Arguments of another tool. An editor has a
+// command and a path.
 func CallText(input gjson.Result) string {
-	if command := input.Get("command"); input.IsObject() && command.Type == gjson.String {
+	if command := input.Get("command"); input.IsObject() && command.Type == gjson.String && !input.Get("path").Exists() {
 		return command.Str
 	}
 	return Arguments(input)

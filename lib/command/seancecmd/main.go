@@ -17,6 +17,7 @@ event log, and the conversations that the agents themselves keep.
   gt-seance show 4f2c81d0                    the beginning of an id will do
   gt-seance search flaky retry test          the words in any order
   gt-seance grep 'connection refused' --here
+  gt-seance blame lib/retry.go:42            the request that a line comes from
   gt-seance read 4f2c81d0 --last 3
   gt-seance pick --here                      choose one; Enter resumes it
   gt-seance usage --work gt-42
@@ -47,6 +48,7 @@ type grammar struct {
 	Show     show       `cmd:"" help:"Show everything that is known about a session."`
 	Search   seeking    `cmd:"" help:"Find what was said or done in any session by some words, the best first."`
 	Grep     grep       `cmd:"" help:"Search the conversations line by line for a regular expression."`
+	Blame    blaming    `cmd:"" help:"Show which request of which session wrote a line."`
 	Chain    chainOf    `cmd:"" help:"Show the chain that a session is in, or the chains that worked on something."`
 	Thread   threadOf   `cmd:"" help:"Show what a chain knows: what you asked for and said, the rules that you set, the hand-overs."`
 	Timeline picture    `cmd:"" help:"Draw who worked when, in the terminal or as a page."`

@@ -27,7 +27,7 @@ func kindOf(tool string) toolKind {
 	switch tool[strings.LastIndexByte(tool, '.')+1:] { // after Codex's namespace
 	case "Bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "run_command", "run_commands", "bash", "powershell":
 		return command
-	case "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "write_to_file", "replace", "replace_file_content", "multi_replace_file_content", "edit", "edit_file", "write", "create", "str_replace", "str_replace_editor", "insert", "multiedit", "editor":
+	case "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "write_to_file", "replace", "replace_file_content", "multi_replace_file_content", "edit", "edit_file", "write", "create", "str_replace", "str_replace_editor", "insert", "multiedit", "editor", "StrReplace", "StrReplaceFile", "WriteFile", "replace_in_file", "search_replace":
 		return edit
 	case "apply_patch", "patch":
 		return patch
@@ -99,7 +99,7 @@ func Changes(e conversation.Entry) []string {
 	case command, patch:
 		return patched(e.Text)
 	case edit:
-		if path := cmp.Or(e.Target, argument(e.Text, "file_path", "path", "filePath", "absolute_path")); path != "" {
+		if path := cmp.Or(e.Target, argument(e.Text, "file_path", "path", "filePath", "absolute_path", "notebook_path", "TargetFile")); path != "" {
 			return []string{path}
 		}
 	}

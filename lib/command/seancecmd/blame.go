@@ -1,0 +1,423 @@
+package seancecmd
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"gt/lib/catalog"
+	"gt/lib/catalog/search"
+	"gt/lib/cli"
+	"gt/lib/conversation/edits"
+	"gt/lib/place/git"
+	"gt/lib/sys/atomicfile"
+	"gt/lib/text/term"
+)
+
+type blaming struct {
+	Place  string `arg:"" optional:"" name:"file[:line[,line]]" help:"The file, and of it this line, or the lines from one to another."`
+	Commit string `placeholder:"SHA" help:"The lines that this commit added, of the file or of all."`
+	JSON   bool   `name:"json" help:"One JSON object for lines with the same origin."`
+
+	selection
+}
+
+func (c *blaming) Validate() error {
+	if c.Place == "" && c.Commit == "" {
+		return errors.New("give a file, with or without lines, or --commit")
+	}
+	return nil
+}
+
+// maxBlamed is the largest file that is blamed, in bytes.
+const maxBlamed = 16 << 20
+
+// gitPatience is how long git may take to tell who changed lines.
+const gitPatience = time.Minute
+
+// placePattern also takes a column, as compilers write it.
+var placePattern = regexp.MustCompile(`^(.+?):(\d+)(?:[,-](\d+))?(?::\d*)?:?$`)
+
+// origin is where lines of a file come from.
+type origin struct {
+	Path      string    `json:"path"`
+	From      int       `json:"from"`
+	To        int       `json:"to"`
+	Commit    string    `json:"commit,omitempty"`
+	Session   string    `json:"session_id,omitempty"`
+	Subagent  string    `json:"subagent_id,omitempty"`
+	Agent     string    `json:"agent,omitempty"`
+	Turn      int       `json:"turn,omitempty"`
+	Time      time.Time `json:"time,omitzero"` // of the edit
+	Confirmed bool      `json:"confirmed"`     // the commit changed what the edit changed
+	Request   string    `json:"request,omitempty"`
+	Reason    string    `json:"reason,omitempty"` // why it is unknown
+	Read      string    `json:"read,omitempty"`   // the command that prints the exchange
+
+	change *search.Change
+	at     target
+}
+
+func (c *blaming) Run(env *cli.Env) error {
+	name, from, to := c.Place, 1, 0
+	if m := placePattern.FindStringSubmatch(c.Place); m != nil && !there(env.Abs(c.Place)) {
+		name = m[1]
+		from, _ = strconv.Atoi(m[2])
+		to, _ = strconv.Atoi(cmp.Or(m[3], m[2]))
+		if from < 1 || to < from {
+			return cli.Failf(cli.Usage, "invalid lines in '%s' (try FILE:12 or FILE:12,18)", c.Place)
+		}
+	}
+	lines, err := c.lines(env, name, from, to)
+	if err != nil {
+		return err
+	}
+	all, places, err := c.targets(env)
+	if err != nil {
+		return err
+	}
+	var bases []string
+	for _, l := range lines {
+		if base := filepath.Base(l.Path); !slices.Contains(bases, base) {
+			bases = append(bases, base)
+		}
+	}
+	bar := term.NewProgress(env.Stderr, env.Getenv, "searching", env.Now)
+	changes, failed := search.Changes(conversationsOf(places), bases, bar.Show)
+	bar.Done()
+	if failed != nil {
+		env.Warn("%v", failed)
+	}
+	b := &blamer{top: git.Top(env.Abs(filepath.Dir(cmp.Or(name, ".")))), places: places, commits: map[string][]git.CommitChange{}, now: env.Now()}
+	b.take(changes)
+	var found []origin
+	last := 0 // the number of the line before
+	for i, l := range lines {
+		if l.Number < from || to > 0 && l.Number > to {
+			continue
+		}
+		next := l.Number == last+1
+		last = l.Number
+		if strings.TrimSpace(l.Text) == "" && from != to { // it tells nothing
+			continue
+		}
+		o := b.origin(lines, i)
+		if n := len(found); n > 0 && next && found[n-1].Path == o.Path && found[n-1].Commit == o.Commit && found[n-1].same(o) {
+			found[n-1].To, found[n-1].Confirmed = l.Number, found[n-1].Confirmed || o.Confirmed
+			continue
+		}
+		found = append(found, o)
+	}
+	return c.print(env, all, found)
+}
+
+// same reports whether lines come from the same exchange.
+func (o origin) same(other origin) bool {
+	if o.change == nil || other.change == nil {
+		return o.change == other.change
+	}
+	return o.change.Index == other.change.Index && o.change.Turn == other.change.Turn
+}
+
+// lines returns the lines to find the origin of, with the commits that git names.
+func (c *blaming) lines(env *cli.Env, name string, from, to int) (all []git.BlamedLine, err error) {
+	if c.Commit != "" {
+		dir, path := env.Dir, ""
+		if name != "" {
+			dir = filepath.Dir(env.Abs(name))
+			if path, err = filepath.Rel(git.Top(dir), env.Abs(name)); err != nil {
+				return nil, err
+			}
+		}
+		of, changes, err := git.ChangesOf(dir, c.Commit, path, gitPatience)
+		if err != nil {
+			return nil, cli.Fail(cli.No, err)
+		}
+		for _, change := range changes {
+			for _, l := range change.Added {
+				if l.Number >= from && (to == 0 || l.Number <= to) {
+					text, number := l.Text, l.Number
+					l = of
+					l.Text, l.Number, l.Path = text, number, change.Path
+					all = append(all, l)
+				}
+			}
+		}
+		if len(all) == 0 {
+			return nil, cli.Failf(cli.No, "commit %s adds no such lines", c.Commit)
+		}
+		return all, nil
+	}
+	path := env.Abs(name)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, atomicfile.Error("read", path, err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxBlamed {
+		return nil, cli.Failf(cli.IO, "cannot blame '%s': not a regular file of at most %s", term.Clean(path), term.Size(maxBlamed))
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxBlamed))
+	if err != nil {
+		return nil, atomicfile.Error("read", path, err)
+	}
+	said := edits.Lines(string(text))
+	if to == 0 {
+		to = len(said)
+	}
+	if from > len(said) || to > len(said) {
+		return nil, cli.Failf(cli.No, "'%s' has %d lines", name, len(said))
+	}
+	// With some around them, which tell one } from another.
+	begin, end := max(from-3, 1), min(to+3, len(said))
+	if all, err = git.Blame(filepath.Dir(path), filepath.Base(path), begin, end, gitPatience); err != nil {
+		if !errors.Is(err, git.ErrNotRepository) {
+			env.Warn("git does not tell the commits: %v", err)
+		}
+		all = nil
+		inside, _ := filepath.Rel(git.Top(filepath.Dir(path)), path)
+		for i := begin; i <= end; i++ {
+			all = append(all, git.BlamedLine{Number: i, Text: said[i-1], Path: inside})
+		}
+	}
+	return all, nil
+}
+
+// blamer finds the edits that lines come from.
+type blamer struct {
+	top     string
+	places  []target
+	changes []search.Change // the earliest first
+	commits map[string][]git.CommitChange
+	roots   []string // the worktrees of the repository
+	now     time.Time
+}
+
+// take sorts changes by time, and keeps those that can be of this repository.
+func (b *blamer) take(changes []search.Change) {
+	b.roots = []string{b.top}
+	if trees, err := git.Worktrees(b.top); err == nil {
+		for _, w := range trees {
+			b.roots = append(b.roots, w.Path)
+		}
+	}
+	for i := range changes {
+		ch := &changes[i]
+		s := b.places[ch.Index].session
+		if ch.Time.IsZero() {
+			ch.Time = cmp.Or(s.LastAt, s.StartedAt)
+		}
+		if !filepath.IsAbs(ch.Path) {
+			ch.Path = filepath.Join(cmp.Or(s.CWD, "/"), ch.Path)
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b search.Change) int { return a.Time.Compare(b.Time) })
+	b.changes = changes
+}
+
+// isOf reports whether a path is that of a file of the repository: in one of its worktrees,
+// or, if the file is in a folder, in a copy of it elsewhere.
+func (b *blamer) isOf(path, inside string) bool {
+	for _, root := range b.roots {
+		if path == filepath.Join(root, inside) {
+			return true
+		}
+		if real, err := filepath.EvalSymlinks(root); err == nil && path == filepath.Join(real, inside) {
+			return true
+		}
+	}
+	return strings.Contains(inside, "/") && strings.HasSuffix(path, "/"+inside)
+}
+
+// origin returns where a line comes from.
+func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
+	l := lines[i]
+	o := origin{Path: l.Path, From: l.Number, To: l.Number, Commit: l.Commit}
+	if strings.TrimSpace(l.Text) == "" {
+		o.Reason = "an empty line tells nothing"
+		return o
+	}
+	neighbour := func(step int) string {
+		for j := i + step; j >= 0 && j < len(lines) && lines[j].Number == l.Number+j-i; j += step {
+			if strings.TrimSpace(lines[j].Text) != "" {
+				return lines[j].Text
+			}
+		}
+		return ""
+	}
+	before, after := neighbour(-1), neighbour(1)
+	limits := []time.Time{b.now}
+	if l.Commit != "" { // in whole seconds
+		limits = []time.Time{l.Authored.Add(time.Second), l.Committed.Add(time.Second)}
+	}
+	for _, limit := range limits {
+		if o.change = b.writer(l, before, after, limit); o.change != nil {
+			break
+		}
+	}
+	if o.change == nil {
+		o.Reason = "no known session wrote it before the commit"
+		if l.Commit == "" {
+			o.Reason = "no known session wrote it"
+		}
+		return o
+	}
+	ch := o.change
+	o.at = b.places[ch.Index]
+	o.Session, o.Agent, o.Turn, o.Time, o.Request = string(o.at.session.ID), o.at.session.Agent, max(ch.Turn, 1), ch.Time, ch.Request
+	if o.at.subagent != nil {
+		o.Subagent = string(o.at.subagent.ID)
+	}
+	o.Read = readOn(o.at, ch.Turn, nil)
+	o.Confirmed = l.Commit != "" && b.confirms(l, ch)
+	return o
+}
+
+// writer returns the edit that wrote a line last before a time: it has the line in its new
+// text, and nothing had written it before and left it.
+func (b *blamer) writer(l git.BlamedLine, before, after string, limit time.Time) (of *search.Change) {
+	weak := isWeak(l.Text)
+	for i := range b.changes {
+		ch := &b.changes[i]
+		if !ch.Time.Before(limit) {
+			break
+		}
+		if !b.isOf(ch.Path, l.Path) {
+			continue
+		}
+		n := ch.Adds(l.Text)
+		switch {
+		case n > 0 && (!weak || ch.Beside(before, l.Text, after)):
+			if of == nil {
+				of = ch
+			}
+		case n < 0 && !weak, n == 0 && ch.Whole && !slices.ContainsFunc(ch.New, func(s string) bool { return strings.TrimSpace(s) == strings.TrimSpace(l.Text) }):
+			of = nil
+		}
+	}
+	return of
+}
+
+// isWeak reports whether a line is one that files have many of, such as a bracket.
+func isWeak(line string) bool {
+	n := 0
+	for _, r := range line {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			n++
+		}
+	}
+	return n < 8
+}
+
+// confirms reports whether a line's commit removed what the edit replaced, or added all that
+// it wrote.
+func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
+	key := l.Commit + "\x00" + l.Path
+	changes, known := b.commits[key]
+	if !known {
+		_, changes, _ = git.ChangesOf(b.top, l.Commit, l.Path, gitPatience) // unconfirmed if git fails
+		b.commits[key] = changes
+	}
+	added, removed := map[string]bool{}, map[string]bool{}
+	for _, c := range changes {
+		for _, l := range c.Added {
+			added[strings.TrimSpace(l.Text)] = true
+		}
+		for _, l := range c.Removed {
+			removed[strings.TrimSpace(l)] = true
+		}
+	}
+	whole := true
+	for _, line := range ch.Old {
+		if !isWeak(line) && ch.Adds(line) < 0 && removed[strings.TrimSpace(line)] {
+			return true
+		}
+	}
+	for _, line := range ch.New {
+		if !isWeak(line) && ch.Adds(line) > 0 && !added[strings.TrimSpace(line)] {
+			whole = false
+		}
+	}
+	return whole && added[strings.TrimSpace(l.Text)]
+}
+
+func (c *blaming) print(env *cli.Env, all catalog.Catalog, found []origin) error {
+	out, style, short := bufio.NewWriter(env.Stdout), term.StyleFor(env.Stdout, env.Getenv), all.Short()
+	width, terminal := term.Width(env.Stdout, env.Getenv), term.IsTerminal(env.Stdout)
+	var first *origin
+	several := slices.ContainsFunc(found, func(o origin) bool { return o.Path != found[0].Path })
+	for i := range found {
+		o := &found[i]
+		o.Path, o.Agent, o.Request = env.Text(o.Path), env.Redact(o.Agent), term.OneLine(term.Clean(env.Text(o.Request)))
+		if o.change != nil && first == nil {
+			first = o
+		}
+		if c.JSON {
+			line, err := term.JSON(o)
+			if err != nil {
+				return err
+			}
+			if _, err := out.Write(line); err != nil {
+				return err
+			}
+			continue
+		}
+		where := strconv.Itoa(o.From)
+		if o.To > o.From {
+			where += "-" + strconv.Itoa(o.To)
+		}
+		if several {
+			where = term.Clean(o.Path) + ":" + where
+		}
+		id, about, turn := cmp.Or(o.Session, "-"), cmp.Or(o.Request, o.Reason), "-"
+		if o.change != nil {
+			turn = strconv.Itoa(o.Turn)
+		}
+		sure := "unknown"
+		switch {
+		case o.Confirmed:
+			sure = "confirmed"
+		case o.change != nil && o.Commit == "":
+			sure = "uncommitted"
+		case o.change != nil:
+			sure = "likely"
+		}
+		commit := cmp.Or(o.Commit[:min(len(o.Commit), 10)], "-")
+		if !terminal {
+			when := "-"
+			if !o.Time.IsZero() {
+				when = o.Time.UTC().Format(time.RFC3339)
+			}
+			fmt.Fprintln(out, strings.Join([]string{where, id, turn, when, commit, sure, about}, "\t"))
+			continue
+		}
+		if o.change != nil {
+			id = short(o.at.session.ID)
+		}
+		front := fmt.Sprintf("%-9s %-8s %3s  %-10s %-11s ", term.Pad(where, 9), id, turn, commit, sure)
+		if width >= wide {
+			front += fmt.Sprintf("%-12s ", term.Day(o.Time.Local(), env.Now()))
+		}
+		fmt.Fprintln(out, style.Dim(front)+term.Cut(about, max(width-term.Columns(front), minText)))
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if first == nil {
+		return cli.Silent
+	}
+	if !c.JSON {
+		env.Hint("%s reads on", readOn(first.at, first.Turn, short))
+	}
+	return nil
+}

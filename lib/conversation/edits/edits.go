@@ -1,0 +1,205 @@
+// Package edits tells what calls of agents' tools changed in files.
+package edits
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/conversation"
+	"gt/lib/conversation/summary"
+)
+
+// Edit is a change of a file by a call. A line that only stands near the change is in Old
+// and in New.
+type Edit struct {
+	Path     string // as the call names it
+	Old, New []string
+	Whole    bool // New is all that the file has then
+}
+
+// Of returns what a call changed. It understands the arguments of the tools of all clients
+// (see arguments) and patches, of a tool or in a command.
+func Of(e conversation.Entry) []Edit {
+	paths := summary.Changes(e)
+	switch {
+	case e.Kind != conversation.Call || len(paths) == 0:
+		return nil
+	case strings.Contains(e.Text, "*** Begin Patch"):
+		return patched(e.Text)
+	}
+	one := Edit{Path: paths[0]}
+	for name, value := range arguments(e.Text) {
+		switch {
+		case value == "":
+		case slices.Contains(oldNames, name):
+			one.Old = append(one.Old, Lines(value)...)
+		case slices.Contains(wholeNames, name):
+			one.New, one.Whole = append(one.New, Lines(value)...), true
+		case slices.Contains(newNames, name):
+			one.New = append(one.New, Lines(value)...)
+		case slices.Contains(listNames, name):
+			gjson.Parse(value).ForEach(func(key, item gjson.Result) bool {
+				if !item.IsObject() { // one edit, no list
+					one.take(key.Str, item.String())
+				}
+				item.ForEach(func(key, v gjson.Result) bool { one.take(key.Str, v.String()); return true })
+				return true
+			})
+		case slices.Contains(diffNames, name):
+			one.diff(value)
+		}
+	}
+	one.Whole = one.Whole && len(one.Old) == 0
+	return []Edit{one}
+}
+
+// The names of arguments: of the clients' own tools, in each of their ways to write them.
+var (
+	oldNames   = []string{"old_string", "oldString", "oldText", "old_text", "old_str", "old", "search", "TargetContent"}
+	newNames   = []string{"new_string", "newString", "newText", "new_text", "new_str", "new", "replace", "replacement", "ReplacementContent", "new_source", "insert_text"}
+	wholeNames = []string{"content", "contents", "file_text", "CodeContent"}
+	listNames  = []string{"edits", "edit", "replacements", "ReplacementChunks"}
+	diffNames  = []string{"diff", "patch"}
+	otherNames = []string{
+		"file_path", "filePath", "path", "absolute_path", "notebook_path", "TargetFile", "cell_id", "cell_type", "edit_mode", "command", "description", "replace_all", "replaceAll",
+		"expected_replacements", "allow_multiple", "instruction", "Instruction", "Description", "Complexity", "CodeMarkdownLanguage", "AllowMultiple", "StartLine", "EndLine",
+		"Overwrite", "EmptyFile", "TargetLintErrorIds", "insert_line", "view_range", "mode", "modified_by_user", "ai_proposed_content",
+	}
+	allNames = slices.Concat(oldNames, newNames, wholeNames, listNames, diffNames, otherNames)
+)
+
+func (e *Edit) take(name, value string) {
+	switch {
+	case slices.Contains(oldNames, name):
+		e.Old = append(e.Old, Lines(value)...)
+	case slices.Contains(newNames, name), slices.Contains(wholeNames, name):
+		e.New = append(e.New, Lines(value)...)
+	}
+}
+
+// arguments iterates over a call's arguments, as conversation.Arguments writes them. A line
+// of a value that looks like another argument is taken for one.
+func arguments(text string) func(yield func(name, value string) bool) {
+	return func(yield func(name, value string) bool) {
+		name, value := "", ""
+		seen := map[string]bool{}
+		for line := range strings.Lines(text) {
+			next, rest, ok := strings.Cut(line, ": ")
+			if empty := strings.TrimSuffix(line, ":\n"); !ok && empty != line {
+				next, rest, ok = empty, "", true
+			}
+			if !ok || seen[next] || !slices.Contains(allNames, next) {
+				value += line
+				continue
+			}
+			if name != "" && !yield(name, strings.TrimSuffix(value, "\n")) {
+				return
+			}
+			name, value, seen[next] = next, rest, true
+		}
+		if name != "" {
+			yield(name, value)
+		}
+	}
+}
+
+// patched returns the changes of a patch of Codex's apply_patch.
+func patched(text string) (all []Edit) {
+	var at *Edit
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		name, path, ok := strings.Cut(line, " File: ")
+		switch {
+		case line == "*** End Patch":
+			at = nil
+		case ok && strings.HasPrefix(name, "*** "):
+			all = append(all, Edit{Path: strings.TrimSpace(path), Whole: name == "*** Add"})
+			at = &all[len(all)-1]
+		case at == nil:
+		case strings.HasPrefix(line, "*** Move to: "):
+			at.Path = strings.TrimSpace(strings.TrimPrefix(line, "*** Move to: "))
+		case strings.HasPrefix(line, "*** "), strings.HasPrefix(line, "@@"):
+		default:
+			at.line(line)
+		}
+	}
+	return all
+}
+
+// line takes a line of a patch.
+func (e *Edit) line(line string) {
+	rest := line[min(1, len(line)):]
+	switch {
+	case strings.HasPrefix(line, "+"):
+		e.New = append(e.New, rest)
+	case strings.HasPrefix(line, "-"):
+		e.Old = append(e.Old, rest)
+	default:
+		e.Old, e.New = append(e.Old, rest), append(e.New, rest)
+	}
+}
+
+// diff takes blocks of SEARCH and REPLACE, or a unified diff.
+func (e *Edit) diff(text string) {
+	part, blocks := "", strings.Contains(text, "REPLACE")
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case !blocks && !strings.HasPrefix(line, "@@") && !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line, "--- "):
+			e.line(line)
+		case strings.HasSuffix(line, " SEARCH"):
+			part = "old"
+		case strings.HasPrefix(line, "=======") && part == "old":
+			part = "new"
+		case strings.HasSuffix(line, " REPLACE"):
+			part = ""
+		case part == "old":
+			e.Old = append(e.Old, line)
+		case part == "new":
+			e.New = append(e.New, line)
+		}
+	}
+}
+
+// Lines returns a text's lines, without the last one if it is empty.
+func Lines(text string) (all []string) {
+	for line := range strings.Lines(text) {
+		all = append(all, strings.TrimRight(line, "\r\n"))
+	}
+	return all
+}
+
+// Adds returns how many more times a line is in New than in Old. Blanks around it do not
+// count.
+func (e Edit) Adds(line string) (n int) {
+	line = strings.TrimSpace(line)
+	for _, l := range e.New {
+		if strings.TrimSpace(l) == line {
+			n++
+		}
+	}
+	for _, l := range e.Old {
+		if strings.TrimSpace(l) == line {
+			n--
+		}
+	}
+	return n
+}
+
+// Beside reports whether New has a line beside one of its neighbours in the file, "" for
+// none.
+func (e Edit) Beside(before, line, after string) bool {
+	before, line, after = strings.TrimSpace(before), strings.TrimSpace(line), strings.TrimSpace(after)
+	text := slices.DeleteFunc(slices.Clone(e.New), func(l string) bool { return strings.TrimSpace(l) == "" })
+	for i, l := range text {
+		if strings.TrimSpace(l) != line {
+			continue
+		}
+		if i > 0 && before != "" && strings.TrimSpace(text[i-1]) == before || i+1 < len(text) && after != "" && strings.TrimSpace(text[i+1]) == after {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,75 @@
+package edits
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"gt/lib/conversation"
+)
+
+// The tools of all clients, with arguments as the clients write them.
+func TestOf(t *testing.T) {
+	for _, c := range []struct {
+		tool, input string
+		want        []Edit
+	}{
+		{"Edit", `{"file_path":"/w/a.go","old_string":"x := 1\ny()","new_string":"x := 2\ny()\nz()","replace_all":false}`, []Edit{{Path: "/w/a.go", Old: []string{"x := 1", "y()"}, New: []string{"x := 2", "y()", "z()"}}}},
+		{"Write", `{"file_path":"/w/a.go","content":"package a\n\nvar b = 1\n"}`, []Edit{{Path: "/w/a.go", New: []string{"package a", "", "var b = 1"}, Whole: true}}},
+		{"Write", `{"content":"path: no\nlist:\n- x","file_path":"/w/a.yaml"}`, nil}, // see below
+		{"MultiEdit", `{"file_path":"/w/a.go","edits":[{"old_string":"a","new_string":"b"},{"old_string":"c","new_string":"d\ne"}]}`, []Edit{{Path: "/w/a.go", Old: []string{"a", "c"}, New: []string{"b", "d", "e"}}}},
+		{"replace", `{"instruction":"do it","file_path":"/w/a.go","old_string":"a","new_string":"b"}`, []Edit{{Path: "/w/a.go", Old: []string{"a"}, New: []string{"b"}}}},
+		{"write_file", `{"file_path":"/w/a","content":"one\ntwo"}`, []Edit{{Path: "/w/a", New: []string{"one", "two"}, Whole: true}}},
+		{"edit", `{"filePath":"/w/a","oldString":"a","newString":"b"}`, []Edit{{Path: "/w/a", Old: []string{"a"}, New: []string{"b"}}}},
+		{"edit", `{"path":"a","edits":[{"oldText":"a","newText":"b"}]}`, []Edit{{Path: "a", Old: []string{"a"}, New: []string{"b"}}}},
+		{"edit", `{"path":"a","oldText":"a","newText":""}`, []Edit{{Path: "a", Old: []string{"a"}}}},
+		{"StrReplaceFile", `{"path":"/w/a","edit":{"old":"a","new":"b\nc"}}`, []Edit{{Path: "/w/a", Old: []string{"a"}, New: []string{"b", "c"}}}},
+		{"StrReplace", `{"path":"/w/a","old_string":"a","new_string":"b"}`, []Edit{{Path: "/w/a", Old: []string{"a"}, New: []string{"b"}}}},
+		{"str_replace_editor", `{"command":"create","path":"/w/a","file_text":"b\n"}`, []Edit{{Path: "/w/a", New: []string{"b"}, Whole: true}}},
+		{"write_to_file", `{"TargetFile":"/w/a","Overwrite":true,"CodeContent":"b\n","Description":"x"}`, []Edit{{Path: "/w/a", New: []string{"b"}, Whole: true}}},
+		{"replace_file_content", `{"TargetFile":"/w/a","StartLine":1,"EndLine":2,"TargetContent":"a","ReplacementContent":"b"}`, []Edit{{Path: "/w/a", Old: []string{"a"}, New: []string{"b"}}}},
+		{"multi_replace_file_content", `{"TargetFile":"/w/a","ReplacementChunks":[{"TargetContent":"a","ReplacementContent":"b"}]}`, []Edit{{Path: "/w/a", Old: []string{"a"}, New: []string{"b"}}}},
+		{"replace_in_file", `{"path":"a","diff":"------- SEARCH\na\n=======\nb\n+++++++ REPLACE\n"}`, []Edit{{Path: "a", Old: []string{"a"}, New: []string{"b"}}}},
+		{"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@ func x\n keep\n-old\n+new\n*** Add File: b.go\n+one\n*** End Patch"}`,
+			[]Edit{{Path: "a.go", Old: []string{"keep", "old"}, New: []string{"keep", "new"}}, {Path: "b.go", New: []string{"one"}, Whole: true}}},
+		{"shell", `{"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.go\n-old\n+new\n*** End Patch\nEOF"}`, []Edit{{Path: "a.go", Old: []string{"old"}, New: []string{"new"}}}},
+		{"Bash", `{"command":"cat a"}`, nil},
+		{"Read", `{"file_path":"/w/a"}`, nil},
+	} {
+		text := conversation.CallText(gjson.Parse(c.input))
+		got := Of(conversation.Entry{Kind: conversation.Call, Tool: c.tool, Text: text})
+		if c.want == nil && c.tool == "Write" {
+			if len(got) != 1 || got[0].Adds("- x") != 1 {
+				t.Errorf("%s: %+v", c.input, got)
+			}
+			continue
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s %s:\n%+v, not\n%+v", c.tool, c.input, got, c.want)
+		}
+	}
+}
+
+func TestAdds(t *testing.T) {
+	e := Edit{Old: []string{"if x {", "}"}, New: []string{"if x {", "\ty()", "", "}", "}"}}
+	for line, want := range map[string]int{"y()": 1, "if x {": 0, "}": 1, "z": 0} {
+		if got := e.Adds(line); got != want {
+			t.Errorf("%s: %d", line, got)
+		}
+	}
+	if !e.Beside("if x {", "y()", "other") || !e.Beside("", "y()", "}") || e.Beside("a", "y()", "b") || e.Beside("", "y()", "") {
+		t.Error("neighbours")
+	}
+}
+
+func FuzzOf(f *testing.F) {
+	f.Add("edit", "path: a\nold_string: b\nnew_string: c")
+	f.Add("apply_patch", "*** Begin Patch\n*** Update File: a\n+x")
+	f.Fuzz(func(t *testing.T, tool, text string) {
+		for _, e := range Of(conversation.Entry{Kind: conversation.Call, Tool: tool, Text: text}) {
+			e.Adds("x")
+			e.Beside("a", "x", "b")
+		}
+	})
+}

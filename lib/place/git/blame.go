@@ -1,0 +1,156 @@
+package git
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// BlamedLine is a line of a file with the commit that it came with.
+type BlamedLine struct {
+	Number    int // from 1
+	Text      string
+	Commit    string    // its hash; "" if the line is not committed
+	Path      string    // the file's path in that commit, from the top of the worktree
+	Committed time.Time // by the committer's clock
+	Authored  time.Time
+	Summary   string // the commit's subject
+}
+
+// maxBlame is the largest number of bytes that are read of what git says of a file's or
+// commit's lines.
+const maxBlame = 64 << 20
+
+// Blame returns the lines from one to another of a file in the folder dir of a worktree, both
+// counted from 1; to 0 is the last one.
+func Blame(dir, file string, from, to int, wait time.Duration) (all []BlamedLine, err error) {
+	lines := strconv.Itoa(from) + ","
+	if to > 0 {
+		lines += strconv.Itoa(to)
+	}
+	text, err := output(dir, wait, "blame", "--line-porcelain", "--no-textconv", "-L", lines, "--", file)
+	if err != nil {
+		return nil, err
+	}
+	var at BlamedLine
+	seconds := func(s string) time.Time { n, _ := strconv.ParseInt(s, 10, 64); return time.Unix(n, 0) }
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if said, ok := strings.CutPrefix(line, "\t"); ok {
+			at.Text = said
+			all = append(all, at)
+			at = BlamedLine{}
+			continue
+		}
+		key, value, _ := strings.Cut(line, " ")
+		switch {
+		case at.Number == 0 && IsHash(key):
+			if strings.Trim(key, "0") != "" {
+				at.Commit = key
+			}
+			if fields := strings.Fields(value); len(fields) > 1 {
+				at.Number, _ = strconv.Atoi(fields[1])
+			}
+		case key == "committer-time":
+			at.Committed = seconds(value)
+		case key == "author-time":
+			at.Authored = seconds(value)
+		case key == "summary":
+			at.Summary = value
+		case key == "filename":
+			at.Path = unquoted(value)
+		}
+	}
+	return all, nil
+}
+
+// CommitChange is what a commit changed in a file.
+type CommitChange struct {
+	Path    string       // from the top of the worktree
+	Added   []BlamedLine // only Number and Text
+	Removed []string
+}
+
+// ChangesOf returns the full hash, the times and the changes of a commit, of all files or one.
+func ChangesOf(dir, commit, path string, wait time.Duration) (of BlamedLine, all []CommitChange, err error) {
+	args := []string{"-c", "core.quotePath=false", "show", "--format=%H %at %ct %s", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--first-parent", "--end-of-options", commit, "--"}
+	if path != "" {
+		args = append(args, ":(top,literal)"+path)
+	}
+	text, err := output(dir, wait, args...)
+	if err != nil {
+		return of, nil, err
+	}
+	head, text, _ := strings.Cut(text, "\n")
+	var author, committer int64
+	if _, err := fmt.Sscanf(head, "%s %d %d", &of.Commit, &author, &committer); err != nil {
+		return of, nil, fmt.Errorf("'%s' is no commit", commit)
+	}
+	of.Authored, of.Committed = time.Unix(author, 0), time.Unix(committer, 0)
+	if words := strings.SplitN(head, " ", 4); len(words) == 4 {
+		of.Summary = words[3]
+	}
+	var at *CommitChange
+	header, from, next := false, "", 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "diff --git "):
+			header, at = true, nil
+		case strings.HasPrefix(line, "@@ "):
+			header = false
+			_, hunk, _ := strings.Cut(line, " +")
+			next, _ = strconv.Atoi(hunk[:strings.IndexAny(hunk+" ", ", ")])
+		case header && strings.HasPrefix(line, "--- "):
+			from = strings.TrimPrefix(unquoted(strings.TrimPrefix(line, "--- ")), "a/")
+		case header && strings.HasPrefix(line, "+++ "):
+			path := strings.TrimPrefix(unquoted(strings.TrimPrefix(line, "+++ ")), "b/")
+			if path == "/dev/null" {
+				path = from
+			}
+			all = append(all, CommitChange{Path: strings.TrimSuffix(path, "\t")})
+			at = &all[len(all)-1]
+		case at == nil || header:
+		case strings.HasPrefix(line, "+"):
+			at.Added = append(at.Added, BlamedLine{Number: next, Text: line[1:]})
+			next++
+		case strings.HasPrefix(line, "-"):
+			at.Removed = append(at.Removed, line[1:])
+		}
+	}
+	return of, all, nil
+}
+
+// unquoted returns a path that git has quoted without the quotes.
+func unquoted(path string) string {
+	if plain, err := strconv.Unquote(path); err == nil {
+		return plain
+	}
+	return path
+}
+
+// output runs git in dir, which is in a worktree, and returns all that it prints, at most
+// maxBlame bytes.
+func output(dir string, wait time.Duration, args ...string) (string, error) {
+	r, err := around(dir)
+	if err != nil {
+		return "", err
+	}
+	vars, done, err := r.isolated()
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	out := &bounded{max: maxBlame}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := r.runTo(nil, out, real, vars, wait, args...); err != nil {
+		return "", err
+	}
+	return string(bytes.ToValidUTF8(out.buf.Bytes(), []byte("\uFFFD"))), nil
+}
