@@ -167,7 +167,7 @@ func TestHostileOwners(t *testing.T) {
 				"gt-mail", "gt-mail send self -s x -m y", "gt-mail read x", "gt-keepalive", "gt-keepalive check", "gt-keepalive touch",
 				"gt-keepalive pid list", "gt-keepalive pid check x", "gt-keepalive pid reap",
 				"gt-session", "gt-session new -n q", "gt-session show q", "gt-reconcile", "gt-reconcile tick", "gt-reconcile plan",
-				"gt-seance", "gt-seance show x", "gt-seance tail x", "gt-seance thread x", "gt-seance grep x", "gt-seance talk x",
+				"gt-seance", "gt-seance show x", "gt-seance tail x", "gt-seance thread x", "gt-seance grep x", "gt-seance search x", "gt-seance talk x",
 				"gt-krc", "gt-krc prune", "gt-krc rotate", "gt-krc follow", "gt-krc config", "gt-krc config reset",
 				"gt-hooks trust .", "gt-hooks trust --list", "gt-hooks untrust .",
 			} {

@@ -93,7 +93,7 @@ func TestHostileStores(t *testing.T) {
 	commands := [][]string{
 		{"gt-seance"}, {"gt-seance", "list", "--all", "--json"}, {"gt-seance", "find", "--json"}, {"gt-seance", "show", good}, {"gt-seance", "read", good},
 		{"gt-seance", "show", good, "--json"}, {"gt-seance", "read", good, "--json"}, {"gt-seance", "usage"}, {"gt-seance", "usage", "--each"},
-		{"gt-seance", "grep", "lamp"}, {"gt-seance", "grep", "--tools", "-i", "l.mp"}, {"gt-seance", "chain", good}, {"gt-seance", "timeline", "--all"},
+		{"gt-seance", "grep", "lamp"}, {"gt-seance", "search", "lamp"}, {"gt-seance", "grep", "--tools", "-i", "l.mp"}, {"gt-seance", "chain", good}, {"gt-seance", "timeline", "--all"},
 		{"gt-seance", "timeline", "--all", "--html", "-"}, {"gt-seance", "resume", "--dry-run", good}, {"gt-seance", "talk", "--dry-run", good, "why?"},
 		{"gt-seance", "pick"}, {"gt-seance", "__complete", "show", ""},
 	}

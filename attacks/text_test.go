@@ -162,7 +162,7 @@ func TestTextIsPrinted(t *testing.T) {
 				typed("gt-handoff", "-s", "s"+text, "-m", "m"+text),
 				typed("gt-prime"), typed("gt-prime", "--explain"), typed("gt-prime", "--state"),
 				typed("gt-seance"), typed("gt-seance", "list", "--here"), typed("gt-seance", "show", id), typed("gt-seance", "show", old), typed("gt-seance", "read", old),
-				typed("gt-seance", "grep", "said"), typed("gt-seance", "chain", id), typed("gt-seance", "timeline"), typed("gt-seance", "usage"), typed("gt-seance", "resume", old, "--dry-run"),
+				typed("gt-seance", "grep", "said"), typed("gt-seance", "search", "said"), typed("gt-seance", "chain", id), typed("gt-seance", "timeline"), typed("gt-seance", "usage"), typed("gt-seance", "resume", old, "--dry-run"),
 				typed("gt-seance", "show", text), typed("gt-mail", "read", text), typed("gt-mail", "send", text, "-s", "x"), typed("gt-handoff", text, "--dry-run"),
 				typed("gt-keepalive", "show"), typed("gt-keepalive", "pid", "list"), typed("gt-hooks", "status"), typed("gt-hooks", "prove", "claude"), typed("gt-hooks", "trust", "--yes", w.Path(dir)), typed("gt-hooks", "trust", "--list"),
 				typed("gt-krc"), typed("gt-krc", "decay"), typed("gt-krc", "prune", "--dry-run"),

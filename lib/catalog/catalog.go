@@ -64,6 +64,7 @@ type Session struct {
 	ForkOf     session.ID `json:"fork_of,omitempty"`
 	SubagentOf session.ID `json:"subagent_of,omitempty"`
 	Store      string     `json:"store,omitempty"` // the client's folder, ~/.claude
+	Size       int64      `json:"size,omitempty"`  // of its conversation in bytes, with its subagents', if that was asked for
 	// Recorded reports that only gt-record still has the conversation.
 	Recorded bool `json:"recorded,omitempty"`
 

@@ -21,7 +21,8 @@ import (
 type list struct {
 	selection
 	Limit  *int   `short:"n" aliases:"recent" placeholder:"N" help:"Only the newest N (default 20); 0 lists all."`
-	Active bool   `help:"Sort by the last activity, and show when that was."`
+	Active bool   `xor:"order" help:"Sort by the last activity, and show when that was."`
+	Size   bool   `xor:"order" help:"Sort by the disk space that their conversations take, and show it."`
 	JSON   bool   `name:"json" xor:"form" help:"One JSON object per line."`
 	Format string `placeholder:"TEMPLATE" xor:"form" help:"Format each session with a Go template: '{{.ID}} {{.Title}}'; --json shows the fields."`
 
@@ -81,7 +82,16 @@ func (c *list) Run(env *cli.Env) error {
 			return err
 		}
 	}
-	n, err := each(env, all, f, most, c.Active, show)
+	ordered := newest(all, f, most, c.Active)
+	var total int64
+	if c.Size {
+		sized := largest(all, f)
+		for _, s := range sized {
+			total += s.Size
+		}
+		ordered = slices.Values(sized)
+	}
+	n, err := each(env, all, ordered, most, show)
 	switch {
 	case err != nil || c.JSON:
 		return err
@@ -102,6 +112,8 @@ func (c *list) Run(env *cli.Env) error {
 		return err
 	}
 	switch { // hints only for people who read a table
+	case c.Size:
+		env.Hint("the conversations take %s", term.Size(total))
 	case more && c.everything():
 		env.Hint("the newest %d of %d; --all lists all, gt-seance pick finds one", usual, all.Len())
 	case more:
@@ -205,6 +217,7 @@ func (c *list) columns(env *cli.Env, all catalog.Catalog, found []*catalog.Sessi
 		{Heading: "PANE", Hidden: !panes, Cell: func(s *catalog.Session) string {
 			return strings.TrimSpace(s.TmuxPane + " " + cut(s.TmuxSession, maxActor-6, term.Cut))
 		}},
+		{Heading: "SIZE", Hidden: !c.Size, Cell: func(s *catalog.Session) string { return term.Size(s.Size) }},
 		{Heading: "TOPIC", Cell: func(s *catalog.Session) string { return topic(s, short, narrow) }},
 	}
 }
@@ -269,7 +282,7 @@ func (c *find) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	n, err := each(env, all, f, c.Limit, c.Active, func(s *catalog.Session) error {
+	n, err := each(env, all, newest(all, f, c.Limit, c.Active), c.Limit, func(s *catalog.Session) error {
 		if c.JSON {
 			return env.JSON(s)
 		}

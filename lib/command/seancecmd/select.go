@@ -132,14 +132,18 @@ func (c *selection) unknown(env *cli.Env, all catalog.Catalog, f catalog.Filter)
 	return known.Unknown(f.Agent)
 }
 
-// each calls print for the newest matching sessions, or those that were active last, at
-// most limit of them (0: all), and returns how many there were. They have their outcome, are
-// redacted and not kept.
-func each(env *cli.Env, all catalog.Catalog, f catalog.Filter, limit int, active bool, print func(*catalog.Session) error) (n int, err error) {
-	found := all.Each(f)
+// newest returns the newest matching sessions, or those that were active last. limit is how
+// many are wanted (0: all).
+func newest(all catalog.Catalog, f catalog.Filter, limit int, active bool) iter.Seq[*catalog.Session] {
 	if active {
-		found = slices.Values(all.SelectLatest(f, limit))
+		return slices.Values(all.SelectLatest(f, limit))
 	}
+	return all.Each(f)
+}
+
+// each calls print for sessions, redacted, at most limit of them (0: all), and returns how
+// many there were.
+func each(env *cli.Env, all catalog.Catalog, found iter.Seq[*catalog.Session], limit int, print func(*catalog.Session) error) (n int, err error) {
 	for s := range cleaned(env, found) {
 		if err := print(s); err != nil {
 			return n, err
