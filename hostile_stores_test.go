@@ -148,6 +148,7 @@ func TestHostileStores(t *testing.T) {
 		"copilot": homeDir + "/.copilot/session-state/%s/events.jsonl",
 		"kimi":    homeDir + "/.kimi-code/sessions/wd_p/%s/agents/main/wire.jsonl",
 		"agy":     homeDir + "/.gemini/antigravity-cli/brain/%s/.system_generated/logs/transcript_full.jsonl",
+		"cursor":  homeDir + "/.cursor/projects/p/agent-transcripts/%[1]s/%[1]s.jsonl",
 		"cline":   homeDir + "/.cline/data/sessions/%[1]s/%[1]s.messages.json",
 		"pi":      homeDir + "/.pi/agent/sessions/p/2026-01-17T01-00-00-000Z_%s.jsonl",
 		"file":    homeDir + "/.local/share/opencode/storage/session/p/%s.json",
@@ -199,7 +200,7 @@ func TestHostileStores(t *testing.T) {
 	t.Run("folders in circles", func(t *testing.T) {
 		w.TB = t
 		w.restore()
-		for _, dir := range []string{".claude/projects/up", ".codex/sessions/up", ".gemini/tmp/up", ".qwen/projects/up", ".copilot/session-state/up", ".pi/agent/sessions/up", ".kimi-code/sessions/wd_up", ".cline/data/sessions/up", ".gemini/antigravity-cli/brain/up"} {
+		for _, dir := range []string{".claude/projects/up", ".codex/sessions/up", ".gemini/tmp/up", ".qwen/projects/up", ".copilot/session-state/up", ".pi/agent/sessions/up", ".kimi-code/sessions/wd_up", ".cline/data/sessions/up", ".gemini/antigravity-cli/brain/up", ".cursor/projects/up"} {
 			path := w.Path(homeDir, dir)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink("..", path)); err != nil {
 				t.Fatal(err)

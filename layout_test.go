@@ -56,7 +56,7 @@ var only = []struct {
 	{"github.com/tidwall/gjson", []string{"lib/catalog", "lib/client/hook", "lib/conversation", "lib/conversation/edits", "lib/conversation/summary", "lib/log/eventlog", "lib/place", "lib/text/openjson", "lib/client/gemini/hook", "lib/client/pi/hook",
 		"lib/client/claude/conversation", "lib/client/codex/conversation", "lib/client/copilot/conversation", "lib/client/gemini/conversation",
 		"lib/client/qwen/conversation", "lib/client/opencode/conversation", "lib/client/kimi/conversation", "lib/client/cline/conversation", "lib/client/pi/conversation",
-		"lib/client/antigravity/conversation"},
+		"lib/client/antigravity/conversation", "lib/client/cursor/conversation"},
 		"it reads JSON by the field, fast, and checks nothing: where that matters, encoding/json has gone over it before"},
 	{"github.com/pelletier/go-toml/v2/unstable", []string{"lib/client/kimi/wiring", "lib/reconcile/template"}, "it tells where in a text a table or key is, which the other parser does not"},
 	{"github.com/BurntSushi/toml", []string{"lib/place/rig", "lib/launch/ask", "lib/client/agent", "lib/client/codex/wiring", "lib/client/kimi/wiring", "lib/conversation/price", "lib/reconcile/template"}, "no hook that is on the way of every prompt carries a TOML parser"},

@@ -18,6 +18,10 @@ const Default = names.Default
 type Client struct {
 	*names.Client
 
+	// TellsMore reports that hooks are told what the conversation lacks, such as the results of
+	// tools: then that is recorded in its place.
+	TellsMore bool
+
 	// Accounts returns the client's own folders. It is nil if gt cannot read their
 	// content. It is a sequence, because finding the last ones can need a listing of the
 	// home folder.

@@ -286,6 +286,21 @@ func (c *Invocation) NameTmux() error {
 	if err != nil {
 		return err
 	}
+	return c.amend(func(r *session.Record) { r.TmuxSession = pane.Session })
+}
+
+// NameTranscript adds the conversation to the session's record if it is missing: some clients
+// name it only once something was said.
+func (c *Invocation) NameTranscript() error {
+	r, err := c.Store.Get(c.ID)
+	if err != nil || r == nil || r.Transcript != "" || c.Input.Transcript == "" || c.Input.AgentID != "" {
+		return err
+	}
+	return c.amend(func(r *session.Record) { r.Transcript = c.Input.Transcript })
+}
+
+// amend changes the session's record, unless somebody else does just now.
+func (c *Invocation) amend(change func(*session.Record)) error {
 	lock, err := c.Home.LockWithin(tmuxWait)
 	if errors.Is(err, flock.ErrBusy) {
 		return nil // a later hook does it
@@ -293,10 +308,11 @@ func (c *Invocation) NameTmux() error {
 		return err
 	}
 	defer lock.Unlock()
-	if r, err = c.Store.Get(c.ID); err != nil || r == nil {
+	r, err := c.Store.Get(c.ID)
+	if err != nil || r == nil {
 		return err
 	}
-	r.TmuxSession = pane.Session
+	change(r)
 	return c.Store.Put(r, atomicfile.Unsynced)
 }
 

@@ -71,10 +71,10 @@ func (c *Invocation) keeper(f Flags) string {
 }
 
 // Tell records what this hook's input says of the conversation, if the person wants a
-// record and gt has no reader for the client: then the hooks' inputs are the
-// conversation.
+// record and gt has no reader for the client, or one that reads less: then the hooks' inputs
+// are the conversation.
 func (c *Invocation) Tell(f Flags) error {
-	if f.Record != "on" || c.ID == "" || c.Input.AgentID != "" || registry.HasReader(c.keeper(f)) {
+	if f.Record != "on" || c.ID == "" || c.Input.AgentID != "" || !registry.RecordsHooks(c.keeper(f)) {
 		return nil
 	}
 	l := hookfile.Line{Time: c.env.Now().UTC(), CWD: c.Dir, Key: c.Input.Key}

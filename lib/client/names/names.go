@@ -42,6 +42,7 @@ const (
 	CopilotHome      = "COPILOT_HOME"
 	CopilotSession   = "COPILOT_AGENT_SESSION_ID"
 	GeminiHome       = "GEMINI_CLI_HOME"
+	CursorDir        = "CURSOR_CONFIG_DIR"
 	KimiHome         = "KIMI_CODE_HOME"
 	OpenCodeDatabase = "OPENCODE_DB"
 	PiDir            = "PI_CODING_AGENT_DIR"
@@ -78,7 +79,7 @@ var (
 		Name: "amp", Processes: []string{"amp", "node"},
 		SessionVars: []string{"AMP_CURRENT_THREAD_ID"}, // as others report
 	}
-	Cursor   = Client{Name: "cursor", Processes: []string{"cursor-agent", "agent", "node"}}
+	Cursor   = Client{Name: "cursor", Processes: []string{"cursor-agent", "agent", "node"}, StoreVars: []string{CursorDir}}
 	OpenCode = Client{Name: "opencode", Processes: []string{"opencode"}, StoreVars: []string{"OPENCODE_CONFIG_DIR", OpenCodeDatabase}}
 	Pi       = Client{Name: "pi", Processes: []string{"pi", "node"}, StoreVars: []string{PiDir, PiSessions}}
 	Kimi     = Client{Name: "kimi", Processes: []string{"kimi-code", "kimi", "node"}, StoreVars: []string{KimiHome}}

@@ -61,6 +61,13 @@ func HasReader(name string) bool {
 	return c != nil && c.Accounts != nil
 }
 
+// RecordsHooks reports whether a record of the client's conversations is made of what its hooks
+// are told.
+func RecordsHooks(name string) bool {
+	c := Of(name)
+	return c == nil || c.Accounts == nil || c.TellsMore
+}
+
 // Field returns the meaning of a key in a hook's input. Clients run each other's hooks
 // and use the same names, so every client's names count for all.
 func Field(name string) contract.Field {

@@ -128,6 +128,7 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 		if w.Fill != nil {
 			share = *w.Fill
 		}
+		call.Warn(call.NameTranscript())
 		call.Warn(advance(env, call, share))
 	}
 	state, err := git.Status(call.Home.Dir, gitWait)

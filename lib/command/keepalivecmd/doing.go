@@ -152,7 +152,7 @@ const maxKept = 1 << 20
 // from the conversation again, but a session can be handed over or die before.
 func keepPrompt(env *cli.Env, call *hook.Invocation) error {
 	said := conversation.Words(call.Input.Prompt)
-	isRead := registry.HasReader(call.Agent)
+	isRead := !registry.RecordsHooks(call.Agent)
 	if said == "" || isRead && (isTagged(said) || len(said) > maxKept) || !byPerson(call.Input.Source) {
 		return nil
 	}

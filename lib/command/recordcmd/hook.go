@@ -2,12 +2,14 @@ package recordcmd
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"gt/lib/cli"
 	"gt/lib/client/agent"
 	"gt/lib/client/hook"
 	"gt/lib/client/readers"
+	"gt/lib/client/registry"
 	"gt/lib/conversation"
 	"gt/lib/place"
 	"gt/lib/record"
@@ -101,13 +103,22 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 	return errors.Join(err, housekeeping(env, s, own))
 }
 
-// readerOf returns the reader for a client's conversations. For a client that keeps none,
-// it reads what the hooks received.
+// readerOf returns the reader for a client's conversations. For a client that keeps none, or
+// less, it reads what the hooks received.
 func readerOf(client string) conversation.Reader {
-	if r := readers.Of(client); r != nil {
+	if r := readers.Of(client); r != nil && !registry.RecordsHooks(client) {
 		return r
 	}
 	return hookfile.Reader{Agent: client}
+}
+
+// readerOfFile returns the reader of a conversation that conversations returns.
+func readerOfFile(env *cli.Env, f conversation.File) conversation.Reader {
+	told := hookfile.Reader{Agent: f.Client}
+	if r := readers.Of(f.Client); r != nil && !slices.Contains(told.Stores(env.Getenv), f.Store) {
+		return r
+	}
+	return told
 }
 
 // After a hook, a client's file is read once it has not changed for the time settling. The

@@ -77,7 +77,13 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	}
 	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { return c.File.Client == record.Client })
 	scan.Locate(town.Personal(env.Getenv).State, found)
-	return latest(append(found, allTold(env)...))
+	told := allTold(env)
+	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { // it has more of these
+		return slices.ContainsFunc(told, func(t conversation.Conversation) bool {
+			return t.File.Client == c.File.Client && t.Metadata.ID == c.Metadata.ID && c.Metadata.Parent == ""
+		})
+	})
+	return latest(append(found, told...))
 }
 
 // allTold returns the conversations of clients that keep none, as their hooks received
@@ -200,7 +206,7 @@ func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum
 		if y.Stop() { // Sync checks this only within long conversations
 			return
 		}
-		got, err := y.Sync(readerOf(c.File.Client), c)
+		got, err := y.Sync(readerOfFile(env, c.File), c)
 		mu.Lock()
 		defer mu.Unlock()
 		if sum.read++; err != nil {

@@ -25,9 +25,9 @@ const (
 
 func kindOf(tool string) toolKind {
 	switch tool[strings.LastIndexByte(tool, '.')+1:] { // after Codex's namespace
-	case "Bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "run_command", "run_commands", "bash", "powershell":
+	case "Bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "run_command", "run_commands", "bash", "powershell", "Shell":
 		return command
-	case "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "write_to_file", "replace", "replace_file_content", "multi_replace_file_content", "edit", "edit_file", "write", "create", "str_replace", "str_replace_editor", "insert", "multiedit", "editor", "StrReplace", "StrReplaceFile", "WriteFile", "replace_in_file", "search_replace":
+	case "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "write_to_file", "replace", "replace_file_content", "multi_replace_file_content", "edit", "edit_file", "write", "create", "str_replace", "str_replace_editor", "insert", "multiedit", "editor", "StrReplace", "StrReplaceFile", "WriteFile", "replace_in_file", "search_replace", "EditNotebook":
 		return edit
 	case "apply_patch", "patch":
 		return patch

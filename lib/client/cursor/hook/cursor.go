@@ -2,12 +2,16 @@
 package hook
 
 import (
+	"iter"
+
 	"gt/lib/client/contract"
 	"gt/lib/client/names"
 )
 
 var Client = contract.Client{
 	Client:           &names.Cursor,
+	Accounts:         accounts,
+	TellsMore:        true,
 	RunsForeignHooks: runsForeignHooks,
 	Fields: []contract.FieldName{
 		{Name: "conversation_id", Field: contract.SessionID},
@@ -31,3 +35,7 @@ func runsForeignHooks(getenv func(string) string, _ bool) bool {
 }
 
 func headless(r contract.Run) bool { return r.HasFlag("-p", "--print") }
+
+func accounts(getenv func(string) string) iter.Seq[contract.Place] {
+	return contract.Accounts(getenv, names.CursorDir, []string{".cursor"}, "projects")
+}

@@ -9,6 +9,7 @@ import (
 	cline "gt/lib/client/cline/conversation"
 	codex "gt/lib/client/codex/conversation"
 	copilot "gt/lib/client/copilot/conversation"
+	cursor "gt/lib/client/cursor/conversation"
 	gemini "gt/lib/client/gemini/conversation"
 	kimi "gt/lib/client/kimi/conversation"
 	pi "gt/lib/client/pi/conversation"
@@ -27,6 +28,7 @@ var All = []conversation.Reader{
 	kimi.Reader{},
 	&antigravity.Reader{},
 	cline.Reader{},
+	cursor.Reader{},
 }
 
 // Of returns a client's reader, or nil.
