@@ -72,6 +72,9 @@ type Client struct {
 	// out of its sandbox.
 	Allow *Allow
 
+	// MCP adds an MCP server to the client; nil if gt does not know how.
+	MCP *MCP
+
 	// Forget removes what the client's own files record about our hooks of a source that
 	// are gone, and returns the file that it changed. It is nil if the client records
 	// nothing.
@@ -98,6 +101,15 @@ type Client struct {
 	// Blockers returns what keeps the hooks from running in the client's own settings,
 	// apart from OffKey; nil if nothing is known.
 	Blockers func(Agent) []Blocker
+}
+
+// MCP says how the client is told of gt's MCP server, whose name is gt.
+type MCP struct {
+	Add    []string // the arguments of the client's command that adds a server, up to the server's own
+	Remove []string
+	Files  func(folder string) []string // those of the client that may list the servers
+	// Program returns the server's program in such a file, or "".
+	Program func(text []byte) string
 }
 
 // A Successor is a client that takes another one's place.

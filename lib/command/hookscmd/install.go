@@ -24,6 +24,7 @@ type install struct {
 	Scope  string   `enum:"user,project,local" default:"user" help:"Whose settings: user (all projects, the default), project (shared with it) or local (this project, for me)."`
 	Allow  *bool    `negatable:"" help:"Let the agents run gt-handoff and gt-mail without asking each time, by rules in their own settings (of all projects); in a terminal, the first installation asks."`
 	Record *bool    `negatable:"" help:"Keep a copy of every conversation (docs/record.md), by your settings and the hooks; in a terminal, an upgrade asks once."`
+	MCP    bool     `name:"mcp" help:"Also add gt-seance mcp to the agents, by their own command: search, read and thread for those without a shell (Claude Code, Codex)."`
 	Brief  bool     `help:"Print one line for each agent, and not its hooks."`
 	DryRun bool     `help:"Show what would change, and change nothing."`
 }
@@ -161,6 +162,19 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if allowed {
 		also = "; " + strings.Join(wiring.Allowed, " and ") + " allowed"
 		written = append(written, path)
+	}
+	var server bool
+	if c.MCP || t.hasServer(path) {
+		if c.MCP && !t.serves(path) {
+			env.Hint("%s: gt adds no MCP server to it in the scope %s", t.name, c.Scope)
+		} else if server, err = t.serve(env, path, filepath.Join(dir, mcpProgram), c.DryRun); err != nil {
+			return err
+		}
+	}
+	if server && say.brief {
+		also += "; " + mcpProgram + " mcp added"
+	} else if server {
+		say.line("%s: %s mcp added as an MCP server", t.name, mcpProgram)
 	}
 	say.files(written, c.DryRun, typedOf(t)+" written")
 	switch {
@@ -319,7 +333,7 @@ func (c *uninstall) targets(all []target) ([]target, error) {
 			if p.Err != nil && !c.All { // with --all, clear reports it
 				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT removes gt from one agent")
 			}
-			if p.Err != nil || len(p.Ours()) > 0 || t.hasCommand(path) || len(t.allows(path)) > 0 {
+			if p.Err != nil || len(p.Ours()) > 0 || t.hasCommand(path) || len(t.allows(path)) > 0 || t.hasServer(path) {
 				wired = append(wired, t)
 			}
 		}
@@ -349,6 +363,13 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 	}
 	if forbidden && !say.brief {
 		say.line("%s: no longer: %s", path, runsUnasked)
+	}
+	left, err := t.serve(env, path, "", c.DryRun)
+	if err != nil {
+		env.Warn("%v", err) // the hooks are removed all the same
+	}
+	if left && !say.brief {
+		say.line("%s: %s mcp removed from its MCP servers", t.name, mcpProgram)
 	}
 	done, err := alter(t, path, nil, c.DryRun)
 	if err != nil {

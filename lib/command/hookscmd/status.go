@@ -197,8 +197,10 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 		if f, ok := p.command(run); ok {
 			r.all = append(r.all, f)
 		}
-		if f, ok := p.allowed(dir); ok {
-			r.all = append(r.all, f)
+		for _, about := range []func(string) (finding, bool){p.allowed, p.served} {
+			if f, ok := about(dir); ok {
+				r.all = append(r.all, f)
+			}
 		}
 	}
 	r.stops = blockers(env, t, r.places)
@@ -544,7 +546,7 @@ func (p *printer) matrix(r report) {
 			continue
 		}
 		for _, f := range r.all {
-			if (f.Event == commandEvent || f.Event == allowEvent) && f.Scope == at.Scope {
+			if (f.Event == commandEvent || f.Event == allowEvent || f.Event == mcpEvent) && f.Scope == at.Scope {
 				word := f.Hook
 				if f.State != wired {
 					word += " " + f.State

@@ -59,5 +59,6 @@ type grammar struct {
 	Resume   resumption `cmd:"" help:"Resume a session in its folder, with its own agent."`
 	Tail     tailText   `cmd:"" hidden:"" help:"Print what a session's conversation says, for gt-prime."`
 	Entries  entriesOf  `cmd:"" hidden:"" help:"Print what was said in a session, for gt-checkpoint and gt-handoff."`
+	MCP      server     `cmd:"" name:"mcp" help:"Answer an agent over the Model Context Protocol: search, read, thread (gt-hooks install --mcp)."`
 	Pick     picking    `cmd:"" help:"Find a session by its name, folder or age, and resume it."`
 }

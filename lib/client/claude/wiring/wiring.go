@@ -37,6 +37,18 @@ func Client() wiring.Client {
 			Keys: []string{"permissions", "allow"},
 			Rule: func(program string) string { return "Bash(" + program + ":*)" },
 		},
+		MCP: &wiring.MCP{
+			Add: []string{"mcp", "add", "--scope", "user", "gt"}, Remove: []string{"mcp", "remove", "--scope", "user", "gt"},
+			// Beside the usual folder, in another one.
+			Files: func(folder string) []string { return []string{folder + ".json", filepath.Join(folder, ".claude.json")} },
+			Program: func(text []byte) string {
+				var c struct {
+					Servers map[string]struct{ Command string } `json:"mcpServers"`
+				}
+				json.Unmarshal(text, &c) // the client reports an error
+				return c.Servers["gt"].Command
+			},
+		},
 		Sources: sources, Blockers: blockers, Deletes: deletes,
 		Command: &wiring.Command{
 			File: "commands/handoff.md", Typed: "/handoff", Args: "$ARGUMENTS",

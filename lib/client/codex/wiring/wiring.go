@@ -39,6 +39,17 @@ func Client() wiring.Client {
 		Oldest:   "0.124.0", // the first that runs hooks without features.codex_hooks
 		TurnEnds: []string{"Stop"},
 		Compact:  "/compact", Blockers: blockers, Forget: forget, Sources: plugins,
+		MCP: &wiring.MCP{
+			Add: []string{"mcp", "add", "gt"}, Remove: []string{"mcp", "remove", "gt"},
+			Files: func(folder string) []string { return []string{filepath.Join(folder, "config.toml")} },
+			Program: func(text []byte) string {
+				var c struct {
+					Servers map[string]struct{ Command string } `toml:"mcp_servers"`
+				}
+				toml.Decode(string(text), &c) // the client reports an error
+				return c.Servers["gt"].Command
+			},
+		},
 		// A skill, because Codex no longer has custom prompts. The model's list does not
 		// have it: only the person calls it.
 		Command: &wiring.Command{

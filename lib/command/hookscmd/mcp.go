@@ -1,0 +1,90 @@
+package hookscmd
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"gt/lib/cli"
+	"gt/lib/client/settings"
+	"gt/lib/client/wiring"
+	"gt/lib/sys/bounded"
+	"gt/lib/sys/process"
+)
+
+// mcpEvent stands for the event in a finding about the MCP server.
+const mcpEvent = "mcp"
+
+// mcpProgram is the program that is the server.
+const mcpProgram = "gt-seance"
+
+// serves reports whether a settings file is the person's own of an agent that gt can add an MCP
+// server to.
+func (t target) serves(file string) bool {
+	return t.client.MCP != nil && t.folder != "" && len(t.files) > 0 && t.files[0].scope == wiring.User && sameFile(t.files[0].path, file)
+}
+
+// server returns the program that the agent starts as gt's MCP server and the file that says so,
+// or "".
+func (t target) server(file string) (program, in string) {
+	if !t.serves(file) {
+		return "", ""
+	}
+	for _, in := range t.client.MCP.Files(t.folder) {
+		if text, err := settings.Read(in); err == nil { // the client reports an error
+			if program := t.client.MCP.Program(text); filepath.Base(program) == mcpProgram {
+				return program, in
+			}
+		}
+	}
+	return "", ""
+}
+
+func (t target) hasServer(file string) bool {
+	program, _ := t.server(file)
+	return program != ""
+}
+
+// serve makes the program the agent's MCP server, or removes that if program is "". The client's
+// own command does it: its file has much else, and it writes that at any time.
+func (t target) serve(env *cli.Env, file, program string, dryRun bool) (changed bool, err error) {
+	was, _ := t.server(file)
+	if was == program || !t.serves(file) {
+		return false, nil
+	}
+	if dryRun {
+		return true, nil
+	}
+	command, err := process.LookPath(t.known.Command[0], env.Dir, env.ChildEnviron())
+	if err != nil {
+		return false, cli.Fail(cli.No, fmt.Errorf("cannot change %s's MCP servers: %w", t.name, err))
+	}
+	var runs [][]string
+	if was != "" {
+		runs = append(runs, t.client.MCP.Remove)
+	}
+	if program != "" {
+		runs = append(runs, append(append([]string{}, t.client.MCP.Add...), "--", program, "mcp"))
+	}
+	for _, args := range runs {
+		const within = time.Minute
+		if _, err := (bounded.Program{Path: command, Args: args, Dir: env.Dir, Env: env.ChildEnviron(), Within: within, Most: 64 << 10}).Run(context.Background()); err != nil {
+			return false, cli.Fail(cli.No, fmt.Errorf("cannot change %s's MCP servers: %w", t.name, err))
+		}
+	}
+	return true, nil
+}
+
+// served returns the finding about the MCP server of a place. ok is false if it has none.
+func (p source) served(dir string) (f finding, ok bool) {
+	program, in := p.of.server(p.File)
+	if program == "" {
+		return f, false
+	}
+	f = finding{Agent: p.of.name, Scope: p.Scope, File: in, Event: mcpEvent, Hook: mcpProgram + " mcp", State: wired}
+	if program != filepath.Join(dir, mcpProgram) {
+		f.State, f.Detail, f.Fix = otherPath, "the server is in another folder", p.repair()+" --mcp"
+	}
+	return f, true
+}
