@@ -101,6 +101,7 @@ type sessionRecord struct {
 	StartedAt   time.Time `json:"started_at"`
 	EndedAt     string    `json:"ended_at"`
 	Outcome     string
+	Transcript  string `json:"transcript_path"`
 }
 
 // records are the records of the project's sessions, by their ids.

@@ -557,7 +557,7 @@ func (l *Launch) makeSession() error {
 		// one's.
 		stopped := func() error {
 			l.markStarted(l.Env.Now())
-			return l.put()
+			return errors.Join(l.put(), l.between())
 		}
 		err = l.spec.Again(l.at, l.pane, l.m.Process, l.self, l.now, stopped, func(err error) { l.Env.Warn("%v", err) }, l.run)
 		if err == nil {
@@ -565,6 +565,8 @@ func (l *Launch) makeSession() error {
 			l.pane, err = l.at.Pane(l.pane.ID, 5*time.Second)
 			l.pane.Session = session
 		}
+	} else if err = l.between(); err != nil {
+		return err
 	} else if err = l.foreign(l.TmuxSession, true); err == nil {
 		l.buffer = tmux.NewBuffer()
 		l.pane, err = l.spec.In(l.at, l.TmuxSession, l.self, l.Theme, l.buffer, l.run)
@@ -583,6 +585,13 @@ func (l *Launch) makeSession() error {
 	l.created = true
 	l.TmuxPane, l.TmuxSession = l.pane.ID, l.pane.Session
 	return l.put()
+}
+
+func (l *Launch) between() error {
+	if l.Between == nil {
+		return nil
+	}
+	return l.Between()
 }
 
 // errRuns reports that another program has started the role's agent.

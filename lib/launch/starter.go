@@ -44,6 +44,9 @@ type Starter struct {
 	Replaces bool   // end what another program of the town runs in the role's tmux session first
 	Resumes  bool   // its folder was made for a conversation, and is removed if there is none
 	Revives  bool   // restart a crashed agent in its pane
+	// Between is called once the agent that ran has ended, before the next one starts; it may
+	// be nil.
+	Between func() error
 	// TakesBack starts an instance that has moved to another machine.
 	TakesBack bool
 

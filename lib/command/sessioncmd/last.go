@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gt/lib/cli"
-	"gt/lib/client/account"
 	"gt/lib/client/agent"
 	"gt/lib/client/readers"
 	"gt/lib/client/readers/files"
@@ -16,7 +15,6 @@ import (
 	"gt/lib/launch/send"
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
-	"gt/lib/place/git"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/tmux"
 	"gt/lib/view/roster"
@@ -54,15 +52,7 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 	case path == "":
 		return nil, conversation.File{}, cli.Failf(cli.No, "%s has no conversation yet that gt knows of", m.Name)
 	}
-	own := account.Own{Getenv: at.Env.Getenv, Projects: []string{git.Top(m.Path)}, Known: func(name string) account.Known {
-		c := at.Table().Of(name)
-		listed := c.Listed(at.Env.Getenv)
-		if m.Account != "" {
-			listed = append(listed, m.Account)
-		}
-		return account.Known{Accounts: listed, Variable: c.StoreEnv, Store: c.Store}
-	}}
-	_, real, err := own.File(name, path)
+	_, real, err := ownAccounts(at, m.Instance).File(name, path)
 	if err != nil {
 		return nil, conversation.File{}, cli.Fail(cli.No, err)
 	}

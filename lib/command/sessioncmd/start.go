@@ -43,7 +43,7 @@ type newOne struct {
 	Agent   string `type:"given" short:"a" placeholder:"AGENT" help:"The agent: claude, codex, gemini, ... (default: claude)."`
 	Group   string `short:"g" placeholder:"GROUP" help:"The group that it is in, such as work/backend; made where it is missing."`
 	Parent  string `type:"given" placeholder:"NAME" help:"The agent that it belongs to."`
-	Account string `type:"given" placeholder:"DIR" help:"The folder of the agent's settings and login, for another account."`
+	Account string `type:"given" placeholder:"NAME" help:"Another account of its client: the folder of its settings and login, or the folder's name."`
 	In      string `placeholder:"COMMAND" help:"Start it in this, as in 'bwrap --dev-bind / / --tmpfs ~/.ssh'; so does each later start."`
 	Resume  string `type:"given" placeholder:"ID" help:"The conversation that it continues."`
 	Replace bool   `help:"If an agent of that name exists, end it (if it is busy, with --now), and start it again with these flags and its conversation."`
@@ -183,13 +183,8 @@ func (c *newOne) setAccount(at scope, in *instance.Instance, client agent.Client
 	if c.Account == "" {
 		return nil
 	}
-	if in.Account, err = folder(at.Env, c.Account); err != nil {
-		return err
-	}
-	if client.StoreEnv == "" {
-		return cli.Failf(cli.Usage, "--account: nothing is known of the accounts of %s", client.Name)
-	}
-	return nil
+	in.Account, err = accountFolder(at.Env, ownAccounts(at, in), client, c.Account)
+	return err
 }
 
 func (c *newOne) setParent(at scope, in *instance.Instance, _ agent.Client) error {
@@ -505,6 +500,9 @@ func (c *start) Run(env *cli.Env) (err error) {
 
 type restart struct {
 	several
+	Account string `placeholder:"NAME" help:"Go on under another account of the client, with a copy of the conversation: the name of its folder, as claude-work, default for the usual one, or the folder."`
+	Yes     bool   `help:"Do not ask before that."`
+	Trust   bool   `help:"With --account: accept what the client asks at the start about trust and permissions."`
 	within
 	moved
 	hidden
@@ -513,6 +511,11 @@ type restart struct {
 
 // Run restarts agents in their panes with their conversations.
 func (c *restart) Run(env *cli.Env) error {
+	if c.Account != "" {
+		if err := c.asksAccount(env); err != nil {
+			return err
+		}
+	}
 	if err := (cut{c.Now || c.Outlive > 0}).allowsChosen(env, c.several, "restarted"); err != nil {
 		return err
 	}
@@ -525,6 +528,14 @@ func (c *restart) Run(env *cli.Env) error {
 		}
 		if in.Managed != nil {
 			return c.managed(env, in, "restarted", suspends, resumes)
+		}
+		if c.Account != "" {
+			held, err := at.Store.Hold(in.ID, readyWait)
+			if err != nil {
+				return "", err
+			}
+			defer held.Release()
+			return c.under(at, held)
 		}
 		r := starter(at)
 		r.TakesBack = c.Force

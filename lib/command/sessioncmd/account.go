@@ -1,0 +1,282 @@
+package sessioncmd
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gt/lib/cli"
+	"gt/lib/client/account"
+	"gt/lib/client/agent"
+	"gt/lib/client/readers"
+	"gt/lib/client/sandbox"
+	"gt/lib/client/writers"
+	"gt/lib/conversation"
+	"gt/lib/live/fleet"
+	"gt/lib/place/git"
+	"gt/lib/state/instance"
+	"gt/lib/sys/atomicfile"
+	counted "gt/lib/text/count"
+	"gt/lib/text/term"
+)
+
+// usualAccount is the name of the account whose folder is the client's usual one.
+const usualAccount = "default"
+
+// accountFolder returns the folder of a client's account: by the folder's name, with or
+// without its leading dot, by usualAccount, or by a path.
+func accountFolder(env *cli.Env, own account.Own, client agent.Client, name string) (string, error) {
+	if client.StoreEnv == "" {
+		return "", cli.Failf(cli.Usage, "--account: nothing is known of the accounts of %s", client.Name)
+	}
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		name = filepath.Join(env.Getenv("HOME"), rest)
+	}
+	if strings.Contains(name, "/") {
+		return folder(env, name)
+	}
+	_, usual := client.Folder(env.Getenv)
+	var found, all []string
+	for _, dir := range slices.Concat([]string{usual}, account.Dirs(account.Places(client.Name, env.Getenv)), client.Listed(env.Getenv)) {
+		is := filepath.Base(dir)
+		if real, err := folder(env, dir); err != nil || slices.Contains(all, real) || own.Account(client.Name, real) != nil {
+			continue
+		} else if dir = real; name == is || name == strings.TrimPrefix(is, ".") || name == usualAccount && len(all) == 0 {
+			found = append(found, dir)
+		}
+		all = append(all, dir)
+	}
+	switch err := cli.Failf(cli.No, "there is no account '%.80s' of %s", name, client.Name); {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		if dir, err := folder(env, name); err == nil {
+			return dir, nil
+		}
+		for _, dir := range all {
+			err = cli.WithHint(err, "there is %s", env.DisplayPath(term.Tilde(dir, env.Getenv("HOME"))))
+		}
+		return "", cli.WithHint(err, "accounts of [agents.%s] in agents.toml names others", client.Name)
+	default:
+		return "", cli.Failf(cli.No, "'%.80s' is the name of several accounts: %s", name, strings.Join(found, ", "))
+	}
+}
+
+// ownAccounts judges the accounts of an agent's client.
+func ownAccounts(at scope, in *instance.Instance) account.Own {
+	return account.Own{Getenv: at.Env.Getenv, Projects: []string{git.Top(in.Path)}, Known: func(name string) account.Known {
+		c := at.Table().Of(name)
+		listed := c.Listed(at.Env.Getenv)
+		if in.Account != "" {
+			listed = append(listed, in.Account)
+		}
+		return account.Known{Accounts: listed, Variable: c.StoreEnv, Store: c.Store}
+	}}
+}
+
+// carried is a conversation that goes on under another account of its client.
+type carried struct {
+	from, to string   // the accounts' folders
+	files    []string // relative to them, the transcript last
+	size     int64
+}
+
+// carry finds what of an agent's conversation has to be under another account. It changes
+// nothing. An agent without a conversation has no files.
+func carry(at scope, m fleet.Member, to string) (c carried, err error) {
+	c.to = to
+	client := at.Table().Of(m.Agent)
+	if m.Record == nil || !client.CanResume() || !m.Resumable(at.Env.Getenv) {
+		return c, nil
+	}
+	r, f, err := conversationOf(at, m)
+	if err != nil {
+		return c, err
+	}
+	store, _, err := ownAccounts(at, m.Instance).File(f.Client, f.Path)
+	if err != nil {
+		return c, cli.Fail(cli.No, err)
+	}
+	if c.from, err = filepath.EvalSymlinks(store); err != nil {
+		return c, err
+	}
+	if filepath.Ext(f.Path) != ".jsonl" && filepath.Ext(f.Path) != ".json" {
+		return c, cli.Failf(cli.No, "%s keeps the conversations of an account in one file: gt cannot take one of them along", client.Name)
+	}
+	if c.from == to {
+		return c, cli.Failf(cli.No, "%s is with that account already", m.Name)
+	}
+	paths := map[string]bool{}
+	if err := r.Find(store, func(other conversation.File) {
+		if f.ID == other.ID || f.ID == other.Parent {
+			paths[other.Path] = true
+		}
+	}); err != nil {
+		at.Env.Warn("%v", err)
+	}
+	if mover, ok := writers.Of(client.Name).(conversation.Mover); ok {
+		all, err := mover.MovedFiles(f.Path, f.ID)
+		if err != nil {
+			return c, err
+		}
+		for _, one := range all {
+			paths[one.Path] = true
+		}
+	}
+	delete(paths, f.Path)
+	for _, path := range append(slices.Sorted(maps.Keys(paths)), f.Path) {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return c, err
+		}
+		name, err := filepath.Rel(c.from, real)
+		info, serr := os.Stat(real)
+		if err != nil || serr != nil || !filepath.IsLocal(name) {
+			return c, cmp.Or(serr, fmt.Errorf("'%s' is not in '%s'", path, c.from))
+		}
+		if extends, err := extendsFile(filepath.Join(to, name), real); err != nil {
+			return c, err
+		} else if !extends {
+			return c, cli.Fail(cli.No, fmt.Errorf("'%s' is there already, with another content", filepath.Join(to, name)), "the conversation has gone on there; move that file away first")
+		}
+		c.files, c.size = append(c.files, name), c.size+info.Size()
+	}
+	return c, nil
+}
+
+// copy puts the files where the other account's client looks for them. What is there is what
+// they began with, and is replaced.
+func (c carried) copy() error {
+	for _, name := range c.files {
+		to := filepath.Join(c.to, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		from, err := atomicfile.Open(filepath.Join(c.from, name))
+		if err != nil {
+			return err
+		}
+		tmp := to + ".gt-moving"
+		if err = atomicfile.Remove(tmp); err == nil {
+			err = atomicfile.Copy(tmp, from)
+		}
+		from.Close()
+		if err == nil {
+			err = atomicfile.Rename(tmp, to, atomicfile.Synced)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// extendsFile reports whether a file is not there, or is the beginning of whole.
+func extendsFile(path, whole string) (bool, error) {
+	begin, err := atomicfile.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	defer begin.Close()
+	all, err := atomicfile.Open(whole)
+	if err != nil {
+		return false, err
+	}
+	defer all.Close()
+	a, b := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, err := io.ReadFull(begin, a)
+		if _, berr := io.ReadFull(all, b[:n]); berr != nil && berr != io.EOF || !bytes.Equal(a[:n], b[:n]) {
+			return false, nil
+		}
+		switch err {
+		case nil:
+		case io.EOF, io.ErrUnexpectedEOF:
+			return true, nil
+		default:
+			return false, err
+		}
+	}
+}
+
+// asksAccount asks the person before agents go on under another account. An agent may not:
+// it would go round its account's limit by itself.
+func (c *restart) asksAccount(env *cli.Env) error {
+	if err := sandbox.RefuseBelowAgent(env, "an agent cannot change the account of agents"); err != nil {
+		return err
+	}
+	at, err := c.scope(env)
+	if err != nil {
+		return err
+	}
+	all, _, err := c.chosen(at)
+	if err != nil {
+		return err
+	}
+	var said []string
+	for _, m := range at.Members(all) {
+		client := at.Table().Of(m.Agent)
+		if m.Managed != nil {
+			return cli.Failf(cli.No, "%s is a template's, which says its account", m.Name)
+		}
+		dir, err := accountFolder(env, ownAccounts(at, m.Instance), client, c.Account)
+		if err != nil {
+			return err
+		}
+		move, err := carry(at, m, dir)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+		what := "has no conversation yet, and begins one"
+		if len(move.files) > 0 {
+			what = fmt.Sprintf("goes on with a copy of its conversation (%s, %s)", counted.Of(len(move.files), "file"), term.Size(move.size))
+		}
+		said = append(said, fmt.Sprintf("%s %s in %s", m.Name, what, env.DisplayPath(term.Tilde(dir, env.Getenv("HOME")))))
+	}
+	if c.Yes {
+		return nil
+	}
+	return env.Confirm(strings.Join(said, "\n")+"\nGo on? [y/N] ", "nothing was restarted", "--yes")
+}
+
+// under restarts an agent under another account. The conversation is copied after the agent
+// has ended, and stays under the old account, too.
+func (c *restart) under(at scope, held *instance.Locked) (string, error) {
+	client := at.Table().Of(held.Agent)
+	dir, err := accountFolder(at.Env, ownAccounts(at, held.Instance), client, c.Account)
+	if err != nil {
+		return "", err
+	}
+	was, m := held.Account, at.Member(held.Instance)
+	r := starter(at)
+	r.TakesBack, r.Trust = c.Force, c.Trust
+	r.Between = func() error {
+		move, err := carry(at, m, dir)
+		if err != nil {
+			return err
+		}
+		return move.copy()
+	}
+	if held.Account = dir; client.Account(at.Env.Getenv, dir) == "" { // it keeps files beside its usual folder
+		held.Account = ""
+	}
+	b, err := r.StartHeld(held, true)
+	if err != nil {
+		held.Account = was
+		return "", errors.Join(err, held.Put(at.Env.Now()))
+	}
+	if readers.Of(client.Name) != nil && !b.Wired() {
+		at.Env.Hint("no hook of gt is in that account: %s=%s gt-hooks install %s", client.StoreEnv, term.Quote(dir), client.Name)
+	}
+	return fmt.Sprintf("restarted %s in %s%s", held.Name, at.Env.DisplayPath(term.Tilde(dir, at.Env.Getenv("HOME"))), waits(b)), nil
+}
