@@ -75,6 +75,9 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	if err == nil && len(found) == 0 {
 		called, _ := instance.Named(place.StateOf(env.Getenv), name) // gt-session says what is unreadable
 		for _, c := range called {
+			if c.Session == "" {
+				continue
+			}
 			more, _ := matching(s, string(c.Session))
 			found = append(found, more...)
 		}

@@ -254,8 +254,9 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 	// Tables end an id that they cut with an ellipsis.
 	id := strings.TrimSuffix(strings.TrimSuffix(name, "…"), "...")
 	found := all.Find(id)
+	var called []instance.Called
 	if len(found) == 0 {
-		called, _ := instance.Named(town.Personal(env.Getenv).State, name) // gt-session says what is unreadable
+		called, _ = instance.Named(town.Personal(env.Getenv).State, name) // gt-session says what is unreadable
 		for _, c := range called {
 			if c.Session == "" {
 				continue
@@ -263,8 +264,18 @@ func named(env *cli.Env, all catalog.Catalog, name string) (*catalog.Session, er
 			found = append(found, all.Find(string(c.Session))...)
 		}
 	}
+	if len(found) == 0 && called == nil { // the column ACTOR
+		for s := range all.Each(catalog.Filter{}) {
+			if s.Who() == name || s.Address() == name {
+				found = append(found, s)
+			}
+		}
+	}
 	switch len(found) {
 	case 0:
+		if called != nil {
+			return nil, cli.Fail(cli.No, fmt.Errorf("%s has no conversation yet", called[0].Name), "gt-session show "+called[0].Name+" shows what is known of it")
+		}
 		if all.Len() == 0 {
 			return nil, cli.Failf(cli.No, noSessions)
 		}

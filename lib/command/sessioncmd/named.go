@@ -10,32 +10,19 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/state/instance"
 	"gt/lib/state/peer"
-	"gt/lib/state/session"
 	"gt/lib/text/fold"
 	"gt/lib/view/roster"
 )
 
-// shownID is how many characters of an id are shown where names do not tell agents apart. A
-// shorter beginning names none: it may be the name of an agent that is gone.
-const shownID = 8
-
 // meant returns the instances that a name means. All that a list prints of one names it.
 func meant(at scope, all []*instance.Instance, name string) []*instance.Instance {
-	id, notID := session.ParseID(name)
-	for _, matches := range []func(*instance.Instance) bool{
-		func(in *instance.Instance) bool { return fold.Same(in.Name, name) || string(in.ID) == name },
-		func(in *instance.Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
-		func(in *instance.Instance) bool {
-			return len(name) >= shownID && strings.HasPrefix(string(in.ID), name)
-		},
-		func(in *instance.Instance) bool { return notID == nil && at.Store.Session(in) == id },
-		func(in *instance.Instance) bool { return in.Title != "" && fold.Same(in.Title, name) },
+	by := instance.Matchers(name, at.Store.Session)
+	by = slices.Insert(by, len(by)-1,
 		func(in *instance.Instance) bool {
 			return strings.Contains(name, "/") && fold.Same(in.Path, at.Env.Abs(name))
 		},
-		func(in *instance.Instance) bool { return slices.Contains(selected(all, name), in) },
-		func(in *instance.Instance) bool { return in.TmuxSession == name && name != "" },
-	} {
+		func(in *instance.Instance) bool { return slices.Contains(selected(all, name), in) })
+	for _, matches := range by {
 		if found := having(all, matches); len(found) > 0 {
 			return found
 		}

@@ -19,22 +19,52 @@ type Called struct {
 	Instance string // the store's Name of its instance; "" if gt did not start it
 }
 
-// Named returns the agents that lists show under a name: by the name, id or pane of an
-// instance in any store, or the pane of another agent that runs. unread reports instances
-// that could not be read.
+// shownID is how many characters of an id are shown where names do not tell agents apart. A
+// shorter beginning names none: it may be the name of an agent that is gone.
+const shownID = 8
+
+// Matchers returns what lists show of an instance, as functions that report whether a name
+// means an instance by it: its name or id, its pane, the beginning of its id, its session, its
+// title and its tmux session. The first that matches any counts. sessionOf returns an
+// instance's session.
+func Matchers(name string, sessionOf func(*Instance) session.ID) []func(*Instance) bool {
+	id, notID := session.ParseID(name)
+	return []func(*Instance) bool{
+		func(in *Instance) bool { return fold.Same(in.Name, name) || string(in.ID) == name },
+		func(in *Instance) bool { return in.TmuxPane == name && strings.HasPrefix(name, "%") },
+		func(in *Instance) bool { return len(name) >= shownID && strings.HasPrefix(string(in.ID), name) },
+		func(in *Instance) bool { return notID == nil && sessionOf(in) == id },
+		func(in *Instance) bool { return in.Title != "" && fold.Same(in.Title, name) },
+		func(in *Instance) bool { return in.TmuxSession == name && name != "" },
+	}
+}
+
+// Named returns the agents that lists show under a name: by Matchers of an instance in any
+// store, or the pane of another agent that runs. unread reports instances that could not be
+// read.
 func Named(state place.State, name string) (found []Called, unread error) {
 	if name == "" {
 		return nil, nil
 	}
 	stores, unread := Stores(state)
 	pane := strings.HasPrefix(name, "%")
+	of := map[*Instance]Store{}
+	var all []*Instance
 	for _, s := range stores {
-		all, err := s.All()
+		some, err := s.All()
 		unread = errors.Join(unread, err)
+		for _, in := range some {
+			of[in], all = s, append(all, in)
+		}
+	}
+	for _, matches := range Matchers(name, func(in *Instance) session.ID { return of[in].Session(in) }) {
 		for _, in := range all {
-			if fold.Same(in.Name, name) || string(in.ID) == name || pane && in.TmuxPane == name && in.Desired == Running {
-				found = append(found, Called{in.Name, in.Path, s.Session(in), s.Name(in.ID)})
+			if matches(in) && (!pane || in.Desired == Running) {
+				found = append(found, Called{in.Name, in.Path, of[in].Session(in), of[in].Name(in.ID)})
 			}
+		}
+		if found != nil {
+			break
 		}
 	}
 	if !pane {

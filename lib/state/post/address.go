@@ -245,7 +245,7 @@ func named(state place.State, getenv func(string) string, name string) (Recipien
 	}
 	r, err := only(all, name)
 	if err == nil && len(found) == 1 && found[0].Instance != "" && isShared(state, getenv, home.Elsewhere(getenv, found[0].Path).Dir) {
-		r.Name, r.Box = name, r.Box.For(found[0].Instance)
+		r.Name, r.Box = found[0].Name, r.Box.For(found[0].Instance)
 	}
 	return r, err
 }
