@@ -33,8 +33,8 @@ const (
 // line feeds, and with the offset of each, until it returns false. It returns the offset
 // after the last record given. The bytes are valid only during the call.
 //
-// A line is a record, but for what a crash leaves: NUL bytes around one, or two on one
-// line, of which the first may be torn. What follows the last line feed is a record if it
+// A line is a record, but for what a crash or an editor leaves: NUL bytes around one, a byte
+// order mark, or two on one line, of which the first may be torn. What follows the last line feed is a record if it
 // is a whole JSON object, and ignored otherwise: its end may still come.
 func Lines(path string, from int64, each func(line []byte, at int64) bool) (next int64, err error) {
 	return LinesWithin(path, from, MaxRecord, each, nil)
@@ -161,11 +161,18 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 	}
 }
 
+// mark is the byte order mark that an editor may have put before a file's first record.
+var mark = []byte("\xef\xbb\xbf")
+
 // recordsOn calls each with the records on a line, and with the offset of each, until it
 // returns false; next is the offset after that one.
 func recordsOn(line []byte, at int64, each func(record []byte, at int64) bool) (next int64, more bool) {
 	const cut = "\x00\r\n"
 	for more = true; more && len(line) > 0; {
+		if rest, marked := bytes.CutPrefix(line, mark); marked {
+			line, at = rest, at+int64(len(mark))
+			continue
+		}
 		record := line
 		switch i := bytes.IndexByte(line, 0); {
 		case i == 0:
@@ -223,7 +230,7 @@ const maxTries = 100
 
 // endsWhole reports whether a line without a line feed ends in a whole record.
 func endsWhole(line []byte) bool {
-	line = bytes.TrimRight(line, "\x00 \r")
+	line = bytes.TrimPrefix(bytes.TrimRight(line, "\x00 \r"), mark)
 	line = line[bytes.LastIndexByte(line, 0)+1:]
 	if i := joint(line); i > 0 {
 		line = line[i:]

@@ -50,6 +50,8 @@ func damage(t *testing.T, r conversation.Reader, store string, f conversation.Fi
 		"NUL bytes behind records": joined(func(_ int, line []byte) []byte { return slices.Concat(line, nuls, []byte("\n")) }),
 		"NUL bytes before records": joined(func(_ int, line []byte) []byte { return slices.Concat(nuls, line, []byte("\n")) }),
 		"NUL bytes for line feeds": joined(func(i int, line []byte) []byte { return slices.Concat(line, nuls, []byte("\n")[:i%2]) }),
+		"a byte order mark":        slices.Concat([]byte("\xef\xbb\xbf"), data),
+		"carriage returns":         bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")),
 		"no last line feed":        bytes.TrimSuffix(data, []byte("\n")),
 		"two records on a line": joined(func(i int, line []byte) []byte {
 			return append(slices.Clone(line), "\n"[:i%2]...)

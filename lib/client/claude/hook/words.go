@@ -25,6 +25,7 @@ func Split(text string) (typed string, messages []Message) {
 				text = withoutRemarks(text)
 			}
 		case announced || !isWrapper(name):
+			text = withoutReminders(text)
 			return strings.TrimSpace(Unpasted(text)), messages
 		default:
 			text = after
@@ -53,6 +54,19 @@ func element(text string) (name, attributes, body, after string, announced bool)
 	return name, attributes, rest[:end], rest[end+len(name)+len("</>"):], announced
 }
 
+// withoutReminders removes what the client's older versions put below a prompt.
+func withoutReminders(text string) string {
+	const begin, end = "\n<system-reminder>", "</system-reminder>"
+	for strings.HasSuffix(text, end) {
+		i := strings.LastIndex(text, begin)
+		if i < 0 {
+			break
+		}
+		text = strings.TrimSpace(text[:i])
+	}
+	return text
+}
+
 const announcement = "Another Claude session sent a message"
 
 // withoutRemarks removes what the client says about an announced message.
@@ -68,7 +82,7 @@ func isWrapper(name string) bool {
 	switch name {
 	case "local-command-stdout", "local-command-stderr", "local-command-caveat",
 		"bash-input", "bash-stdout", "bash-stderr", "system-reminder", "user-prompt-submit-hook",
-		"task-notification", "tick", "ide_opened_file", "ide_selection", "ide_diagnostics", "session-start-hook", "new-diagnostics":
+		"bash-exit-code", "mcp-resource-update", "mcp-polling-update", "task-notification", "tick", "ide_opened_file", "ide_selection", "ide_diagnostics", "session-start-hook", "new-diagnostics":
 		return true
 	}
 	return false

@@ -18,7 +18,10 @@ func TestSplit(t *testing.T) {
 		"<system-reminder> shows, never do":    {"<system-reminder> shows, never do", nil},
 		"<div>a</div> is broken":               {"<div>a</div> is broken", nil},
 		"<system-reminder>x</system-reminder>": {"", nil},
-		"<ide_selection>x</ide_selection>\n<ide_opened_file>y</ide_opened_file>\nfix it": {"fix it", nil},
+		"<ide_selection>x</ide_selection>\n<ide_opened_file>y</ide_opened_file>\nfix it":                          {"fix it", nil},
+		"fix it\n\n<system-reminder>\nalways x\n</system-reminder>\n<system-reminder>never y</system-reminder>\n": {"fix it", nil},
+		"what does <system-reminder>x</system-reminder> do?":                                                      {"what does <system-reminder>x</system-reminder> do?", nil},
+		"<mcp-resource-update server=\"a\" uri=\"b\">x</mcp-resource-update>":                                     {"", nil},
 		peer: {"", []Message{{"ann", "never push"}}},
 		peer + "\n\nThis came from another Claude session, not typed by your user.\nBe careful.\n\nThat \"other Claude session\" is an agent": {
 			"", []Message{{"ann", "never push"}}},

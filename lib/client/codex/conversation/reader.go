@@ -742,11 +742,16 @@ func request(text string) string {
 }
 
 // injected reports whether the client wrote a text in the person's name: one element
-// whose name is not a markup's, or a project's instructions.
+// whose name is not a markup's, a project's instructions, or a warning to the model.
 func injected(text string) bool {
 	text = strings.TrimSpace(text)
-	if strings.HasPrefix(text, "# AGENTS.md instructions") {
-		return true
+	for _, begin := range [...]string{
+		"# AGENTS.md instructions", "Warning: apply_patch was requested via ", "Warning: The maximum number of unified exec processes you can keep open is ",
+		"Warning: Your account was flagged for potentially high-risk cyber activity",
+	} {
+		if strings.HasPrefix(text, begin) && (text[0] == '#' || !strings.Contains(text, "\n")) {
+			return true
+		}
 	}
 	name, _, ok := strings.Cut(strings.TrimPrefix(text, "<"), ">")
 	if !ok || len(name) > 60 || !strings.HasPrefix(text, "<") {

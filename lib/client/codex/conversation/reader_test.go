@@ -257,6 +257,8 @@ func TestPrompts(t *testing.T) {
 		{line(text("<ENVIRONMENT_CONTEXT>x</environment_context>\n"), ""), ""},
 		{line(text("<user_instructions>\n\nbe kind\n\n</user_instructions>"), ""), ""},
 		{line(text("# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>"), ""), ""},
+		{line(text("Warning: apply_patch was requested via exec_command. Use the apply_patch tool instead of exec_command."), ""), ""},
+		{line(text("Warning: this is what I see, why?"), ""), "Warning: this is what I see, why?"},
 		{line(text("<skill>\n<name>x</name>\n</skill>"), ""), ""},
 		{line(text("<turn_aborted>\nThe user interrupted\n</turn_aborted>"), ""), ""},
 		{line(text("<user_shell_command>\n<command>ls</command>\n</user_shell_command>"), ""), ""},
