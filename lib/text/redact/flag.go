@@ -80,7 +80,7 @@ func nextArgument(s string, i int) int {
 // -storepass, -pw, --oauth2-bearer.
 func takesPassword(name string) bool {
 	name = strings.TrimLeft(strings.ToLower(name), "-")
-	if name == "pass" || name == "upw" || name == "opw" || name == "oauth2-bearer" || name == "pinentry-pass" {
+	if name == "pass" || name == "upw" || name == "psk" || name == "opw" || name == "oauth2-bearer" || name == "pinentry-pass" {
 		return true
 	}
 	for _, end := range []string{"storepass", "keypass", "userpass", "adminpass", "rootpass", "passwd", "pwd", "-pass", "-pw"} {
@@ -106,7 +106,7 @@ var shortFlags = [...]struct {
 	{"zip unzip zipcloak", "P", either}, {"rdesktop psexec psexec.exe psexec64.exe evil-winrm crackmapexec cme nxc netexec hydra medusa winexe", "p", next},
 	{"ipmitool", "P", either}, {"mcrypt", "k", next}, {"ccrypt ccencrypt ccdecrypt ccat", "K", next}, {"aescrypt certutil mutool msoffcrypto-tool xfreerdp wlfreerdp", "p", next}, {"kadmin", "w", next},
 	{"kadmin", "pw", next}, {"swaks", "ap", next}, {"sendemail sendEmail", "xp", next}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "A", next}, {"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "X", next},
-	{"openssl", "k", next}, {"cqlsh cypher-shell ncftpput ncftpget ncftp steghide cbq vncviewer", "p", next}, {"mosquitto_pub mosquitto_sub mosquitto_rr", "P", next},
+	{"snmpget snmpwalk snmpset snmpbulkwalk snmpbulkget snmptrap snmpgetnext", "c", next}, {"influx", "t", next}, {"elasticsearch-users", "p", next}, {"openssl", "k", next}, {"cqlsh cypher-shell ncftpput ncftpget ncftp steghide cbq vncviewer", "p", next}, {"mosquitto_pub mosquitto_sub mosquitto_rr", "P", next},
 	{"ssh-keygen", "N", next}, {"ssh-keygen", "P", next}, {"add-generic-password add-internet-password", "w", next}, {"unlock-keychain create-keychain", "p", next},
 	{"security", "P", next}, {"set-key-partition-list", "k", next}, {"twine", "p", next}, {"plink pscp psftp putty", "pw", next}, {"nordvpn openfortivpn", "p", next},
 }
@@ -121,7 +121,7 @@ const (
 // end at s[end].
 func (sc *scanner) shortFlag(i, end int) (from, to int) {
 	s := sc.s
-	if end-i < 2 || i > 0 && s[i-1] == '-' || strings.IndexByte("pawPhAXkNsKx", s[i+1]) < 0 {
+	if end-i < 2 || i > 0 && s[i-1] == '-' || strings.IndexByte("pawPhAXkNsKxct", s[i+1]) < 0 {
 		return 0, 0
 	}
 	before := strings.ReplaceAll(sc.s[max(0, i-maxLook):i], "\\\n", " ") // a command of several lines
@@ -189,7 +189,7 @@ var pairs = [...]struct {
 	sign            byte
 }{
 	{"curl", "-u --user -U --proxy-user -E --cert --proxy-cert", ':'}, {"http https xh xhs", "-a --auth", ':'},
-	{"skopeo podman buildah ctr nerdctl crictl", "-u --user --creds --src-creds --dest-creds", ':'}, {"lftp", "-u --user", ','},
+	{"skopeo podman buildah ctr nerdctl crictl", "-u --user --creds --src-creds --dest-creds", ':'}, {"lftp", "-u --user", ','}, {"etcdctl", "--user", ':'},
 	{"smbclient rpcclient smbget net smbcacls smbpasswd", "-U --user", '%'}, {"wbinfo", "-a", '%'}, {"sqlmap", "--auth-cred", ':'},
 }
 

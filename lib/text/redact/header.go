@@ -53,7 +53,11 @@ func (sc *scanner) header(i int) (from, to int) {
 	switch {
 	case equalFold(s[i:word], "authorization"):
 		p := word
-		for p < len(s) && strings.IndexByte("\"'\\: =\t", s[p]) >= 0 && p-word < maxName {
+		least := 1
+		for p < len(s) && strings.IndexByte("\"'\\: =\t,]", s[p]) >= 0 && p-word < maxName {
+			if s[p] == ',' || s[p] == ']' { // header("Authorization", "token x")
+				least = 16
+			}
 			p++
 		}
 		if p == word {
@@ -62,7 +66,10 @@ func (sc *scanner) header(i int) (from, to int) {
 		scheme := run(s[:min(len(s), p+16)], p, "w-")
 		switch strings.ToLower(s[p:scheme]) {
 		case "bearer", "basic", "token", "apikey", "digest", "negotiate":
-			return credential(s, scheme, 1)
+			if next := separated(s, scheme); next > scheme {
+				return credential(s, next, 16)
+			}
+			return credential(s, scheme, least)
 		}
 		if from, to = credential(s, p, 16); to > 0 {
 			return from, to
@@ -127,6 +134,20 @@ func cookies(s string, i int) (from, to int) {
 		return 0, 0
 	}
 	return i, to
+}
+
+// separated returns the beginning of a credential that a quote, an operator or the end of a
+// line separates from its scheme, which ends at s[i]; i if nothing does.
+func separated(s string, i int) int {
+	p, more, joined := i, false, false
+	for ; p < len(s) && p-i < 24 && strings.IndexByte(" \t\n\"'+.&\\", s[p]) >= 0; p++ {
+		more = more || s[p] > ' ' || s[p] == '\n'
+		joined = joined || strings.IndexByte("+.&", s[p]) >= 0
+	}
+	if !more || joined && strings.IndexByte("\"'", s[p-1]) < 0 { // of code
+		return i
+	}
+	return p
 }
 
 // credential finds the word at s[i] after blanks. With least 1 any word counts. Otherwise

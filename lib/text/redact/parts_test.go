@@ -26,6 +26,10 @@ var inParts = []string{
 	`"primaryKey": "«MrPN6yu+47QmsOOGQOAjN94n3IPjvPOsgdvXS0/P2uj4Rgcal0t5IxEURytDIR2LaP+TjB5udTA4okzll7rZRB==»"`,
 	// Tokens by their form.
 	"use «GOOG1EP5XR64LY6546A63HPBSW7FTITNY29NTUPQJ1AIVMD6HDF8Q840GPTK5» now", "use «sTqTybJk9HRnXEK8HMjZIOtDadyOeFFyEsiU6LCivdOpgjCIJmjfimje2JOe31M6KVCSuuGMke8CAZDODXou» now", "use «0.ac6c6a0a-66e1-47cb-a0f3-92e049e256e6.irgnOCeMIR1iy2PxpfOBVNcxSUMtz0:h1ZXxmXpEvq1LaXhss8xae==» now", "use «u+F2iQGyStSOoliy-jEj» now",
+	// Behind a scheme, in a text for a command, from a command.
+	"-H 'Authorization: Bearer '\"«MvGSFWRkEm8zCYr7PN5LbYZTMmgAWkGb»\"", `-H Authorization:\ Bearer\ «4bmQZUIC7ivuQ5PAfvryeheReeR2Gjem»`, `headers["Authorization"] = "Bearer " + "«oGprykDwA07yMirSwfGvkQz0»"`, "Authorization: Bearer\n  «6U6Ojx9J3trfBB9HaDEtV8Eg»", `.header("Authorization", "token «9fe188f9102766f86576a5ce»")`,
+	"docker login --password-stdin <<EOF\n«p4ssW0rd9»\nEOF\n", "sudo chpasswd <<'END'\nbob:«p4ssW0rd9»\nEND", "passwd bob <<EOF\n«p4ssW0rd9\np4ssW0rd9»\nEOF", `restic --password-command "echo «p4ssW0rd9»" init`, "initdb --pwfile=<(echo «p4ssW0rd9»)",
+	"vault operator unseal «zaHrpAoluTPdO8d0WacoT3oVwS11Zoy9UdArHyxwFnA=»", "snmpwalk -v2c -c «p4ssW0rd9» h", "etcdctl --user root:«p4ssW0rd9» get x", `new NetworkCredential("bob", "«p4ssW0rd9»")`, "age -p <<< «p4ssW0rd9»",
 	// In URLs.
 	"https://«1Kf7DOMEkxJ70xbupPB11WGHHGxJojhJ»:x-oauth-basic@github.com", "https://«sTWuOavQ1jVwsQ7HtGC5CcbQzt9MpIm7M»:@api.example.org", "http://j@ne:«p4ssW0rd9»@example.org/x",
 	"https://«2f97e032-72c1-46ad-a52a-45d7112338b5»@h.example.org:443/x", "https://x.example.org/v1?api_key=«iXN68nzDXYKv6BvC»&page=2", "https://x.example.org/#access_token=«ty2Gmuyw89B5G6JF»&token_type=bearer",

@@ -19,14 +19,14 @@ var positions = [...]struct {
 	{"rclone o|bscure ", 0, 0}, {"snmp|-server community ", 0, 0}, {"bi|ndpw ", 0, 0}, {"|-setairportnetwork ", 2, 0}, {"|wifi connect ", 2, 0}, {"wifi|-sec.psk ", 0, 0}, {"wireless|-security.psk ", 0, 0},
 	{"rabbitm|qctl add_user ", 1, 0}, {"rabbitm|qctl change_password ", 1, 0}, {"ejabbe|rdctl register ", 2, 0}, {"|mc alias set ", 3, 0}, {"config http|-basic.", 2, 0}, {"--global http|-basic.", 2, 0},
 	{"user-se|crets set ", 1, 0}, {"config set |--secret ", 1, 0}, {"ex|pdp ", 0, '/'}, {"im|pdp ", 0, '/'}, {"s|qlplus ", 0, '/'}, {"s|qlldr ", 0, '/'},
-	{"/user|:", 1, 0}, {"jdbc:oracle:thin|:", -1, '/'}, {"jdbc:oracle:oci|:", -1, '/'}, {"|IDENTIFY ", 0, 0}, {"wpa|-psk ", 0, 0}, {"|PSK ", 0, 0}, {"|EAP ", 0, 0}, {"encry|pt_string ", 0, 0},
+	{"/user|:", 1, 0}, {"jdbc:oracle:thin|:", -1, '/'}, {"jdbc:oracle:oci|:", -1, '/'}, {"operator u|nseal ", 0, 0}, {"|IDENTIFY ", 0, 0}, {"wpa|-psk ", 0, 0}, {"|PSK ", 0, 0}, {"|EAP ", 0, 0}, {"encry|pt_string ", 0, 0},
 }
 
 // fromInput are what a command says if it reads a secret from its standard input.
 var fromInput = [...]string{
 	"-stdin", "--with-token", "sudo -S", "sudo -kS", "sudo -k -S", "chpasswd", "--passphrase-fd 0", "-passin stdin", "-pass stdin", "cryptsetup luks",
 	"secret put ", "secret set ", "secrets create ", "secrets set ", "secrets versions add", "passwd --stdin", "smbpasswd -s", "vncpasswd -f", "pass insert", "--data-file=-",
-	"auth login", "vault login -", "--token-file -", "--password-file -", "--password-file=-", "sudo --stdin", "docker secret create", "podman secret create",
+	"auth login", "vault login -", "--token-file -", "--from-file=/dev/stdin", "age -p", "--passwd-on-stdin", "--password-file -", "--password-file=-", "sudo --stdin", "docker secret create", "podman secret create",
 }
 
 // positional finds the secret of one of positions, whose stroke is at s[i].
@@ -36,7 +36,7 @@ func (sc *scanner) positional(i int) (from, to int) {
 		p := &positions[n]
 		before, behind, _ := strings.Cut(p.command, "|")
 		if !strings.HasPrefix(s[i:], behind) || !strings.HasSuffix(s[sc.done:i], before) || s[i-len(before)] != '-' && !sc.begins(i-len(before)) ||
-			before == "/user" && !sc.command(i, "net use ") {
+			before == "/user" && !sc.command(i, "net use ") && !sc.command(i, "runas ") {
 			continue
 		}
 		v, skip := i+len(behind), p.skip
@@ -142,15 +142,53 @@ func (sc *scanner) piped(i int) (from, to int) {
 	return from, to
 }
 
-// hereString finds what a command that reads a secret is given by <<<, which begins at s[i].
-func (sc *scanner) hereString(i int) (from, to int) {
+// echoed finds what a command writes that a flag for a password has: --password-command
+// 'echo x', --pwfile=<(echo x). s[i] is before the command.
+func (sc *scanner) echoed(i int) (from, to int) {
 	s := sc.s
-	if !strings.HasPrefix(s[i:], "<<<") {
+	v := i + 1
+	for _, command := range [...]string{"echo ", "printf "} {
+		if rest, ok := strings.CutPrefix(s[v:], command); ok {
+			v = len(s) - len(rest)
+		}
+	}
+	flag := strings.ToLower(s[max(sc.done, i-maxName/2):i])
+	if v == i+1 || !strings.Contains(flag, "pass") && !strings.Contains(flag, "pwfile") && !strings.Contains(flag, "private-key") || strings.ContainsAny(flag, "\n;") {
+		return 0, 0
+	}
+	if strings.HasPrefix(s[v:], "-n ") {
+		v += len("-n ")
+	}
+	from, to = value(s, v)
+	if to-from < 4 || isPlaceholder(s, from, to) || strings.Contains(s[from:to], "/") && !mixed(s[from:to]) {
+		return 0, 0
+	}
+	return from, to
+}
+
+// hereText finds what a command that reads a secret is given by <<< x, or by the few lines up
+// to the word of <<. The sign begins at s[i].
+func (sc *scanner) hereText(i int) (from, to int) {
+	s := sc.s
+	if !strings.HasPrefix(s[i:], "<<") {
 		return 0, 0
 	}
 	before := s[max(sc.done, i-maxLook/2):i]
 	if before = before[strings.LastIndexAny(before, "\n|;")+1:]; !readsSecret(before) {
 		return 0, 0
 	}
-	return filled(s, blanks(s, i+3))
+	if strings.HasPrefix(s[i:], "<<<") {
+		return filled(s, blanks(s, i+3))
+	}
+	line, body, _ := strings.Cut(s[i+2:min(len(s), i+maxLook)], "\n")
+	end := strings.Trim(line, " -'\"")
+	lines, _, found := strings.Cut(body, "\n"+end)
+	if end == "" || run(end, 0, "w") < len(end) || !found || strings.Count(lines, "\n") > 3 || strings.Contains(lines, " ") || len(lines) < 4 || placeholder(lines) {
+		return 0, 0
+	}
+	from = i + len("<<") + len(line) + 1
+	if user := run(lines, 0, "w-."); user < len(lines) && lines[user] == ':' && !strings.Contains(lines, "\n") { // bob:x
+		from, lines = from+user+1, lines[user+1:]
+	}
+	return from, from + len(lines)
 }

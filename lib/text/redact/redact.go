@@ -374,12 +374,14 @@ func (sc *scanner) at(i int) (from, to int) {
 		return sc.argument(i)
 	case '>':
 		return sc.element(i)
-	case '"', '\'', '?':
+	case '"', '\'':
+		return sc.first(i, (*scanner).alternative, (*scanner).echoed)
+	case '?':
 		return sc.alternative(i)
 	case '-':
 		return sc.dash(i)
 	case '(', '{':
-		return sc.first(i, (*scanner).called, (*scanner).shaped)
+		return sc.first(i, (*scanner).called, (*scanner).echoed, (*scanner).shaped)
 	case 'K', 'k':
 		return sc.first(i, (*scanner).spacedValue, (*scanner).shaped)
 	case 'T', 't':
@@ -401,7 +403,7 @@ func (sc *scanner) at(i int) (from, to int) {
 	case 'e':
 		return sc.first(i, (*scanner).jwt, (*scanner).shaped)
 	case '<':
-		return sc.hereString(i)
+		return sc.hereText(i)
 	case '|':
 		return sc.first(i, (*scanner).piped, (*scanner).alternative, (*scanner).marked, (*scanner).form, (*scanner).shaped)
 	case '%', 'Q', '.', '_':

@@ -514,7 +514,7 @@ func (sc *scanner) signsIn(i int) string {
 		return ""
 	}
 	name := strings.ToLower(sc.nameBefore(sc.unquote(strings.LastIndexFunc(sc.s[sc.done:i-1], func(r rune) bool { return r != '=' && r != ' ' }) + 1 + sc.done)))
-	for _, end := range [...]string{"auth", "login", "credentials", "createhmac"} {
+	for _, end := range [...]string{"auth", "login", "credential", "credentials", "createhmac"} {
 		if strings.HasSuffix(name, end) {
 			return "password"
 		}
@@ -523,7 +523,7 @@ func (sc *scanner) signsIn(i int) string {
 }
 
 // connecting are calls that take a password behind other arguments.
-var connecting = [...]string{"mysqli_connect(", "mysql_connect(", "mysqli(", "PDO(", "Credentials(", "getConnection(", "jwt.sign(", "jwt.verify(", "jwt.encode(", "jwt.decode(", "JWT.encode(", "JWT.decode(", "JWT::encode(", "JWT::decode(", "ftp_login("}
+var connecting = [...]string{"mysqli_connect(", "mysql_connect(", "mysqli(", "PDO(", "Credentials(", "getConnection(", "jwt.sign(", "jwt.verify(", "jwt.encode(", "jwt.decode(", "JWT.encode(", "JWT.decode(", "JWT::encode(", "JWT::decode(", "ftp_login(", "create_superuser("}
 
 // connecting reports whether a password follows the comma at s[i] in one of these calls.
 func (sc *scanner) connecting(i int) bool {
