@@ -10,9 +10,9 @@ import (
 	"gt/lib/catalog"
 )
 
-// sizeOf returns how many bytes the conversation of a session takes, with its subagents and
+// conversationSize returns how many bytes the conversation of a session takes, with its subagents and
 // what its client keeps in a folder beside it. It is 0 if only a database has it.
-func sizeOf(all catalog.Catalog, s *catalog.Session) (n int64) {
+func conversationSize(all catalog.Catalog, s *catalog.Session) (n int64) {
 	counted := map[string]bool{}
 	count := func(path string, size int64) {
 		if !counted[path] {
@@ -48,7 +48,7 @@ func sizeOf(all catalog.Catalog, s *catalog.Session) (n int64) {
 func largest(all catalog.Catalog, f catalog.Filter) []*catalog.Session {
 	found := all.Select(f, 0)
 	for _, s := range found {
-		s.Size = sizeOf(all, s)
+		s.Size = conversationSize(all, s)
 	}
 	slices.SortStableFunc(found, func(a, b *catalog.Session) int { return cmp.Compare(b.Size, a.Size) })
 	return found

@@ -162,8 +162,8 @@ func (c *usage) disk(env *cli.Env) error {
 				continue
 			}
 			counted[f.Path] = true
-			k.Bytes += sizeOf(f.Path)
-			k.Bytes += sizeOf(strings.TrimSuffix(f.Path, filepath.Ext(f.Path)) + string(filepath.Separator) + "tool-results")
+			k.Bytes += pathSize(f.Path)
+			k.Bytes += pathSize(strings.TrimSuffix(f.Path, filepath.Ext(f.Path)) + string(filepath.Separator) + "tool-results")
 		}
 	}
 	all := make([]kept, 0, len(by)+1)
@@ -173,9 +173,9 @@ func (c *usage) disk(env *cli.Env) error {
 	slices.SortFunc(all, func(a, b kept) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Agent, b.Agent)) })
 	var records int64
 	for _, store := range (record.Reader{}).Stores(env.Getenv) {
-		records += sizeOf(store)
+		records += pathSize(store)
 	}
-	for _, k := range []kept{{Agent: "gt-record", Bytes: records}, {Agent: "gt's caches", Bytes: sizeOf(personal.State.Path(".sessions"))}} {
+	for _, k := range []kept{{Agent: "gt-record", Bytes: records}, {Agent: "gt's caches", Bytes: pathSize(personal.State.Path(".sessions"))}} {
 		if k.Bytes > 0 {
 			all = append(all, k)
 		}
@@ -205,8 +205,8 @@ func (c *usage) disk(env *cli.Env) error {
 	}, append(all, sum)), nil)
 }
 
-// sizeOf returns the size of a file, or of all files in a folder; 0 of what is not there.
-func sizeOf(path string) (sum int64) {
+// pathSize returns the size of a file, or of all files in a folder; 0 of what is not there.
+func pathSize(path string) (sum int64) {
 	filepath.WalkDir(path, func(_ string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil {
