@@ -2,7 +2,6 @@ package seancecmd
 
 import (
 	"cmp"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,35 +9,24 @@ import (
 	"gt/lib/catalog"
 )
 
-// conversationSize returns how many bytes the conversation of a session takes, with its subagents and
-// what its client keeps in a folder beside it. It is 0 if only a database has it.
+// conversationSize returns how many bytes the conversation of a session takes, with its
+// subagents and what its client keeps in a folder beside it. It is 0 if only a database has
+// it.
 func conversationSize(all catalog.Catalog, s *catalog.Session) (n int64) {
-	counted := map[string]bool{}
-	count := func(path string, size int64) {
-		if !counted[path] {
-			counted[path] = true
-			n += size
-		}
-	}
+	var folders []string // with all that is in them
 	for _, of := range append([]*catalog.Session{s}, all.Subagents(s.ID)...) {
 		if of.File.Path == "" {
 			continue
 		}
 		for _, f := range of.File.Files() {
-			count(f.Path, f.Size)
-			beside := strings.TrimSuffix(f.Path, filepath.Ext(f.Path))
-			if beside == f.Path {
+			if slices.ContainsFunc(folders, func(dir string) bool { return strings.HasPrefix(f.Path, dir+"/") }) {
 				continue
 			}
-			// What cannot be read counts as nothing.
-			_ = filepath.WalkDir(beside, func(path string, d fs.DirEntry, err error) error {
-				if err == nil && d.Type().IsRegular() {
-					if info, err := d.Info(); err == nil {
-						count(path, info.Size())
-					}
-				}
-				return nil
-			})
+			n += f.Size
+			if beside := strings.TrimSuffix(f.Path, filepath.Ext(f.Path)); beside != f.Path {
+				n += pathSize(beside)
+				folders = append(folders, beside)
+			}
 		}
 	}
 	return n
