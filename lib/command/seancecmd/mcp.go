@@ -88,22 +88,22 @@ var tools = []tool{
 		Name:        "search",
 		Description: "Search what was said in past and present sessions of coding agents. Each line is: session id, turn, speaker, time, text. Use read to read on.",
 		Schema: schema{"object", map[string]property{
-			"query":  {"string", "Text that must be in a line, in any case."},
-			"regexp": {"boolean", "The query is a regular expression (RE2)."},
-			"tools":  {"boolean", "Also search tool calls, their results, and thoughts."},
+			"query":  {"string", "Words that were said, run or changed after one request, in any order and case; the best session first."},
+			"regexp": {"boolean", "The query is a regular expression (RE2) for a line; all lines that match."},
+			"tools":  {"boolean", "With regexp: also tool calls, their results, and thoughts."},
 			"agent":  {"string", "Only of this agent: claude, codex, ..."},
 			"since":  {"string", "Only sessions active since then: 24h, 7d, yesterday, 2026-01-17."},
 		}, []string{"query"}},
 		args: func(c *server, in arguments) []string {
-			all := append([]string{"grep", "--ignore-case"}, c.here()...)
+			all := append(flag("agent", in.Agent), flag("since", in.Since)...)
+			all = append(all, c.here()...)
 			if !in.Regexp {
-				all = append(all, "--fixed-strings")
+				return append(append([]string{"search"}, all...), append([]string{"--"}, strings.Fields(in.Query)...)...)
 			}
 			if in.Tools {
 				all = append(all, "--tools")
 			}
-			all = append(all, flag("agent", in.Agent)...)
-			return append(append(all, flag("since", in.Since)...), "--", in.Query)
+			return append(append([]string{"grep", "--ignore-case"}, all...), "--", in.Query)
 		},
 	},
 	{
@@ -276,7 +276,7 @@ func (c *server) call(env *cli.Env, t tool, in arguments) (text string, failed b
 	if text += said.String(); text == "" {
 		text = "nothing was found\n"
 	}
-	return text, code > cli.No || code == cli.No && said.Len() > 0
+	return text, code > cli.No || code == cli.No && strings.Contains(said.String(), ": error: ")
 }
 
 // within returns an error for a session that did not work here.
