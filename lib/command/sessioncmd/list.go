@@ -14,6 +14,7 @@ import (
 	"gt/lib/live/fleet"
 	"gt/lib/live/status"
 	"gt/lib/place"
+	"gt/lib/place/git"
 	"gt/lib/reconcile/agents"
 	"gt/lib/state/instance"
 	"gt/lib/state/lifecycle"
@@ -383,6 +384,7 @@ type show struct {
 	profile
 	Name string `arg:"" help:"The agent."`
 	Last bool   `xor:"what" help:"Print what it said last, and nothing else."`
+	Diff bool   `xor:"what" help:"Print what is changed in its folder and not committed, with the branch."`
 	JSON bool   `name:"json" xor:"what" help:"Print it as JSON."`
 }
 
@@ -402,6 +404,9 @@ func (c *show) Run(env *cli.Env) error {
 	}
 	if c.JSON {
 		return printLine(at, m)
+	}
+	if c.Diff {
+		return printDiff(env, m.Path)
 	}
 	state := roster.StatusText(m)
 	l := lineOf(env, m)
@@ -424,6 +429,24 @@ func (c *show) Run(env *cli.Env) error {
 		env.Hint("the servers in .mcp.json changed since it was started; gt-session restart %s loads them", m.Name)
 	}
 	return nil
+}
+
+// diffWait bounds git while a person waits.
+const diffWait = 10 * time.Second
+
+func printDiff(env *cli.Env, dir string) error {
+	s, err := git.Status(dir, diffWait)
+	if errors.Is(err, git.ErrNotRepository) {
+		return cli.Failf(cli.No, "the folder '%s' is in no git repository", dir)
+	} else if err != nil {
+		return err
+	}
+	text, err := git.Diff(dir, diffWait)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s: %s\n%s", env.Line(s.Branch, maxCell), s.Summary(), env.Text(text))
+	return err
 }
 
 func worktreeOf(in *instance.Instance) string {

@@ -2,6 +2,7 @@ package watchcmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"gt/lib/cli"
+	"gt/lib/client/contract"
 	"gt/lib/live/status"
 	"gt/lib/sys/bounded"
 	"gt/lib/sys/process"
@@ -169,6 +171,77 @@ func fork(m *model, r *row, name string) tea.Cmd {
 		return m.start(m.session(r, "fork"))
 	}
 	return m.start(m.session(r, "fork", "-n", name))
+}
+
+func (m *model) rename() tea.Cmd {
+	r := m.row()
+	if r == nil {
+		return nil
+	}
+	return m.prompt(ask{title: "new name of", do: func(m *model, r *row, name string) tea.Cmd {
+		return m.start(m.session(r, "rename", name))
+	}}, r.Name)
+}
+
+// newKey is what an input line is about that makes an agent. No row has it.
+const newKey = "new"
+
+// begins asks for what a new agent is, one after the other, and starts it. What it is told is
+// on no command line.
+func (m *model) begins() tea.Cmd {
+	dir, client := m.env.Dir, contract.Default
+	if r := m.row(); r != nil && r.member != nil {
+		dir, client = r.member.Path, r.member.Agent
+	}
+	home := m.env.Getenv("HOME")
+	steps := []struct{ title, flag, text string }{
+		{"new agent in the folder", "", term.Tilde(dir, home)}, {"its client", "--agent", client},
+		{"branch of a worktree for it, or none", "--worktree", ""}, {"its prompt, or none", "", ""},
+	}
+	c := command{env: m.env, words: []string{"gt-session", "new"}, dir: m.env.Dir, environ: m.env.Environ, within: commandTime}
+	if m.reader.profile != "" {
+		c.words = append(c.words, "-p", m.reader.profile)
+	}
+	var next func(i int) tea.Cmd
+	next = func(i int) tea.Cmd {
+		s, last := steps[i], i == len(steps)-1
+		m.about = newKey
+		m.ask = ask{title: s.title, free: true, lines: last, empty: i > 1, do: func(m *model, _ *row, text string) tea.Cmd {
+			switch {
+			case i == 0:
+				if rest, ok := strings.CutPrefix(text, "~"); ok && (rest == "" || rest[0] == '/') {
+					text = home + rest
+				}
+				c.words = append(c.words, text)
+			case last && text != "":
+				c.words, c.input = append(c.words, "-m", "-"), text
+			case text != "":
+				c.words = append(c.words, s.flag+"="+text)
+			}
+			if last {
+				return m.start(c)
+			}
+			return next(i + 1)
+		}}
+		return m.begin(s.text)
+	}
+	return next(0)
+}
+
+// diff shows in the panel what the chosen agent has changed, until it is asked again.
+func (m *model) diff() tea.Cmd {
+	r := m.row()
+	if r == nil || m.panel.held == r.key {
+		m.panel.held, m.panel.at, m.panel.same = "", time.Time{}, 0
+		return nil
+	}
+	c, key := m.session(r, "show", "--diff"), r.key
+	c.within = panelTime
+	m.panel.held = key
+	return func() tea.Msg {
+		got := c.run()
+		return seen{key: key, text: cmp.Or(got.out, got.failed), note: "what it has changed; d shows its screen", held: true}
+	}
 }
 
 func (m *model) move() tea.Cmd {

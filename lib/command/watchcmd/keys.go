@@ -47,7 +47,11 @@ func bindings() []binding {
 			return m.prompt(ask{title: "name of the fork of", empty: true, do: fork}, "")
 		}},
 		{keys: []string{"m"}, does: "move it to a group", do: (*model).move},
-		{keys: []string{"n", "space"}, harmless: true, short: "next", does: "next agent that waits", do: func(m *model) tea.Cmd { m.chooseNext(); return nil }},
+		{keys: []string{"R"}, does: "rename it", do: (*model).rename},
+		{keys: []string{"X"}, does: "remove it from the list, once it is stopped", do: confirm("rm")},
+		{keys: []string{"n"}, short: "new", always: true, does: "start a new agent: folder, client, git worktree, prompt", do: (*model).begins},
+		{keys: []string{"d"}, harmless: true, does: "its diff, and its screen again", do: (*model).diff},
+		{keys: []string{"space"}, harmless: true, short: "next", does: "next agent that waits", do: func(m *model) tea.Cmd { m.chooseNext(); return nil }},
 		{keys: []string{"tab"}, harmless: true, short: "waiting", does: "only what waits, and all again", do: func(m *model) tea.Cmd { m.onlyWaiting(); return nil }},
 		{keys: []string{"/"}, harmless: true, short: "filter", does: "filter by name, group, status, agent, host …", do: (*model).search},
 		{keys: []string{"esc"}, harmless: true, does: "no filter", do: func(m *model) tea.Cmd { m.all(); return nil }},
@@ -237,7 +241,7 @@ func (m *model) entered() tea.Cmd {
 		m.list()
 	}
 	m.back(false)
-	if filter || r == nil || text == "" && !a.empty {
+	if filter || r == nil && !a.free || text == "" && !a.empty {
 		return nil
 	}
 	return a.do(m, r, text)

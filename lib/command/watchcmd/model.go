@@ -74,6 +74,7 @@ type ask struct {
 	title string
 	lines bool // the text may have several lines
 	empty bool // no text is an answer, too
+	free  bool // it is about no row
 	do    func(m *model, r *row, text string) tea.Cmd
 }
 

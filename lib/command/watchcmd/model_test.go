@@ -97,7 +97,7 @@ func TestManyAgents(t *testing.T) {
 	}
 }
 
-// n goes round those that wait; the choice stays with its agent whatever changes.
+// The space bar goes round those that wait; the choice stays with its agent whatever changes.
 func TestChoice(t *testing.T) {
 	m := testModel(80, 24, many("rwrrw"))
 	chosen := func(want string) {
@@ -107,7 +107,7 @@ func TestChoice(t *testing.T) {
 		}
 	}
 	chosen("agent-1")
-	press(m, "n")
+	press(m, "space")
 	chosen("agent-4")
 	press(m, "space")
 	chosen("agent-1")

@@ -20,12 +20,14 @@ type panel struct {
 	at    time.Time // when they were read
 	same  int       // how often they were the same
 	busy  bool      // somebody reads them
+	held  string    // the key of the row whose diff it shows, "" for none
 }
 
 // seen is what an agent shows.
 type seen struct {
 	key, text, note string
 	pane            bool
+	held            bool // it is a diff
 }
 
 // How often a pane is read: one that does not change, less often.
@@ -44,6 +46,10 @@ func (m *model) refresh() tea.Cmd {
 	if r == nil || m.panel.busy || m.panelHeight() == 0 || m.mode == helping {
 		return nil
 	}
+	if m.panel.held == r.key {
+		return nil
+	}
+	m.panel.held = ""
 	fresh := m.panel.key == r.key && m.panel.pane == m.visible(r)
 	switch {
 	case m.visible(r):
@@ -83,6 +89,10 @@ func (m *model) refresh() tea.Cmd {
 
 // show puts what an agent shows into the panel.
 func (m *model) show(s seen) {
+	if s.held != (m.panel.held == s.key && s.key != "") { // the person has gone on
+		m.panel.busy = m.panel.busy && s.held
+		return
+	}
 	lines := strings.Split(strings.TrimRight(m.env.Text(s.text), "\n "), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " ")
@@ -91,7 +101,7 @@ func (m *model) show(s seen) {
 	if m.panel.key == s.key && strings.Join(lines, "\n") == strings.Join(m.panel.lines, "\n") {
 		same = m.panel.same + 1
 	}
-	m.panel = panel{key: s.key, pane: s.pane, lines: lines, note: plain.Cut(term.Clean(m.env.Redact(s.note)), maxTitle), at: m.now, same: same}
+	m.panel = panel{key: s.key, pane: s.pane, lines: lines, note: plain.Cut(term.Clean(m.env.Redact(s.note)), maxTitle), at: m.now, same: same, held: m.panel.held}
 }
 
 // peek reads the screen of the chosen row anew.

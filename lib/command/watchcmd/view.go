@@ -353,6 +353,9 @@ var firstOption = lazyregexp.New(`^[^\pL\pN]*1[.)] `)
 // While options are asked for at the bottom, they are not shown twice.
 func (m *model) visibleLines(r *row, height int) []string {
 	lines := m.panel.lines
+	if m.panel.held == r.key {
+		return lines[:min(height, len(lines))]
+	}
 	if m.mode == answering {
 		height = max(height-len(m.asked)-1, 0)
 	}

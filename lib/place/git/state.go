@@ -76,6 +76,17 @@ func Status(dir string, wait time.Duration) (State, error) {
 	return s, nil
 }
 
+// Diff returns the beginning of what differs in the worktree that contains dir from its last
+// commit: a line for each file, then the lines that changed. It runs no program that the
+// repository names, as Status does.
+func Diff(dir string, wait time.Duration) (string, error) {
+	out, err := answer(dir, wait, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat", "--patch", "HEAD", "--")
+	if err != nil {
+		return "", atomicfile.Error("read the changes in", dir, err)
+	}
+	return out.buf.String(), nil
+}
+
 // answer runs git in the worktree that contains dir and returns the beginning of its
 // output.
 func answer(dir string, wait time.Duration, args ...string) (*bounded, error) {
