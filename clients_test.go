@@ -17,6 +17,7 @@ import (
 // namesClients are the files that may name clients all the same, with the reason.
 var namesClients = map[string]string{
 	"lib/client/client.go":          "the list of the folders",
+	"lib/client/names/names.go":     "the names by which a program that links no client recognises one",
 	"lib/conversation/tail/tail.go": "OpenCode's conversations are in a database, whose reader finds its own place",
 	"lib/record/otlp/provider.go":   "families of models, some of which are called as their clients",
 	"lib/text/frame/frame.go":       "how the frames of clients and models begin, in any text",
