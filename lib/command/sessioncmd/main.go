@@ -59,7 +59,7 @@ func prepare(env *cli.Env) {
 func behindDashes(args []string) []string {
 	i := slices.Index(args, "--")
 	switch {
-	case i > 0 && args[0] == "send" && i < len(args)-1:
+	case i > 0 && args[0] == "send" && i < len(args)-1 && namesAgent(args[1:i]):
 		return append(slices.Clone(args[:i]), "--text="+strings.Join(args[i+1:], " "))
 	case i < 1 || args[0] != "new" && args[0] != "fork":
 		return args
@@ -69,6 +69,20 @@ func behindDashes(args []string) []string {
 		all = append(all, "--arg="+arg)
 	}
 	return all
+}
+
+// namesAgent reports whether the arguments before -- of send name an agent. If none does, the
+// name stands behind --, like the text.
+func namesAgent(args []string) bool {
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "-p" || arg == "--profile" || arg == "--timeout":
+			i++ // its value
+		case !strings.HasPrefix(arg, "-"):
+			return true
+		}
+	}
+	return false
 }
 
 // behindCommand moves a profile flag that precedes the command behind the command's

@@ -26,7 +26,8 @@ import (
 
 type sendPrompt struct {
 	profile
-	Words   []string      `arg:"" name:"name" help:"The agent and, in quotes, what it is told; - reads that from standard input. Several agents: send api web -- 'TEXT'."`
+	Name    string        `arg:"" help:"The agent."`
+	Words   []string      `arg:"" optional:"" name:"text" help:"What it is told, in quotes; - reads it from standard input. Several agents: send api web -- 'TEXT'."`
 	Text    *string       `hidden:"" help:"What stands behind --."`
 	Wait    bool          `help:"Wait until it has answered, and print the answer."`
 	Timeout duration.Flag `placeholder:"DURATION" help:"Wait no longer than this: 90s, 10m, 2h (default: no limit)."`
@@ -37,7 +38,7 @@ type sendPrompt struct {
 const maxText = 1 << 20
 
 func (c *sendPrompt) Run(env *cli.Env) error {
-	names, text := c.Words, c.Text
+	names, text := append([]string{c.Name}, c.Words...), c.Text
 	if text == nil {
 		last := len(names) - 1
 		names, text = names[:last], &names[last]
@@ -108,9 +109,9 @@ func (c *sendPrompt) toOne(env *cli.Env, name, text string) error {
 
 func (c *sendPrompt) Validate() error {
 	switch {
-	case c.Text == nil && len(c.Words) < 2:
+	case c.Text == nil && len(c.Words) == 0:
 		return errors.New("the text is missing")
-	case c.Text == nil && len(c.Words) > 2:
+	case c.Text == nil && len(c.Words) > 1:
 		return errors.New("quote the text; for several agents it stands behind --, as in: gt-session send api web -- 'TEXT'")
 	case c.Wait && c.Command:
 		return errors.New("--wait and --command exclude each other: a command of the client's has no answer")
