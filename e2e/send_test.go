@@ -228,7 +228,7 @@ func TestSendsAtALimit(t *testing.T) {
 				refuses("waits to ask its model again")
 				early = false
 			case "cline":
-				refuses("may lose what it is told while it works")
+				refuses("may lose a prompt that arrives while it works")
 				limited()
 			case "codex":
 				limited()

@@ -182,7 +182,7 @@ func adopt(state string) error {
 		var told map[string]any
 		data, rerr := os.ReadFile(path)
 		if rerr != nil || json.Unmarshal(data, &told) != nil {
-			return errors.Join(err, rerr, fmt.Errorf("%s is no note", path))
+			return errors.Join(err, rerr, fmt.Errorf("%s is not a note", path))
 		}
 		now, lerr := place.Identify(told["path"].(string))
 		if lerr != nil {

@@ -380,7 +380,7 @@ func (l *Launch) findPrompt() error {
 	}
 	if hidden := l.Env.Redact(spec.Prompt); hidden != spec.Prompt {
 		spec.Prompt = hidden
-		l.Env.Warn("%s takes what it is told first on its command line only: what looks like a secret is left out", l.Agent)
+		l.Env.Warn("%s takes its first prompt only on its command line; what looks like a secret is left out", l.Agent)
 	}
 	return nil
 }
@@ -691,7 +691,7 @@ func (l *Launch) noteStop(within time.Duration) {
 
 func (l *Launch) describeRemain() (does, found string, err error) {
 	if l.spec.Remain {
-		return "keep the pane when the agent ends", "with step 6", nil
+		return "keep the pane when the agent ends", "done in step 6", nil
 	}
 	return "close the pane when the agent ends", "--remain keeps it", nil
 }
@@ -701,14 +701,14 @@ func (l *Launch) describeVariables() (does, found string, err error) {
 	for _, kv := range l.spec.successor().Shared() {
 		names = append(names, kv[0])
 	}
-	return "set in the tmux session " + strings.Join(names, " "), "with step 6", nil
+	return "set in the tmux session " + strings.Join(names, " "), "done in step 6", nil
 }
 
 func (l *Launch) describeTheme() (does, found string, err error) {
 	if l.Theme == "" {
 		return "leave the theme", "--theme gives it one", nil
 	}
-	return "give its status line the style " + l.Theme, "with step 6", nil
+	return "give its status line the style " + l.Theme, "done in step 6", nil
 }
 
 func (l *Launch) describeWait() (does, found string, err error) {
@@ -746,7 +746,7 @@ func (l *Launch) describeDialogs() (does, found string, err error) {
 }
 
 func (l *Launch) describeReady() (does, found string, err error) {
-	return "wait until it is ready", fmt.Sprintf("until a hook or its screen tells, or it has run for %v", Patience(l.client)), nil
+	return "wait until it is ready", fmt.Sprintf("until a hook or its screen shows it, or it has run for %v", Patience(l.client)), nil
 }
 
 // answerDialogs accepts the client's dialogs about trust and permissions, with --trust.
@@ -795,7 +795,7 @@ func (l *Launch) waitPrompted() {
 		pending, asked, failure := respawn.FirstPromptState(l.at, l.pane.ID)
 		switch {
 		case failure != "":
-			l.Env.Warn("%s was not told what it is told first: %s", l.Name, failure)
+			l.Env.Warn("%s did not get its first prompt: %s", l.Name, failure)
 			l.Env.Hint("%s", peek)
 			return
 		case asked:
@@ -803,7 +803,7 @@ func (l *Launch) waitPrompted() {
 		case !pending:
 			return
 		case time.Now().After(end):
-			l.Env.Warn("%s is told what it is told first once its input box is on the screen", l.Name)
+			l.Env.Warn("%s gets its first prompt once its input box is on the screen", l.Name)
 			l.Env.Hint("%s", peek)
 			return
 		}

@@ -181,7 +181,7 @@ func (c Client) add(doc *jsonedit.Doc, missing []Handler) ([]byte, []Change, err
 	case all == nil:
 		text, err = doc.Append(root, key, map[string][]any{first.Event: {item}})
 	case !all.IsObject():
-		err = shapeError(all, fmt.Sprintf("%q is no object", key))
+		err = shapeError(all, fmt.Sprintf("%q is not an object", key))
 	case event == nil:
 		text, err = doc.Append(all, first.Event, []any{item})
 	case !event.IsArray():

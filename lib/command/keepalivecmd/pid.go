@@ -114,7 +114,7 @@ func describe(f pidfile.File) string {
 			return fmt.Sprintf("unknown: process %d of another PID namespace, which cannot be seen from here", f.Process.PID)
 		}
 		if f.Runs {
-			return fmt.Sprintf("unknown: process %d runs, and began when another program says; that is no proof", f.Process.PID)
+			return fmt.Sprintf("unknown: process %d began when another program recorded, which does not prove that it is the session", f.Process.PID)
 		}
 		return fmt.Sprintf("unknown: another program recorded process %d without proof that it is the session", f.Process.PID)
 	}

@@ -230,7 +230,7 @@ func (c *unsend) Run(env *cli.Env) error {
 	}
 	w := all[0]
 	if !w.isMail() {
-		return cli.Failf(cli.No, "%s is no note", w.ID)
+		return cli.Failf(cli.No, "%s is not a note", w.ID)
 	}
 	if w.Problem != "" {
 		env.Warn("%s", w.Problem)

@@ -126,7 +126,7 @@ func (c *addRule) Run(env *cli.Env) error {
 	}
 	text := term.OneLine(env.Redact(strings.Join(c.Text, " ")))
 	if text == "" {
-		return cli.Failf(cli.Usage, "an empty rule says nothing")
+		return cli.Failf(cli.Usage, "the rule is empty")
 	}
 	in := standing.Instruction{Text: text, Kind: standing.Always}
 	// The text may show its kind. It is a rule even if it does not read like one.
@@ -134,7 +134,7 @@ func (c *addRule) Run(env *cli.Env) error {
 		in.Kind = found[0].Kind
 	}
 	if n := len([]rune(text)); n > standing.MaxLength {
-		return cli.Failf(cli.Usage, "the rule has %d characters, and %d at most are told", n, standing.MaxLength)
+		return cli.Failf(cli.Usage, "the rule has %d characters; the limit is %d", n, standing.MaxLength)
 	}
 	_, err = thread.Update(me.home.Town.State, id, atomicfile.Synced, func(err error) { env.Warn("%v", err) }, func(t *thread.Thread) { t.Add(in, env.Now().UTC()) })
 	if err != nil {

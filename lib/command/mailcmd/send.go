@@ -127,7 +127,7 @@ func (c *send) wake(env *cli.Env, me agent, to post.Recipient) (woken bool, err 
 		woken, err = len(r.Out) > 0, errors.Join(err, rerr)
 	}
 	if c.Wake && !woken && err == nil {
-		env.Hint("nobody was told at once: no agent there waits with an empty input box")
+		env.Hint("no agent was told at once: none there waits with an empty input box")
 	}
 	return woken, err
 }

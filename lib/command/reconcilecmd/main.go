@@ -60,7 +60,7 @@ type grammar struct {
 	Plan    plan    `cmd:"" help:"Print what a tick would do, and why; nothing is changed."`
 	Tick    one     `cmd:"" help:"Make one pass: start and end what differs from the templates."`
 	Run     run     `cmd:"" help:"Make passes until it is stopped."`
-	Accept  accept  `cmd:"" help:"Take the configuration that sessions run with for that of their template, until it changes again."`
+	Accept  accept  `cmd:"" help:"Accept the configuration that sessions run with as their template's, until the template changes again."`
 	Pin     pin     `cmd:"" help:"Keep sessions from being replaced when their template changes."`
 	Service service `cmd:"" help:"Print the unit of a service that runs it."`
 }

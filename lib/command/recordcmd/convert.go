@@ -180,7 +180,7 @@ func (c *convert) folder(env *cli.Env, i record.Info) (string, error) {
 	case err == nil && info.IsDir():
 		return filepath.Clean(dir), nil
 	case c.CWD != "":
-		return "", cli.Fail(cli.Usage, atomicfile.Error("use", dir, cmp.Or(err, errors.New("it is no folder"))))
+		return "", cli.Fail(cli.Usage, atomicfile.Error("use", dir, cmp.Or(err, errors.New("it is not a folder"))))
 	}
 	env.Hint("the folder '%s' is gone: it goes on in this one", dir)
 	return env.Dir, nil

@@ -230,7 +230,7 @@ func (p *page) line(l *record.Line) {
 			p.say("result", p.Style.Dim, l, text)
 		}
 	case record.Rewritten:
-		p.Note("the client has changed what stands above; what follows is what is new in it")
+		p.Note("the client has rewritten the lines above; the new ones follow")
 	case record.StepBegun:
 		p.Note("step " + term.Clean(p.env.Redact(l.Name)) + " begins")
 	case record.StepDone:

@@ -139,7 +139,7 @@ func (e *remote) attach(env *cli.Env, err error) error {
 	case err != nil:
 		return err
 	case !term.IsTerminal(env.Stdin):
-		return cli.Fail(cli.Usage, errors.New("this is no terminal"), fmt.Sprintf("gt-session peek %s prints what it shows", e.in.Name))
+		return cli.Fail(cli.Usage, errors.New("this is not a terminal"), fmt.Sprintf("gt-session peek %s prints what it shows", e.in.Name))
 	}
 	return e.withExitCode(e.runtime.Attach(e.ref))
 }

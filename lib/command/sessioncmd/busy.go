@@ -15,7 +15,7 @@ import (
 
 // hidden is the flag of commands that refuse an agent which cannot be seen from here.
 type hidden struct {
-	Gone bool `help:"Believe that the container or machine in which it was started, and which cannot be seen from here, will not come back."`
+	Gone bool `help:"Assume that the container or machine that it was started in, which cannot be seen from here, will not come back."`
 }
 
 // believe records that an agent is gone, if the person says so.

@@ -298,7 +298,7 @@ func (e *examination) wiring(members []fleet.Member) {
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(names), func(a, b [2]string) int { return strings.Compare(a[0], b[0]) }) {
-		e.add(silent, "", fmt.Sprintf("no hook tells what %s%s: %s", does(names[at]), e.scope.In(), at[0]), at[1])
+		e.add(silent, "", fmt.Sprintf("no hook reports what %s%s: %s", does(names[at]), e.scope.In(), at[0]), at[1])
 	}
 }
 

@@ -323,7 +323,7 @@ func importedOne(at scope, f fields) (*instance.Instance, error) {
 		in.Agent = at.Table().ByProcess(filepath.Base(words[0])).Name
 	}
 	if in.Agent == "" {
-		return nil, errors.Join(err, errors.New("nothing says which agent it is"))
+		return nil, errors.Join(err, errors.New("cannot tell which agent it is"))
 	}
 	err = errors.Join(err, f.get(in.Agent+"_session_id", &in.SessionID), f.get(in.Agent+"_detected_at", &in.SessionAt))
 	if in.SessionID != "" {

@@ -383,7 +383,7 @@ func printLine(at scope, m fleet.Member) error {
 type show struct {
 	profile
 	Name string `arg:"" help:"The agent."`
-	Last bool   `xor:"what" help:"Print what it said last, and nothing else."`
+	Last bool   `xor:"what" help:"Print only its last answer."`
 	Diff bool   `xor:"what" help:"Print what is changed in its folder and not committed, with the branch."`
 	JSON bool   `name:"json" xor:"what" help:"Print it as JSON."`
 }

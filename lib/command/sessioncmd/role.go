@@ -83,7 +83,7 @@ func (c *newOne) worker(t town.Town, in *instance.Instance) (id identity.Identit
 	case t.Personal:
 		return id, "", cli.Failf(cli.Usage, "--role: this folder is in no town that you trust")
 	case id.Role == "" || id.Role == identity.Overseer:
-		return id, "", cli.Failf(cli.Usage, "--role: '%s' is no agent's role", c.Role)
+		return id, "", cli.Failf(cli.Usage, "--role: '%s' is not an agent's role", c.Role)
 	}
 	prefixes, err := rig.Prefixes(t)
 	if err != nil {

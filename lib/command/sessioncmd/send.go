@@ -209,12 +209,12 @@ func (c *sendPrompt) send(env *cli.Env, name, text string) (s sent, said string,
 		said += ", which is busy and takes it up later"
 	case send.Screen:
 		if to.LastPromptAt != nil {
-			env.Warn("no hook of %s told that it began a turn; its screen shows that the text was submitted", m.Name)
+			env.Warn("no hook of %s reported that it began a turn; its screen shows that the text was submitted", m.Name)
 		} else if !c.Command {
 			env.Hint("%s has no hooks that tell; its screen shows that the text was submitted", m.Name)
 		}
 	case send.NoProof:
-		env.Warn("nothing tells whether %s took it: gt does not know how its input box looks; gt-session peek %s shows its screen", m.Name, m.Name)
+		env.Warn("cannot tell whether %s took it: gt does not know what its input box looks like; gt-session peek %s shows its screen", m.Name, m.Name)
 	}
 	return s, said, nil
 }

@@ -59,14 +59,14 @@ type newOne struct {
 }
 
 type begin struct {
-	Message string   `short:"m" placeholder:"TEXT" help:"What it is told first; - reads it from standard input."`
+	Message string   `short:"m" placeholder:"TEXT" help:"The first prompt; - reads it from standard input."`
 	Topic   string   `placeholder:"TEXT" help:"What its session is about; gt-seance lists it."`
 	Give    string   `placeholder:"TEXT" help:"Give it work before it starts: its session begins on it."`
 	Start   bool     `default:"true" negatable:"" help:"Start it (on by default)."`
 	Trust   bool     `help:"Accept what its client asks at the start about trust and permissions."`
 	Explain bool     `help:"Print the steps of the start, what each would do and what it found; make nothing."`
 	JSON    bool     `name:"json" help:"Print it as JSON."`
-	Arg     []string `hidden:"" behind:"--" sep:"none" help:"An argument of the agent; what stands behind -- becomes these."`
+	Arg     []string `hidden:"" behind:"--" sep:"none" help:"An argument for the agent; everything after -- is one."`
 
 	existed  bool // the instance was there before
 	replaces bool // end the agent that runs under the name
@@ -363,7 +363,7 @@ func (b begin) run(at scope, id instance.ID) error {
 		return err
 	}
 	if c := at.Table().Of(in.Agent); c.Dialect != "" && c.Hooks.Instead == "" && !wired && at.Member(in).Status == status.Unknown {
-		at.Env.Hint("no hook has told what %s does; gt-hooks install %s wires gt into its settings", in.Name, in.Agent)
+		at.Env.Hint("no hook has reported what %s does; gt-hooks install %s wires gt into its settings", in.Name, in.Agent)
 	}
 	return nil
 }
@@ -445,7 +445,7 @@ func count[T any](all []T, is func(T) bool) (n int) {
 
 type start struct {
 	several
-	Message string `short:"m" placeholder:"TEXT" help:"What they are told first; - reads it from standard input."`
+	Message string `short:"m" placeholder:"TEXT" help:"The first prompt of each; - reads it from standard input."`
 	Topic   string `placeholder:"TEXT" help:"What their sessions are about; gt-seance lists it."`
 	Trust   bool   `help:"Accept what the clients ask at the start about trust and permissions."`
 	moved
@@ -550,7 +550,7 @@ func (c *restart) Run(env *cli.Env) error {
 type restore struct {
 	profile
 	DryRun   bool `help:"Print what would be started, and change nothing."`
-	Continue bool `help:"Have those go on whose turn was interrupted."`
+	Continue bool `help:"Tell agents whose turn was interrupted to go on."`
 	hidden
 }
 

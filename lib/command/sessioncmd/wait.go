@@ -87,7 +87,7 @@ func (c *wait) Run(env *cli.Env) error {
 		}
 		err = cli.Failf(cli.No, "%v: %s", err, strings.Join(names, ", "))
 		if i := slices.IndexFunc(members, func(m fleet.Member) bool { return m.Status == status.Unknown }); i >= 0 {
-			err = cli.WithHint(err, "no hook has told what %s does; gt-session peek %[1]s shows its screen", members[i].Name)
+			err = cli.WithHint(err, "no hook has reported what %s does; gt-session peek %[1]s shows its screen", members[i].Name)
 		}
 	}
 	return errors.Join(failed, err)

@@ -15,7 +15,7 @@ import (
 
 // within lets an agent run a command that ends the agent itself.
 type within struct {
-	Outlive int `hidden:"" help:"The process of ours that this command goes on for."`
+	Outlive int `hidden:"" help:"The process that this command outlives."`
 }
 
 // handed is how long the caller has to read the output before its agent ends.

@@ -70,12 +70,12 @@ func Of(env *cli.Env, dir, client string) tail.Read {
 			}
 			var page Page
 			if err := json.Unmarshal(out, &page); err != nil {
-				return next, fmt.Errorf("cannot understand what gt-seance says: %w", err)
+				return next, fmt.Errorf("cannot parse the output of gt-seance: %w", err)
 			}
 			for _, data := range page.Entries {
 				var e conversation.Entry
 				if err := json.Unmarshal(data, &e); err != nil {
-					return next, fmt.Errorf("cannot understand what gt-seance says: %w", err)
+					return next, fmt.Errorf("cannot parse the output of gt-seance: %w", err)
 				}
 				if !each(e) {
 					return e.Offset + 1, nil // a database numbers its entries

@@ -189,7 +189,7 @@ func (w walked) launcher(path []process.Info, server int) (l Launcher, err error
 			at, words = w.launchers[n].at, w.launchers[n].words
 		}
 		if word := handed(path[at].Name, words); word != "" {
-			return l, fmt.Errorf("'%s' reads an open file (%s), which only who started it has", title(path[at]), word)
+			return l, fmt.Errorf("'%s' reads an open file (%s), which only the program that started it has", title(path[at]), word)
 		}
 		if path[at].PID != above {
 			if err := differ(above, path[at], words); err != nil {

@@ -166,11 +166,11 @@ func (m *Manifest) checkInstance() error {
 	case m.Format != format:
 		return errors.New("it is not a parcel of gt")
 	case !isUUID(m.ID):
-		return errors.New("its id is no UUID")
+		return errors.New("its id is not a UUID")
 	case m.Generation < 1 || m.Generation > maxMoves:
-		return errors.New("its generation is no number of moves")
+		return errors.New("its generation is not a number of moves")
 	case !isUUID(string(m.Instance.ID)):
-		return errors.New("its agent's id is no UUID")
+		return errors.New("its agent's id is not a UUID")
 	case m.Instance.Agent == "":
 		return errors.New("it names no agent")
 	case m.Instance.Group != "" && instance.CheckGroup(m.Instance.Group) != nil:

@@ -516,7 +516,7 @@ func (w *unpacking) apply() (Result, error) {
 		}
 		done.Branch = w.Branch
 	} else if info, err := os.Stat(w.Path); err != nil || !info.IsDir() {
-		return done, atomicfile.Error("use", w.Path, cmp.Or(err, errors.New("it is no folder")))
+		return done, atomicfile.Error("use", w.Path, cmp.Or(err, errors.New("it is not a folder")))
 	}
 	w.Path = place.Real(w.Path)
 	done.Path = w.Path

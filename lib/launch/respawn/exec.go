@@ -96,7 +96,7 @@ func Exec(env *cli.Env, name string) error {
 	}
 	if r.First != nil {
 		if err := r.First.beside(server, pane, r.Dir, r.Env); err != nil {
-			return fmt.Errorf("cannot tell it what it is told first: %w", err)
+			return fmt.Errorf("cannot give it its first prompt: %w", err)
 		}
 	}
 	if r.Shell != "" {

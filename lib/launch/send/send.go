@@ -24,14 +24,14 @@ var (
 	ErrAsks         = errors.New("its client asks something")
 	ErrDraft        = errors.New("somebody has typed something into its input box")
 	ErrNoInput      = errors.New("its input box is not on the screen")
-	ErrDeaf         = errors.New("its client waits to ask its model again, and drops what it is told meanwhile")
-	ErrWorks        = errors.New("its client may lose what it is told while it works")
+	ErrDeaf         = errors.New("its client waits to repeat a request, and drops prompts meanwhile")
+	ErrWorks        = errors.New("its client may lose a prompt that arrives while it works")
 	ErrLost         = errors.New("its client began to wait to ask its model again, and may have dropped the text")
-	ErrAskedFirst   = errors.New("its client asks something, and no hook told that it took the text")
+	ErrAskedFirst   = errors.New("its client asks something, and no hook reported that it took the text")
 	ErrNotArrived   = errors.New("the text did not appear in its input box")
 	ErrRefused      = errors.New("its client drops the text: it has a prompt that it has not taken up yet")
 	ErrUntaken      = errors.New("its client did not take the text, and shows nothing of it")
-	ErrNotSubmitted = errors.New("the text was typed, but is not submitted: it stands in its input box")
+	ErrNotSubmitted = errors.New("the text was typed but not submitted: it is still in the input box")
 )
 
 // errTaken reports a text that was submitted before its Enter was pressed.

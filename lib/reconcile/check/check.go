@@ -85,7 +85,7 @@ func (c Checks) run(ctx context.Context, t template.Template, within time.Durati
 	n, err := c.number(ctx, t, within)
 	if err != nil {
 		// An error may quote the check's output.
-		return tick.Demand{Err: errors.New("its check tells nothing: " + c.Clean(err.Error()))}
+		return tick.Demand{Err: errors.New("its check gave no number: " + c.Clean(err.Error()))}
 	}
 	return tick.Demand{Wanted: n}
 }

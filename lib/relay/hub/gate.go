@@ -83,7 +83,7 @@ func (h *Hub) pass(c net.Conn, config *tls.Config) error {
 	text, ok := strings.CutPrefix(line, "INFO ")
 	var info map[string]any
 	if err != nil || !ok || json.Unmarshal([]byte(text), &info) != nil {
-		return errors.Join(err, errors.New("the server says nothing"))
+		return errors.Join(err, errors.New("the server does not answer"))
 	}
 	info["tls_required"] = true
 	data, err := json.Marshal(info)

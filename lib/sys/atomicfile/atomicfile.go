@@ -487,7 +487,7 @@ func LinklessIn(root *os.Root, dir string, make bool) error {
 		case err == nil && info.Mode()&fs.ModeSymlink != 0: // mutant never: ./lib/launch/parcel TestHostile
 			err = ErrLink
 		case err == nil && !info.IsDir():
-			err = errors.New("it is no folder")
+			err = errors.New("it is not a folder")
 		}
 		if err != nil {
 			return err

@@ -173,7 +173,7 @@ func (o *Cache) Query(each func(Values), sql string, args ...any) (err error) {
 		case int64:
 			err = s.BindInt64(i+1, arg)
 		default:
-			err = fmt.Errorf("%T is no argument of a query", arg)
+			err = fmt.Errorf("%T cannot be an argument of a query", arg)
 		}
 		if err != nil {
 			return err
