@@ -99,8 +99,8 @@ func (p *copied) of(id session.ID, recorded bool) *Session {
 	return &s
 }
 
-// claim adds what other hosts say of a session, which is nil if this one has nothing of it.
-// One that runs here did not go on elsewhere.
+// claim adds what other hosts say of a session. s is nil if this host knows nothing of it. A
+// session that runs here did not continue on another host.
 func (c Catalog) claim(id session.ID, s *Session, runs bool) *Session {
 	for _, p := range c.peers {
 		said := p.of(id, s == nil || s.foreign) // mutant always: TestPeersRecords

@@ -306,7 +306,7 @@ func (s Starter) roleName(in *instance.Instance) string {
 	return "gt-" + in.Name // the town no longer names its prefix
 }
 
-// wakeLimits are short: an agent that is not woken now is told with its next prompt.
+// wakeLimits are short: an agent that is not woken now learns of it with its next prompt.
 var wakeLimits = send.Limits{Arrive: 5 * time.Second, Again: time.Second, Submit: 5 * time.Second, Hook: 2 * time.Second}
 
 // Wake types a line of gt's own into the empty box of an agent that waits for a prompt, and

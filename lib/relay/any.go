@@ -16,10 +16,10 @@ import (
 
 // Work for any host. The giver's relay offers it to one host at a time, and asks that host
 // where it is. Each offer is a letter of its own, which the host refuses if it comes late, so
-// an offer that was given up cannot be taken up later. A host that is not heard for too long
-// loses what it holds: the next offer goes to another one, and the first one is told when it is
-// heard again. What it does all the same is done twice; nobody can tell a dead host from one
-// that is cut off.
+// an offer that was given up cannot be taken up later. A host that is silent for too long loses
+// its work: the next offer goes to another host, and the first one learns that when it is back.
+// If the first one did the work meanwhile, it is done twice: a dead host looks like one that is
+// cut off.
 
 const (
 	// LostAfter is the usual time after which a host that is not heard loses work.

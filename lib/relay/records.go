@@ -14,9 +14,9 @@ import (
 	"gt/lib/state/peer"
 )
 
-// Records of conversations go from host to host, while both are there: what a host may read
-// is for nobody else, and a hub has no room for it. A host that may read them is told how
-// long the list of records is, and asks for what it lacks.
+// Records of conversations go from host to host while both are connected: only the permitted
+// hosts may read them, and a hub has no room for them. A host that may read them gets the length
+// of the list of records, and asks for what it lacks.
 const (
 	recordsEvery = 15 * time.Second // how often this host looks for changes
 	toldEvery    = 10 * time.Minute // a message can be lost

@@ -710,8 +710,8 @@ func (r *Relay) reload() error {
 	return nil
 }
 
-// readTrust reads what the person decided about a host. If that host may do other things here
-// than before, it is told.
+// readTrust reads what the person decided about a host, and tells the host if its permissions
+// here changed.
 func (r *Relay) readTrust(m *remote) error {
 	trust, err := r.hosts.Trust(m.host)
 	if err != nil {

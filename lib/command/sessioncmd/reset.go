@@ -119,6 +119,6 @@ func (c *start) afterLimit(env *cli.Env, at scope, one limited) (string, error) 
 	return "started " + in.Name + waits(b), nil
 }
 
-// stillLimited reports whether the last that hooks told of an agent that does not run is
-// the limit that it reached then.
+// stillLimited reports whether hooks reported nothing of a stopped agent since it reached its
+// limit at that time.
 func stillLimited(m fleet.Member, since time.Time) bool { return m.LimitedAt().Equal(since) }

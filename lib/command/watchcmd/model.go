@@ -211,7 +211,7 @@ func (m *model) take(s snapshot) tea.Cmd {
 
 func (r *row) silent() bool { return r.member != nil && r.member.Silent > 0 }
 
-// tells reports whether a command of the person's tells of an agent that begins to wait.
+// tells reports whether the person's own command notifies them that this agent waits.
 func (m *model) tells(r *row) bool {
 	return r.member != nil && len(m.notified.Command) > 0 && slices.Contains(strings.Split(m.notified.Reasons(), ","), string(r.member.Reason))
 }

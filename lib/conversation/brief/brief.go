@@ -297,7 +297,7 @@ func (b Brief) Essentials() string {
 	}.Text()
 }
 
-// asLast marks an instruction that is the whole last request, which is not told again.
+// asLast marks an instruction that is the whole last request. The brief does not repeat it.
 const asLast = " (this was the last request)"
 
 // standing returns the standing instructions of the chain, and whether one of them is the

@@ -27,7 +27,7 @@ const (
 // is room for get the first; then those with the most points get the others.
 var promptLengths = []int{280, 600, 1500}
 
-// Lists are what a reader gets of a thread besides what it is told elsewhere, a line each,
+// Lists are the parts of a thread that the reader's text does not have yet, a line each,
 // oldest first: the person's messages, what agents answered last in their turns, and the
 // commands that they ran with what came of them.
 type Lists struct{ Prompts, Answers, Actions []string }
@@ -193,7 +193,7 @@ func (l list) isAlike(i int) bool {
 	return len(group) > 0 && i != group[len(group)-1]
 }
 
-// left counts the messages of the person of which nothing is told.
+// left counts the person's messages that the text leaves out.
 func (l list) left() (n int) {
 	for i := range l.all {
 		at := i

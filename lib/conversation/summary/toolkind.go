@@ -86,7 +86,8 @@ func commandOf(e conversation.Entry) string {
 	return rest
 }
 
-// isOwn reports whether a command runs a program of gt's. What that kept is told by itself.
+// isOwn reports whether a command runs a program of gt's. A summary leaves it out, because it
+// has what that program saved.
 func isOwn(command string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()'\"", r) }), func(word string) bool {
 		return strings.HasPrefix(filepath.Base(word), "gt-")

@@ -390,7 +390,7 @@ func (w *unpacking) repositories() (found []string, err error) {
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
-		// One that is gone, or no repository, is not it.
+		// It is not a folder that is gone or that is not a repository.
 		if main, ok, err := git.Holds(dir, w.Git.Roots, gitWait); ok && err == nil && !slices.Contains(found, main) {
 			found = append(found, main)
 		}

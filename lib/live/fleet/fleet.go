@@ -764,7 +764,7 @@ func (m *Member) begun() bool {
 	return !m.Record.Began().Before(m.StartedAt)
 }
 
-// Reported reports whether a hook has told of the agent since its start.
+// Reported reports whether a hook of the agent ran since its start.
 func (m *Member) Reported() bool { return m.Record != nil && m.begun() }
 
 // Wanted reports whether its agent should run: a person started it, and neither stopped nor

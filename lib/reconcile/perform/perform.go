@@ -105,8 +105,8 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 	return p, nil
 }
 
-// died reports whether an action follows the death of a session's agent that the person has not
-// been told of: the first of several, and the end of trying.
+// died reports whether the person hears of an action because the session's agent died: after the
+// first of several deaths, and when no further start is tried.
 func died(a tick.Action) bool {
 	switch a.Change {
 	case lifecycle.RestartHere:

@@ -412,7 +412,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	return p, nil
 }
 
-// wakeAgain is when an idle session is told again of work that nobody has claimed.
+// wakeAgain is how long after a first call an idle session is called again to unclaimed work.
 const wakeAgain = 10 * time.Minute
 
 // wake chooses an idle session for each piece of work that no session has: one of its pool

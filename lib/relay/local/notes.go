@@ -56,7 +56,7 @@ func timely(from relay.Sender, now time.Time) error {
 	return nil
 }
 
-// whole reads a letter for do. What is refused for ever is told to the sender.
+// whole reads a letter and passes it to do. The sender learns of a permanent refusal.
 func whole(text io.Reader, do func([]byte) error) error {
 	data, err := io.ReadAll(io.LimitReader(text, mail.MaxMessage+1)) // what is longer is refused
 	if err != nil {

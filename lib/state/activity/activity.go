@@ -88,7 +88,7 @@ type State struct {
 	Warning     Warning `json:"warning,omitempty"`
 }
 
-// Warning is whether the agent is told how full its context is.
+// Warning says whether the agent is warned of a full context.
 type Warning string
 
 const (

@@ -153,8 +153,9 @@ func (w Work) Held(template, name string) (h Held, err error) {
 	return h, err
 }
 
-// Recall is Held for a note whose giver takes it back: one that nobody has claimed is
-// recalled, and of a claimed one its session is told, if tell is set, once it closes it.
+// Recall is Held for a note whose giver takes it back. It recalls a note that nobody has
+// claimed. If a session has claimed it and tell is set, the session learns that when it closes
+// the note.
 func (w Work) Recall(template, name string, tell bool) (Held, error) {
 	h, err := w.Held(template, name)
 	if err != nil {
